@@ -1,0 +1,22 @@
+"""Declares the compiled kernels; everything else is in pyproject.toml.
+
+Each kernel is optional: where no C compiler is found the install still succeeds,
+the plain Python definitions serve, and `karat doctor` says so.
+"""
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+KERNELS = ("karat.text.kernel", "karat.metrics.kernel")
+
+extensions = cythonize(
+    [
+        Extension(name, [f"src/{name.replace('.', '/')}.pyx"], optional=True, extra_compile_args=["-O3"])
+        for name in KERNELS
+    ],
+    language_level=3,
+)
+for extension in extensions:
+    extension.optional = True
+
+setup(ext_modules=extensions)

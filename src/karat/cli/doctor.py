@@ -1,0 +1,74 @@
+"""``karat doctor``: what is installed, compiled and missing, and how to mend it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+import karat
+
+MEND = (
+    "Install a C compiler (Debian: apt install gcc python3-dev; macOS: xcode-select --install), "
+    "then pip install --force-reinstall --no-deps karat"
+)
+
+
+@click.command()
+def doctor() -> None:
+    """Say what is installed, compiled and missing, and how to mend it."""
+    for mark, line in _examine():
+        click.echo(f"{mark}  {line}")
+
+
+def _examine() -> Iterator[tuple[str, str]]:
+    """A mark (ok, or -- where something can be mended) and a line for each thing looked at."""
+    import platform  # noqa: PLC0415
+    import unicodedata  # noqa: PLC0415
+
+    from karat.core.parallel import threads  # noqa: PLC0415
+    from karat.core.registry import all_metrics, load_plugins  # noqa: PLC0415
+
+    yield "ok", f"karat {karat.__version__} in {sys.prefix}"
+    yield "ok", f"Python {platform.python_version()}, Unicode {unicodedata.unidata_version}, {platform.platform()}"
+    yield "ok", f"{threads()} threads (KARAT_THREADS bounds them)"
+    yield from _kernels()
+    yield "ok", f"{len(all_metrics())} metrics"
+    for point, failure in load_plugins().items():
+        yield "--", f"plugin {point} does not load: {failure}"
+    yield from _requirements()
+
+
+def _kernels() -> Iterator[tuple[str, str]]:
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    for name in ("karat.text.kernel", "karat.metrics.kernel"):
+        if find_spec(name) is not None:
+            yield "ok", f"{name} is compiled"
+        else:
+            yield (
+                "--",
+                f"{name} is not compiled: the same scores, slowly. {MEND}",
+            )
+
+
+def _requirements() -> Iterator[tuple[str, str]]:
+    """What karat needs, and what each extra would add."""
+    from importlib.metadata import PackageNotFoundError, requires, version  # noqa: PLC0415
+    from re import match  # noqa: PLC0415
+
+    for line in requires("karat") or []:
+        requirement, _, condition = line.partition(";")
+        name = (match(r"[\w.-]+", requirement) or [""])[0]
+        extra = (match(r".*extra == ['\"]([\w-]+)['\"]", condition) or ["", ""])[1]
+        if extra in ("all", "test") or name == "karat":
+            continue
+        try:
+            yield "ok", f"{name} {version(name)}" + (f" ({extra})" if extra else "")
+        except PackageNotFoundError:
+            yield (
+                "--",
+                f"{name} is missing"
+                + (f", for {extra}: pip install 'karat[{extra}]'" if extra else ": reinstall karat"),
+            )

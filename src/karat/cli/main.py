@@ -1,0 +1,39 @@
+"""``karat``: the group of commands, and how errors leave it.
+
+Exit codes: 0 done, 1 could not run, 2 wrong usage, 3 a value is under `--fail-under`, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+import karat
+from karat.cli.doctor import doctor
+from karat.cli.metrics import metrics
+from karat.cli.score import score
+
+
+class _Karat(click.Group):
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(130)
+        except karat.SpecError as error:
+            raise click.UsageError(str(error)) from error
+        except karat.KaratError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Karat, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(karat.__version__, message="karat %(version)s")
+def main() -> None:
+    """How close to gold is each answer, and is the difference between two systems real?"""
+
+
+for _command in (score, metrics, doctor):
+    main.add_command(_command)

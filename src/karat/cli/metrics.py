@@ -1,0 +1,55 @@
+"""``karat metrics``: what there is, from the definitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from karat.core.metric import Metric
+
+
+@click.command()
+@click.argument("name", required=False)
+def metrics(name: str | None) -> None:
+    """List the metrics, or explain the one called NAME."""
+    from karat.core.registry import all_metrics, find  # noqa: PLC0415  (heavy)
+
+    if name is not None:
+        click.echo(explain(find(name)))
+        return
+    found = all_metrics()
+    width = max(len(metric.name) for metric in found)
+    for metric in found:
+        click.echo(f"{metric.name:{width}}  {metric.definition.summary}")
+
+
+def explain(metric: Metric) -> str:
+    """All that a definition says, as text."""
+    definition = metric.definition
+    low, high = ("-∞" if definition.low is None else f"{definition.low:g}"), definition.high
+    lines = [
+        metric.name + (f"  (also: {', '.join(definition.aliases)})" if definition.aliases else ""),
+        "",
+        definition.documentation,
+        "",
+        "columns",
+        *(f"  {role}: {kind.name}{_several(metric, role)}" for role, kind in definition.columns.items()),
+        "settings",
+        *(
+            f"  {setting.name} = {setting.default!r}"
+            + (f"  of {', '.join(map(repr, setting.choices))}" if setting.choices else "")
+            for setting in definition.settings.values()
+        ),
+        f"range      {low} to {'∞' if high is None else f'{high:g}'}, {definition.direction}",
+        f"source     {definition.source}",
+        f"signature  {metric.signature}",
+    ]
+    return "\n".join(lines)
+
+
+def _several(metric: Metric, role: str) -> str:
+    from karat.core.setting import SEVERAL  # noqa: PLC0415  (heavy)
+
+    return f", or a list of texts, combined by {SEVERAL[role]}" if SEVERAL.get(role) in metric.settings else ""

@@ -1,0 +1,129 @@
+"""``karat score``: values of a file of answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from karat.runs.result import Result
+    from karat.stats.value import Value
+
+UNDER = 3  # exit code: a value is under --fail-under
+
+
+@click.command()
+@click.argument("file")
+@click.option(
+    "-m", "--metric", "metrics", multiple=True, required=True, metavar="SPEC", help="A metric: `karat metrics`."
+)
+@click.option(
+    "--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, reference, …"
+)
+@click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on.")
+@click.option("--on", metavar="COLUMN", help="The id that joins FILE and --gold (LEFT=RIGHT where names differ).")
+@click.option("-o", "--output", metavar="OUT", help="Write the scored rows; the format is the ending's.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@click.option("--by", metavar="COLUMN", help="Also a value for each value of this column.")
+@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent; for the intervals.")
+@click.option("--where", metavar="SQL", help="Score only rows for which this holds.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Score only the first N rows.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals that are resampled.")
+@click.option(
+    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
+    help="Of the intervals.",
+)  # fmt: skip
+@click.option(
+    "--fail-under", "floors", multiple=True, metavar="[SPEC=]VALUE",
+    help="Exit with 3 if a value (of this metric, else of any) is lower; for errors and rates of them: higher.",
+)  # fmt: skip
+def score(
+    file: str,
+    metrics: tuple[str, ...],
+    mapping: tuple[str, ...],
+    as_json: bool,
+    floors: tuple[str, ...],
+    **options: Any,
+) -> None:
+    r"""Score the answers in FILE (`-`: standard input; a glob: many) and print each metric's value.
+
+    JSON Lines, JSON, CSV, TSV, Parquet and Arrow, each also .gz or .zst.
+
+    \b
+    karat score answers.jsonl -m exact_match -m token_f1
+    karat score answers.csv -m "token_f1(normalize=none)" --map prediction=said --map reference=gold -o scored.parquet
+    """
+    given = dict(_split(each, "--map") for each in mapping)
+    from karat.runs.evaluate import score as evaluate  # noqa: PLC0415  (heavy)
+
+    with _progress() as progress:
+        result = evaluate(file, metrics, map=given, progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
+    else:
+        from karat.cli.table import show  # noqa: PLC0415  (heavy)
+
+        show(result, by=options["by"])
+    if missed := list(_missed(result, floors)):
+        for line in missed:
+            click.echo(line, err=True)
+        sys.exit(UNDER)
+
+
+def _split(text: str, flag: str) -> tuple[str, str]:
+    left, equals, right = text.partition("=")
+    if not (left and equals and right):
+        raise click.UsageError(f"{flag} {text!r}: ROLE=COLUMN is expected, such as reference=gold")
+    return left, right
+
+
+def _missed(result: Result, floors: tuple[str, ...]) -> Iterator[str]:
+    """A line for each value that its floor is above of."""
+    for floor in floors:
+        spec, _, number = floor.rpartition("=")
+        try:
+            bound = float(number)
+        except ValueError:
+            raise click.UsageError(f"--fail-under {floor!r}: a number, or SPEC=NUMBER, is expected") from None
+        names = [_spec_of(spec, result)] if spec else list(result.values)
+        for metric in result.metrics:
+            if metric.spec in names and not _reaches(result.values[metric.spec], bound, metric.definition.direction):
+                said = result.values[metric.spec].value
+                yield f"{metric.spec} is {'not known' if said is None else f'{said:.6g}'}, {bound:g} was asked for"
+
+
+def _spec_of(text: str, result: Result) -> str:
+    from karat.core.spec import parse  # noqa: PLC0415  (heavy)
+
+    spec = parse(text).spec
+    if spec not in result.values:
+        raise click.UsageError(
+            f"--fail-under {text}: {spec} is not among the metrics scored ({', '.join(result.values)})"
+        )
+    return spec
+
+
+def _reaches(value: Value, bound: float, direction: str) -> bool:
+    if value.value is None:
+        return False
+    return value.value >= bound if direction == "maximize" else value.value <= bound
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int | None], None] | None]:
+    """A bar on a terminal; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415  (heavy)
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("scoring", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,73 @@
+"""A result on a terminal."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from karat.runs.result import Result
+from karat.stats.value import Value
+
+WIDE = 1_000  # columns of a pipe: nothing is cut there
+
+
+def console() -> Console:
+    """Standard output: coloured and wrapped on a terminal, plain and whole in a pipe."""
+    said = Console(highlight=False)
+    return said if said.is_terminal else Console(highlight=False, width=WIDE)
+
+
+def show(result: Result, by: str | None) -> None:
+    """Print the mapping, the values with their intervals, and what is missing."""
+    out = console()
+    pairs = "  ".join(f"{role} ← {column}" for role, column in result.mapping.items())
+    out.print(pairs, style="dim", markup=False)
+    if result.joined is not None:
+        out.print(_said_of_join(result), markup=False)
+    failed = any(value.failed for value in result.values.values())
+    table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
+    table.add_column("metric")
+    if by is not None:
+        table.add_column(by)
+    for name in (
+        "value",
+        f"{result.confidence:.4g}".removeprefix("0.").ljust(2, "0") + " % interval",
+        "n",
+        "scored",
+        "failed",
+    ):
+        table.add_column(name, justify="right")
+    if failed:
+        table.add_column("worst – best", justify="right")
+    for spec, value in result.values.items():
+        table.add_row(spec, *([] if by is None else [""]), *_cells(value, bounds=failed))
+        for label, group in result.groups.get(spec, {}).items():
+            table.add_row("", label, *_cells(group, bounds=failed))
+    out.print(table)
+    if failed:
+        out.print("worst – best: the value had every unscored row scored worst or best", style="dim")
+    if result.output is not None:
+        out.print(f"rows written to {result.output}", style="dim", markup=False)
+
+
+def _said_of_join(result: Result) -> str:
+    joined = result.joined or {}
+    return "  ".join(
+        f"{joined[kind]} {words}" + (f" (such as {', '.join(map(str, joined[f'{kind}_ids']))})" if joined[kind] else "")
+        for kind, words in (("missing", "gold rows without prediction"), ("unknown", "predictions without gold"))
+    )
+
+
+def _cells(value: Value, *, bounds: bool) -> list[str]:
+    interval = _range(value.low, value.high)
+    cells = [_number(value.value), interval, f"{value.n}", f"{value.scored}", f"{value.failed}"]
+    return [*cells, _range(value.worst, value.best)] if bounds else cells
+
+
+def _range(low: float | None, high: float | None) -> str:
+    return "–" if low is None and high is None else f"{_number(low)} – {_number(high)}"
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.4f}"

@@ -1,0 +1,1 @@
+"""What a metric is. Knows no metric by name."""

@@ -1,0 +1,72 @@
+"""What can go wrong, as a tree.
+
+::
+
+    KaratError
+    ├── SpecError        a metric, setting or normaliser that does not exist or does not parse
+    ├── DataError        input that cannot be scored as it stands
+    │   ├── ColumnError  a column that is missing, ambiguous or of the wrong type
+    │   ├── RowError     a row that cannot be read, or columns of unequal length
+    │   └── JoinError    ids that are missing, null or not unique
+    └── MissingExtra     an optional dependency that is not installed
+
+Every message says where (file, row, column), what was expected and, where a name was
+wrong, the nearest right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class KaratError(Exception):
+    """The root of all errors karat raises on purpose."""
+
+
+class SpecError(KaratError, ValueError):
+    """A metric, setting or normaliser that does not exist or does not parse."""
+
+
+class DataError(KaratError, ValueError):
+    """Input that cannot be scored as it stands."""
+
+
+class ColumnError(DataError):
+    """A column that is missing, ambiguous or of the wrong type."""
+
+
+class RowError(DataError):
+    """A row that cannot be read, or columns of unequal length."""
+
+
+class JoinError(DataError):
+    """Ids that are missing, null or not unique."""
+
+
+class MissingExtra(KaratError, ImportError):
+    """An optional dependency that is not installed.
+
+    >>> print(MissingExtra("pandas", extra="pandas", need="Result.to_pandas"))
+    Result.to_pandas needs pandas: pip install 'karat[pandas]'
+    """
+
+    def __init__(self, package: str, *, extra: str, need: str) -> None:
+        super().__init__(f"{need} needs {package}: pip install 'karat[{extra}]'")
+
+
+def did_you_mean(wrong: str, right: Iterable[str]) -> str:
+    """The tail of an error message for a wrong name: the nearest right one, else all of them.
+
+    >>> did_you_mean("normalise", ["normalize", "empty"])
+    "; did you mean 'normalize'?"
+    >>> did_you_mean("zzz", ["normalize", "empty"])
+    '; there are: empty, normalize'
+    >>> did_you_mean("zzz", [])
+    ''
+    """
+    names = sorted(set(right))
+    folded = {name.casefold(): name for name in names}
+    if near := get_close_matches(wrong.casefold(), folded, n=1):
+        return f"; did you mean {folded[near[0]]!r}?"
+    return f"; there are: {', '.join(names)}" if names else ""

@@ -1,0 +1,245 @@
+"""From a metric written for one text and one reference to columns as they really are.
+
+Lifting does, once for every metric, what a metric must not think about: columns of any origin become Arrow arrays of
+the right kind and equal length; a row that holds a null is unscored, with the reason; a list of references is
+flattened, scored pair by pair, and combined by row (``across``); a long column is scored in slices by every core.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.errors import ColumnError, RowError, SpecError
+from karat.core.metric import Metric
+from karat.core.parallel import map_ordered
+from karat.core.setting import SEVERAL
+from karat.core.types import TEXT, TEXTS, Array, is_list
+
+SLICE = 1 << 16  # rows scored at a time: enough to forget the overhead, few enough to stay in the cache
+NOTHING: Array = np.array(None, dtype=object)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a metric gives: one row of statistics a row.
+
+    `statistics` has shape (n, k), float64; a row of NaN is unscored. `reasons` has shape (n,): why, as text, None
+    where a row is scored; or None where no row is unscored.
+    """
+
+    statistics: Array
+    reasons: Array | None = None
+
+    @property
+    def scored(self) -> Array:
+        """Which rows are scored: shape (n,), bool."""
+        found: Array = ~np.isnan(self.statistics[:, 0])
+        return found
+
+    def scores(self, metric: Metric) -> Array:
+        """One float a row, shape (n,): the finish of the row's own statistics."""
+        finish = metric.definition.finish
+        values: Array = self.statistics[:, 0] if finish is None else finish(self.statistics)
+        return values
+
+
+def score_columns(metric: Metric, columns: Mapping[str, Any]) -> pa.Array:
+    """The scores of whole columns: an Arrow array of float64, null where a row is unscored.
+
+    Raises `ColumnError` for a column of the wrong kind, `RowError` for columns of unequal length.
+    """
+    table = pa.table(_equally_long({role: to_arrow(column, role) for role, column in columns.items()}))
+    batches = table.to_batches(max_chunksize=SLICE) or [pa.RecordBatch.from_pylist([], table.schema)]
+    scores = np.empty(len(table))
+    starts = np.cumsum([0, *map(len, batches)])
+
+    def score(place: int) -> None:
+        given = dict(zip(columns, batches[place].columns, strict=True))
+        scores[starts[place] : starts[place + 1]] = score_rows(metric, given).scores(metric)
+
+    deque(map_ordered(score, range(len(batches))), maxlen=0)
+    return to_column(scores)
+
+
+def to_column(scores: Array) -> pa.Array:
+    """Scores, shape (n,), as an Arrow column, null where NaN; without a copy where none is."""
+    if np.isnan(scores).any():
+        return pa.array(scores, from_pandas=True)
+    return pa.Array.from_buffers(pa.float64(), len(scores), [None, pa.py_buffer(np.ascontiguousarray(scores))])
+
+
+def score_rows(metric: Metric, columns: Mapping[str, pa.Array], named: Mapping[str, str] | None = None) -> Rows:
+    """The statistics of one slice of rows.
+
+    `columns` maps each of the metric's columns to an Arrow array, all of one length; `named` says what to call them in
+    an error message, where the caller knows a better name than the role.
+    """
+    ready = {
+        role: _cast(metric, role, columns[role], (named or {}).get(role, role)) for role in metric.definition.columns
+    }
+    return _score(metric, ready)
+
+
+def to_arrow(column: Any, role: str) -> pa.Array | pa.ChunkedArray:
+    """A column of any origin as Arrow; `ColumnError` for what is not a column."""
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return column
+    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+        raise ColumnError(f"{role}: a column is expected, such as a list with one value a row; got {column!r:.80}")
+    if hasattr(column, "__arrow_c_stream__"):
+        return pa.chunked_array(column)
+    try:
+        return pa.array(column, from_pandas=hasattr(column, "dtype"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        raise ColumnError(f"{role}: the values are of more than one kind: {error}") from None
+
+
+def _equally_long(columns: Mapping[str, pa.ChunkedArray]) -> Mapping[str, pa.ChunkedArray]:
+    lengths = {role: len(column) for role, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise RowError("columns of unequal length: " + ", ".join(f"{r} has {n} rows" for r, n in lengths.items()))
+    return columns
+
+
+def _nulls(columns: Mapping[str, pa.Array]) -> Array | None:
+    """Why rows cannot be scored for a null in one of their columns, or None where there is none."""
+    reasons: Array | None = None
+    for role, column in columns.items():
+        if column.null_count:
+            if reasons is None:
+                reasons = np.full(len(column), None, dtype=object)
+            reasons[np.asarray(column.is_null())] = f"{role} is null"
+    return reasons
+
+
+def _cast(metric: Metric, role: str, column: pa.Array, where: str) -> pa.Array:
+    """The column as the kind the metric asks for, or as lists of it where its rows hold several."""
+    kind = metric.definition.columns[role]
+    if kind is not TEXT or not is_list(column.type) or role not in SEVERAL:
+        return kind.of(column, where)
+    if metric.settings[SEVERAL[role]] == "one":
+        raise ColumnError(
+            f"{where} holds {column.type}: several a row. Which of them counts? "
+            f"{metric.name}({SEVERAL[role]}='first'), 'max', 'mean' or 'min'"
+        )
+    return TEXTS.of(column, where)
+
+
+def _score(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
+    """Score each row, or each pair of rows that hold lists."""
+    several = next((role for role in SEVERAL if role in columns and is_list(columns[role].type)), None)
+    several = None if several is None or metric.definition.columns[several] is not TEXT else several
+    rows = _call(metric, columns) if several is None else _score_lists(metric, columns, several)
+    return _unscored(rows, _nulls(columns))
+
+
+def _score_lists(metric: Metric, columns: Mapping[str, pa.Array], role: str) -> Rows:
+    """Flatten the lists of one column, score each of its texts beside the rest of its row, and combine by row."""
+    lists = columns[role]
+    sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
+    parents = pa.array(np.repeat(np.arange(len(lists), dtype=np.int32), sizes))
+    pairs = {other: _repeat(metric, column, parents) for other, column in columns.items() if other != role}
+    rows = _combine(metric, _score(metric, pairs | {role: lists.flatten()}), sizes, metric.settings[SEVERAL[role]])
+    if sizes.all():
+        return rows
+    empty = np.full(len(sizes), None, dtype=object)
+    empty[sizes == 0] = f"{role} is an empty list"
+    return _unscored(rows, empty)
+
+
+def _repeat(metric: Metric, column: pa.Array, parents: pa.Array) -> pa.Array:
+    if metric.definition.encoded and not is_list(column.type):
+        return pa.DictionaryArray.from_arrays(parents, column)
+    return column.take(parents)
+
+
+def _combine(metric: Metric, pairs: Rows, sizes: Array, across: Any) -> Rows:
+    """One row of statistics a row, from those of its pairs: the best pair's, the worst's, the first's or the mean."""
+    statistics = np.full((len(sizes), pairs.statistics.shape[1]), np.nan)
+    held = sizes > 0
+    starts = (np.cumsum(sizes) - sizes)[held]
+    if not len(starts):
+        return Rows(statistics)
+    if callable(across):
+        statistics[held, 0] = _aggregate(metric, across, pairs, starts)
+    elif across == "first":
+        statistics[held] = pairs.statistics[starts]
+    elif across == "mean":
+        scored = pairs.scored
+        counts = np.add.reduceat(scored.astype(np.float64), starts)
+        sums = np.add.reduceat(np.where(scored[:, None], pairs.statistics, 0.0), starts, axis=0)
+        with np.errstate(invalid="ignore"):
+            statistics[held] = sums / counts[:, None]
+    elif metric.definition.finish is None:
+        statistics[held] = (np.fmax if across == "max" else np.fmin).reduceat(pairs.statistics, starts)
+    else:
+        statistics[held] = pairs.statistics[_chosen(across, pairs.scores(metric), starts, sizes[held])]
+    rows = Rows(statistics)
+    if pairs.reasons is None:
+        return rows
+    first = np.full(len(sizes), None, dtype=object)
+    first[held] = pairs.reasons[starts]
+    return _unscored(rows, np.where(rows.scored, NOTHING, first))
+
+
+def _chosen(across: str, scores: Array, starts: Array, sizes: Array) -> Array:
+    """The index of each row's best (or worst) pair; unscored pairs are passed over."""
+    pick = np.fmax if across == "max" else np.fmin
+    best = np.repeat(pick.reduceat(scores, starts), sizes)
+    places = np.where(scores == best, np.arange(len(scores)), len(scores))
+    found = np.minimum.reduceat(places, starts)
+    return np.where(found < len(scores), found, starts)
+
+
+def _aggregate(metric: Metric, across: Any, pairs: Rows, starts: Array) -> list[float]:
+    if metric.definition.finish is not None:
+        raise SpecError(
+            f"{metric.name} gives counts, which a callable cannot combine; across takes max, mean, min, first"
+        )
+    scores = pairs.scores(metric)
+    groups = (part[~np.isnan(part)].tolist() for part in np.split(scores, starts[1:]))
+    return [float(across(group)) if group else np.nan for group in groups]
+
+
+def _call(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
+    """Call the metric's function and check what it gives: one row of float64 statistics a row."""
+    settings = {name: value for name, value in metric.settings.items() if name not in SEVERAL.values()}
+    given = metric.definition.function(*(columns[role] for role in metric.definition.columns), **settings)
+    rows = given if isinstance(given, Rows) else Rows(_floats(given))
+    n = len(next(iter(columns.values())))
+    if len(rows.statistics) != n:
+        raise RowError(f"{metric.name} gave {len(rows.statistics)} rows of statistics for {n} rows")
+    if metric.definition.finish is None and rows.statistics.shape[1] != 1:
+        raise SpecError(f"{metric.name} gives {rows.statistics.shape[1]} counts a row and so must name a finish")
+    return rows
+
+
+def _floats(given: Any) -> Array:
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        given = given.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    values = np.asarray(given, dtype=np.float64)
+    return values.reshape(-1, 1) if values.ndim == 1 else values
+
+
+def _unscored(rows: Rows, reasons: Array | None) -> Rows:
+    """Take the score of every row that has a reason, and give a reason to every row without a score."""
+    if reasons is not None and rows.reasons is not None:
+        reasons = np.where(np.equal(reasons, NOTHING), rows.reasons, reasons)
+    elif reasons is None:
+        reasons = rows.reasons
+    statistics = rows.statistics
+    if reasons is not None and (out := np.not_equal(reasons, NOTHING)).any():
+        statistics = np.where(out[:, None], np.nan, statistics)
+    blank = np.isnan(statistics[:, 0])
+    if not blank.any():
+        return Rows(statistics)
+    reasons = np.full(len(statistics), None, dtype=object) if reasons is None else reasons.copy()
+    reasons[blank & np.equal(reasons, NOTHING)] = "the metric gave no number"
+    return Rows(statistics, reasons)

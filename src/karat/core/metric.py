@@ -1,0 +1,244 @@
+"""A metric: a function from columns to one row of statistics per row, and all its settings.
+
+>>> from karat.core.types import Score, Text
+>>> import pyarrow.compute as pc
+>>> @metric(source="https://example.org", register=False)
+... def same_length(prediction: Text, reference: Text, *, tolerance: int = 0) -> Score:
+...     '''1 where prediction and reference are equally long.'''
+...     gap = pc.abs(pc.subtract(pc.utf8_length(prediction), pc.utf8_length(reference)))
+...     return pc.less_equal(gap, tolerance)
+>>> same_length(["ab", None, "abc"], [["cd"], ["x"], ["a", "abd"]]).to_pylist()
+[1.0, None, 1.0]
+>>> same_length.using(tolerance=1)
+same_length(tolerance=1)
+>>> same_length.using(tolerence=1)
+Traceback (most recent call last):
+    ...
+karat.core.errors.SpecError: same_length has no setting 'tolerence'; did you mean 'tolerance'?
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from karat.core.errors import SpecError, did_you_mean
+from karat.core.registry import register as add_to_registry
+from karat.core.setting import SEVERAL, Setting, check_across, is_json
+from karat.core.types import TEXT, Array, Kind
+
+Finish: TypeAlias = Callable[[Array], Array]
+Direction: TypeAlias = Literal["maximize", "minimize"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """What a decorated function says about a metric, apart from its settings' values."""
+
+    name: str
+    function: Callable[..., Any]
+    columns: Mapping[str, Kind]
+    settings: Mapping[str, Setting]
+    source: str
+    version: int
+    finish: Finish | None
+    low: float | None
+    high: float | None
+    direction: Direction
+    aliases: tuple[str, ...]
+    encoded: bool
+
+    @property
+    def documentation(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring."""
+        return self.documentation.partition("\n")[0]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Metric:
+    """A definition with a value for each setting. Frozen: `using` gives another one.
+
+    Calling it with columns gives an Arrow array of float64, one score a row, null where a row could not be
+    scored. Columns are anything Arrow can read: lists, Arrow arrays, pandas and polars series.
+    """
+
+    definition: Definition
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        values = {name: setting.default for name, setting in self.definition.settings.items()} | dict(self.settings)
+        object.__setattr__(self, "settings", MappingProxyType(values))
+        for name in (
+            "__module__",
+            "__name__",
+            "__qualname__",
+            "__doc__",
+        ):  # so that help() and doctest see the function
+            object.__setattr__(self, name, getattr(self.definition.function, name))
+        object.__setattr__(self, "__wrapped__", self.definition.function)
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def spec(self) -> str:
+        """The text that makes this metric again: its name and the settings that are not the default ones."""
+        defaults = self.definition.settings
+        return self._text({k: v for k, v in self.settings.items() if v != defaults[k].default})
+
+    @property
+    def signature(self) -> str:
+        """Every setting, the metric's version and, where it reads text, Unicode's: equal where scores compare."""
+        unicode = f"|unicode={unicodedata.unidata_version}" if TEXT in self.definition.columns.values() else ""
+        return f"{self._text(self.settings)}|version={self.definition.version}{unicode}"
+
+    def _text(self, settings: Mapping[str, Any]) -> str:
+        cutoff = f"@{settings['k']}" if isinstance(settings.get("k"), int) else ""
+        rest = [f"{name}={_literal(settings[name])}" for name in sorted(settings) if not (name == "k" and cutoff)]
+        return f"{self.name}({', '.join(rest)}){cutoff}" if rest else f"{self.name}{cutoff}"
+
+    def using(self, **settings: Any) -> Metric:
+        """The same metric with some settings changed; `SpecError` for one it has not or a value it cannot hold."""
+        for name, value in settings.items():
+            if name not in self.definition.settings:
+                raise SpecError(f"{self.name} has no setting {name!r}{did_you_mean(name, self.definition.settings)}")
+            self.definition.settings[name].accept(value, self.name)
+        return Metric(self.definition, {**self.settings, **settings})
+
+    def __call__(self, *columns: Any, **named: Any) -> Any:
+        from karat.core.lift import score_columns  # noqa: PLC0415  (lift needs Metric)
+
+        wanted = self.definition.columns
+        given = dict(zip(wanted, columns, strict=False))
+        if len(columns) > len(wanted):
+            raise TypeError(f"{self.name} takes {len(wanted)} columns ({', '.join(wanted)}), {len(columns)} were given")
+        for role in wanted:
+            for name in (role, role + "s"):
+                if name in named:
+                    if role in given:
+                        raise TypeError(f"{self.name}: column {role!r} was given twice")
+                    given[role] = named.pop(name)
+        if missing := [role for role in wanted if role not in given]:
+            raise TypeError(f"{self.name} misses the column {missing[0]!r}; it takes {', '.join(wanted)}")
+        return score_columns(self.using(**named) if named else self, given)
+
+    def __repr__(self) -> str:
+        return self.spec
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Metric):
+            return NotImplemented
+        return self.definition == other.definition and dict(self.settings) == dict(other.settings)
+
+    def __hash__(self) -> int:
+        return hash((self.definition.name, self.signature))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.definition.function.__module__, self.name, dict(self.settings))
+
+
+def _restore(module: str, name: str, settings: Mapping[str, Any]) -> Metric:
+    found: Metric = getattr(__import__(module, fromlist=[name]), name)
+    return found.using(**settings)
+
+
+def _literal(value: Any) -> str:
+    if callable(value):
+        return f"<{value.__module__}.{value.__qualname__}>"
+    return repr(value)
+
+
+def metric(
+    *,
+    source: str,
+    version: int = 1,
+    finish: Finish | None = None,
+    low: float | None = 0.0,
+    high: float | None = 1.0,
+    direction: Direction = "maximize",
+    aliases: tuple[str, ...] = (),
+    encoded: bool = False,
+    register: bool = True,
+) -> Callable[[Callable[..., Any]], Metric]:
+    """Make a function from columns to scores (or additive counts) a metric.
+
+    The function's name is the metric's. Positional parameters are columns, annotated with a kind of
+    `karat.core.types`; keyword-only parameters are settings, with defaults that JSON can hold. It returns one
+    float a row (array of length n, null or NaN where a row cannot be scored), or counts (shape (n, k)) together with
+    `finish`, which turns totals of shape (..., k) into values of shape (...); or a `karat.core.lift.Rows`
+    that gives a reason for each unscored row.
+
+    `source`: the paper or commit-pinned link that defines the metric. `version`: raised when its scores change.
+    `low`, `high`: its range, None where it has no bound. `aliases`: short names that also find it.
+    `encoded`: the function takes dictionary-encoded columns, as they come where a row has several references,
+    and so need not see a prediction once per reference.
+
+    Raises `SpecError`, when the function is defined, if it does not describe itself fully.
+    """
+
+    def make(function: Callable[..., Any]) -> Metric:
+        columns, settings = _parameters(function)
+        best = "max" if direction == "maximize" else "min"
+        for role, name in SEVERAL.items():
+            if columns.get(role) is TEXT:
+                settings[name] = Setting(name, best if role == "reference" else "one", Any, check_across)
+        made = Metric(
+            Definition(
+                name=function.__name__,
+                function=function,
+                columns=MappingProxyType(columns),
+                settings=MappingProxyType(settings),
+                source=source,
+                version=version,
+                finish=finish,
+                low=low,
+                high=high,
+                direction=direction,
+                aliases=aliases,
+                encoded=encoded,
+            )
+        )
+        if not made.definition.summary:
+            raise SpecError(f"{made.name} has no docstring: its first line is the metric's summary")
+        if register:
+            add_to_registry(made)
+        return made
+
+    return make
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str, Setting]]:
+    """The columns and settings that a function's signature declares."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    columns: dict[str, Kind] = {}
+    settings: dict[str, Setting] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind, *notes = typing.get_args(hints[name]) if _is_annotated(hints.get(name)) else (hints.get(name, Any),)
+        where = f"{function.__name__}: parameter {name!r}"
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            if name in SEVERAL.values() or parameter.default is parameter.empty or not is_json(parameter.default):
+                raise SpecError(f"{where} is a setting: it needs a default that JSON can hold and a name of its own")
+            check = next((note for note in notes if callable(note)), None)
+            settings[name] = Setting(name, parameter.default, kind, check)
+        elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
+            column = next((note for note in notes if isinstance(note, Kind)), None)
+            if column is None:
+                raise SpecError(f"{where} is a column: annotate it with Text, Texts or Number")
+            columns[name] = column
+        else:
+            raise SpecError(f"{where}: *args and **kwargs say nothing about columns and settings")
+    return columns, settings
+
+
+def _is_annotated(hint: Any) -> bool:
+    return typing.get_origin(hint) is typing.Annotated

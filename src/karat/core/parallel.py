@@ -1,0 +1,51 @@
+"""Ordered work over the cores that ``KARAT_THREADS`` allows."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from karat.core.errors import SpecError
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+def threads() -> int:
+    """How many threads may compute at a time: ``KARAT_THREADS``, else the cores this process may run on."""
+    given = os.environ.get("KARAT_THREADS", "")
+    if not given:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not given.isdecimal() or int(given) < 1:
+        raise SpecError(f"KARAT_THREADS={given!r}: a whole number from 1 is expected")
+    return int(given)
+
+
+def map_ordered(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
+    """`work` of each item, in the items' order, computed by `threads()` threads.
+
+    At most two items a thread are under way, so memory stays bounded however long the input is; one thread
+    means no pool at all.
+
+    >>> list(map_ordered(len, ["a", "bb"]))
+    [1, 2]
+    """
+    workers = threads()
+    if workers == 1 or (isinstance(items, Sized) and len(items) == 1):
+        yield from map(work, items)
+        return
+    under_way: deque[Future[Out]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="karat") as pool:
+        try:
+            for item in items:
+                under_way.append(pool.submit(work, item))
+                if len(under_way) > 2 * workers:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()

@@ -1,0 +1,71 @@
+"""All metrics by name: karat's own, those of installed plugins, and those defined in this process.
+
+A package adds metrics with an entry point in the group ``karat.metrics`` that names a module; importing the module
+registers what it decorates. karat's own metrics come in through the same door.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from karat.core.errors import SpecError, did_you_mean
+
+if TYPE_CHECKING:
+    from karat.core.metric import Metric
+
+GROUP = "karat.metrics"
+
+_metrics: dict[str, Metric] = {}
+_aliases: dict[str, str] = {}
+
+
+def register(metric: Metric) -> None:
+    """Add a metric; `SpecError` if another one has its name or an alias of it.
+
+    Defining the same function again, as one does in a notebook, replaces it.
+    """
+    definition = metric.definition
+    for name in (definition.name, *definition.aliases):
+        taken = _metrics.get(_aliases.get(name, name))
+        if taken is not None and _origin(taken) != _origin(metric):
+            raise SpecError(f"there is a metric {name!r} already, defined in {_origin(taken)}")
+    _metrics[definition.name] = metric
+    _aliases.update(dict.fromkeys(definition.aliases, definition.name))
+
+
+def find(name: str) -> Metric:
+    """The metric of that name or alias, with default settings; `SpecError` with the nearest name if there is none."""
+    load_plugins()
+    found = _metrics.get(_aliases.get(name, name))
+    if found is None:
+        raise SpecError(f"there is no metric {name!r}{did_you_mean(name, [*_metrics, *_aliases])}")
+    return found
+
+
+def all_metrics() -> list[Metric]:
+    """Every metric that is known, by name."""
+    load_plugins()
+    return [_metrics[name] for name in sorted(_metrics)]
+
+
+@cache
+def load_plugins() -> dict[str, str]:
+    """Import every module of the entry-point group once. Returns what went wrong, by entry point.
+
+    A plugin that does not import takes nothing else with it: it is a warning here and a line in `karat doctor`.
+    """
+    failures = {}
+    for point in entry_points(group=GROUP):
+        try:
+            point.load()
+        except Exception as error:  # noqa: BLE001  (whatever a plugin raises)
+            failures[f"{point.name} ({point.value})"] = f"{type(error).__name__}: {error}"
+            warnings.warn(f"metrics of {point.name!r} could not be loaded: {error!r}", RuntimeWarning, stacklevel=2)
+    return failures
+
+
+def _origin(metric: Metric) -> str:
+    return f"{metric.definition.function.__module__}.{metric.definition.function.__qualname__}"

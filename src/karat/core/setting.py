@@ -1,0 +1,67 @@
+"""The settings of a metric: what they may hold, and those the core gives to every metric."""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from karat.core.errors import SpecError, did_you_mean
+
+Across: TypeAlias = Literal["max", "mean", "min", "first", "one"]
+
+SEVERAL = {"prediction": "samples", "reference": "across"}
+"""The columns of which a row may hold several although the metric is written for one, and the setting that says how
+they combine."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A keyword-only parameter of a metric: its default, its choices if it has few, its own check if it has one."""
+
+    name: str
+    default: Any
+    kind: Any
+    check: Callable[[Any], Any] | None = None
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
+
+    def accept(self, value: Any, metric: str) -> None:
+        """Raise `SpecError` unless the setting can hold the value."""
+        where = f"{metric}: {self.name}={value!r}"
+        if self.choices:
+            if not any(value == choice and type(value) is type(choice) for choice in self.choices):
+                raise SpecError(f"{where} is not one of its values{did_you_mean(str(value), map(str, self.choices))}")
+        elif not _fits(value, self.kind):
+            raise SpecError(f"{where}: {getattr(self.kind, '__name__', self.kind)} is expected")
+        if self.check is not None:
+            try:
+                self.check(value)
+            except SpecError as error:
+                raise SpecError(f"{where}: {error}") from None
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if kind is Any:
+        return True
+    kinds = typing.get_args(kind) or (kind,)
+    if isinstance(value, bool):
+        return bool in kinds
+    return any(isinstance(value, (int, float) if k is float else (typing.get_origin(k) or k)) for k in kinds)
+
+
+def check_across(value: object) -> None:
+    if not callable(value) and value not in typing.get_args(Across):
+        raise SpecError(f"{', '.join(typing.get_args(Across))} or a callable is expected")
+
+
+def is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,114 @@
+"""The kinds of column a metric may ask for, and what it may give back.
+
+A metric's positional parameters are annotated with one of these, so that the core can check
+and cast a column before the metric sees it:
+
+``Text``     one text a row. A ``reference: Text`` may also be a list of texts a row: see `karat.core.lift`.
+``Texts``    a list of texts a row, all at once.
+``Number``   one number a row.
+``Score``    returned: one float a row.
+``Counts``   returned: one row of additive counts a row, with a `finish` that makes totals into a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from karat.core.errors import ColumnError
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of column: its name in messages and how to make an Arrow array into it."""
+
+    name: str
+    cast: Callable[[pa.Array], pa.Array | None]
+
+    def of(self, column: pa.Array, where: str) -> pa.Array:
+        """The column as this kind; `ColumnError` naming `where` if that would mean guessing."""
+        cast = self.cast(column)
+        if cast is None:
+            hint = "; a number has many spellings (1e3, 1000.0): store it as text" if _is_inexact(column.type) else ""
+            raise ColumnError(f"{where} holds {column.type}, {self.name} is expected{hint}")
+        return cast
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is text, in any of its widths or dictionary-encoded."""
+    if pt.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is a list, in any of its layouts."""
+    layouts = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, pt.is_large_list_view)
+    return any(is_layout(kind) for is_layout in layouts)
+
+
+def _is_inexact(kind: pa.DataType) -> bool:
+    return bool(pt.is_floating(kind) or pt.is_decimal(kind))
+
+
+def _text(column: pa.Array) -> pa.Array | None:
+    kind = column.type
+    if pt.is_string(kind) or pt.is_large_string(kind):
+        return column
+    if pt.is_dictionary(kind) and is_text(kind.value_type):
+        return _text(column.dictionary_decode())
+    if pt.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if pt.is_integer(kind) or pt.is_null(kind):  # an integer has one spelling only
+        return column.cast(pa.string())
+    return None
+
+
+def _texts(column: pa.Array) -> pa.Array | None:
+    kind = column.type
+    if pt.is_null(kind):
+        return column.cast(pa.list_(pa.string()))
+    if not is_list(kind):
+        return None
+    if not (pt.is_list(kind) or pt.is_large_list(kind)):
+        column = column.cast(pa.large_list(kind.value_type))
+    if pt.is_string(kind.value_type) or pt.is_large_string(kind.value_type):
+        return column
+    values = _text(column.values)
+    if values is None:
+        return None
+    layout = pa.LargeListArray if pt.is_large_list(column.type) else pa.ListArray
+    rebuilt = layout.from_arrays(_whole_offsets(column), values)
+    return pc.if_else(column.is_valid(), rebuilt, pa.scalar(None, rebuilt.type)) if column.null_count else rebuilt
+
+
+def _whole_offsets(column: pa.Array) -> pa.Array:
+    """Offsets of a list column without its null bitmap, which would be read as null offsets."""
+    offsets = column.offsets
+    return pa.Array.from_buffers(offsets.type, len(offsets), [None, offsets.buffers()[1]], offset=offsets.offset)
+
+
+def _number(column: pa.Array) -> pa.Array | None:
+    kind = column.type
+    if pt.is_floating(kind) or pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_decimal(kind) or pt.is_null(kind):
+        return column.cast(pa.float64())
+    return None
+
+
+TEXT = Kind("text", _text)
+TEXTS = Kind("a list of texts", _texts)
+NUMBER = Kind("a number", _number)
+
+Text: TypeAlias = Annotated[pa.Array, TEXT]
+Texts: TypeAlias = Annotated[pa.Array, TEXTS]
+Number: TypeAlias = Annotated[pa.Array, NUMBER]
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Score: TypeAlias = Annotated[Any, "score"]
+Counts: TypeAlias = Annotated[Any, "counts"]

@@ -1,0 +1,1 @@
+"""Files and frames ↔ Arrow: read, map, join, write."""

@@ -1,0 +1,66 @@
+"""DuckDB, set up so that it stays offline, within memory and within the cores allowed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+MEMORY_LIMIT = "384MB"
+
+
+def connect(**settings: str) -> duckdb.DuckDBPyConnection:
+    """Open a connection that installs nothing, loads nothing and uses at most ``KARAT_THREADS`` threads."""
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "memory_limit": MEMORY_LIMIT,
+        **settings,
+    }
+    if threads := os.environ.get("KARAT_THREADS"):
+        config["threads"] = threads
+    connection = duckdb.connect(config=config)
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET python_enable_replacements = false")  # a query sees no Python variables
+    return connection
+
+
+def stream(connection: duckdb.DuckDBPyConnection, query: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """Run a query and yield its rows in batches, without holding them all."""
+    return iter(connection.sql(query).to_arrow_reader(rows))
+
+
+def quote(name: str) -> str:
+    """A name as an SQL identifier.
+
+    >>> print(quote('say "hi" twice'))
+    "say ""hi"" twice"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def structure(columns: dict[str, str]) -> str:
+    """Columns and their types as DuckDB's readers take them.
+
+    >>> structure({"a b": "VARCHAR"})
+    "{'a b': 'VARCHAR'}"
+    """
+    return f"{{{', '.join(f'{literal(name)}: {literal(kind)}' for name, kind in columns.items())}}}"
+
+
+def literal(text: str) -> str:
+    """A text as an SQL literal.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def explain(error: Exception) -> str:
+    """DuckDB's reason, without its class, its suggestions of its own settings and its source lines."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return lines[0].split(": ", 1)[-1].strip()

@@ -1,0 +1,106 @@
+"""Which format a file has, by its name or by its first bytes, and streams over it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from karat.core.errors import DataError, did_you_mean
+
+FORMATS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+BOM = b"\xef\xbb\xbf"
+_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+
+
+def split_name(path: str | Path) -> tuple[str | None, str | None]:
+    """The format and the compression a file's name tells, ``None`` where it does not.
+
+    >>> split_name("runs/a.jsonl.gz"), split_name("answers.CSV"), split_name("answers.txt")
+    (('jsonl', 'gzip'), ('csv', None), (None, None))
+    """
+    path = Path(str(path).lower())
+    compression = COMPRESSIONS.get(path.suffix)
+    return FORMATS.get(Path(path.stem).suffix if compression else path.suffix), compression
+
+
+def sniff(head: bytes) -> str:
+    r"""The format the first bytes of a file tell.
+
+    Parquet and Arrow by their marks, JSON (Lines or one document) by an opening brace or bracket; else TSV where
+    the first line has a tab, CSV where it has none.
+
+    >>> sniff(b"PAR1..."), sniff(b' {"id": 1}'), sniff(b"id\tanswer\n"), sniff(b"id,answer\n")
+    ('parquet', 'json', 'tsv', 'csv')
+    """
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    text = head.removeprefix(BOM).lstrip()
+    if text.startswith((b"{", b"[")):
+        return "json"
+    return "tsv" if b"\t" in text.split(b"\n", 1)[0] else "csv"
+
+
+def find_file(path: Path) -> None:
+    """Raise :class:`~karat.core.errors.DataError`, with the nearest name of the folder, where no file is."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; to read the files in it, say {path}/*.jsonl")
+    if not path.exists():
+        near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        hint = did_you_mean(path.name, near) if len(near) <= 1000 else ""
+        raise DataError(f"{path}: no such file{hint if 'did you mean' in hint else ''}")
+
+
+def open_bytes(path: str | Path) -> pa.NativeFile:
+    """The file's bytes, decompressed where its name says so."""
+    return pa.input_stream(str(path), compression=split_name(path)[1])
+
+
+def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, decompressed."""
+    try:
+        with open_bytes(path) as stream:
+            return bytes(stream.read(size))
+    except OSError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "") -> Any:
+    """Copy a stream into a temporary file that lives as long as the object returned (its ``.name`` is the path)."""
+    file = tempfile.NamedTemporaryFile(prefix="karat-", suffix=suffix)  # noqa: SIM115
+    shutil.copyfileobj(stream, file, 1 << 20)
+    file.flush()
+    return file
+
+
+def spool_stdin() -> Any:
+    """Copy standard input into a temporary file whose suffix tells its compression."""
+    head = sys.stdin.buffer.peek(4)[:4] if hasattr(sys.stdin.buffer, "peek") else b""
+    suffix = next((suffix for magic, suffix in _MAGIC.items() if head.startswith(magic)), "")
+    return spool(sys.stdin.buffer, suffix)
+
+
+def spool_batches(reader: pa.RecordBatchReader) -> Any:
+    """Write record batches into a temporary Arrow stream that lives as long as the object returned."""
+    file = tempfile.NamedTemporaryFile(prefix="karat-")  # noqa: SIM115
+    with pa.ipc.new_stream(file.name, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+    return file

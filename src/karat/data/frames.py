@@ -1,0 +1,89 @@
+"""Rows that are in memory already: lists of dicts, dicts of columns, and every frame that speaks Arrow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from karat.core.errors import ColumnError, DataError, RowError
+from karat.data.files import spool_batches
+from karat.data.source import BATCH_ROWS, RAW, Source
+
+
+def open_frame(data: Any) -> Source:
+    """Open a list of dicts, a dict of columns, or anything with ``__arrow_c_stream__``.
+
+    Raises :class:`~karat.core.errors.DataError` for what is none of these.
+
+    >>> open_frame([{"a": "1"}, {"a": "2", "b": 3}]).schema.names
+    ['a', 'b']
+    """
+    name = type(data).__name__
+    if isinstance(data, pa.RecordBatchReader):
+        return _spooled(data, name)
+    if isinstance(data, Mapping):
+        return _from_table(_from_columns(data), name)
+    if hasattr(data, "__arrow_c_stream__"):
+        return _from_stream(data, name)
+    if hasattr(data, "with_format"):  # a Hugging Face dataset from before it spoke Arrow itself
+        return _from_table(data.with_format("arrow")[:], name)
+    if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
+        keys = list(dict.fromkeys(key for row in data for key in row))
+        return _from_table(_from_columns({key: [row.get(key) for row in data] for key in keys}), "list")
+    raise DataError(
+        f"expected a path, a list of dicts, a dict of columns or a frame (pandas, polars, DuckDB, Arrow), found {name}"
+    )
+
+
+def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
+    arrays = {str(key): _to_array(str(key), values) for key, values in columns.items()}
+    lengths = {key: len(values) for key, values in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise RowError(f"columns of unequal length: {', '.join(f'{key} has {n}' for key, n in lengths.items())}")
+    return pa.table(arrays)
+
+
+def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
+    """A column of values; of mixed kinds (text here, a number or a list there) as JSON text."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+        raise ColumnError(f"column {key!r}: expected a list of values, found {type(values).__name__}")
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        try:
+            cells = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
+        except TypeError:
+            raise ColumnError(f"column {key!r}: {error}") from error
+        return pa.array(cells, pa.string()).cast(RAW)
+
+
+def _from_table(table: pa.Table, name: str) -> Source:
+    return Source(name, table.schema, table.num_rows, lambda _text: iter(table.to_batches(BATCH_ROWS)))
+
+
+def _from_stream(data: Any, name: str) -> Source:
+    def open_stream() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_stream(data)
+
+    rows = len(data) if hasattr(data, "__len__") else None
+    return Source(name, open_stream().schema, rows, _slices(open_stream))
+
+
+def _slices(open_stream: Callable[[], pa.RecordBatchReader]) -> Callable[[frozenset[str]], Iterator[pa.RecordBatch]]:
+    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        for batch in open_stream():
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                yield batch.slice(start, BATCH_ROWS)
+
+    return read
+
+
+def _spooled(reader: pa.RecordBatchReader, name: str) -> Source:
+    """A reader can be read once only, a source more often: its batches go through a temporary file."""
+    file = spool_batches(reader)
+    return Source(name, reader.schema, None, _slices(lambda: pa.ipc.open_stream(pa.memory_map(file.name))))

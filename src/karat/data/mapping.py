@@ -1,0 +1,137 @@
+"""Which column plays which role: by its own name, by the names other tools give it, or as told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import product
+from typing import Literal
+
+from karat.core.errors import ColumnError, did_you_mean
+
+Side = Literal["prediction", "reference"]
+
+ALIASES: dict[str, tuple[str, ...]] = {
+    "prediction": (
+        *("answer", "response", "output", "completion", "generated_answer", "predicted_answer", "model_answer"),
+        *("actual_output", "generated_text", "generated_cot", "hypothesis", "candidate", "pred", "prediction_text"),
+    ),
+    "reference": (
+        *("gold", "ground_truth", "ground_truth_answer", "gold_answer", "golden_answer", "golden_label", "target"),
+        *("expected", "expected_output", "expected_response", "expected_answer", "reference_output", "label", "answer"),
+        *("reference_answer", "correct_answer", "ideal"),
+    ),
+    "question": ("query", "input", "user_input", "prompt", "instruction"),
+    "contexts": ("context", "retrieved_context", "retrieval_context", "retrieved_document", "document", "passage"),
+}
+"""The names of each role in other tools, in the singular and in lower case; sources: Haystack, Ragas, DeepEval,
+MLflow, Phoenix, Opik, autoevals, openevals, pydantic-evals, Inspect, DataFlow, torchmetrics, OpenQA-eval."""
+
+_SIDED: dict[str, Side] = {"prediction": "prediction", "reference": "reference"}
+
+
+def is_known(name: str) -> bool:
+    """Whether a column's name tells a role, or is an id's.
+
+    >>> is_known("Predicted Answers"), is_known("56be4db0acb8001400a502ec")
+    (True, False)
+    """
+    plain = _plain(name)
+    return plain == "id" or any(plain == _plain(role) or plain in names for role, names in ALIASES.items())
+
+
+def map_columns(
+    columns: Sequence[str],
+    wanted: Sequence[str],
+    given: Mapping[str, str] | None = None,
+    *,
+    sides: Mapping[str, Side] | None = None,
+    called: Mapping[str, str] | None = None,
+    where: str = "",
+) -> dict[str, str]:
+    """Find the column of each wanted role.
+
+    A column named as its role, singular or plural, wins; otherwise names known from other tools decide, if all wanted
+    roles together can be given columns in one way only. ``given`` decides for the roles in it. ``sides`` tells, after a
+    join, which file a column is from: predictions come from the one, references from the other; ``called`` what it is
+    called there. ``where`` is the name of the file, for messages. Roles without known names map to the column of that
+    name.
+
+    Raises :class:`~karat.core.errors.ColumnError` where a role fits no column, or several.
+
+    >>> map_columns(["question", "answer", "ground_truth"], ["prediction", "reference"])
+    {'prediction': 'answer', 'reference': 'ground_truth'}
+    >>> map_columns(["prediction", "answer"], ["prediction", "reference"])
+    {'prediction': 'prediction', 'reference': 'answer'}
+    """
+    mapping = dict(_check_given(columns, given or {}, where))
+    free = [column for column in columns if column not in mapping.values()]
+    open_roles = [role for role in wanted if role not in mapping]
+    fits = {role: _fitting(role, free, sides or {}, called or {}) for role in open_roles}
+    for role in open_roles:
+        if not fits[role]:
+            raise ColumnError(_none(role, columns, where))
+    ways = [way for way in product(*fits.values()) if len(set(way)) == len(way)]
+    if len(ways) != 1:
+        raise ColumnError(_several(fits, ways, where))
+    found = mapping | dict(zip(open_roles, ways[0], strict=True))
+    return {role: found[role] for role in wanted}
+
+
+def _check_given(columns: Sequence[str], given: Mapping[str, str], where: str) -> Iterator[tuple[str, str]]:
+    for role, column in given.items():
+        if column not in columns:
+            raise ColumnError(f"{_at(where)}no column {column!r} for {role}{did_you_mean(column, columns)}")
+        yield role, column
+
+
+def _fitting(role: str, columns: Sequence[str], sides: Mapping[str, Side], called: Mapping[str, str]) -> list[str]:
+    """The columns that can play a role; one with the role's own name leaves no other."""
+    if role in _SIDED and (of_side := [column for column in columns if sides.get(column) == _SIDED[role]]):
+        return _fitting(role, of_side, {}, called) or _fitting(role, columns, {}, called)
+    names = {column: called.get(column, column) for column in columns}
+    return (
+        [column for column, name in names.items() if name == role]
+        or [column for column, name in names.items() if _plain(name) == _plain(role)]
+        or [column for column, name in names.items() if _plain(name) in ALIASES.get(role, ())]
+    )
+
+
+def _plain(name: str) -> str:
+    """A name in the singular, lower case, with underscores.
+
+    >>> _plain("Ground Truth Answers"), _plain("hypothesis"), _plain("queries")
+    ('ground_truth_answer', 'hypothesis', 'query')
+    """
+    plain = name.strip().lower().replace(" ", "_").replace("-", "_")
+    if plain.endswith("ies"):
+        return f"{plain[:-3]}y"
+    return plain[:-1] if plain.endswith("s") and not plain.endswith(("ss", "is")) else plain
+
+
+def _none(role: str, columns: Sequence[str], where: str) -> str:
+    names = (role, *ALIASES.get(role, ()))
+    strange = [column for column in columns if not is_known(column)]
+    near = [column for column in strange if get_close_matches(_plain(column), names, n=1, cutoff=0.8)]
+    column = near[0] if near else "COLUMN"
+    hint = f" (did you mean {column!r}?)" if near else ""
+    return (
+        f"{_at(where)}no column fits {role!r}{hint}; the columns are {', '.join(columns) or 'none'}. "
+        f"Say which: --map {role}={column} (in Python, map={{{role!r}: {column!r}}})"
+    )
+
+
+def _several(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], where: str) -> str:
+    if not ways:
+        found = ", ".join(sorted({column for columns in fits.values() for column in columns}))
+        return f"{_at(where)}{' and '.join(fits)} need a column each, but only {found} fits"
+    choices = {role: sorted(set(names)) for role, names in zip(fits, zip(*ways, strict=True), strict=True)}
+    role, names = max(choices.items(), key=lambda choice: len(choice[1]))
+    return (
+        f"{_at(where)}{' and '.join(names)} fit {role!r}. "
+        f"Say which: --map {role}={names[-1]} (in Python, map={{{role!r}: {names[-1]!r}}})"
+    )
+
+
+def _at(where: str) -> str:
+    return f"{where}: " if where else ""

@@ -1,0 +1,84 @@
+"""Open any source of rows by what it is: a path, a glob, standard input, a frame."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from karat.core.errors import DataError
+from karat.data.columnar import open_columnar
+from karat.data.delimited import open_delimited
+from karat.data.files import find_file, read_head, sniff, split_name, spool_stdin
+from karat.data.filter import keep
+from karat.data.frames import open_frame
+from karat.data.json_rows import open_json_rows
+from karat.data.layouts import open_document
+from karat.data.source import Source
+from karat.data.union import unite_sources
+
+Role = Literal["prediction", "reference"]
+
+
+def open_source(data: Any, *, where: str | None = None, limit: int | None = None, role: Role = "prediction") -> Source:
+    """Open rows from a file, several files or a frame.
+
+    ``data`` is a path, ``-`` for standard input, a glob such as ``runs/*.jsonl`` (in sorted order, columns united), a
+    list of dicts, a dict of columns, or a frame with ``__arrow_c_stream__`` (pandas, polars, DuckDB, Arrow, Hugging
+    Face datasets). Files: JSON Lines, JSON, CSV, TSV, Parquet and Arrow IPC by extension, each also ``.gz`` or
+    ``.zst``; where the extension tells nothing, by the first bytes.
+
+    ``where`` keeps the rows for which an SQL condition holds, ``limit`` the first rows of these. ``role`` says what the
+    values of a ``{id: answer}`` document are.
+
+    Text is never re-typed: in CSV every cell is text and an empty one is ``""``; in JSON a string stays a string, and a
+    column that holds several kinds of values comes as their JSON text (:data:`karat.data.source.RAW`).
+
+    Raises :class:`~karat.core.errors.DataError` and its kinds, naming file, line and column.
+
+    >>> source = open_source([{"id": "007", "answer": "1e3"}], where="id = '007'")
+    >>> [batch.to_pylist() for batch in source.batches()]
+    [[{'id': '007', 'answer': '1e3'}]]
+    """
+    source = _open(data, role)
+    return source if where is None and limit is None else keep(source, where, limit)
+
+
+def _open(data: Any, role: Role) -> Source:
+    if not isinstance(data, (str, PathLike)):
+        return open_frame(data)
+    if data == "-":
+        file = spool_stdin()
+        source = _open_file(Path(file.name), "standard input", role)
+
+        def read(text: frozenset[str], _kept: Any = file) -> Iterator[pa.RecordBatch]:
+            return source.read(text)
+
+        return replace(source, read=read)
+    path = Path(data)
+    if glob.has_magic(str(path)) and not path.exists():
+        found = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
+        if not found:
+            raise DataError(f"{path}: no file fits this pattern")
+        return unite_sources(str(path), [_open_file(Path(one), one, role) for one in found])
+    find_file(path)
+    return _open_file(path, str(path), role)
+
+
+def _open_file(path: Path, name: str, role: Role) -> Source:
+    head = read_head(path)
+    kind = split_name(path)[0] or sniff(head)
+    if not head and kind in ("jsonl", "json"):
+        raise DataError(f"{name} is empty")
+    if kind == "jsonl":
+        return open_json_rows(path, name, "newline_delimited")
+    if kind == "json":
+        return open_document(path, name, role)
+    if kind in ("csv", "tsv"):
+        return open_delimited(path, name, kind)
+    return open_columnar(path, name, kind)

@@ -1,0 +1,60 @@
+"""A source: rows from a file or frame, as Arrow record batches in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+RAW = pa.json_(pa.string())
+"""The type of a column that holds JSON text exactly as its file has it."""
+
+BATCH_ROWS = 65_536
+BATCH_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that can be read, more than once, batch by batch, in their own order.
+
+    ``name`` is for messages, ``schema`` what ``batches()`` yields, ``rows`` their number where it is
+    known without reading.
+    """
+
+    name: str
+    schema: pa.Schema
+    rows: int | None
+    read: Callable[[frozenset[str]], Iterator[pa.RecordBatch]]
+    respells: bool = False
+    """Whether the file holds numbers whose own spelling the schema's types lose (JSON)."""
+
+    def batches(self, text: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, at most 65 536 a batch.
+
+        ``text`` names columns that will be read as text. In JSON a column of these that is neither all
+        strings nor all lists of strings comes as ``RAW``, so that ``1e3`` and ``1.10`` keep their
+        spelling; :func:`karat.data.raw.decode_text` turns it into text.
+        """
+        return self.read(frozenset(self._raw(text)))
+
+    def schema_as(self, text: Collection[str]) -> pa.Schema:
+        """The schema of ``batches(text)``."""
+        raw = self._raw(text)
+        return pa.schema([field.with_type(RAW) if field.name in raw else field for field in self.schema])
+
+    def _raw(self, text: Collection[str]) -> list[str]:
+        return [name for name in text if self.respells and not _is_text(self.schema.field(name).type)]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_null(kind) or kind in (pa.string(), pa.list_(pa.string()), RAW)
+
+
+def rows_per_batch(size: int, rows: int) -> int:
+    """How many rows of a file of ``size`` bytes make a batch of some 32 MB, at most 65 536.
+
+    >>> rows_per_batch(195_000_000, 1_000_000), rows_per_batch(10**9, 1_000)
+    (65536, 33)
+    """
+    return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(size, 1)))

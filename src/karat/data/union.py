@@ -1,0 +1,55 @@
+"""Several sources as one, with the columns of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from karat.core.errors import ColumnError
+from karat.data.source import RAW, Source
+
+
+def unite_sources(name: str, sources: Sequence[Source]) -> Source:
+    """The rows of all sources, in turn; a column that one has not is null there.
+
+    Raises :class:`~karat.core.errors.ColumnError` naming both files where a column has types that have no type in
+    common.
+    """
+    if len(sources) == 1:
+        return sources[0]
+    schema = sources[0].schema
+    for source in sources[1:]:
+        schema = _unite(schema, source, sources)
+    rows = [source.rows for source in sources]
+
+    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        target = pa.schema([field.with_type(RAW) if field.name in text else field for field in schema])
+        for source in sources:
+            here = text & set(source.schema.names)
+            for batch in source.read(here):
+                columns = [_fit(batch, field) for field in target]
+                yield pa.RecordBatch.from_arrays(columns, schema=target)
+
+    known = None if None in rows else sum(row for row in rows if row is not None)
+    return Source(name, schema, known, read, any(source.respells for source in sources))
+
+
+def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.Schema:
+    try:
+        return pa.unify_schemas([schema, source.schema], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        for field in source.schema:
+            for other in sources:
+                at = other.schema.get_field_index(field.name)
+                if at >= 0 and other.schema.field(at).type != field.type:
+                    raise ColumnError(
+                        f"column {field.name!r} is {other.schema.field(at).type} in {other.name} "
+                        f"but {field.type} in {source.name}"
+                    ) from error
+        raise ColumnError(f"{source.name}: {error}") from error
+
+
+def _fit(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    at = batch.schema.get_field_index(field.name)
+    return pa.nulls(batch.num_rows, field.type) if at < 0 else batch.column(at).cast(field.type)

@@ -1,0 +1,79 @@
+"""Write record batches to a file, which stands under its name only when it is whole."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from karat.core.errors import DataError
+from karat.data.files import COMPRESSIONS, FORMATS, split_name
+from karat.data.writers import WRITERS
+
+
+def check_output(path: str | Path) -> None:
+    """Raise :class:`~karat.core.errors.DataError` where a file of this name cannot be written.
+
+    >>> check_output("scores.xlsx")
+    Traceback (most recent call last):
+    ...
+    karat.core.errors.DataError: scores.xlsx: expected a name that ends in .jsonl, .ndjson, .json, .csv, .tsv, \
+.parquet, .arrow, .ipc or .feather, each also with .gz or .zst
+    """
+    path = Path(path)
+    if split_name(path)[0] is None:
+        *names, last = FORMATS
+        raise DataError(
+            f"{path}: expected a name that ends in {', '.join(names)} or {last}, "
+            f"each also with {' or '.join(COMPRESSIONS)}"
+        )
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; expected the name of a file")
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise DataError(f"{path}: the folder {path.parent} cannot be written to")
+
+
+def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
+    """Write record batches to a file by its extension; return the number of rows.
+
+    The file is written under a temporary name in the same folder and moved into place when it is whole; whatever
+    stops it, nothing stands under ``path`` that was not there before. CSV and TSV have no nulls and no lists: null
+    is an empty cell, lists and objects are their JSON text. JSON has no times and no bytes: these are their text.
+
+    Raises :class:`~karat.core.errors.DataError` as :func:`check_output` does.
+    """
+    check_output(path)
+    path = Path(path)
+    kind, compression = split_name(path)
+    rows = 0
+    with (
+        _replacing(path) as temporary,
+        pa.output_stream(str(temporary), compression=compression) as sink,
+        WRITERS[str(kind)](sink, schema) as put,
+    ):
+        for batch in batches:
+            put(batch)
+            rows += batch.num_rows
+    return rows
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A temporary file beside ``path`` that becomes it at the end, or vanishes."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,26 @@
+"""Every metric as a function of columns.
+
+>>> from karat.metrics import exact_match
+>>> exact_match(["Paris", "Lyon"], [["Paris", "paris"], ["Nice"]]).to_pylist()
+[1.0, 0.0]
+
+A metric is one function in one file of this folder; importing the folder registers them all.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from karat.core.errors import SpecError
+from karat.core.metric import Metric
+from karat.core.registry import find
+
+for _module in iter_modules(__path__):
+    if _module.name != "kernel":
+        import_module(f"{__name__}.{_module.name}")
+
+
+def __getattr__(name: str) -> Metric:
+    try:
+        return find(name)
+    except SpecError as error:
+        raise AttributeError(str(error)) from None

@@ -1,0 +1,96 @@
+"""What a scored table says: the values, and the rows behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from karat.core.errors import DataError, MissingExtra
+from karat.core.metric import Metric
+from karat.stats.value import Value
+
+
+@dataclass(frozen=True)
+class Result:
+    """One scored table.
+
+    `values`: each metric's value over all rows, by spec. `groups`: by spec, then by group, where a column to group by
+    was given. `mapping`: which column served as what. `joined`: how many rows of gold had no prediction (`missing`) and
+    how many predictions no gold (`unknown`), where gold came from a second file.
+    """
+
+    metrics: tuple[Metric, ...]
+    values: Mapping[str, Value]
+    n: int
+    mapping: Mapping[str, str]
+    groups: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    joined: Mapping[str, Any] | None = None
+    confidence: float = 0.95
+    output: Path | None = None
+    batches: tuple[pa.RecordBatch, ...] | None = field(default=None, repr=False)
+    schema: pa.Schema | None = field(default=None, repr=False)
+
+    @property
+    def table(self) -> pa.Table:
+        """The user's columns, then one of scores per metric; a last column says why rows are unscored, where any is.
+
+        Where rows were written to a file and not kept, they are read from there.
+        """
+        if self.batches is not None:
+            table = pa.Table.from_batches(self.batches, self.schema)
+            return table if table.column(-1).null_count < len(table) else table.drop_columns(table.column_names[-1])
+        if self.output is None:
+            raise DataError("the rows were not kept: score(..., keep=True) keeps them, output='FILE' writes them")
+        from karat.data.read import open_source  # noqa: PLC0415  (only for rows that are on disk)
+
+        source = open_source(self.output)
+        return pa.Table.from_batches(source.batches(), source.schema)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame."""
+        try:
+            return self.table.to_pandas()
+        except ImportError:
+            raise MissingExtra("pandas", extra="pandas", need="Result.to_pandas") from None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The values as JSON can hold them: what `karat score --json` prints."""
+        metrics = []
+        for metric in self.metrics:
+            said: dict[str, Any] = {
+                "spec": metric.spec,
+                "signature": metric.signature,
+                **self.values[metric.spec].as_dict(),
+            }
+            if self.groups:
+                said["groups"] = {label: value.as_dict() for label, value in self.groups[metric.spec].items()}
+            metrics.append(said)
+        joined = {} if self.joined is None else {"joined": dict(self.joined)}
+        return {"n": self.n, "mapping": dict(self.mapping), **joined, "metrics": metrics}
+
+    def __repr__(self) -> str:
+        lines = (f"  {spec}: {_short(value)}" for spec, value in self.values.items())
+        return "\n".join([f"<karat.Result of {self.n} rows", *lines]) + ">"
+
+    def _repr_html_(self) -> str:
+        heads = ("metric", "value", f"{self.confidence:.0%} interval", "n", "scored", "failed")
+        head = "".join(f"<th>{escape(each)}</th>" for each in heads)
+        rows = []
+        for spec, value in self.values.items():
+            interval = "" if value.low is None else f"{value.low:.4f} – {value.high:.4f}"
+            point = "" if value.value is None else f"{value.value:.4f}"
+            cells = (spec, point, interval, value.n, value.scored, value.failed)
+            rows.append("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>")
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _short(value: Value) -> str:
+    if value.value is None:
+        return f"no value, {value.failed} of {value.n} rows unscored"
+    interval = "" if value.low is None else f" [{value.low:.4f}, {value.high:.4f}]"
+    return f"{value.value:.4f}{interval}" + (f", {value.failed} of {value.n} rows unscored" if value.failed else "")

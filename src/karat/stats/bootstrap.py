@@ -1,0 +1,74 @@
+"""The interval of a value without a lower or without an upper bound: the studentised bootstrap over units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.stats.aggregate import Finish
+
+DRAWS = 2_000
+CELLS = 1_000_000  # numbers drawn at a time
+STEP = 0.01  # of a standard error, to either side of where a slope is taken
+ROUNDING = 1e-14  # a standard error this small beside the value is none
+FLAT = 1e-6  # so is one this small beside that of the whole, in a draw of like units
+
+
+def resample(
+    observed: NDArray[np.float64], value_of: Finish, *, confidence: float, seed: int
+) -> tuple[float | None, float | None]:
+    """The interval of `value_of(observed.sum(axis=0))`, had the units (the rows of `observed`) been drawn again.
+
+    Each draw's distance from the value is counted in its own standard errors (the delta method's), and the distribution
+    of those takes the place of Student's. An end is None where too few units vary to tell it, both are where the
+    value is undefined for some draw.
+
+    Source: B. Efron and R. Tibshirani, "An Introduction to the Bootstrap" (1993), section 12.5.
+    """
+    units, width = observed.shape
+    total = observed.sum(axis=0)
+    centred = observed - total / max(units, 1)
+    pairs = (centred[:, :, None] * centred[:, None, :]).reshape(units, width**2)
+    spread = pairs.sum(axis=0).reshape(width, width)
+    step = STEP * np.sqrt(np.diag(spread))
+    step[step == 0] = 1.0  # a statistic that does not vary: its slope does not matter
+
+    def error(totals: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
+        totals = totals[..., None, :]
+        slopes = (value_of(totals + np.diag(step)) - value_of(totals - np.diag(step))) / (2 * step)
+        variance: NDArray[np.float64] = np.einsum("...i,...ij,...j", slopes, spread, slopes)
+        return np.sqrt(np.maximum(variance, 0))
+
+    with np.errstate(all="ignore"):
+        value, scale = float(value_of(total)), float(error(total, spread))
+        if not scale > ROUNDING * abs(value):
+            return None, None
+        distances: list[NDArray[np.float64]] = []
+        for counts in draw(units, seed):
+            moved = counts @ centred
+            around = (counts @ pairs).reshape(-1, width, width) - moved[:, :, None] * moved[:, None, :] / units
+            errors = error(total + moved, around)
+            errors[errors < FLAT * scale] = 0.0
+            change = value_of(total + moved) - value
+            distances.append(np.where(change == 0, 0.0, change / errors))
+    tail = (1 - confidence) / 2
+    least, most = np.quantile(np.concatenate(distances), [tail, 1 - tail], method="inverted_cdf")
+    low, high = value - scale * float(most), value - scale * float(least)
+    return (low if math.isfinite(low) else None), (high if math.isfinite(high) else None)
+
+
+def draw(units: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """How often each of `units` is drawn in each of `DRAWS` draws, shape (draws, units), a bounded chunk at a time.
+
+    >>> [counts.shape for counts in draw(1_000, seed=0)]
+    [(1000, 1000), (1000, 1000)]
+    """
+    random = np.random.default_rng(seed)
+    chunk = max(1, CELLS // units)
+    for start in range(0, DRAWS, chunk):
+        draws = min(chunk, DRAWS - start)
+        drawn = random.integers(units, size=(draws, units)) + units * np.arange(draws)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=draws * units).reshape(draws, units)

@@ -1,0 +1,101 @@
+"""The interval of a value that cannot leave [low, high]: Wilson's, with an effective number of trials."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.core.errors import DataError
+from karat.stats.aggregate import Finish, Units
+from karat.stats.student import quantile
+
+PRIOR = 0.125  # unseen all-or-nothing units, chosen by simulation (docs/statistics.md)
+ROUNDING = 1e-9  # how far sums of floats may overstep a bound
+
+
+def wilson(share: float, trials: float, deviations: float) -> tuple[float, float]:
+    """Wilson's score interval for a share of `trials`, `deviations` standard errors wide.
+
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
+
+    >>> [round(end, 4) for end in wilson(0.95, 20, 1.959964)]
+    [0.7639, 0.9911]
+    """
+    shrink = deviations**2 / trials
+    middle = (share + shrink / 2) / (1 + shrink)
+    reach = math.sqrt(shrink * share * (1 - share) + shrink**2 / 4) / (1 + shrink)
+    return (max(0.0, middle - reach) if share > 0 else 0.0), (min(1.0, middle + reach) if share < 1 else 1.0)
+
+
+def enclose(
+    units: Units,
+    observed: NDArray[np.float64],
+    value_of: Finish,
+    *,
+    mean: bool,
+    low: float,
+    high: float,
+    confidence: float,
+) -> tuple[float, float]:
+    """The interval of `value_of(observed.sum(axis=0))` within [low, high]; all of it where one unit decides the value.
+
+    `observed` holds the units' totals, shape (units, statistics); `mean` says that the value is the mean of the
+    units' one statistic. `DataError` for scores beyond low or high.
+    """
+    span = high - low
+    share = (float(value_of(observed.sum(axis=0))) - low) / span
+    if not -ROUNDING <= share <= 1 + ROUNDING:
+        raise DataError(f"a value from {low} to {high} expected, found {low + span * share}")
+    share = min(max(share, 0.0), 1.0)
+    room = share * (1 - share)
+    rows = units.rows
+    if mean and not units.clustered:
+        # With y = (x - low) / span, the mean of y·(1 - y): 0 when all scores are at a bound, below 0 beyond one.
+        between = share - (float(units.squares.sum()) / rows - 2 * low * (low + span * share) + low**2) / span**2
+        if between < -ROUNDING:
+            raise DataError(f"scores from {low} to {high} expected, found some beyond")
+        if between < ROUNDING:
+            variance, freedom = room / rows, math.inf  # all or nothing, so the mean tells the variance
+        else:
+            variance, freedom = (room - between) / (rows - 1), rows - 1
+    else:
+        variance, freedom = jackknife(observed, value_of) / span**2, (len(units) - 1 if room else math.inf)
+    if math.isinf(variance):
+        return low, high
+    each = weigh_unit(units)
+    trials = (room + PRIOR * each) / (variance + PRIOR * each**2)
+    lowest, highest = wilson(share, trials, quantile((1 + confidence) / 2, freedom))
+    return low + span * lowest, low + span * highest
+
+
+def jackknife(observed: NDArray[np.float64], value_of: Finish) -> float:
+    """The variance of the value, from leaving out each unit in turn; infinite where that leaves no value.
+
+    Source: B. Efron and C. Stein, "The jackknife estimate of variance", Annals of Statistics 9 (1981).
+
+    >>> scores = np.array([1.0, 2.0, 4.0, 5.0])
+    >>> observed = np.column_stack([scores, np.ones(4)])
+    >>> round(jackknife(observed, lambda sums: sums[..., 0] / sums[..., 1]), 9)
+    0.833333333
+    >>> round(float(scores.var(ddof=1) / 4), 9)
+    0.833333333
+    """
+    with np.errstate(all="ignore"):
+        left = value_of(observed.sum(axis=0) - observed)
+    return float(left.var()) * (len(left) - 1) if np.isfinite(left).all() else math.inf
+
+
+def weigh_unit(units: Units) -> float:
+    """One over the number of units of equal size that would vary as these do: Σm²/(Σm)² for sizes m.
+
+    Rows that share a block by chance are not alike: of all pairs of rows, 1/blocks meet that way.
+    """
+    if not units.clustered:
+        return 1 / units.rows
+    sizes = units.sizes
+    meeting = float(sizes @ sizes) / float(sizes.sum()) ** 2
+    if units.collapsed:
+        meeting = max((len(sizes) * meeting - 1) / (len(sizes) - 1), 1 / units.rows)
+    return meeting

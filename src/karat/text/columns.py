@@ -1,0 +1,150 @@
+"""Normalisers and tokenisers over Arrow columns.
+
+A tokenised column holds the tokens of each row joined by single spaces, so that everything after it splits on " ".
+Rows go through the compiled kernels where they were built (`COMPILED`), else through the definitions in
+`normalise` and `tokenise`, which also serve the rows a kernel delegates; the results are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
+from weakref import WeakValueDictionary
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.errors import RowError
+from karat.text.normalise import SQUEEZED, normalizer
+from karat.text.tokenise import tokenizer
+
+try:
+    from karat.text.kernel import transform
+
+    COMPILED = True
+except ImportError:  # no compiler at install time
+    COMPILED = False
+
+INTERPRETED = {"mlqa:ar", "mlqa:zh"}
+"""Maps that have no kernel."""
+
+Normalizer = Literal[
+    "none", "squad", "unicode", "mlqa", "mlqa:en", "mlqa:es", "mlqa:hi", "mlqa:vi", "mlqa:de", "mlqa:ar", "mlqa:zh"
+]
+Tokenizer = Literal["whitespace", "13a", "words", "chars"]
+
+_memo: ContextVar[dict[tuple[object, ...], tuple[pa.Array, pa.Array]] | None] = ContextVar("memo", default=None)
+_squeezed: WeakValueDictionary[int, pa.Array] = WeakValueDictionary()  # columns whose whitespace tokens are their text
+
+
+def normalise(column: pa.Array, name: str) -> pa.Array:
+    """The column with every text normalised; nulls stay null.
+
+    Takes an Array of string or large_string, or a DictionaryArray of them, of which only the dictionary is
+    transformed. Gives large_string (or a dictionary of it); "none" gives the column itself. Raises SpecError for
+    an unknown name and RowError for a row that is not UTF-8.
+
+    >>> normalise(pa.array(["The Cat!", None]), "squad").to_pylist()
+    ['cat', None]
+    """
+    define = normalizer(name)
+    if name == "none":
+        return column
+    normal = _mapped(column, name, define)
+    if name in SQUEEZED:
+        _squeezed[id(normal)] = normal
+    return normal
+
+
+def tokenise(column: pa.Array, name: str) -> pa.Array:
+    """The tokens of every text, joined by single spaces; nulls stay null.
+
+    Takes, gives and raises what `normalise` does. The whitespace tokens of a column that `normalise` has
+    squeezed already are that column.
+
+    >>> tokenise(pa.array(["Well, well."]), "13a").to_pylist()
+    ['Well , well .']
+    """
+    split = tokenizer(name)
+    if name == "whitespace" and _squeezed.get(id(column)) is column:
+        return column
+    return _mapped(column, name, lambda text: " ".join(split(text)))
+
+
+@contextmanager
+def memo() -> Iterator[None]:
+    """Within it, text that is normalised or tokenised twice in one way is transformed once.
+
+    For one batch and one thread: what is remembered is forgotten at its end.
+
+    >>> column = pa.array(["The Cat!"])
+    >>> with memo():
+    ...     normalise(column, "squad") is normalise(column, "squad")
+    True
+    """
+    token = _memo.set({})
+    try:
+        yield
+    finally:
+        _memo.reset(token)
+
+
+def _mapped(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, _mapped(column.dictionary, name, define))
+    known = _memo.get()
+    if known is None:
+        return _map(column, name, define)
+    # The same memory is the same text; holding the column keeps its memory from being used anew.
+    memory = (None if buffer is None else buffer.address for buffer in column.buffers())
+    key = (name, column.type, column.offset, len(column), *memory)
+    if key not in known:
+        known[key] = (column, _map(column, name, define))
+    return known[key][1]
+
+
+def _map(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
+    rows = len(column)
+    if not COMPILED or name in INTERPRETED or not rows:
+        return _defined(column, range(rows), define)
+    column = column.cast(pa.large_string())
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + rows + 1]
+    out_offsets = pa.allocate_buffer(bounds.nbytes)
+    out = pa.allocate_buffer(2 * int(bounds[-1] - bounds[0]) + 32)
+    delegated = np.zeros(rows, np.uint8)
+    left = transform(
+        name,
+        bounds,
+        np.frombuffer(data or b"\0", np.uint8),
+        np.frombuffer(out_offsets, np.int64),
+        np.frombuffer(out, np.uint8),
+        delegated,
+    )
+    mapped = pa.Array.from_buffers(pa.large_string(), rows, [_validity(column), out_offsets, out])
+    if not left:
+        return mapped
+    rest = _defined(column, np.flatnonzero(delegated).tolist(), define)
+    return pc.replace_with_mask(mapped, pa.array(delegated.view(bool)), rest)
+
+
+def _defined(column: pa.Array, rows: Iterable[int], define: Callable[[str], str]) -> pa.Array:
+    return pa.array([_apply(define, column, row) for row in rows], pa.large_string())
+
+
+def _apply(define: Callable[[str], str], column: pa.Array, row: int) -> str | None:
+    try:
+        text: str | None = column[row].as_py()
+    except UnicodeDecodeError as error:
+        raise RowError(f"row {row}: the text is not UTF-8 ({error.reason} at byte {error.start})") from error
+    return None if text is None else define(text)
+
+
+def _validity(column: pa.Array) -> pa.Buffer | None:
+    if not column.null_count:
+        return None
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))

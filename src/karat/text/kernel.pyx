@@ -1,0 +1,535 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The string -> string maps of `normalise` and `tokenise`, compiled: UTF-8 bytes to UTF-8 bytes, row by row.
+
+Every map equals its readable definition on every row it does not delegate. A map delegates (returns -1) what it has
+no exact rule for: malformed UTF-8, characters whose case depends on their neighbours, and what its comment names.
+Output never exceeds twice the input: case folding grows UTF-8 by half at most, and a token is at least a byte.
+
+Longer than 300 lines because all maps share the functions that read and write UTF-8, which inline only within a module.
+"""
+
+import string
+import unicodedata
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from karat.text.normalise import ARTICLES, is_currency, is_outer, is_punctuation
+from karat.text.tokenise import split_words
+
+cdef extern from *:
+    """
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    #define as_little(word) __builtin_bswap64(word)
+    #else
+    #define as_little(word) (word)
+    #endif
+    """
+    uint64_t as_little(uint64_t) nogil
+    int first_bit "__builtin_ctzll"(uint64_t) nogil
+
+cdef extern from "Python.h":
+    int32_t Py_UNICODE_TOLOWER(int32_t) nogil
+    bint Py_UNICODE_ISALNUM(int32_t) nogil
+    bint Py_UNICODE_ISSPACE(int32_t) nogil
+
+ctypedef const uint8_t* Bytes
+ctypedef Py_ssize_t (*Map)(Bytes, Bytes, uint8_t*, const Words*) noexcept nogil
+
+cdef struct Words:  # the articles to drop; none is longer than 8 bytes
+    int count
+    Py_ssize_t longest
+    uint64_t key[16]
+    Bytes limit  # where the memory of the texts ends
+    bint ascii  # only ASCII punctuation is dropped
+
+cdef enum:
+    WORD, PUNCTUATION, SPACE, OTHER  # kinds of ASCII bytes; OTHER includes every byte that is not ASCII
+    OUTER = 1, DECIMAL = 2, ALPHA = 4, ALNUM = 8, CURRENCY = 16, WHITE = 32  # flags of characters
+    SMALL_DOTTED_I = 0x130, CAPITAL_SIGMA = 0x3A3  # the two characters str.lower() does not map one to one
+    PLANES = 0x20000  # the characters the tables cover: planes 0 and 1
+
+cdef uint64_t EACH = 0x0101010101010101  # a byte in every byte of a word
+cdef uint64_t GATHER = 0x0102040810204080  # times 0 or 1 in every byte: these as the bits of the top byte
+
+cdef uint8_t kind[256]
+cdef uint8_t lower[256]
+cdef uint8_t alone[128]  # 13a: punctuation that always stands alone
+cdef uint8_t joins[128]  # words: ALPHA or DECIMAL, whichever the character may stand between inside a word
+cdef uint8_t flags[PLANES]
+cdef int32_t folded[PLANES]  # unicode: NFKC and case folding where it is one to one, else 0
+cdef uint8_t punctuation[PLANES]
+cdef bint has_folded = False, has_punctuation = False
+
+
+def _fill_ascii():
+    for byte in range(256):
+        char = chr(byte)
+        ascii = byte < 128
+        lower[byte] = ord(char.lower())
+        kind[byte] = (OTHER if not ascii else PUNCTUATION if char in string.punctuation else SPACE if char.isspace()
+                      else WORD if char.isalnum() else OTHER)
+        if ascii:
+            alone[byte] = char in string.punctuation and char not in "',-."
+            joins[byte] = (ALPHA * (len(split_words(f"a{char}b")) == 1) | DECIMAL * (len(split_words(f"1{char}2")) == 1)
+                           ) * (char in string.punctuation and char != "_")
+            flags[byte] = _flags(char)
+
+
+def _flags(str char):
+    return (OUTER * is_outer(char) | DECIMAL * char.isdecimal() | ALPHA * char.isalpha() | ALNUM * char.isalnum()
+            | CURRENCY * is_currency(char) | WHITE * char.isspace())
+
+
+def _fill_punctuation():
+    global has_punctuation
+    for code in range(PLANES):
+        punctuation[code] = is_punctuation(chr(code))
+    has_punctuation = True
+
+
+def _fill_folded():
+    global has_folded
+    chars = [chr(code) for code in range(PLANES) if not 0xD800 <= code < 0xE000]
+    pairs = [unicodedata.decomposition(char).split() for char in chars]
+    seconds = {int(pair[1], 16) for pair in pairs if len(pair) == 2 and pair[0][0] != "<"}
+    seconds.update(range(0x1160, 0x1200))  # Hangul vowels and finals compose by rule
+    for char in chars:
+        normal = unicodedata.normalize("NFKC", char)
+        flags[ord(char)] = _flags(char)
+        if len(normal) == 1 and not unicodedata.combining(normal) and ord(normal) not in seconds:
+            plain = {"\u2212": "-", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}.get(normal, normal)
+            fold = plain.casefold()
+            if len(fold) == 1 and ord(fold) < PLANES:
+                folded[ord(char)] = ord(fold)
+    has_folded = True
+
+
+_fill_ascii()
+
+
+cdef void _set_words(Words* words, tuple spelled):
+    words.longest = max([len(word.encode()) for word in spelled], default=0)
+    words.count = len(spelled)
+    for i, word in enumerate(spelled):
+        words.key[i] = int.from_bytes(word.encode(), "little")
+
+
+cdef inline bint listed(Bytes word, Py_ssize_t length, const Words* words) noexcept nogil:
+    """Whether a run of letters and digits, with 8 bytes to read, is one of the words. No branches: they would be guesses."""
+    cdef uint64_t key
+    cdef int i, found = 0, shift = (64 - 8 * length) & 63
+    memcpy(&key, word, 8)
+    key = as_little(key) << shift >> shift
+    for i in range(words.count):
+        found |= key == words.key[i]
+    return found & (length <= words.longest) & (length > 0)
+
+
+cdef inline int32_t decode(Bytes* text, Bytes end) noexcept nogil:
+    """The code point that starts here, moving past it; -1 where the bytes are no UTF-8."""
+    cdef Bytes s = text[0]
+    cdef int32_t code = s[0], least
+    cdef int more, i
+    if code < 0x80:
+        text[0] = s + 1
+        return code
+    more = 1 if 0xC2 <= code < 0xE0 else 2 if 0xE0 <= code < 0xF0 else 3 if 0xF0 <= code < 0xF5 else 9
+    if end - s <= more:
+        return -1
+    code &= 0x3F >> more
+    for i in range(1, more + 1):
+        if s[i] & 0xC0 != 0x80:
+            return -1
+        code = code << 6 | (s[i] & 0x3F)
+    least = 0x80 if more == 1 else 0x800 if more == 2 else 0x10000
+    if code < least or code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        return -1
+    text[0] = s + more + 1
+    return code
+
+
+cdef inline uint8_t* encode(int32_t code, uint8_t* out) noexcept nogil:
+    """Write a code point; returns where the next goes."""
+    if code < 0x80:
+        out[0] = code
+        return out + 1
+    if code < 0x800:
+        out[0] = 0xC0 | code >> 6
+        out[1] = 0x80 | (code & 0x3F)
+        return out + 2
+    if code < 0x10000:
+        out[0] = 0xE0 | code >> 12
+        out[1] = 0x80 | (code >> 6 & 0x3F)
+        out[2] = 0x80 | (code & 0x3F)
+        return out + 3
+    out[0] = 0xF0 | code >> 18
+    out[1] = 0x80 | (code >> 12 & 0x3F)
+    out[2] = 0x80 | (code >> 6 & 0x3F)
+    out[3] = 0x80 | (code & 0x3F)
+    return out + 4
+
+
+cdef inline uint8_t* copy(Bytes text, Bytes end, uint8_t* out) noexcept nogil:
+    while text < end:
+        out[0] = text[0]
+        out += 1
+        text += 1
+    return out
+
+
+cdef inline uint64_t above(uint64_t word, uint8_t bound) noexcept nogil:
+    """The top bit of each byte that is at least `bound`, for ASCII bytes."""
+    return (word & (127 * EACH)) + (128 - bound) * EACH
+
+
+cdef Py_ssize_t drop_words(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`squad` and `mlqa` for ASCII, 64 bytes at a time, else `drop_words_anywhere`.
+
+    First, without a branch, each block is lowered and its letters and digits marked; then what lies between marks is copied.
+    """
+    cdef uint8_t block[64 + 16]
+    cdef Bytes start = text
+    cdef uint8_t* o = out
+    cdef uint8_t* word = out
+    cdef uint64_t others
+    cdef Py_ssize_t size, at, stop
+    cdef uint8_t byte
+    cdef bint dropped
+    while text < end:
+        size = end - text if end - text < 64 else 64
+        others = lower_block(text, size, words.limit, block)
+        at = 0
+        while others:
+            stop = first_bit(others)
+            others &= others - 1
+            o = copy_block(&block[at], stop - at, o)
+            at = stop + 1
+            byte = block[stop]
+            if kind[byte] == SPACE:
+                dropped = listed(word, o - word, words) | (o == word)
+                o[0] = 32  # only now: reading what was just half written over would stall
+                o = word if dropped else o + 1
+                word = o
+            elif kind[byte] == OTHER:
+                return drop_words_anywhere(start, end, out, words)
+        o = copy_block(&block[at], size - at, o)
+        text += 64
+    if listed(word, o - word, words):
+        o = word
+    return o - out - (o == word and o > out)
+
+
+cdef inline uint64_t lower_block(Bytes text, Py_ssize_t size, Bytes limit, uint8_t* block) noexcept nogil:
+    """Lower the next bytes into `block`; gives a bit for each that is neither letter nor digit."""
+    cdef uint64_t word, letters, others = 0
+    cdef Py_ssize_t i = 0
+    while i < size:
+        word = 0
+        if limit - text - i >= 8:
+            memcpy(&word, text + i, 8)
+        else:
+            memcpy(&word, text + i, limit - text - i)
+        word = as_little(word)
+        letters = word | 32 * EACH
+        letters = above(letters, 97) & ~above(letters, 123) & ~word & (128 * EACH)
+        others |= ((~(letters | (above(word, 48) & ~above(word, 58) & ~word)) >> 7 & EACH) * GATHER >> 56) << i
+        word = as_little(word | letters >> 2)
+        memcpy(block + i, &word, 8)
+        i += 8
+    return others & (~<uint64_t>0 >> (64 - size))
+
+
+cdef inline uint8_t* copy_block(const uint8_t* block, Py_ssize_t size, uint8_t* o) noexcept nogil:
+    """Copy `size` bytes, 16 at a time and so up to 16 more; returns where the next goes."""
+    cdef Py_ssize_t i = 16
+    memcpy(o, block, 16)
+    while i < size:
+        memcpy(o + i, block + i, 16)
+        i += 16
+    return o + size
+
+
+cdef Py_ssize_t drop_words_anywhere(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`drop_words` for all characters. A word, to re, is a run of letters, digits and "_"; marks end it."""
+    cdef uint8_t* o = out
+    cdef uint8_t* word = NULL  # where the run of word characters starts, if in one
+    cdef uint8_t* before = out  # where it would be cut off: at the space before it, if any
+    cdef bint space = False
+    cdef int32_t code
+    while True:
+        code = 32
+        if text < end:
+            code = decode(&text, end)
+            if code < 0 or code == SMALL_DOTTED_I or code == CAPITAL_SIGMA:
+                return -1
+            if code >= PLANES and not words.ascii:
+                return -1
+            code = lower[code] if code < 128 else Py_UNICODE_TOLOWER(code)
+            if (kind[code] == PUNCTUATION) if code < 128 else (not words.ascii and punctuation[code] != 0):
+                continue
+        elif word == NULL:
+            return o - out
+        if (kind[code] == WORD) if code < 128 else Py_UNICODE_ISALNUM(code):
+            if word == NULL:
+                before = o
+                if space and o > out:
+                    o[0] = 32
+                    o += 1
+                word = o
+                space = False
+            o = encode(code, o)
+            continue
+        if word != NULL and listed(word, o - word, words):
+            o = before
+            space = True
+        word = NULL
+        if Py_UNICODE_ISSPACE(code):
+            space = True
+        else:
+            if space and o > out:
+                o[0] = 32
+                o += 1
+            space = False
+            o = encode(code, o)
+
+
+cdef Py_ssize_t squeeze(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`whitespace`: words joined by single spaces."""
+    cdef uint8_t* o = out
+    cdef bint space = False
+    cdef int32_t code
+    cdef Bytes start
+    while text < end:
+        start = text
+        code = decode(&text, end)
+        if code < 0:
+            return -1
+        if Py_UNICODE_ISSPACE(code):
+            space = True
+            continue
+        o = put(start, text, o, out, space)
+        space = False
+    return o - out
+
+
+cdef Py_ssize_t split_chars(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`chars`."""
+    cdef uint8_t* o = out
+    cdef int32_t code
+    cdef Bytes start
+    while text < end:
+        start = text
+        code = decode(&text, end)
+        if code < 0:
+            return -1
+        if not Py_UNICODE_ISSPACE(code):
+            o = put(start, text, o, out, True)
+    return o - out
+
+
+cdef Py_ssize_t split_13a(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`13a`, its four replacements at once; delegates markup, which must go first."""
+    cdef uint8_t* o = out
+    cdef Bytes s = text
+    cdef Bytes start
+    cdef Bytes stop
+    cdef bint apart = False  # whether the next character starts a token
+    cdef bint after_digit, before_digit, odd
+    cdef int32_t code
+    while s < end:
+        start = s
+        code = decode(&s, end)
+        if code < 0 or is_markup(start, end):
+            return -1
+        if Py_UNICODE_ISSPACE(code):
+            apart = True
+        elif code == 44 or code == 46:  # a run of , and . is taken in pairs, the first with what is not a digit before it
+            stop = start
+            while stop < end and (stop[0] == 44 or stop[0] == 46):
+                stop += 1
+            after_digit = start > text and is_digit((start - 1)[0])
+            before_digit = stop < end and is_digit(stop[0])
+            odd = (stop - start) & 1
+            apart = apart or not (after_digit and before_digit and stop - start == 1)
+            s = start
+            while s < stop:
+                o = put(s, s + 1, o, out, apart)
+                apart = True
+                s += 1
+            apart = not (before_digit and odd == after_digit)
+        elif code < 128 and (alone[code] or (code == 45 and start > text and is_digit((start - 1)[0]))):
+            o = put(start, s, o, out, True)
+            apart = True
+        else:
+            o = put(start, s, o, out, apart)
+            apart = False
+    return o - out
+
+
+cdef inline uint8_t* put(Bytes text, Bytes end, uint8_t* o, uint8_t* out, bint apart) noexcept nogil:
+    """Write a piece, after a space if it stands apart from what is there; returns where the next goes."""
+    if apart and o > out:
+        o[0] = 32
+        o += 1
+    return copy(text, end, o)
+
+
+cdef inline bint is_digit(uint8_t byte) noexcept nogil:
+    return 48 <= byte <= 57
+
+
+cdef inline bint begins(Bytes text, Bytes end, const char* with_, Py_ssize_t size) noexcept nogil:
+    return end - text >= size and memcmp(text, with_, size) == 0
+
+
+cdef inline bint is_markup(Bytes s, Bytes end) noexcept nogil:
+    if s[0] == 38:
+        return (begins(s, end, b"&quot;", 6) or begins(s, end, b"&amp;", 5) or begins(s, end, b"&lt;", 4)
+                or begins(s, end, b"&gt;", 4))
+    return (s[0] == 45 and begins(s, end, b"-\n", 2)) or (s[0] == 60 and begins(s, end, b"<skipped>", 9))
+
+
+cdef Py_ssize_t split_ascii_words(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`words` for ASCII; delegates the rest."""
+    cdef uint8_t* o = out
+    cdef Bytes s = text
+    cdef Bytes start
+    cdef bint visible
+    while s < end:
+        start = s
+        visible = kind[s[0]] == PUNCTUATION and not flags[s[0]] & OUTER  # a symbol
+        s += is_sign(s, text, end)
+        while s < end and s[0] < 128 and (flags[s[0]] & ALNUM or s[0] == 95 or (s > start and is_joint(s, end))):
+            visible = visible or flags[s[0]] & ALNUM
+            s += 1
+        if s < end and s[0] >= 128:
+            return -1
+        s += s == start
+        if visible:
+            o = put(start, s, o, out, True)
+    return o - out
+
+
+cdef inline bint is_sign(Bytes s, Bytes text, Bytes end) noexcept nogil:
+    return ((s[0] == 43 or s[0] == 45) and s + 1 < end and is_digit(s[1])
+            and not (s > text and flags[(s - 1)[0]] & ALNUM))
+
+
+cdef inline bint is_joint(Bytes s, Bytes end) noexcept nogil:
+    """Whether a character inside a word stands between two letters, or two digits, that it may join."""
+    return s + 1 < end and s[1] < 128 and joins[s[0]] & flags[(s - 1)[0]] & flags[s[1]]
+
+
+cdef Py_ssize_t fold(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`unicode`; delegates characters that do not fold one to one, and marks, which compose with others."""
+    cdef Py_ssize_t size = fold_words(text, end, out, True)
+    return size if size else fold_words(text, end, out, False)
+
+
+cdef Py_ssize_t fold_words(Bytes text, Bytes end, uint8_t* out, bint trimmed) noexcept nogil:
+    cdef uint8_t* o = out
+    cdef uint8_t* word = out
+    cdef int32_t code
+    while text < end:
+        code = decode(&text, end)
+        if code < 0 or code >= PLANES or folded[code] == 0:
+            return -1
+        code = folded[code]
+        if not flags[code] & WHITE:
+            o = encode(code, o)
+            if text < end:
+                continue
+        if trimmed:
+            o = trim(word, o)
+        if o > word:
+            o[0] = 32
+            o += 1
+            word = o
+    return o - out - (o > out)
+
+
+cdef uint8_t* trim(uint8_t* word, uint8_t* end) noexcept nogil:
+    """Drop outer punctuation in place; returns the new end."""
+    cdef Bytes start = word
+    cdef Bytes stop = end
+    cdef Bytes at
+    cdef int32_t code, last = -1
+    while start < stop:
+        at = start
+        code = decode(&at, stop)
+        if not flags[code] & OUTER or (code != last and begins_meaning(code, at, stop)):
+            break
+        last = code
+        start = at
+    while stop > start:
+        at = before(stop)
+        code = char_at(at, stop)
+        if not flags[code] & OUTER or (at > start and ends_meaning(code, char_at(before(at), at))):
+            break
+        stop = at
+    return copy(start, stop, word)
+
+
+cdef inline Bytes before(Bytes at) noexcept nogil:
+    at -= 1
+    while at[0] & 0xC0 == 0x80:
+        at -= 1
+    return at
+
+
+cdef inline int32_t char_at(Bytes at, Bytes end) noexcept nogil:
+    """The code point that starts here; 0 at the end."""
+    return decode(&at, end) if at < end else 0
+
+
+cdef inline bint begins_meaning(int32_t code, Bytes after, Bytes end) noexcept nogil:
+    cdef uint8_t next = flags[char_at(after, end)]
+    if code == 45:
+        return next & (DECIMAL | CURRENCY) or (after < end and after[0] == 46 and flags[char_at(after + 1, end)] & DECIMAL)
+    return code == 46 and next & ALNUM
+
+
+cdef inline bint ends_meaning(int32_t code, int32_t before) noexcept nogil:
+    return ((code == 37 or code == 0x2030) and flags[before] & DECIMAL) or (code == 35 and flags[before] & ALPHA)
+
+
+def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int64_t[::1] out_offsets,
+              uint8_t[::1] out, uint8_t[::1] delegated):
+    """Map each row of `data` into `out`; returns how many rows are delegated (1 in `delegated`, empty in `out`)."""
+    cdef Py_ssize_t row, size, at = 0, left = 0, rows = offsets.shape[0] - 1
+    cdef Words words
+    cdef Map step
+    cdef Bytes text = &data[0]
+    _set_words(&words, ARTICLES["en"] if name == "squad" else ARTICLES.get(name[5:] or "en", ()))
+    words.ascii = name == "squad"
+    words.limit = text + data.shape[0]
+    if name == "squad":
+        step = drop_words
+    elif name.startswith("mlqa"):
+        step = drop_words
+        if not has_punctuation:
+            _fill_punctuation()
+    elif name == "unicode":
+        step = fold
+        if not has_folded:
+            _fill_folded()
+    elif name == "13a":
+        step = split_13a
+    elif name == "words":
+        step = split_ascii_words
+    elif name == "chars":
+        step = split_chars
+    else:
+        step = squeeze
+    with nogil:
+        out_offsets[0] = 0
+        for row in range(rows):
+            size = step(text + offsets[row], text + offsets[row + 1], &out[at], &words)
+            if size < 0:
+                delegated[row] = 1
+                left += 1
+            else:
+                at += size
+            out_offsets[row + 1] = at
+    return left

@@ -1,0 +1,168 @@
+"""Normalisers: what counts as the same answer, as readable ``str -> str`` definitions.
+
+`karat.text.columns.normalise` applies them to whole columns, with compiled kernels that equal these functions.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections.abc import Callable
+
+from karat.core.errors import SpecError, did_you_mean
+
+ARTICLES = {
+    "en": ("a", "an", "the"),
+    "es": ("un", "una", "unos", "unas", "el", "la", "los", "las"),
+    "vi": ("của", "là", "cái", "chiếc", "những"),
+    "de": ("ein", "eine", "einen", "einem", "eines", "einer", "der", "die", "das", "den", "dem", "des"),
+}
+"""The words dropped by language, for the languages whose articles are whole words."""
+
+_ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_PLAIN_SIGNS = str.maketrans("\u2212\u2018\u2019\u201c\u201d", "-''\"\"")
+_HAN_OR_OTHERS = re.compile("[\u4e00-\u9fa5]|[^\u4e00-\u9fa5]+")
+
+
+def normalizer(name: str) -> Callable[[str], str]:
+    """The normaliser of a name: ``none``, ``squad``, ``unicode``, ``mlqa`` or ``mlqa:<language>``.
+
+    Raises SpecError where there is none of that name.
+
+    >>> normalizer("squad")("The U.S.A.!")
+    'usa'
+    >>> normalizer("sqaud")
+    Traceback (most recent call last):
+    karat.core.errors.SpecError: no normaliser 'sqaud'; did you mean 'squad'?
+    """
+    try:
+        return NORMALIZERS[name]
+    except KeyError:
+        raise SpecError(f"no normaliser {name!r}{did_you_mean(name, NORMALIZERS)}") from None
+
+
+def keep(text: str) -> str:
+    """The text as it is (``none``)."""
+    return text
+
+
+def normalise_squad(text: str) -> str:
+    """Lower case, no ASCII punctuation, no English articles, single spaces, in that order (``squad``).
+
+    The order is that of the official SQuAD 1.1 and 2.0 evaluation scripts (arXiv:1806.03822). Only ASCII
+    punctuation goes, so numbers lose their point and sign: "3.14" becomes "314", and "C++" equals "C#".
+
+    >>> normalise_squad("The  Well-Known A.")
+    'wellknown'
+    """
+    return drop_words(text.lower().translate(_ASCII_PUNCTUATION), ARTICLES["en"])
+
+
+def normalise_mlqa(text: str, language: str) -> str:
+    """Lower case, no punctuation of any script, no articles of the language, single spaces (``mlqa:<language>``).
+
+    The rules are those of the official MLQA evaluation script (arXiv:1910.07475): Arabic drops "ال" wherever it
+    stands (its pattern's other half can never match), Hindi and Chinese drop no words, and Chinese characters
+    U+4E00 to U+9FA5 become tokens of their own.
+
+    >>> normalise_mlqa("¿El gato?", "es"), normalise_mlqa("北京2008年。", "zh")
+    ('gato', '北 京 2008 年')
+    """
+    text = "".join(char for char in text.lower() if not is_punctuation(char))
+    if language == "ar":
+        text = text.replace("ال", " ")
+    if language == "zh":
+        text = " ".join(_HAN_OR_OTHERS.findall(text))
+    return drop_words(text, ARTICLES.get(language, ()))
+
+
+def normalise_unicode(text: str) -> str:
+    r"""Fold what Unicode calls the same, drop outer punctuation, and keep meaning apart (``unicode``).
+
+    NFKC; minus sign and curly quotes to ASCII; case folding; then each token between whitespace loses its outer
+    punctuation (Unicode category P) and vanishes if nothing is left. If all vanish, the text stays with single
+    spaces, so that "?" differs from "!". Kept, though it is outer punctuation:
+
+    - at the front, one "-" before a digit, before "." and a digit, or before a currency sign ("-5", "-.5", "-$5");
+      one "." before a letter or digit (".5", ".net"). One: in "--5" and "...so" they are dashes and dots;
+    - at the end, "%" or "‰" after a digit ("5%"), and "#" after a letter ("C#").
+
+    Symbols (category S: "+", "$", "€") are not punctuation, so "C++", "+5" and "$5" stay; so does everything
+    inside a token ("3.14", "1,000", "don't"). There are no articles here: the answer "A" stays "a". A "%" with a
+    space before it is punctuation on its own, and an en dash is never a sign.
+
+    >>> normalise_unicode("  “Paris”,  (FRANCE)! "), normalise_unicode("\u22125%."), normalise_unicode("? !")
+    ('paris france', '-5%', '? !')
+    """
+    words = unicodedata.normalize("NFKC", text).translate(_PLAIN_SIGNS).casefold().split()
+    return " ".join(filter(None, map(trim, words))) or " ".join(words)
+
+
+def trim(word: str) -> str:
+    """The word without its outer punctuation, by the rules of `normalise_unicode`.
+
+    >>> trim("(-5)"), trim("'c#',"), trim("--")
+    ('-5', 'c#', '')
+    """
+    start, end = 0, len(word)
+    while start < end and is_outer(word[start]) and not begins_meaning(word, start):
+        start += 1
+    while end > start and is_outer(word[end - 1]) and not ends_meaning(word, end - 1):
+        end -= 1
+    return word[start:end]
+
+
+def begins_meaning(word: str, at: int) -> bool:
+    """Whether the punctuation here is a sign or point that belongs to what follows."""
+    mark, after = word[at], word[at + 1 : at + 3]
+    if word[:at].endswith(mark):
+        return False
+    if mark == "-":
+        return after[:1].isdecimal() or (after[:1] == "." and after[1:].isdecimal()) or is_currency(after[:1])
+    return mark == "." and after[:1].isalnum()
+
+
+def ends_meaning(word: str, at: int) -> bool:
+    """Whether the punctuation here is a unit or sharp that belongs to what stands before."""
+    mark, before = word[at], word[:at][-1:]
+    return (mark in "%‰" and before.isdecimal()) or (mark == "#" and before.isalpha())
+
+
+def is_outer(char: str) -> bool:
+    """Whether a character is punctuation to Unicode (category P)."""
+    return unicodedata.category(char)[0] == "P"
+
+
+def is_currency(char: str) -> bool:
+    """Whether a character is a currency sign (category Sc)."""
+    return char != "" and unicodedata.category(char) == "Sc"
+
+
+def is_punctuation(char: str) -> bool:
+    """Whether a character is punctuation to Unicode or to ASCII (which counts symbols such as "$" and "+")."""
+    return char in string.punctuation or is_outer(char)
+
+
+def drop_words(text: str, words: tuple[str, ...]) -> str:
+    r"""The text with single spaces and without the whole words given.
+
+    >>> drop_words("a cat\tsat", ("a", "an"))
+    'cat sat'
+    """
+    return " ".join(re.sub(rf"\b({'|'.join(words)})\b", " ", text).split() if words else text.split())
+
+
+def _mlqa(language: str) -> Callable[[str], str]:
+    return lambda text: normalise_mlqa(text, language)
+
+
+NORMALIZERS: dict[str, Callable[[str], str]] = {
+    "none": keep,
+    "squad": normalise_squad,
+    "unicode": normalise_unicode,
+    "mlqa": _mlqa("en"),
+    **{f"mlqa:{language}": _mlqa(language) for language in ("en", "es", "hi", "vi", "de", "ar", "zh")},
+}
+SQUEEZED = NORMALIZERS.keys() - {"none"}
+"""The normalisers whose text is already words joined by single spaces."""

@@ -1,0 +1,39 @@
+"""No test reaches beyond this machine, and real data is used where it is present."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parents[1].parent / "shared" / "data"
+
+
+@pytest.fixture
+def real_data():
+    """The folder of real predictions and gold, beside the project; tests that need it skip where it is not."""
+
+    def folder(name):
+        if not (DATA / name).is_dir():
+            pytest.skip(f"{name} is not here")
+        return DATA / name
+
+    return folder
+
+
+@pytest.fixture
+def expected(real_data):
+    return lambda name: json.loads((real_data(name) / "expected.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch):
+    """Connecting anywhere but to this machine fails the test."""
+    connect = socket.socket.connect
+
+    def guarded(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise AssertionError(f"a test wanted to connect to {address}")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)

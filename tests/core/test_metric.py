@@ -1,0 +1,178 @@
+import pickle
+
+import numpy as np
+import pytest
+
+import karat
+from karat import Counts, Number, Rows, Score, SpecError, Text, Texts, metric
+from karat.core.spec import parse, parse_all
+
+
+@metric(source="here", register=False)
+def longer(prediction: Text, reference: Text, *, by: int = 0, strict: bool = True) -> Score:
+    """1 where the prediction is longer."""
+    return [
+        len(p or "") > len(r or "") + by for p, r in zip(prediction.to_pylist(), reference.to_pylist(), strict=True)
+    ]
+
+
+def share(totals):
+    with np.errstate(invalid="ignore"):
+        return totals[..., 0] / totals[..., 1]
+
+
+@metric(source="here", finish=share, register=False)
+def hit_rate(prediction: Text, reference: Text) -> Counts:
+    """Characters of the prediction that are in the reference, of all its characters."""
+    return np.array(
+        [[sum(c in r for c in p), len(p)] for p, r in zip(prediction.to_pylist(), reference.to_pylist(), strict=True)]
+    )
+
+
+def test_settings_make_another_metric_and_leave_the_first_alone():
+    changed = longer.using(by=2)
+    assert (longer.settings["by"], changed.settings["by"]) == (0, 2)
+    assert longer != changed
+    assert changed == longer.using(by=2)
+    assert {longer, changed, longer.using()} == {longer, changed}
+    with pytest.raises(TypeError):
+        longer.settings["by"] = 3
+    with pytest.raises(AttributeError):
+        longer.settings = {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"stict": 1}, "no setting 'stict'; did you mean 'strict'"),
+        ({"by": "1"}, "by='1': int is expected"),
+        ({"by": True}, "int is expected"),
+        ({"strict": 1}, "bool is expected"),
+        ({"across": "best"}, "max, mean, min, first, one or a callable"),
+    ],
+)
+def test_a_wrong_setting_is_named(settings, message):
+    with pytest.raises(SpecError, match=message):
+        longer.using(**settings)
+
+
+def test_a_wrong_choice_and_a_wrong_normaliser_say_what_is_near():
+    with pytest.raises(SpecError, match=r"empty='v3' is not one of its values; there are: v1, v2"):
+        karat.metrics.token_f1.using(empty="v3")
+    with pytest.raises(SpecError, match=r"normalize='sqad'.*did you mean 'squad'"):
+        karat.metrics.token_f1.using(normalize="sqad")
+
+
+def test_spec_text_makes_the_same_metric_again():
+    for each in karat.core.registry.all_metrics():
+        assert parse(each.spec) == each
+    changed = karat.metrics.token_f1.using(normalize="none", across="mean", empty="v1")
+    assert parse(changed.spec) == changed
+    assert changed.spec == "token_f1(across='mean', empty='v1', normalize='none')"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token_f1(",
+        "token_f1('none')",
+        "1+1",
+        "",
+        "token_f1(**{})",
+        "token_f1(normalize=print())",
+        "a.b",
+        "(" * 500,
+        "f1@'k'",
+    ],
+)
+def test_text_that_is_no_spec_says_what_one_is(text):
+    with pytest.raises(SpecError, match="is not a metric"):
+        parse(text)
+
+
+def test_unknown_metric_suggests_the_nearest():
+    with pytest.raises(SpecError, match="no metric 'exact_mach'; did you mean 'exact_match'"):
+        parse("exact_mach")
+    with pytest.raises(AttributeError, match="did you mean 'token_f1'"):
+        _ = karat.metrics.token_f2
+
+
+def test_the_cutoff_is_a_setting_with_a_short_form():
+    @metric(source="here", register=False)
+    def top(prediction: Text, *, k: int = 10, gain: str = "linear") -> Score:
+        """Whatever."""
+        return [0.0] * len(prediction)
+
+    assert top.using(k=5).spec == "top@5"
+    assert top.using(k=5, gain="exp2").spec == "top(gain='exp2')@5"
+    assert top.signature.startswith("top(gain='linear', samples='one')@10|version=1")
+
+
+def test_the_same_metric_twice_is_refused():
+    with pytest.raises(SpecError, match="token_f1 is given twice"):
+        parse_all(["f1", "token_f1"])
+
+
+def test_signature_holds_every_setting_the_version_and_unicode():
+    signature = karat.metrics.exact_match.signature
+    assert signature.startswith("exact_match(across='max', normalize='none', samples='one')|version=1|unicode=")
+    assert signature != karat.metrics.exact_match.using(across="min").signature
+
+
+def test_metrics_pickle_with_their_settings():
+    changed = karat.metrics.token_f1.using(normalize="none")
+    assert pickle.loads(pickle.dumps(changed)) == changed  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: metric(source="here")(lambda prediction: 1), "annotate it with Text"),
+        (lambda: metric(source="here")(_no_default), "needs a default"),
+        (lambda: metric(source="here")(_no_docstring), "docstring"),
+        (lambda: metric(source="here")(_kwargs), "kwargs"),
+        (lambda: metric(source="here")(exact_match), "'exact_match' already"),
+    ],
+)
+def test_a_definition_that_does_not_describe_itself_is_refused(make, message):
+    with pytest.raises(SpecError, match=message):
+        make()
+
+
+def _no_default(prediction: Text, *, k: int) -> Score:
+    """K."""
+
+
+def _no_docstring(prediction: Text) -> Score:
+    return [1.0]
+
+
+def _kwargs(prediction: Text, **rest: int) -> Score:
+    """Rest."""
+
+
+def exact_match(prediction: Text) -> Score:
+    """Same name as karat's."""
+
+
+def test_columns_may_be_named_in_singular_or_plural():
+    assert longer(predictions=["abc"], reference=["ab"]).to_pylist() == [1.0]
+    with pytest.raises(TypeError, match="misses the column 'reference'"):
+        longer(["abc"])
+    with pytest.raises(TypeError, match="given twice"):
+        longer(["abc"], ["a"], predictions=["b"])
+    with pytest.raises(TypeError, match="takes 2 columns"):
+        longer(["abc"], ["a"], ["b"])
+
+
+def test_counts_give_the_finish_of_each_row():
+    assert hit_rate(["ab", "abcd"], ["a", "ab"]).to_pylist() == [0.5, 0.5]
+
+
+def test_a_metric_of_all_references_gets_lists_and_one_of_numbers_numbers():
+    @metric(source="here", register=False)
+    def how_many(references: Texts, weight: Number) -> Score:
+        """The number of references."""
+        return Rows(np.array([[len(r) * w] for r, w in zip(references.to_pylist(), weight.to_pylist(), strict=True)]))
+
+    assert how_many([["a", "b"], ["c"]], [1, 2.5]).to_pylist() == [2.0, 2.5]

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from karat.core.errors import ColumnError, DataError, RowError
+from karat.data.read import open_source
+
+
+def rows(path):
+    return [row for batch in open_source(path).batches() for row in batch.to_pylist()]
+
+
+def put(tmp_path, content, name="a.csv"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'id,a\n007,1e3\n2020-01-01,true\nnull,NaN\n,""\n',
+        'id,a\n1,"x\ny, ""z"""\n2, spaced \n',
+        "id,a\r\n1,2\r\n3,4",
+        "id,Answer,answer\n1,x,y\n",
+        'a\nx\n""\n',
+        'id,a\n1,said "so" he\n',
+        "id,a\n1,x\x00y\n",
+        "id,a\n",
+    ],
+)
+def test_csv_reads_as_the_standard_library_reads_it(tmp_path, content):
+    expected = list(csv.DictReader(io.StringIO(content, newline="")))
+    assert rows(put(tmp_path, content)) == expected
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
+    assert rows(put(tmp_path, b"\xef\xbb\xbfid,a\n1,2\n")) == [{"id": "1", "a": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "reason"),
+    [
+        ("id,a\n1,2\n3\n", 3, "expected 2 cells as in the header, found 1"),
+        ('id,a\n1,"x\ny"\n3,4,5\n', 4, "expected 2 cells as in the header, found 3"),
+        (b"id,a\n1,2\n3,\xff\n", 3, "not UTF-8|byte 3"),
+        ('id,a\n1,"unclosed\n2,3\n', 2, "unexpected end of data"),
+        ('id,a\n1,"x" y\n', 2, "expected after"),
+    ],
+)
+def test_a_row_that_does_not_read_is_named(tmp_path, content, line, reason):
+    with pytest.raises(RowError, match=rf"a\.csv.*line {line}.*({reason})"):
+        rows(put(tmp_path, content))
+
+
+@pytest.mark.parametrize("quoted", ['"a" b', '5" disk'])
+def test_tsv_without_quoting_is_read_literally(tmp_path, quoted):
+    assert rows(put(tmp_path, f"id\ta\n1\t{quoted}\n2\tx\n", "a.tsv")) == [
+        {"id": "1", "a": quoted},
+        {"id": "2", "a": "x"},
+    ]
+
+
+def test_tsv_with_quoting_is_unquoted(tmp_path):
+    assert rows(put(tmp_path, 'id\ta\n1\t"x\ty"\n', "a.tsv")) == [{"id": "1", "a": "x\ty"}]
+
+
+def test_a_header_with_a_name_twice_is_refused(tmp_path):
+    with pytest.raises(ColumnError, match="'a' more than once"):
+        open_source(put(tmp_path, "a,b,a\n"))
+
+
+def test_a_file_without_a_header_is_refused(tmp_path):
+    with pytest.raises(DataError, match="expected a header"):
+        open_source(put(tmp_path, ""))

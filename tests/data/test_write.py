@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import pyarrow as pa
+import pytest
+
+from karat.core.errors import DataError
+from karat.data.read import open_source
+from karat.data.source import RAW
+from karat.data.write import check_output, write
+
+COMPRESSIONS = ["", ".gz", ".zst"]
+TABLE = pa.table(
+    {
+        "id": ["007", "1e3", "", None],
+        "Answer": ["a\x00b", 'é\n"\\,\t😀', "null", "NaN"],
+        "references": [["x", None], [], None, ["a,b", '"q"']],
+        "n": pa.array([1, None, 9 * 10**18, -5]),
+        "score": [0.1, 1e-7, None, 1e22],
+        "good": [True, False, None, True],
+        "nested": [{"a": 1, "b": ["x"]}, None, {"a": None, "b": []}, {"a": 2, "b": None}],
+        "mixed": pa.array(['{"a": 1.10}', "1e3", None, '"s"'], pa.string()).cast(RAW),
+    }
+)
+
+
+def read(path):
+    source = open_source(path)
+    return pa.Table.from_batches(source.batches(), source.schema)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.json", "a.parquet", "a.arrow", "a.feather"])
+def test_what_is_written_reads_back_the_same(tmp_path, name, compression):
+    path = tmp_path / f"{name}{compression}"
+    assert write(TABLE.to_batches(max_chunksize=3), TABLE.schema, path) == 4
+    assert read(path).equals(TABLE)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_tables_of_text_hold_values_as_text_and_lists_as_json(tmp_path, name, compression):
+    path = tmp_path / f"{name}{compression}"
+    write(TABLE.to_batches(max_chunksize=3), TABLE.schema, path)
+    back = read(path).to_pylist()
+    assert [row["id"] for row in back] == ["007", "1e3", "", ""]
+    assert [row["Answer"] for row in back] == TABLE["Answer"].to_pylist()
+    assert [row["references"] for row in back] == ['["x",null]', "[]", "", '["a,b","\\"q\\""]']
+    assert [row["mixed"] for row in back] == ['{"a": 1.10}', "1e3", "", '"s"']
+    assert [float(row["score"] or "nan") for row in back][:2] == [0.1, 1e-7]
+
+
+def test_json_lines_read_the_same_by_the_standard_library(tmp_path):
+    table = pa.table({"a": ["\x00\u2028\x7f", None], "b": [math.inf, math.nan], "c": [2**62 + 1, None]})
+    write(table.to_batches(), table.schema, tmp_path / "a.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().split(b"\n")[:-1]]
+    assert lines[0] == {"a": "\x00\u2028\x7f", "b": math.inf, "c": 2**62 + 1}
+    assert math.isnan(lines[1]["b"])
+
+
+def test_csv_reads_the_same_by_the_standard_library(tmp_path):
+    table = TABLE.select(["id", "Answer"])
+    write(table.to_batches(), table.schema, tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["Answer"] for row in csv.DictReader(file)] == table["Answer"].to_pylist()
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.parquet", "a.arrow"])
+def test_no_rows_are_a_file_too(tmp_path, name):
+    assert write([], TABLE.schema, tmp_path / name) == 0
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_names_that_differ_by_case_are_both_written(tmp_path):
+    table = pa.table({"Answer": ["a"], "answer": ["b"]})
+    write(table.to_batches(), table.schema, tmp_path / "a.jsonl")
+    assert json.loads((tmp_path / "a.jsonl").read_text()) == {"Answer": "a", "answer": "b"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz", "a.csv", "a.parquet", "a.arrow.zst"])
+def test_an_interrupted_write_leaves_what_was_there(tmp_path, name, error):
+    def batches():
+        yield from TABLE.to_batches()
+        raise error
+
+    (tmp_path / name).write_text("before")
+    with pytest.raises(error):
+        write(batches(), TABLE.schema, tmp_path / name)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "before")]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("a.xlsx", r"ends in \.jsonl"), ("no/a.csv", "no folder"), ("d.csv", "is a folder")]
+)
+def test_an_output_that_cannot_be_is_refused_at_once(tmp_path, name, reason):
+    (tmp_path / "d.csv").mkdir()
+    with pytest.raises(DataError, match=reason):
+        check_output(tmp_path / name)

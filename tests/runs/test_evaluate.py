@@ -1,0 +1,199 @@
+import json
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import karat
+from karat import ColumnError, Counts, DataError, SpecError, Text, metric
+from karat.data import source as source_module
+
+ROWS = [
+    {"id": "a", "topic": "art", "response": "the Mona Lisa", "gold": ["Mona Lisa", "La Gioconda"]},
+    {"id": "b", "topic": "art", "response": None, "gold": ["Guernica"]},
+    {"id": "c", "topic": "sea", "response": "007", "gold": ["7"]},
+    {"id": "d", "topic": "sea", "response": "", "gold": [""]},
+    {"id": "e", "topic": None, "response": "Atlantic ocean", "gold": []},
+]
+F1 = [1.0, None, 0.0, 1.0, None]
+
+
+FRAMES = {
+    "list": lambda table: table.to_pylist(),
+    "dict": lambda table: table.to_pydict(),
+    "arrow": lambda table: table,
+    "batches": lambda table: table.to_reader(max_chunksize=2),
+    "pandas": lambda table: pd.DataFrame(table.to_pylist()),
+    "polars": pl.DataFrame,
+    "duckdb": duckdb.from_arrow,
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_of_every_kind_score_the_same(kind):
+    result = karat.score(FRAMES[kind](pa.Table.from_pylist(ROWS)), "token_f1")
+    assert result.table["token_f1"].to_pylist() == F1
+    value = result.values["token_f1"]
+    assert (value.n, value.scored, value.failed) == (5, 3, 2)
+    assert (value.value, value.worst, value.best) == pytest.approx((2 / 3, 2 / 5, 4 / 5))
+    assert value.low < value.value < value.high
+
+
+def test_the_users_columns_stay_and_names_that_are_taken_get_a_number():
+    rows = [{"prediction": "a", "reference": "a", "exact_match": 7, "exact_match_2": None, "reason": "mine"}]
+    table = karat.score(rows, "em").table
+    assert table.column_names == ["prediction", "reference", "exact_match", "exact_match_2", "reason", "exact_match_3"]
+    assert table.to_pylist() == [rows[0] | {"exact_match_3": 1.0}]
+
+
+def test_reasons_are_one_column_and_told_apart_where_metrics_differ():
+    result = karat.score(ROWS, ["token_f1", "matches_regex(pattern='[0-9]')"])
+    assert result.table["reason"].to_pylist() == [
+        None,
+        "prediction is null",
+        None,
+        None,
+        "token_f1: reference is an empty list",
+    ]
+
+
+def test_groups_have_values_of_their_own_and_add_up():
+    result = karat.score(ROWS, "token_f1", by="topic")
+    groups = result.groups["token_f1"]
+    assert {label: (v.n, v.scored, v.value) for label, v in groups.items()} == {
+        "(null)": (1, 0, None),
+        "art": (2, 1, 1.0),
+        "sea": (2, 2, 0.5),
+    }
+    assert json.loads(json.dumps(result.as_dict()))["metrics"][0]["groups"]["sea"]["value"] == 0.5
+
+
+def test_a_column_of_ids_is_no_group():
+    rows = {"prediction": ["a"] * 1500, "reference": ["a"] * 1500, "id": list(range(1500))}
+    with pytest.raises(DataError, match="'id' has more than 1000 values"):
+        karat.score(rows, "em", by="id")
+
+
+def test_clusters_widen_the_interval():
+    draw = np.random.default_rng(0)
+    truth = np.repeat(draw.random(60) < 0.5, 20)
+    rows = {"prediction": np.where(truth, "a", "b"), "reference": ["a"] * 1200, "doc": np.repeat(np.arange(60), 20)}
+    alone, together = karat.score(rows, "em"), karat.score(rows, "em", cluster="doc")
+    width = [r.values["exact_match"].high - r.values["exact_match"].low for r in (alone, together)]
+    assert alone.values["exact_match"].value == together.values["exact_match"].value
+    assert width[1] == pytest.approx(width[0] * 20**0.5, rel=0.1)
+
+
+def test_where_and_limit_choose_rows():
+    assert karat.score(ROWS, "token_f1", where="topic = 'sea'").n == 2
+    assert karat.score(ROWS, "token_f1", where="topic = 'sea'", limit=1).table["id"].to_pylist() == ["c"]
+    with pytest.raises(DataError, match="topik"):
+        karat.score(ROWS, "token_f1", where="topik = 'sea'")
+
+
+def test_gold_from_a_second_table_by_id():
+    said = [{"id": 3, "answer": "x"}, {"id": 1, "answer": "a"}, {"id": 9, "answer": "?"}]
+    gold = [{"id": "1", "answer": ["a", "A"]}, {"id": "2", "answer": ["b"]}, {"id": "3", "answer": ["c"]}]
+    result = karat.score(said, "em", gold=gold, on="id")
+    assert result.mapping == {"prediction": "answer", "reference": "answer_gold"}
+    assert result.table["exact_match"].to_pylist() == [1.0, None, 0.0]
+    assert result.joined == {"missing": 1, "missing_ids": ["2"], "unknown": 1, "unknown_ids": ["9"]}
+    assert result.as_dict()["joined"]["unknown"] == 1
+    with pytest.raises(SpecError, match="gold and on go together"):
+        karat.score(said, "em", gold=gold)
+
+
+def test_a_corpus_metric_is_finished_from_totals_not_averaged():
+    @metric(source="here", finish=lambda totals: totals[..., 0] / totals[..., 1], register=False)
+    def character_recall(prediction: Text, reference: Text) -> Counts:
+        """Characters of the reference found, of all its characters."""
+        pairs = zip(prediction.to_pylist(), reference.to_pylist(), strict=True)
+        return np.array([[float(sum(c in p for c in r)), float(len(r))] for p, r in pairs])
+
+    rows = {"prediction": ["abcdefghi", "x"], "reference": ["abcdefghi", "z"]}
+    result = karat.score(rows, character_recall)
+    assert result.values["character_recall"].value == 0.9
+    assert result.table["character_recall"].to_pylist() == [1.0, 0.0]
+
+
+def test_results_do_not_depend_on_batches_or_threads(monkeypatch):
+    rows = {"prediction": ["the cat", "a dog", "cow"] * 400, "reference": [["cat", "cats"], ["dog"], ["hen cow"]] * 400}
+    whole = karat.score(rows, ["token_f1", "em"], by="prediction").as_dict()
+    for size, threads in ((1, "2"), (7, "1"), (1000, "3")):
+        monkeypatch.setattr(source_module, "BATCH_ROWS", size)
+        monkeypatch.setenv("KARAT_THREADS", threads)
+        reader = pa.table(rows).to_reader(max_chunksize=size)
+        again = karat.score(reader, ["token_f1", "em"], by="prediction").as_dict()
+        assert json.dumps(again) == json.dumps(whole)
+
+
+def test_rows_are_written_and_read_back_where_they_are_not_kept(tmp_path):
+    out = tmp_path / "scored.parquet"
+    result = karat.score(ROWS, "token_f1", output=out)
+    assert result.batches is None
+    assert pq.read_table(out)["token_f1"].to_pylist() == F1
+    assert result.table["token_f1"].to_pylist() == F1
+    assert karat.score(ROWS, "token_f1", output=out, keep=True).batches is not None
+    with pytest.raises(DataError, match="rows were not kept"):
+        _ = karat.score(ROWS, "token_f1", keep=False).table
+
+
+def test_a_run_that_fails_leaves_no_file(tmp_path):
+    @metric(source="here", register=False)
+    def failing(prediction: Text) -> karat.Score:
+        """Fails where there is a row."""
+        if len(prediction):
+            raise ZeroDivisionError("once")
+        return []
+
+    with pytest.raises(ZeroDivisionError):
+        karat.score(ROWS, failing, output=tmp_path / "scored.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_run_leaves_no_file(tmp_path):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        karat.score(ROWS, "em", output=tmp_path / "scored.jsonl", progress=stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_that_do_not_fit_are_told_with_file_and_name(tmp_path):
+    file = tmp_path / "answers.parquet"
+    pq.write_table(pa.table({"prediction": [1.5], "gold": ["1.5"]}), file)
+    with pytest.raises(ColumnError, match=r"answers.parquet: column 'prediction' \(prediction\) holds double"):
+        karat.score(file, "em", output=tmp_path / "out.parquet")
+    assert not (tmp_path / "out.parquet").exists()
+    with pytest.raises(ColumnError, match=r"no column 'topc'; did you mean 'topic'"):
+        karat.score(ROWS, "em", by="topc")
+
+
+def test_numbers_in_json_keep_their_spelling(tmp_path):
+    file = tmp_path / "answers.jsonl"
+    file.write_text(
+        '{"prediction": 1e3, "gold": "1e3"}\n'
+        '{"prediction": 1.10, "gold": "1.1"}\n'
+        '{"prediction": true, "gold": ["true"]}\n'
+    )
+    result = karat.score(file, "em", output=tmp_path / "out.jsonl")
+    assert result.table["exact_match"].to_pylist() == [1.0, 0.0, 1.0]
+    assert (tmp_path / "out.jsonl").read_text().splitlines()[0].startswith('{"prediction":1e3,"gold":"1e3"')
+
+
+def test_no_rows_have_no_value():
+    value = karat.score({"prediction": [], "reference": []}, "em").values["exact_match"]
+    assert (value.value, value.low, value.n, value.scored) == (None, None, 0, 0)
+
+
+def test_a_result_shows_itself():
+    result = karat.score(ROWS, "token_f1")
+    assert "token_f1: 0.6667 [" in repr(result)
+    assert "2 of 5 rows unscored" in repr(result)
+    assert "<td>token_f1</td><td>0.6667</td>" in result._repr_html_()
+    assert result.to_pandas()["token_f1"].isna().sum() == 2

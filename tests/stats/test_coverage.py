@@ -1,0 +1,74 @@
+"""Intervals that say 95 % hold the truth 93 to 97 times in 100; bench/coverage.py simulates more, and longer.
+
+A true coverage of 93 or 97 % is seen more than `SLACK` beyond it in one run of a thousand; the seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from karat.stats.aggregate import Units
+from karat.stats.interval import interval
+
+TIMES = 6_000
+SLACK = 3.1 * np.sqrt(0.07 * 0.93 / TIMES)
+
+
+def held(samples, truth, finish=None, bounds=(0.0, 1.0)):
+    hits = 0
+    for rows, keys in samples:
+        units = Units(rows.shape[1], clustered=keys is not None)
+        units.add(rows, keys)
+        low, high = interval(units, finish, bounds=bounds)
+        hits += (low is None or low <= truth + 1e-9) and (high is None or high >= truth - 1e-9)
+    return hits
+
+
+def f1_like(zeros, ones):
+    between = np.random.default_rng(1).beta(3, 2, 10_000 - zeros - ones)
+    return np.concatenate([np.zeros(zeros), np.ones(ones), between])
+
+
+POPULATIONS = {
+    "proportion .5": np.repeat([0.0, 1.0], [50, 50]),
+    "proportion .95": np.repeat([0.0, 1.0], [5, 95]),
+    "F1 of a weak system": f1_like(4_000, 4_000),
+    "F1 of a strong system": f1_like(400, 8_600),
+}
+
+
+@pytest.mark.parametrize("n", [30, 300, 3_000])
+@pytest.mark.parametrize("population", POPULATIONS)
+def test_means(population, n):
+    scores, random = POPULATIONS[population], np.random.default_rng(n)
+    samples = ((random.choice(scores, (n, 1)), None) for _ in range(TIMES))
+    assert 0.93 - SLACK <= held(samples, scores.mean()) / TIMES <= 0.97 + SLACK
+
+
+@pytest.mark.parametrize("population", ["proportion .5", "F1 of a weak system"])
+def test_clusters(population):
+    """Forty clusters of 1 to 20 rows; half of the rows of a cluster share one score."""
+    scores, random = POPULATIONS[population], np.random.default_rng(2)
+
+    def sample():
+        keys = np.repeat(np.arange(40, dtype=np.uint64), random.integers(1, 21, 40))
+        shared = random.random(len(keys)) < 0.5
+        return np.where(shared, random.choice(scores, 40)[keys], random.choice(scores, len(keys)))[:, None], keys
+
+    assert 0.93 - SLACK <= held((sample() for _ in range(TIMES)), scores.mean()) / TIMES <= 0.97 + SLACK
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.0, None)])
+def test_ratios_of_sums(bounds):
+    """Right labels over all labels of thirty rows, by either method."""
+    random, times = np.random.default_rng(3), 500
+
+    def sample():
+        size = random.integers(1, 10, 30)
+        return np.column_stack([random.binomial(size, random.beta(4, 2, 30)), size]).astype(float), None
+
+    slack = SLACK * np.sqrt(TIMES / times)
+    samples = (sample() for _ in range(times))
+    coverage = held(samples, 2 / 3, lambda sums: sums[..., 0] / sums[..., 1], bounds) / times
+    assert 0.93 - slack <= coverage <= 0.97 + slack

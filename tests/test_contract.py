@@ -1,0 +1,112 @@
+"""What every metric must hold to, whatever it measures; a new metric is tested here the day it is registered."""
+
+import doctest
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from karat import RowError
+from karat.core.lift import score_rows
+from karat.core.registry import all_metrics
+from karat.core.spec import parse
+from karat.core.types import NUMBER, TEXT, TEXTS
+
+NEEDED = {"matches_regex": {"pattern": "[ab]c?"}}  # settings without which a metric cannot score
+TEXT_ROWS = ["the cat sat", "A dog!", "", "3.14", "北京 is here", "the cat sat", None, "x"]
+LIST_ROWS = [["cat sat", "dog"], ["a dog"], [""], ["3.14", "3"], ["北京"], ["mat"], ["x"], None]
+NUMBER_ROWS = [1.0, 0.5, 0.0, 3.0, 2.0, 1.5, 0.25, None]
+
+
+def rows_for(metric, kind_of_reference=TEXTS):
+    values = {TEXT: TEXT_ROWS, TEXTS: LIST_ROWS, NUMBER: NUMBER_ROWS}
+    kinds = dict(metric.definition.columns)
+    if "across" in metric.settings:
+        kinds["reference"] = kind_of_reference
+    return {role: values[kind] for role, kind in kinds.items()}
+
+
+def arrow(columns, rows=slice(None)):
+    return {role: pa.array(values[rows]) for role, values in columns.items()}
+
+
+@pytest.fixture(params=[m.using(**NEEDED.get(m.name, {})) for m in all_metrics()], ids=lambda m: m.name)
+def metric(request):
+    return request.param
+
+
+def test_it_says_what_it_is_where_it_comes_from_and_shows_it(metric):
+    definition = metric.definition
+    assert len(definition.summary) < 120
+    assert definition.summary.endswith(".")
+    assert len(definition.source) > 10
+    assert any(definition.name in example.source for example in doctest.DocTestParser().get_examples(metric.__doc__))
+
+
+def test_its_spec_and_its_pickle_give_it_back(metric):
+    assert parse(metric.spec) == metric
+    assert pickle.loads(pickle.dumps(metric)) == metric  # noqa: S301
+    assert hash(parse(metric.spec)) == hash(metric)
+
+
+def test_its_scores_stay_within_its_range(metric):
+    scores = [s for s in metric(**rows_for(metric)).to_pylist() if s is not None]
+    low, high = metric.definition.low, metric.definition.high
+    assert scores
+    assert all((low is None or low <= s) and (high is None or s <= high) for s in scores)
+
+
+def test_null_in_null_out_with_a_reason(metric):
+    columns = rows_for(metric)
+    rows = score_rows(metric, arrow(columns))
+    for index, cells in enumerate(zip(*columns.values(), strict=True)):
+        if None in cells:
+            assert np.isnan(rows.statistics[index]).all()
+            assert "is null" in rows.reasons[index]
+
+
+def test_a_row_does_not_depend_on_its_neighbours(metric):
+    columns = rows_for(metric)
+    whole = score_rows(metric, arrow(columns)).statistics
+    for row in range(len(whole)):
+        alone = score_rows(metric, arrow(columns, slice(row, row + 1))).statistics
+        np.testing.assert_array_equal(alone[0], whole[row])
+
+
+def test_statistics_of_parts_add_up_to_those_of_the_whole(metric):
+    columns = rows_for(metric)
+    whole, left, right = (
+        np.nansum(score_rows(metric, arrow(columns, rows)).statistics, axis=0)
+        for rows in (slice(None), slice(0, 3), slice(3, None))
+    )
+    np.testing.assert_allclose(left + right, whole)
+
+
+def test_the_order_of_references_changes_nothing(metric):
+    if "across" not in metric.settings:
+        pytest.skip("has no list of references")
+    columns = rows_for(metric)
+    turned = columns | {"reference": [r and r[::-1] for r in columns["reference"]]}
+    assert metric(**columns).to_pylist() == metric(**turned).to_pylist()
+
+
+def test_one_reference_scores_as_a_list_of_one(metric):
+    if "across" not in metric.settings:
+        pytest.skip("has no list of references")
+    columns = rows_for(metric, TEXT)
+    listed = columns | {"reference": [None if r is None else [r] for r in columns["reference"]]}
+    assert metric(**columns).to_pylist() == metric(**listed).to_pylist()
+
+
+def test_unequal_lengths_are_refused(metric):
+    columns = rows_for(metric)
+    if len(columns) == 1:
+        pytest.skip("has one column")
+    first = next(iter(columns))
+    with pytest.raises(RowError, match="unequal length"):
+        metric(**columns | {first: columns[first][:-1]})
+
+
+def test_no_rows_give_no_scores(metric):
+    assert metric(**{role: [] for role in metric.definition.columns}).to_pylist() == []
