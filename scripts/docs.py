@@ -117,9 +117,9 @@ def _scores(metric: Metric) -> list[str]:
 def cli_page() -> str:
     """The help of every command."""
     parts = ["# Command line", "", NOTE, "", textwrap.dedent(inspect.getdoc(_module()) or "")]
-    context = click.Context(main, info_name="karat", terminal_width=100, max_content_width=100)
+    context = click.Context(main, info_name="karat", terminal_width=100, **main.context_settings)
     for name, command in [("", main), *sorted(main.commands.items())]:
-        inner = click.Context(command, info_name=name, parent=context, max_content_width=100) if name else context
+        inner = click.Context(command, info_name=name, parent=context) if name else context
         parts += ["", f"## {f'karat {name}'.strip()}", "", "```", command.get_help(inner), "```"]
     return "\n".join(parts) + "\n"
 
