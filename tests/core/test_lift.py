@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from karat import ColumnError, Counts, RowError, Rows, Score, SpecError, Text, metric
+from karat import ColumnError, Counts, Number, RowError, Rows, Score, SpecError, Text, metric
 from karat.core import lift
 from karat.core.lift import score_rows
 from karat.metrics import exact_match, token_f1
@@ -147,6 +147,7 @@ def test_a_metric_may_leave_rows_unscored_with_or_without_a_reason():
     @metric(source="here", register=False)
     def picky(prediction: Text, *, explain: bool = False) -> Score:
         """1, but for 'x' nothing."""
+        assert prediction.null_count == 0  # a metric never sees one
         known = [p != "x" for p in prediction.to_pylist()]
         if not explain:
             return [1.0 if k else math.nan for k in known]
@@ -187,8 +188,22 @@ def test_a_metric_that_gives_the_wrong_shape_is_told_so():
         """Two counts, no finish."""
         return np.ones((len(prediction), 2))
 
+    @metric(source="here", register=False)
+    def one(prediction: Text) -> Score:
+        """One number, not one a row."""
+        return 1.0
+
+    @metric(source="here", register=False)
+    def said(prediction: Text) -> Score:
+        """Words."""
+        return ["good"] * len(prediction)
+
     with pytest.raises(RowError, match="gave 1 rows of statistics for 2 rows"):
         short(["a", "b"])
+    with pytest.raises(RowError, match=r"one must give one float a row, or rows of counts; it gave 1.0"):
+        one(["a", "b"])
+    with pytest.raises(RowError, match=r"said must give one float a row.*could not convert"):
+        said(["a", "b"])
     with pytest.raises(SpecError, match="must name a finish"):
         wide(["a"])
 
@@ -202,3 +217,19 @@ def test_threads_are_bounded_and_change_nothing(monkeypatch):
     monkeypatch.setenv("KARAT_THREADS", "many")
     with pytest.raises(SpecError, match="KARAT_THREADS='many'"):
         token_f1(ROWS * 20, GOLD * 20)
+
+
+def test_a_score_beyond_the_range_is_told_with_what_to_do():
+    @metric(source="here", register=False)
+    def seconds(prediction: Number) -> Score:
+        """How long it took."""
+        return prediction
+
+    @metric(source="here", high=None, direction="minimize", register=False)
+    def latency(prediction: Number) -> Score:
+        """How long it took."""
+        return prediction
+
+    with pytest.raises(SpecError, match=r"seconds gave 4.5, beyond its range of 0.0 to 1.0: @metric"):
+        seconds([0.5, 4.5, None])
+    assert latency([0.5, 4.5, None]).to_pylist() == [0.5, 4.5, None]

@@ -48,7 +48,7 @@ def test_settings_make_another_metric_and_leave_the_first_alone():
         ({"by": "1"}, "by='1': int is expected"),
         ({"by": True}, "int is expected"),
         ({"strict": 1}, "bool is expected"),
-        ({"across": "best"}, "max, mean, min, first, one or a callable"),
+        ({"across": "best"}, "max, mean, min, first, one or, in Python, a callable"),
     ],
 )
 def test_a_wrong_setting_is_named(settings, message):
@@ -132,6 +132,9 @@ def test_metrics_pickle_with_their_settings():
         (lambda: metric(source="here")(_no_docstring), "docstring"),
         (lambda: metric(source="here")(_kwargs), "kwargs"),
         (lambda: metric(source="here")(exact_match), "'exact_match' already"),
+        (lambda: metric(source="here")(_setting_first), "a setting goes behind"),
+        (lambda: metric(_kwargs), "says where it comes from"),
+        (metric, "says where it comes from"),
     ],
 )
 def test_a_definition_that_does_not_describe_itself_is_refused(make, message):
@@ -149,6 +152,10 @@ def _no_docstring(prediction: Text) -> Score:
 
 def _kwargs(prediction: Text, **rest: int) -> Score:
     """Rest."""
+
+
+def _setting_first(prediction: Text, characters: int = 3) -> Score:
+    """Short."""
 
 
 def exact_match(prediction: Text) -> Score:
@@ -170,7 +177,7 @@ def test_counts_give_the_finish_of_each_row():
 
 
 def test_a_metric_of_all_references_gets_lists_and_one_of_numbers_numbers():
-    @metric(source="here", register=False)
+    @metric(source="here", high=None, register=False)
     def how_many(references: Texts, weight: Number) -> Score:
         """The number of references."""
         return Rows(np.array([[len(r) * w] for r, w in zip(references.to_pylist(), weight.to_pylist(), strict=True)]))

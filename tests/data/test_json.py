@@ -79,6 +79,44 @@ def test_a_column_has_the_type_that_keeps_all_its_values(tmp_path, values, kind)
     assert read == values
 
 
+FIRST = {"s": "x", "l": ["x"], "i": 1, "d": 0.5, "b": True, "n": None, "m": [["x"]]}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kind"),
+    [
+        *(("s", value, RAW) for value in (1, True, ["x"], {"x": "y"})),
+        *(("l", value, RAW) for value in ("x", ["x", 1], [["x"]], [{"x": "y"}], {"x": "y"})),
+        *(("l", value, pa.list_(pa.string())) for value in (None, [], ["x", None])),
+        *(("i", value, RAW) for value in ("1", 2**63, [1], True)),
+        *(("i", value, pa.int64()) for value in (None, -(2**62), 2**62)),
+        ("i", 1.0, pa.float64()),
+        *(("d", value, RAW) for value in ("1", 2**60 + 1, 10**30, True)),
+        *(("d", value, pa.float64()) for value in (7, 1e-7, 1e22, None)),
+        *(("b", value, RAW) for value in ("true", 1)),
+        ("n", 1, pa.int64()),
+        ("m", [["x"], None, []], pa.list_(pa.list_(pa.string()))),
+        *(("m", value, RAW) for value in ([["x"], "x"], [["x", 1]])),
+        ("late", "x", pa.string()),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_one_odd_row_after_many_alike_decides_the_type(tmp_path, key, value, kind, name):
+    lines = [json.dumps(FIRST)] * 20_000 + [json.dumps(FIRST | {key: value})]
+    content = f"[{','.join(lines)}]" if name == "a.json" else "\n".join(lines)
+    source = open_source(put(tmp_path, content, name))
+    assert open_source(put(tmp_path, "\n".join(lines[-2:]), "few.jsonl")).schema == source.schema
+    assert source.schema.field(key).type == kind
+    assert source.rows == 20_001
+
+
+@pytest.mark.parametrize("line", ['{"a": "x", "a": "y"}', "[1]", "null", '"x"', '{"a": "x"'])
+def test_a_bad_line_after_many_good_ones_is_named(tmp_path, line):
+    path = put(tmp_path, '{"a": "x"}\n' * 20_000 + line)
+    with pytest.raises(RowError, match=r"a\.jsonl, line 20001"):
+        rows(open_source(path))
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [

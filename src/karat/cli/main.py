@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 could not run, 2 wrong usage, 3 a value is under `--fail-u
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -18,6 +19,8 @@ from karat.cli.score import score
 
 class _Karat(click.Group):
     def invoke(self, context: click.Context) -> Any:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode shows ? for ←
         try:
             return super().invoke(context)
         except KeyboardInterrupt:

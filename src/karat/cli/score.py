@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from karat.stats.value import Value
 
 UNDER = 3  # exit code: a value is under --fail-under
+
+
+def _once(_: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:
+    if len(given) > 1:
+        raise click.BadParameter(f"one column is expected, {', '.join(given)} were given", param=option)
+    return given[0] if given else None
 
 
 @click.command()
@@ -29,7 +36,13 @@ UNDER = 3  # exit code: a value is under --fail-under
 @click.option("--on", metavar="COLUMN", help="The id that joins FILE and --gold (LEFT=RIGHT where names differ).")
 @click.option("-o", "--output", metavar="OUT", help="Write the scored rows; the format is the ending's.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@click.option("--by", metavar="COLUMN", help="Also a value for each value of this column.")
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    callback=_once,
+    multiple=True,
+    help="Also a value for each value of this column.",
+)
 @click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent; for the intervals.")
 @click.option("--where", metavar="SQL", help="Score only rows for which this holds.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Score only the first N rows.")
@@ -50,26 +63,30 @@ def score(
     floors: tuple[str, ...],
     **options: Any,
 ) -> None:
-    r"""Score the answers in FILE (`-`: standard input; a glob: many) and print each metric's value.
+    """Score the answers in FILE (`-`: standard input; a glob: many) and print each metric's value.
 
     JSON Lines, JSON, CSV, TSV, Parquet and Arrow, each also .gz or .zst.
 
     \b
     karat score answers.jsonl -m exact_match -m token_f1
     karat score answers.csv -m "token_f1(normalize=none)" --map prediction=said --map reference=gold -o scored.parquet
-    """
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     given = dict(_split(each, "--map") for each in mapping)
+    bounds = [_floor(each) for each in floors]
     from karat.runs.evaluate import score as evaluate  # noqa: PLC0415  (heavy)
 
-    with _progress() as progress:
+    with warnings.catch_warnings(record=True) as said, _progress() as progress:
+        warnings.simplefilter("always", UserWarning)
         result = evaluate(file, metrics, map=given, progress=progress, **options)
+    for line in dict.fromkeys([str(each.message) for each in said] + list(_unsaid(result))):
+        click.echo(f"warning: {line}", err=True)
     if as_json:
         click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
     else:
         from karat.cli.table import show  # noqa: PLC0415  (heavy)
 
         show(result, by=options["by"])
-    if missed := list(_missed(result, floors)):
+    if missed := list(_missed(result, bounds)):
         for line in missed:
             click.echo(line, err=True)
         sys.exit(UNDER)
@@ -82,14 +99,25 @@ def _split(text: str, flag: str) -> tuple[str, str]:
     return left, right
 
 
-def _missed(result: Result, floors: tuple[str, ...]) -> Iterator[str]:
-    """A line for each value that its floor is above of."""
-    for floor in floors:
-        spec, _, number = floor.rpartition("=")
-        try:
-            bound = float(number)
-        except ValueError:
-            raise click.UsageError(f"--fail-under {floor!r}: a number, or SPEC=NUMBER, is expected") from None
+def _floor(text: str) -> tuple[str, float]:
+    """The spec, if any, and the number of a `--fail-under`."""
+    spec, _, number = text.rpartition("=")
+    try:
+        return spec, float(number)
+    except ValueError:
+        raise click.UsageError(f"--fail-under {text!r}: a number, or SPEC=NUMBER, is expected") from None
+
+
+def _unsaid(result: Result) -> Iterator[str]:
+    """A line for each metric that has no value."""
+    for spec, value in result.values.items():
+        if value.value is None:
+            yield f"{spec} has no value: none of {value.n} rows is scored"
+
+
+def _missed(result: Result, floors: list[tuple[str, float]]) -> Iterator[str]:
+    """A line for each value that does not reach its floor."""
+    for spec, bound in floors:
         names = [_spec_of(spec, result)] if spec else list(result.values)
         for metric in result.metrics:
             if metric.spec in names and not _reaches(result.values[metric.spec], bound, metric.definition.direction):

@@ -46,7 +46,10 @@ def show(result: Result, by: str | None) -> None:
             table.add_row("", label, *_cells(group, bounds=failed))
     out.print(table)
     if failed:
-        out.print("worst – best: the value had every unscored row scored worst or best", style="dim")
+        out.print("failed: rows without a score; worst – best: the value had each been scored so", style="dim")
+        for spec, reasons in result.reasons.items():
+            for reason, count in reasons.items():
+                out.print(f"{spec}: {reason} in {count} of {result.n} rows", markup=False, style="dim")
     if result.output is not None:
         out.print(f"rows written to {result.output}", style="dim", markup=False)
 
@@ -54,8 +57,9 @@ def show(result: Result, by: str | None) -> None:
 def _said_of_join(result: Result) -> str:
     joined = result.joined or {}
     return "  ".join(
-        f"{joined[kind]} {words}" + (f" (such as {', '.join(map(str, joined[f'{kind}_ids']))})" if joined[kind] else "")
-        for kind, words in (("missing", "gold rows without prediction"), ("unknown", "predictions without gold"))
+        f"{words}: {joined[kind]}"
+        + (f" (such as {', '.join(map(str, joined[f'{kind}_ids'][:3]))})" if joined[kind] else "")
+        for kind, words in (("missing", "gold without prediction"), ("unknown", "predictions without gold"))
     )
 
 

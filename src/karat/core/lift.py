@@ -22,8 +22,9 @@ from karat.core.parallel import map_ordered
 from karat.core.setting import SEVERAL
 from karat.core.types import TEXT, TEXTS, Array, is_list
 
-SLICE = 1 << 16  # rows scored at a time: enough to forget the overhead, few enough to stay in the cache
+SLICE = 1 << 15  # rows scored at a time: enough to forget the overhead, few enough to stay in the cache
 NOTHING: Array = np.array(None, dtype=object)
+ROUNDING = 1e-9  # how far a score may be beyond its range
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,16 @@ def score_rows(metric: Metric, columns: Mapping[str, pa.Array], named: Mapping[s
     `columns` maps each of the metric's columns to an Arrow array, all of one length; `named` says what to call them in
     an error message, where the caller knows a better name than the role.
     """
-    ready = {
+    return _score(metric, cast_columns(metric, columns, named))
+
+
+def cast_columns(
+    metric: Metric, columns: Mapping[str, pa.Array], named: Mapping[str, str] | None = None
+) -> dict[str, pa.Array]:
+    """The metric's columns as the kinds it asks for; `ColumnError` for one that cannot be, even where it has no row."""
+    return {
         role: _cast(metric, role, columns[role], (named or {}).get(role, role)) for role in metric.definition.columns
     }
-    return _score(metric, ready)
 
 
 def to_arrow(column: Any, role: str) -> pa.Array | pa.ChunkedArray:
@@ -133,25 +140,38 @@ def _cast(metric: Metric, role: str, column: pa.Array, where: str) -> pa.Array:
 
 
 def _score(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
-    """Score each row, or each pair of rows that hold lists."""
-    several = next((role for role in SEVERAL if role in columns and is_list(columns[role].type)), None)
-    several = None if several is None or metric.definition.columns[several] is not TEXT else several
-    rows = _call(metric, columns) if several is None else _score_lists(metric, columns, several)
-    return _unscored(rows, _nulls(columns))
+    """Score each row, or each pair of rows that hold lists; a metric never sees a null."""
+    if (reasons := _nulls(columns)) is not None:
+        whole = np.equal(reasons, NOTHING)
+        kept = pa.array(whole)
+        return _spread(_score(metric, {role: column.filter(kept) for role, column in columns.items()}), whole, reasons)
+    for role in SEVERAL:
+        if role in columns and metric.definition.columns[role] is TEXT and is_list(columns[role].type):
+            return _score_lists(metric, columns, role)
+    return _call(metric, columns)
+
+
+def _spread(rows: Rows, whole: Array, reasons: Array) -> Rows:
+    """The rows at the places that are `whole`; the others have no score, and a reason."""
+    statistics = np.full((len(whole), rows.statistics.shape[1]), np.nan)
+    statistics[whole] = rows.statistics
+    if rows.reasons is not None:
+        reasons[whole] = rows.reasons
+    return Rows(statistics, reasons)
 
 
 def _score_lists(metric: Metric, columns: Mapping[str, pa.Array], role: str) -> Rows:
     """Flatten the lists of one column, score each of its texts beside the rest of its row, and combine by row."""
     lists = columns[role]
     sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
-    parents = pa.array(np.repeat(np.arange(len(lists), dtype=np.int32), sizes))
+    parents = pa.array(np.repeat(np.arange(len(lists)), sizes))
     pairs = {other: _repeat(metric, column, parents) for other, column in columns.items() if other != role}
     rows = _combine(metric, _score(metric, pairs | {role: lists.flatten()}), sizes, metric.settings[SEVERAL[role]])
     if sizes.all():
         return rows
-    empty = np.full(len(sizes), None, dtype=object)
-    empty[sizes == 0] = f"{role} is an empty list"
-    return _unscored(rows, empty)
+    reasons = np.full(len(sizes), None, dtype=object) if rows.reasons is None else rows.reasons
+    reasons[sizes == 0] = f"{role} is an empty list"
+    return Rows(rows.statistics, reasons)
 
 
 def _repeat(metric: Metric, column: pa.Array, parents: pa.Array) -> pa.Array:
@@ -163,7 +183,7 @@ def _repeat(metric: Metric, column: pa.Array, parents: pa.Array) -> pa.Array:
 def _combine(metric: Metric, pairs: Rows, sizes: Array, across: Any) -> Rows:
     """One row of statistics a row, from those of its pairs: the best pair's, the worst's, the first's or the mean."""
     statistics = np.full((len(sizes), pairs.statistics.shape[1]), np.nan)
-    held = sizes > 0
+    held = slice(None) if sizes.all() else sizes > 0
     starts = (np.cumsum(sizes) - sizes)[held]
     if not len(starts):
         return Rows(statistics)
@@ -181,12 +201,11 @@ def _combine(metric: Metric, pairs: Rows, sizes: Array, across: Any) -> Rows:
         statistics[held] = (np.fmax if across == "max" else np.fmin).reduceat(pairs.statistics, starts)
     else:
         statistics[held] = pairs.statistics[_chosen(across, pairs.scores(metric), starts, sizes[held])]
-    rows = Rows(statistics)
     if pairs.reasons is None:
-        return rows
-    first = np.full(len(sizes), None, dtype=object)
-    first[held] = pairs.reasons[starts]
-    return _unscored(rows, np.where(rows.scored, NOTHING, first))
+        return Rows(statistics)
+    reasons = np.full(len(sizes), None, dtype=object)
+    reasons[held] = pairs.reasons[starts]
+    return _explained(Rows(statistics, np.where(np.isnan(statistics[:, 0]), reasons, NOTHING)))
 
 
 def _chosen(across: str, scores: Array, starts: Array, sizes: Array) -> Array:
@@ -211,35 +230,48 @@ def _aggregate(metric: Metric, across: Any, pairs: Rows, starts: Array) -> list[
 def _call(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
     """Call the metric's function and check what it gives: one row of float64 statistics a row."""
     settings = {name: value for name, value in metric.settings.items() if name not in SEVERAL.values()}
-    given = metric.definition.function(*(columns[role] for role in metric.definition.columns), **settings)
-    rows = given if isinstance(given, Rows) else Rows(_floats(given))
     n = len(next(iter(columns.values())))
+    if n == 0:
+        return Rows(np.empty((0, 1)))
+    given = metric.definition.function(*(columns[role] for role in metric.definition.columns), **settings)
+    rows = given if isinstance(given, Rows) else Rows(_floats(given, metric.name))
     if len(rows.statistics) != n:
         raise RowError(f"{metric.name} gave {len(rows.statistics)} rows of statistics for {n} rows")
-    if metric.definition.finish is None and rows.statistics.shape[1] != 1:
-        raise SpecError(f"{metric.name} gives {rows.statistics.shape[1]} counts a row and so must name a finish")
-    return rows
+    if metric.definition.finish is None:
+        _check_range(metric, rows.statistics)
+    return _explained(rows)
 
 
-def _floats(given: Any) -> Array:
+def _floats(given: Any, name: str) -> Array:
     if isinstance(given, pa.Array | pa.ChunkedArray):
         given = given.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    values = np.asarray(given, dtype=np.float64)
-    return values.reshape(-1, 1) if values.ndim == 1 else values
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise RowError(f"{name} must give one float a row, or rows of counts: {error}") from None
+    if values.ndim not in (1, 2):
+        raise RowError(f"{name} must give one float a row, or rows of counts; it gave {given!r:.80}")
+    return values.reshape(len(values), -1)
 
 
-def _unscored(rows: Rows, reasons: Array | None) -> Rows:
-    """Take the score of every row that has a reason, and give a reason to every row without a score."""
-    if reasons is not None and rows.reasons is not None:
-        reasons = np.where(np.equal(reasons, NOTHING), rows.reasons, reasons)
-    elif reasons is None:
-        reasons = rows.reasons
-    statistics = rows.statistics
-    if reasons is not None and (out := np.not_equal(reasons, NOTHING)).any():
-        statistics = np.where(out[:, None], np.nan, statistics)
-    blank = np.isnan(statistics[:, 0])
-    if not blank.any():
-        return Rows(statistics)
-    reasons = np.full(len(statistics), None, dtype=object) if reasons is None else reasons.copy()
-    reasons[blank & np.equal(reasons, NOTHING)] = "the metric gave no number"
-    return Rows(statistics, reasons)
+def _check_range(metric: Metric, scores: Array) -> None:
+    if scores.shape[1] != 1:
+        raise SpecError(f"{metric.name} gives {scores.shape[1]} counts a row and so must name a finish")
+    low, high = metric.definition.low, metric.definition.high
+    beyond = scores < (-np.inf if low is None else low - ROUNDING)
+    beyond |= scores > (np.inf if high is None else high + ROUNDING)
+    if beyond.any():
+        raise SpecError(
+            f"{metric.name} gave {scores[beyond][0]:g}, beyond its range of {low} to {high}: "
+            "@metric(low=..., high=...) says what it is, None where it has no end"
+        )
+
+
+def _explained(rows: Rows) -> Rows:
+    """Give a reason to every row that has none and no score, and take the score of every row that has a reason."""
+    blank = np.isnan(rows.statistics[:, 0])
+    if rows.reasons is None and not blank.any():
+        return rows
+    reasons = np.full(len(blank), None, dtype=object) if rows.reasons is None else rows.reasons
+    reasons = np.where(blank & np.equal(reasons, NOTHING), "the metric gave no number", reasons)
+    return Rows(np.where(np.equal(reasons, NOTHING)[:, None], rows.statistics, np.nan), reasons)

@@ -159,8 +159,10 @@ def _literal(value: Any) -> str:
 
 
 def metric(
+    function: None = None,
+    /,
     *,
-    source: str,
+    source: str = "",
     version: int = 1,
     finish: Finish | None = None,
     low: float | None = 0.0,
@@ -185,6 +187,8 @@ def metric(
 
     Raises `SpecError`, when the function is defined, if it does not describe itself fully.
     """
+    if function is not None or not source:
+        raise SpecError("a metric says where it comes from: @metric(source='a paper, a link, or whose idea it was')")
 
     def make(function: Callable[..., Any]) -> Metric:
         columns, settings = _parameters(function)
@@ -233,7 +237,8 @@ def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
             column = next((note for note in notes if isinstance(note, Kind)), None)
             if column is None:
-                raise SpecError(f"{where} is a column: annotate it with Text, Texts or Number")
+                hint = "" if parameter.default is parameter.empty else "; a setting goes behind a `*`"
+                raise SpecError(f"{where} is a column: annotate it with Text, Texts or Number{hint}")
             columns[name] = column
         else:
             raise SpecError(f"{where}: *args and **kwargs say nothing about columns and settings")

@@ -56,7 +56,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 def check_across(value: object) -> None:
     if not callable(value) and value not in typing.get_args(Across):
-        raise SpecError(f"{', '.join(typing.get_args(Across))} or a callable is expected")
+        raise SpecError(f"{', '.join(typing.get_args(Across))} or, in Python, a callable is expected")
 
 
 def is_json(value: Any) -> bool:

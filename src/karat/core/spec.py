@@ -33,7 +33,10 @@ def parse(text: str) -> Metric:
         tree = ast.parse(text.strip(), mode="eval").body
         name, settings = _read(tree)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        raise SpecError(f"{text!r} is not a metric: name, name(setting=value, ...) or name@k is expected") from None
+        raise SpecError(
+            f"{text} is not a metric: name, name(setting=value, ...) or name@k (for k=...) is expected, "
+            "one at a time; put text that is more than a word in quotes"
+        ) from None
     return find(name).using(**settings)
 
 

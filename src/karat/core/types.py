@@ -23,6 +23,8 @@ import pyarrow.types as pt
 
 from karat.core.errors import ColumnError
 
+LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -49,8 +51,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether an Arrow type is a list, in any of its layouts."""
-    layouts = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, pt.is_large_list_view)
-    return any(is_layout(kind) for is_layout in layouts)
+    return isinstance(kind, LISTS)
 
 
 def _is_inexact(kind: pa.DataType) -> bool:

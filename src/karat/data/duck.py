@@ -29,8 +29,14 @@ def connect(**settings: str) -> duckdb.DuckDBPyConnection:
 
 
 def stream(connection: duckdb.DuckDBPyConnection, query: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Run a query and yield its rows in batches, without holding them all."""
-    return iter(connection.sql(query).to_arrow_reader(rows))
+    """Run a query and yield its rows in batches, without holding them all.
+
+    Raises ``duckdb.Error`` also for what goes wrong in later batches, which reaches us through Arrow.
+    """
+    try:
+        yield from connection.sql(query).to_arrow_reader(rows)
+    except OSError as error:
+        raise duckdb.Error(str(error)) from error
 
 
 def quote(name: str) -> str:

@@ -37,7 +37,7 @@ def keep(source: Source, where: str | None, limit: int | None) -> Source:
                 yield kept
 
     known = rows if limit is None or rows is None else min(rows, limit)
-    return Source(source.name, source.schema, known, read, source.respells)
+    return Source(source.name, source.schema, known, read, source.respelled)
 
 
 def _connect() -> duckdb.DuckDBPyConnection:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
 import pyarrow as pa
 
-from karat.core.errors import ColumnError, JoinError, did_you_mean
-from karat.data.bench import Bench, work_on
+from karat.core.errors import ColumnError, did_you_mean
+from karat.data.match import Ids, match_ids
+from karat.data.shelf import Shelf
 from karat.data.source import Source
 
 Side = Literal["prediction", "reference"]
@@ -33,26 +34,37 @@ class Joined(Source):
 
 @dataclass(frozen=True)
 class _Half:
-    """One of the two sources: its id and the names its other columns get."""
+    """One of the two sources, and the names its columns get."""
 
     side: Side
     source: Source
-    key: str
     names: dict[str, str]
 
-    def table(self) -> str:
-        return "gold" if self.side == "reference" else "predictions"
+    def kinds(self, text: Collection[str] = ()) -> pa.Schema:
+        """The columns that are in the join, under their new names."""
+        schema = self.source.schema_as(self._text(text))
+        return pa.schema([schema.field(column).with_name(name) for column, name in self.names.items()])
 
-    def read(self, text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        return self.source.batches([column for column, name in self.names.items() if name in text])
+    def batches(self, text: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of these columns."""
+        schema = self.kinds(text)
+        for batch in self.source.batches(self._text(text)):
+            yield pa.RecordBatch.from_arrays([batch.column(column) for column in self.names], schema=schema)
+
+    def respelled(self) -> list[str]:
+        """The columns, by their new names, that keep their numbers' spelling only as text."""
+        return [name for column, name in self.names.items() if column in self.source.respelled]
+
+    def _text(self, text: Collection[str]) -> list[str]:
+        return [column for column, name in self.names.items() if name in text]
 
 
 def join(predictions: Source, gold: Source, on: str) -> Joined:
     """Match predictions to gold by the column ``on``, or ``left=right`` where it has two names.
 
     Ids are compared as text: 7 is ``"7"`` and not ``"007"``. The id is gold's; a gold column whose name a prediction
-    column has too gets ``_gold`` behind its name. Both sources are read twice; what does not fit DuckDB's memory limit
-    goes to a temporary folder.
+    column has too gets ``_gold`` behind its name. Both sources are read twice, and the
+    predictions go through a temporary file, from which they are taken in gold's order in exactly the types they had.
 
     Raises :class:`~karat.core.errors.ColumnError` where a side has no such column, and
     :class:`~karat.core.errors.JoinError` for ids that are null or not unique.
@@ -63,35 +75,33 @@ def join(predictions: Source, gold: Source, on: str) -> Joined:
     ([[{'id': 7, 'answer': 'a'}, {'id': 8, 'answer': None}]], ('8',), ('9',))
     """
     left, _, right = on.partition("=")
-    halves = _name_columns(predictions, left, gold, right or left)
-    with work_on() as bench:
-        for half in halves:
-            bench.load(half.table(), half.source.batches(), half.key, {})
-            _check_ids(bench, half)
-        missing, missing_ids = bench.unmatched("gold", "predictions")
-        unknown, unknown_ids = bench.unmatched("predictions", "gold")
-    schema = pa.schema(
-        [half.source.schema.field(column).with_name(name) for half in halves for column, name in half.names.items()]
-    )
+    right = right or left
+    ours, theirs = _name_columns(predictions, left, gold, right)
+    match = match_ids(Ids("gold", gold, right), Ids("predictions", predictions, left))
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        with work_on() as bench:
-            for half in halves:
-                bench.load(half.table(), half.read(text), half.key, half.names)
-            yield from bench.matched(schema)
+        shelf = Shelf(theirs.kinds(text), theirs.batches(text))
+        schema = pa.schema([*ours.kinds(text), *theirs.kinds(text)])
+        row = 0
+        for batch in ours.batches(text):
+            for start in range(0, batch.num_rows, shelf.at_once):
+                part = batch.slice(start, shelf.at_once)
+                found = shelf.take(match.rows.slice(row, part.num_rows))
+                yield pa.RecordBatch.from_arrays([*part.columns, *found.columns], schema=schema)
+                row += part.num_rows
 
     return Joined(
         name=f"{predictions.name} on {gold.name}",
-        schema=schema,
+        schema=pa.schema([*ours.kinds(), *theirs.kinds()]),
         rows=gold.rows,
         read=read,
-        respells=predictions.respells or gold.respells,
-        sides={name: half.side for half in halves for name in half.names.values()},
-        called={name: column for half in halves for column, name in half.names.items()},
-        missing=missing,
-        missing_ids=missing_ids,
-        unknown=unknown,
-        unknown_ids=unknown_ids,
+        respelled=frozenset(name for half in (ours, theirs) for name in half.respelled()),
+        sides={name: half.side for half in (ours, theirs) for name in half.names.values()},
+        called={name: column for half in (ours, theirs) for column, name in half.names.items()},
+        missing=match.missing,
+        missing_ids=match.missing_ids,
+        unknown=match.unknown,
+        unknown_ids=match.unknown_ids,
     )
 
 
@@ -111,13 +121,4 @@ def _name_columns(predictions: Source, left: str, gold: Source, right: str) -> t
         taken.add(new)
     # a prediction column called as gold's id is not the id
     named = {name: f"{name}_prediction" if name == right else name for name in theirs}
-    return _Half("reference", gold, right, ours), _Half("prediction", predictions, left, named)
-
-
-def _check_ids(bench: Bench, half: _Half) -> None:
-    where = f"{half.table()} ({half.source.name}), column {half.key!r}"
-    if nulls := bench.null_rows(half.table()):
-        raise JoinError(f"{where}: the id is null in row {', '.join(map(str, nulls))}; expected an id in every row")
-    if twice := bench.twice(half.table()):
-        found = "; ".join(f"{key!r} in rows {', '.join(map(str, rows))}" for key, rows in twice)
-        raise JoinError(f"{where}: expected every id once, found {found}")
+    return _Half("reference", gold, ours), _Half("prediction", predictions, named)

@@ -64,7 +64,7 @@ def map_columns(
     >>> map_columns(["prediction", "answer"], ["prediction", "reference"])
     {'prediction': 'prediction', 'reference': 'answer'}
     """
-    mapping = dict(_check_given(columns, given or {}, where))
+    mapping = dict(_check_given(columns, wanted, given or {}, where))
     free = [column for column in columns if column not in mapping.values()]
     open_roles = [role for role in wanted if role not in mapping]
     fits = {role: _fitting(role, free, sides or {}, called or {}) for role in open_roles}
@@ -78,8 +78,12 @@ def map_columns(
     return {role: found[role] for role in wanted}
 
 
-def _check_given(columns: Sequence[str], given: Mapping[str, str], where: str) -> Iterator[tuple[str, str]]:
+def _check_given(
+    columns: Sequence[str], wanted: Sequence[str], given: Mapping[str, str], where: str
+) -> Iterator[tuple[str, str]]:
     for role, column in given.items():
+        if role not in wanted:
+            raise ColumnError(f"{_at(where)}no metric asks for {role!r}{did_you_mean(role, wanted)}")
         if column not in columns:
             raise ColumnError(f"{_at(where)}no column {column!r} for {role}{did_you_mean(column, columns)}")
         yield role, column
@@ -110,6 +114,9 @@ def _plain(name: str) -> str:
 
 
 def _none(role: str, columns: Sequence[str], where: str) -> str:
+    if len(columns) == 1 and (separators := [mark for mark in ";,\t|" if mark in columns[0]]):
+        asked = f"are its cells separated by {separators[0]!r}? CSV has commas, TSV tabs"
+        return f"{_at(where)}no column fits {role!r}; the only one is {columns[0]!r}: {asked}"
     names = (role, *ALIASES.get(role, ()))
     strange = [column for column in columns if not is_known(column)]
     near = [column for column in strange if get_close_matches(_plain(column), names, n=1, cutoff=0.8)]

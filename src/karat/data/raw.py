@@ -51,11 +51,12 @@ def _skip(document: str, at: int) -> int:
     return match.end() if match else at
 
 
-def decode_text(column: pa.Array) -> pa.Array:
+def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
     """Turn a column of JSON text into text: ``string``, or ``list<string>`` if any row is a list.
 
     Where any row is a list, a single value becomes a list of one. Numbers keep their own spelling, booleans are
-    ``true`` and ``false``, null is null. Raises :class:`~karat.core.errors.RowError` for an object.
+    ``true`` and ``false``, null is null. ``first`` is the number of the column's first
+    row, for messages. Raises :class:`~karat.core.errors.RowError` for an object.
 
     >>> from karat.data.source import RAW
     >>> decode_text(pa.array(['1.10', '"a"', 'null'], pa.string()).cast(RAW)).to_pylist()
@@ -63,16 +64,19 @@ def decode_text(column: pa.Array) -> pa.Array:
     >>> decode_text(pa.array(['"a"', '[1e3, true]'], pa.string()).cast(RAW)).to_pylist()
     [['a'], ['1e3', 'true']]
     """
-    cells = [None if cell is None else _spell(_SPELLED.decode(cell), at) for at, cell in _cells(column)]
+    cells = [
+        None if cell is None else _spell(_SPELLED.decode(cell), at) for at, cell in enumerate(_storage(column), first)
+    ]
     if any(isinstance(cell, list) for cell in cells):
         lists = [cell if cell is None or isinstance(cell, list) else [cell] for cell in cells]
         return pa.array(lists, pa.list_(pa.string()))
     return pa.array(cells, pa.string())
 
 
-def _cells(column: pa.Array) -> enumerate[str | None]:
+def _storage(column: pa.Array) -> list[str | None]:
     storage = column.cast(pa.string()) if isinstance(column, pa.ChunkedArray) else column.storage
-    return enumerate(storage.to_pylist(), 1)
+    cells: list[str | None] = storage.to_pylist()
+    return cells
 
 
 def _spell(value: Any, row: int) -> Any:

@@ -26,8 +26,8 @@ class Source:
     schema: pa.Schema
     rows: int | None
     read: Callable[[frozenset[str]], Iterator[pa.RecordBatch]]
-    respells: bool = False
-    """Whether the file holds numbers whose own spelling the schema's types lose (JSON)."""
+    respelled: frozenset[str] = frozenset()
+    """The columns with numbers whose own spelling the schema's types lose (in JSON)."""
 
     def batches(self, text: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, at most 65 536 a batch.
@@ -44,10 +44,11 @@ class Source:
         return pa.schema([field.with_type(RAW) if field.name in raw else field for field in self.schema])
 
     def _raw(self, text: Collection[str]) -> list[str]:
-        return [name for name in text if self.respells and not _is_text(self.schema.field(name).type)]
+        return [name for name in text if name in self.respelled]
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def keeps_spelling(kind: pa.DataType) -> bool:
+    """Whether values of the type in JSON are spelled as they were: text, lists of it, and JSON text itself."""
     return pa.types.is_null(kind) or kind in (pa.string(), pa.list_(pa.string()), RAW)
 
 

@@ -32,7 +32,7 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
                 yield pa.RecordBatch.from_arrays(columns, schema=target)
 
     known = None if None in rows else sum(row for row in rows if row is not None)
-    return Source(name, schema, known, read, any(source.respells for source in sources))
+    return Source(name, schema, known, read, frozenset().union(*(source.respelled for source in sources)))
 
 
 def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.Schema:

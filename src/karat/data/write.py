@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,6 +39,15 @@ def check_output(path: str | Path) -> None:
         raise DataError(f"{path}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
         raise DataError(f"{path}: the folder {path.parent} cannot be written to")
+
+
+def refuse_overwriting(output: str | Path, *sources: Any) -> None:
+    """Raise :class:`~karat.core.errors.DataError` where the output is a file that is to be read."""
+    for source in sources:
+        if isinstance(source, (str, Path)) and source != "-" and Path(output).exists():
+            files = [Path(source)] if Path(source).exists() else map(Path, glob.glob(str(source), recursive=True))  # noqa: PTH207
+            if any(file.samefile(output) for file in files):
+                raise DataError(f"{output} is what is read; expected another name for what is written")
 
 
 def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:

@@ -12,11 +12,15 @@ from pkgutil import iter_modules
 
 from karat.core.errors import SpecError
 from karat.core.metric import Metric
-from karat.core.registry import find
+from karat.core.registry import all_metrics, find
 
 for _module in iter_modules(__path__):
     if _module.name != "kernel":
         import_module(f"{__name__}.{_module.name}")
+
+
+def __dir__() -> list[str]:
+    return [metric.name for metric in all_metrics()]
 
 
 def __getattr__(name: str) -> Metric:

@@ -3,6 +3,8 @@
 
 A column is its texts' offsets and data, and the place of each row's text among them: -1 for the empty text; no places at
 all where row and place are one.
+
+Longer than 300 lines because its functions inline into each other only within a module.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -16,7 +18,22 @@ cdef extern from *:
     #else
     #define as_little(word) (word)
     #endif
+
+    /* A bit for each space among 16 bytes. */
+    #ifdef __SSE2__
+    #include <emmintrin.h>
+    static inline uint64_t spaces_16(const uint8_t* text) {
+        return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i*) text), _mm_set1_epi8(32)));
+    }
+    #else
+    static inline uint64_t spaces_16(const uint8_t* text) {
+        uint64_t spaces = 0;
+        for (int i = 0; i < 16; i++) spaces |= (uint64_t) (text[i] == 32) << i;
+        return spaces;
+    }
+    #endif
     """
+    uint64_t spaces_16(const uint8_t*) nogil
     uint64_t as_little(uint64_t) nogil
     int first_bit "__builtin_ctzll"(uint64_t) nogil
 
@@ -164,7 +181,7 @@ cdef Py_ssize_t split(Bytes text, Bytes end, Bytes limit, Token* tokens) noexcep
     cdef Bytes token = text
     cdef Bytes stop
     cdef uint64_t spaces
-    cdef Py_ssize_t i, count = 0
+    cdef Py_ssize_t count = 0
     while text < end:
         spaces = find_spaces(text, end, limit)
         while spaces:
@@ -175,22 +192,24 @@ cdef Py_ssize_t split(Bytes text, Bytes end, Bytes limit, Token* tokens) noexcep
         text += 64
     if token < end:
         count += take(token, end, limit, &tokens[count])
-    for i in range(8):  # keys no token has, so that `match_few` may look at eight tokens at a time
-        tokens[count + i].key = 0
     return count
 
 
 cdef inline uint64_t find_spaces(Bytes text, Bytes end, Bytes limit) noexcept nogil:
     """A bit for each space among the next 64 bytes."""
-    cdef uint64_t spaces = 0, word
+    cdef uint8_t rest[16]
+    cdef uint64_t spaces = 0
     cdef Py_ssize_t i = 0, size = end - text
     if size > 64:
         size = 64
     while i < size:
-        word = load(text + i, limit) ^ (32 * EACH)
-        word = ~(((word & (127 * EACH)) + 127 * EACH) | word) & (128 * EACH)
-        spaces |= ((word >> 7) * GATHER >> 56) << i
-        i += 8
+        if limit - text - i >= 16:
+            spaces |= spaces_16(text + i) << i
+        else:
+            memset(rest, 0, 16)
+            memcpy(rest, text + i, limit - text - i)
+            spaces |= spaces_16(rest) << i
+        i += 16
     return spaces & (~<uint64_t>0 >> (64 - size))
 
 
@@ -233,22 +252,33 @@ cdef inline bint same(const Token* one, const Token* other) noexcept nogil:
 
 
 cdef int64_t match_few(const Token* a, Py_ssize_t in_a, const Token* b, Py_ssize_t in_b) noexcept nogil:
-    cdef uint64_t alike, unused = ~<uint64_t>0
+    """A byte of each key of a, eight to a word, is compared with that of a token of b at once; what is alike, in full."""
+    cdef uint64_t marks[8]  # FEW of them
+    cdef uint64_t alike, differ, unused
     cdef int64_t common = 0
-    cdef Py_ssize_t i, j, k
+    cdef Py_ssize_t i, j, words = (in_a + 7) >> 3
+    if in_a == 0:
+        return 0
+    memset(marks, 0, 8 * words)
+    for i in range(in_a):
+        marks[i >> 3] |= mark(&a[i]) << (8 * (i & 7))
+    unused = ~<uint64_t>0 >> (64 - in_a)
     for j in range(in_b):
-        alike = i = 0
-        while i < in_a:
-            for k in range(8):
-                alike |= <uint64_t>(a[i + k].key == b[j].key) << (i + k)
-            i += 8
+        alike = 0
+        for i in range(words):
+            differ = marks[i] ^ mark(&b[j]) * EACH
+            differ = ~(((differ & (127 * EACH)) + 127 * EACH) | differ) & (128 * EACH)
+            alike |= ((differ >> 7) * GATHER >> 56) << (8 * i)
         alike &= unused
-        if b[j].key & TOP:
-            while alike and not same(&a[first_bit(alike)], &b[j]):
-                alike &= alike - 1
+        while alike and not (a[first_bit(alike)].key == b[j].key and same(&a[first_bit(alike)], &b[j])):
+            alike &= alike - 1
         unused ^= alike & -alike
         common += alike != 0
     return common
+
+
+cdef inline uint64_t mark(const Token* token) noexcept nogil:
+    return token.key * ODD >> 56
 
 
 cdef int64_t match_many(const Token* a, Py_ssize_t in_a, const Token* b, Py_ssize_t in_b,

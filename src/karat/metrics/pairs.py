@@ -121,7 +121,8 @@ def _parts(column: pa.Array) -> tuple[Counts, Counts, NDArray[np.uint8]]:
     texts = column
     if pa.types.is_dictionary(column.type):
         texts = column.dictionary
-        places = pc.fill_null(column.indices, 0).to_numpy().astype(np.int64)
+        indices = column.indices.fill_null(0) if column.null_count else column.indices
+        places = indices.to_numpy().astype(np.int64, copy=False)
     if column.null_count or texts.null_count:
         valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
         if texts is column:

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from karat.core.errors import ColumnError, SpecError, did_you_mean
-from karat.core.lift import Rows, score_rows, to_column
+from karat.core.lift import Rows, cast_columns, score_rows, to_column
 from karat.core.metric import Metric
 from karat.core.parallel import map_ordered
+from karat.core.setting import SEVERAL
 from karat.core.spec import parse_all
-from karat.core.types import NUMBER
+from karat.core.types import NUMBER, is_text
 from karat.data.filter import keep as keep_rows
 from karat.data.join import Joined, join
 from karat.data.mapping import map_columns
 from karat.data.raw import decode_text
 from karat.data.read import open_source
 from karat.data.source import RAW, Source
-from karat.data.write import check_output, write
-from karat.runs.result import Result
-from karat.runs.tally import Grouped, cluster_keys, group_rows
+from karat.data.write import check_output, refuse_overwriting, write
+from karat.runs.result import Result, Values
+from karat.runs.tally import Grouped, cluster_keys, group_rows, join_reasons
 from karat.text.columns import memo
 
 Progress = Callable[[int, int | None], None]
@@ -73,6 +74,7 @@ def score(
     """
     if output is not None:
         check_output(output)
+        refuse_overwriting(output, data, gold)
     run = _plan(data, metrics, map or {}, gold, on, by, cluster, where, limit, seed)
     kept: list[pa.RecordBatch] | None = [] if (output is None if keep is None else keep) else None
     batches = _watch(_scored(run), progress, run.source.rows)
@@ -135,7 +137,7 @@ def _plan(
     for name in (by, cluster):
         if name is not None and name not in names:
             raise ColumnError(f"{source.name}: there is no column {name!r}{did_you_mean(name, names)}")
-    return _Run(
+    run = _Run(
         source=source,
         joined=joined,
         metrics=chosen,
@@ -146,6 +148,11 @@ def _plan(
         schema=_extend(source.schema_as(text), [metric.spec for metric in chosen]),
         tallies=[Grouped(metric, cluster is not None, seed) for metric in chosen],
     )
+    schema = source.schema_as(text)
+    nothing = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
+    for metric in chosen:  # a column that does not fit is found before the first row is read
+        cast_columns(metric, run.columns(nothing), run.named)
+    return run
 
 
 def _extend(schema: pa.Schema, specs: list[str]) -> pa.Schema:
@@ -167,28 +174,31 @@ def _scored(run: _Run) -> Iterator[pa.RecordBatch]:
         with memo():
             return batch, [score_rows(metric, columns, run.named) for metric in run.metrics]
 
-    empty = [pa.nulls(0, field.type) for field in run.source.schema]
-    work(
-        pa.RecordBatch.from_arrays(empty, schema=run.source.schema)
-    )  # columns and settings that do not fit are found before the first row is read
     seen: set[str] = set()
-    for batch, scored in map_ordered(work, run.source.batches(run.text)):
+    for number, (batch, scored) in enumerate(map_ordered(work, run.source.batches(run.text))):
+        if number == 0:
+            _warn_of_lists_in_text(run, batch)
         keys = cluster_keys(batch.column(run.cluster)) if run.cluster else None
         parts = group_rows(batch.column(run.by), seen, run.by) if run.by else {}
         for tally, rows in zip(run.tallies, scored, strict=True):
             tally.add(rows, keys, parts)
         scores = [to_column(rows.scores(metric)) for rows, metric in zip(scored, run.metrics, strict=True)]
-        yield pa.RecordBatch.from_arrays([*batch.columns, *scores, _reasons(run.metrics, scored)], schema=run.schema)
+        yield pa.RecordBatch.from_arrays(
+            [*batch.columns, *scores, join_reasons(run.metrics, scored)], schema=run.schema
+        )
 
 
-def _reasons(metrics: list[Metric], scored: list[Rows]) -> pa.Array:
-    """Why rows are unscored: the reason alone where the metrics agree, else each metric's."""
-    n = len(scored[0].statistics)
-    given = [np.full(n, None, dtype=object) if rows.reasons is None else rows.reasons for rows in scored]
-    said = given[0].copy()
-    for row in np.flatnonzero(np.any([np.not_equal(each, said) for each in given[1:]], axis=0) if given[1:] else []):
-        said[row] = "; ".join(f"{m.spec}: {each[row]}" for m, each in zip(metrics, given, strict=True) if each[row])
-    return pa.array(said, pa.string())
+def _warn_of_lists_in_text(run: _Run, batch: pa.RecordBatch) -> None:
+    """CSV has no lists: references that came from a list would each be scored as one long text."""
+    for role in SEVERAL.keys() & run.mapping.keys():
+        column = batch.column(run.mapping[role])
+        texts = list(filter(None, column.slice(0, 100).to_pylist())) if is_text(column.type) else []
+        if texts and all(text.startswith('["') and text.endswith('"]') for text in texts):
+            warnings.warn(
+                f"{run.named[role]} looks like JSON lists but is text, and each is scored as one; "
+                "JSON Lines and Parquet hold lists",
+                stacklevel=2,
+            )
 
 
 def _watch(batches: Iterable[pa.RecordBatch], progress: Progress | None, total: int | None) -> Iterator[pa.RecordBatch]:
@@ -211,13 +221,15 @@ def _result(run: _Run, confidence: float, output: Path | None, kept: list[pa.Rec
     tallies = {tally.metric.spec: tally for tally in run.tallies}
     return Result(
         metrics=tuple(run.metrics),
-        values={spec: tally.whole.value(confidence) for spec, tally in tallies.items()},
-        groups={
-            spec: {label: group.value(confidence) for label, group in sorted(tally.groups.items())}
-            for spec, tally in tallies.items()
-        }
-        if run.by
-        else {},
+        values=Values({spec: tally.whole.value(confidence) for spec, tally in tallies.items()}),
+        reasons={spec: dict(tally.whole.reasons) for spec, tally in tallies.items()},
+        groups=Values(
+            {
+                spec: {label: group.value(confidence) for label, group in sorted(tally.groups.items())}
+                for spec, tally in tallies.items()
+                if run.by
+            }
+        ),
         n=run.tallies[0].whole.n,
         mapping=run.mapping,
         joined=_said_of_join(run.joined),

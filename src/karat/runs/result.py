@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from karat.core.errors import DataError, MissingExtra
+from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric import Metric
+from karat.core.spec import parse
 from karat.stats.value import Value
+
+Of = TypeVar("Of")
+
+
+class Values(dict[str, Of]):
+    """A dictionary by spec that also finds other spellings of one: `values["f1"]` is `values["token_f1"]`."""
+
+    def __missing__(self, spec: str) -> Of:
+        with suppress(SpecError):
+            if (same := parse(spec).spec) in self:
+                return self[same]
+        raise KeyError(f"{spec!r} was not scored; there are: {', '.join(self)}")
 
 
 @dataclass(frozen=True)
@@ -20,8 +34,9 @@ class Result:
     """One scored table.
 
     `values`: each metric's value over all rows, by spec. `groups`: by spec, then by group, where a column to group by
-    was given. `mapping`: which column served as what. `joined`: how many rows of gold had no prediction (`missing`) and
-    how many predictions no gold (`unknown`), where gold came from a second file.
+    was given. `reasons`: by spec, why rows are unscored and how many for each reason. `mapping`: which column served as
+    what. `joined`: how many rows of gold had no prediction (`missing`) and how many predictions no gold (`unknown`),
+    where gold came from a second file.
     """
 
     metrics: tuple[Metric, ...]
@@ -29,6 +44,7 @@ class Result:
     n: int
     mapping: Mapping[str, str]
     groups: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    reasons: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     joined: Mapping[str, Any] | None = None
     confidence: float = 0.95
     output: Path | None = None

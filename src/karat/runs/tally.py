@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -29,10 +30,15 @@ class Tally:
     seed: int
     units: Units | None = None
     n: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, rows: Rows, keys: Array | None) -> None:
         """Add a batch; `keys`, shape (rows,), says which cluster each row is in."""
         scored = rows.scored
+        if not len(scored):
+            return
+        if rows.reasons is not None:
+            self.reasons.update(rows.reasons[~scored].tolist())
         if self.units is None:
             self.units = Units(rows.statistics.shape[1], clustered=self.clustered, seed=self.seed)
         self.n += len(scored)
@@ -75,7 +81,18 @@ class Grouped:
         for label, part in parts.items():
             if label not in self.groups:
                 self.groups[label] = Tally(self.metric, self.clustered, self.seed)
-            self.groups[label].add(Rows(rows.statistics[part]), None if keys is None else keys[part])
+            reasons = None if rows.reasons is None else rows.reasons[part]
+            self.groups[label].add(Rows(rows.statistics[part], reasons), None if keys is None else keys[part])
+
+
+def join_reasons(metrics: list[Metric], scored: list[Rows]) -> pa.Array:
+    """Why rows are unscored: the reason alone where the metrics agree, else each metric's."""
+    n = len(scored[0].statistics)
+    given = [np.full(n, None, dtype=object) if rows.reasons is None else rows.reasons for rows in scored]
+    said = given[0].copy()
+    for row in np.flatnonzero(np.any([np.not_equal(each, said) for each in given[1:]], axis=0) if given[1:] else []):
+        said[row] = "; ".join(f"{m.spec}: {each[row]}" for m, each in zip(metrics, given, strict=True) if each[row])
+    return pa.array(said, pa.string())
 
 
 def cluster_keys(column: pa.Array) -> Array:

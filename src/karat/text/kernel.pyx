@@ -24,8 +24,41 @@ cdef extern from *:
     #else
     #define as_little(word) (word)
     #endif
+
+    /* Lower 16 bytes into `block`. Gives a bit for each byte that is a space (0-15), that is neither an ASCII letter
+       nor a digit (16-31), and that is neither of these nor punctuation (32-47). */
+    #ifdef __SSE2__
+    #include <emmintrin.h>
+    static inline __m128i between(__m128i bytes, char first, char last) {
+        return _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8(first - 1)),
+                             _mm_cmplt_epi8(bytes, _mm_set1_epi8(last + 1)));
+    }
+    static inline uint64_t lower_16(const uint8_t* text, uint8_t* block) {
+        __m128i bytes = _mm_loadu_si128((const __m128i*) text), bit = _mm_set1_epi8(32);
+        __m128i letters = between(_mm_or_si128(bytes, bit), 'a', 'z');
+        __m128i spaces = _mm_or_si128(_mm_cmpeq_epi8(bytes, bit), _mm_or_si128(between(bytes, 9, 13), between(bytes, 28, 31)));
+        __m128i odd = _mm_or_si128(_mm_cmplt_epi8(bytes, bit), _mm_cmpeq_epi8(bytes, _mm_set1_epi8(127)));
+        _mm_storeu_si128((__m128i*) block, _mm_or_si128(bytes, _mm_and_si128(letters, bit)));
+        return (uint64_t) _mm_movemask_epi8(spaces)
+             | (uint64_t) (0xFFFF & ~_mm_movemask_epi8(_mm_or_si128(letters, between(bytes, '0', '9')))) << 16
+             | (uint64_t) _mm_movemask_epi8(_mm_andnot_si128(spaces, odd)) << 32;
+    }
+    #else
+    static inline uint64_t lower_16(const uint8_t* text, uint8_t* block) {
+        uint64_t found = 0;
+        for (int i = 0; i < 16; i++) {
+            uint8_t byte = text[i], low = byte | 32, letter = low >= 'a' && low <= 'z';
+            uint64_t space = byte == 32 || (byte >= 9 && byte <= 13) || (byte >= 28 && byte <= 31);
+            uint64_t odd = !space && (byte < 32 || byte >= 127);
+            found |= space << i | (uint64_t) !(letter || (byte >= '0' && byte <= '9')) << (16 + i) | odd << (32 + i);
+            block[i] = byte | letter << 5;
+        }
+        return found;
+    }
+    #endif
     """
     uint64_t as_little(uint64_t) nogil
+    uint64_t lower_16(const uint8_t*, uint8_t*) nogil
     int first_bit "__builtin_ctzll"(uint64_t) nogil
 
 cdef extern from "Python.h":
@@ -48,9 +81,6 @@ cdef enum:
     OUTER = 1, DECIMAL = 2, ALPHA = 4, ALNUM = 8, CURRENCY = 16, WHITE = 32  # flags of characters
     SMALL_DOTTED_I = 0x130, CAPITAL_SIGMA = 0x3A3  # the two characters str.lower() does not map one to one
     PLANES = 0x20000  # the characters the tables cover: planes 0 and 1
-
-cdef uint64_t EACH = 0x0101010101010101  # a byte in every byte of a word
-cdef uint64_t GATHER = 0x0102040810204080  # times 0 or 1 in every byte: these as the bits of the top byte
 
 cdef uint8_t kind[256]
 cdef uint8_t lower[256]
@@ -178,66 +208,76 @@ cdef inline uint8_t* copy(Bytes text, Bytes end, uint8_t* out) noexcept nogil:
     return out
 
 
-cdef inline uint64_t above(uint64_t word, uint8_t bound) noexcept nogil:
-    """The top bit of each byte that is at least `bound`, for ASCII bytes."""
-    return (word & (127 * EACH)) + (128 - bound) * EACH
-
-
 cdef Py_ssize_t drop_words(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
     """`squad` and `mlqa` for ASCII, 64 bytes at a time, else `drop_words_anywhere`.
 
-    First, without a branch, each block is lowered and its letters and digits marked; then what lies between marks is copied.
+    First, without a branch, each block is lowered and its spaces and punctuation marked; then what lies between spaces
+    is copied.
     """
     cdef uint8_t block[64 + 16]
+    cdef uint8_t rest[64]
     cdef Bytes start = text
+    cdef Bytes source
     cdef uint8_t* o = out
     cdef uint8_t* word = out
-    cdef uint64_t others
-    cdef Py_ssize_t size, at, stop
-    cdef uint8_t byte
-    cdef bint dropped
+    cdef uint64_t found, spaces, others, odd
+    cdef Py_ssize_t size, at, stop, length
+    cdef int dropped
     while text < end:
         size = end - text if end - text < 64 else 64
-        others = lower_block(text, size, words.limit, block)
+        source = text
+        if words.limit - text < 64:
+            memcpy(rest, text, size)
+            source = rest
+        spaces = others = odd = at = 0
+        while at < size:
+            found = lower_16(source + at, block + at)
+            spaces |= (found & 0xFFFF) << at
+            others |= (found >> 16 & 0xFFFF) << at
+            odd |= (found >> 32) << at
+            at += 16
+        found = ~<uint64_t>0 >> (64 - size)
+        if odd & found:
+            return drop_words_anywhere(start, end, out, words)
+        others &= ~spaces
+        spaces &= found
         at = 0
-        while others:
-            stop = first_bit(others)
-            others &= others - 1
-            o = copy_block(&block[at], stop - at, o)
-            at = stop + 1
-            byte = block[stop]
-            if kind[byte] == SPACE:
+        while spaces:
+            stop = first_bit(spaces)
+            spaces &= spaces - 1
+            length = stop - at
+            if o == word and not marked(others, at, length):  # whole and unmarked: no need to wait for what is written
+                dropped = listed(block + at, length, words) | (length == 0)
+                copy_block(block + at, length, o)[0] = 32
+                o += (length + 1) & (dropped - 1)
+            else:
+                o = copy_piece(block, at, length, others, o)
                 dropped = listed(word, o - word, words) | (o == word)
                 o[0] = 32  # only now: reading what was just half written over would stall
                 o = word if dropped else o + 1
-                word = o
-            elif kind[byte] == OTHER:
-                return drop_words_anywhere(start, end, out, words)
-        o = copy_block(&block[at], size - at, o)
+            at = stop + 1
+            word = o
+        o = copy_piece(block, at, size - at, others, o)
         text += 64
     if listed(word, o - word, words):
         o = word
     return o - out - (o == word and o > out)
 
 
-cdef inline uint64_t lower_block(Bytes text, Py_ssize_t size, Bytes limit, uint8_t* block) noexcept nogil:
-    """Lower the next bytes into `block`; gives a bit for each that is neither letter nor digit."""
-    cdef uint64_t word, letters, others = 0
-    cdef Py_ssize_t i = 0
-    while i < size:
-        word = 0
-        if limit - text - i >= 8:
-            memcpy(&word, text + i, 8)
-        else:
-            memcpy(&word, text + i, limit - text - i)
-        word = as_little(word)
-        letters = word | 32 * EACH
-        letters = above(letters, 97) & ~above(letters, 123) & ~word & (128 * EACH)
-        others |= ((~(letters | (above(word, 48) & ~above(word, 58) & ~word)) >> 7 & EACH) * GATHER >> 56) << i
-        word = as_little(word | letters >> 2)
-        memcpy(block + i, &word, 8)
-        i += 8
-    return others & (~<uint64_t>0 >> (64 - size))
+cdef inline bint marked(uint64_t marks, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
+    """Whether one of these bits is set."""
+    return size > 0 and marks >> at & ~<uint64_t>0 >> (64 - size)
+
+
+cdef inline uint8_t* copy_piece(const uint8_t* block, Py_ssize_t at, Py_ssize_t size, uint64_t marks, uint8_t* o) noexcept nogil:
+    """Copy what lies between two spaces without its marks; returns where the next goes."""
+    cdef Py_ssize_t i
+    if not marked(marks, at, size):
+        return copy_block(block + at, size, o)
+    for i in range(at, at + size):
+        o[0] = block[i]
+        o += 1 ^ (marks >> i & 1)
+    return o
 
 
 cdef inline uint8_t* copy_block(const uint8_t* block, Py_ssize_t size, uint8_t* o) noexcept nogil:
