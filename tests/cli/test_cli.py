@@ -126,3 +126,21 @@ def test_nothing_but_the_result_goes_to_a_pipe(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ)
     assert json.loads(done.stdout)["n"] == 3
     assert done.stderr == ""
+
+
+def test_text_that_looks_like_markup_stays_text(run, tmp_path):
+    (tmp_path / "odd.jsonl").write_text('{"prediction": "a", "gold": "a", "[b]": "[/x]"}\n')
+    result = run("score", "odd.jsonl", "-m", "matches_regex(pattern='[a-z]+')", "--by", "[b]", "--confidence", "0.995")
+    assert result.exit_code == 0
+    for part in ("[a-z]+", "[/x]", "[b]", "99.5 % interval"):
+        assert part in result.output
+
+
+def test_a_value_nobody_scored_is_warned_of(run):
+    result = run("score", "answers.jsonl", "-m", "em", "--where", "topic = 'none'")
+    assert result.exit_code == 0
+    assert "exact_match has no value: none of 0 rows is scored" in result.stderr
+
+
+def test_reasons_are_counted_under_the_table(run):
+    assert "exact_match: prediction is null in 1 of 3 rows" in run("score", "answers.jsonl", "-m", "em").output

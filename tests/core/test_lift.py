@@ -156,7 +156,11 @@ def test_a_metric_may_leave_rows_unscored_with_or_without_a_reason():
 
     columns = {"prediction": pa.array(["a", "x", None])}
     assert picky(columns["prediction"]).to_pylist() == [1.0, None, None]
-    assert score_rows(picky, columns).reasons.tolist() == [None, "the metric gave no number", "prediction is null"]
+    assert score_rows(picky, columns).reasons.tolist() == [
+        None,
+        "the metric gave no finite number",
+        "prediction is null",
+    ]
     told = score_rows(picky.using(explain=True), columns)
     assert told.reasons.tolist() == [None, "x is not an answer", "prediction is null"]
     assert np.isnan(told.statistics[1:]).all()

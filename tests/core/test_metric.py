@@ -1,4 +1,5 @@
 import pickle
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -183,3 +184,55 @@ def test_a_metric_of_all_references_gets_lists_and_one_of_numbers_numbers():
         return Rows(np.array([[len(r) * w] for r, w in zip(references.to_pylist(), weight.to_pylist(), strict=True)]))
 
     assert how_many([["a", "b"], ["c"]], [1, 2.5]).to_pylist() == [2.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"direction": "min"}, "direction is"),
+        ({"aliases": "qz"}, "aliases are a tuple"),
+        ({"low": 1.0, "high": 0.0}, "is not below"),
+    ],
+)
+def test_facts_that_contradict_themselves_are_refused(facts, message):
+    with pytest.raises(SpecError, match=message):
+        metric(source="here", register=False, **facts)
+
+
+def test_settings_hold_what_their_annotation_says():
+    @metric(source="here", register=False)
+    def choosy(
+        prediction: Text,
+        *,
+        names: list[str] = [],  # noqa: B006  (never changed)
+        mode: Literal["a", "b"] | None = None,
+        table: dict[str, int] = {},  # noqa: B006
+    ) -> Score:
+        """Settings of many types."""
+        return [1.0] * len(prediction)
+
+    changed = choosy.using(names=["b"], mode="a", table={"x": 1})
+    assert parse_like(changed) == {"names": ["b"], "mode": "a", "table": {"x": 1}}
+    for wrong in ({"names": "b"}, {"mode": "c"}, {"table": [1]}):
+        with pytest.raises(SpecError):
+            choosy.using(**wrong)
+    with pytest.raises(SpecError, match="k='x': int is expected"):
+        metric(source="here", register=False)(_wrong_default)
+
+
+def _wrong_default(prediction: Text, *, k: int = "x") -> Score:  # type: ignore[assignment]
+    """A default that its annotation does not allow."""
+
+
+def parse_like(made):
+    return {name: made.settings[name] for name in ("names", "mode", "table")}
+
+
+def test_two_callables_are_two_specs_or_an_error():
+    with pytest.raises(SpecError, match="given twice"):
+        parse_all(
+            [
+                karat.metrics.exact_match.using(across=lambda s: 1.0),
+                karat.metrics.exact_match.using(across=lambda s: 0.0),
+            ]
+        )

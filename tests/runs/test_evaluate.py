@@ -197,3 +197,53 @@ def test_a_result_shows_itself():
     assert "2 of 5 rows unscored" in repr(result)
     assert "<td>token_f1</td><td>0.6667</td>" in result._repr_html_()
     assert result.to_pandas()["token_f1"].isna().sum() == 2
+
+
+def test_the_text_null_and_null_are_two_groups():
+    rows = {"prediction": ["a", "a", "b"], "reference": ["a"] * 3, "g": [None, "(null)", "(null)"]}
+    groups = karat.score(rows, "em", by="g").groups["em"]
+    assert {label: value.n for label, value in groups.items()} == {"(null)": 1, "'(null)'": 2}
+
+
+def test_a_row_whose_cluster_is_null_is_one_of_its_own():
+    rows = {"prediction": ["a", "b"] * 20, "reference": ["a"] * 40, "doc": pa.nulls(40, pa.string())}
+    alone = karat.score(rows | {"doc": [str(n) for n in range(40)]}, "em", cluster="doc").values["em"]
+    assert karat.score(rows, "em", cluster="doc").values["em"] == alone
+
+
+def test_an_interval_with_one_end_shows_itself():
+    @metric(source="here", high=None, register=False)
+    def length(prediction: Text) -> karat.Score:
+        """Characters."""
+        return [len(p) for p in prediction.to_pylist()]
+
+    result = karat.score({"prediction": ["a", "a", "a", "bb"]}, length)
+    assert "1.2500 [" in repr(result)
+    assert "<td>length</td>" in result._repr_html_()
+
+
+def test_groups_and_clusters_of_lists_are_refused_and_numbers_in_json_are_fine(tmp_path):
+    with pytest.raises(ColumnError, match="'gold' holds list"):
+        karat.score(ROWS, "token_f1", by="gold")
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"prediction": 1, "gold": "1", "g": 1}\n{"prediction": 2, "gold": "1", "g": "x"}\n')
+    result = karat.score(file, "em", by="prediction", cluster="g")
+    assert {label: value.value for label, value in result.groups["em"].items()} == {"1": 1.0, "2": 0.0}
+
+
+def test_wrong_settings_of_the_run_leave_what_stands_under_output(tmp_path):
+    out = tmp_path / "kept.jsonl"
+    out.write_text("mine")
+    for wrong in ({"confidence": 2}, {"seed": -1}):
+        with pytest.raises(SpecError):
+            karat.score(ROWS, "em", output=out, **wrong)
+    assert out.read_text() == "mine"
+    with pytest.raises(DataError, match="is what is read"):
+        karat.score(out, "em", output=out)
+
+
+def test_lists_that_csv_made_text_are_warned_of(tmp_path):
+    out = tmp_path / "scored.csv"
+    karat.score(ROWS, "em", output=out)
+    with pytest.warns(UserWarning, match="'gold' .reference. looks like JSON lists"):
+        karat.score(out, "em")

@@ -5,6 +5,8 @@ Exit codes: 0 done, 1 could not run, 2 wrong usage, 3 a value is under `--fail-u
 
 from __future__ import annotations
 
+import errno
+import signal
 import sys
 from io import TextIOWrapper
 from typing import Any
@@ -19,6 +21,7 @@ from karat.cli.score import score
 
 class _Karat(click.Group):
     def invoke(self, context: click.Context) -> Any:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what is half written is removed
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode shows ? for ←
         try:
@@ -26,6 +29,10 @@ class _Karat(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             sys.exit(130)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise click.ClickException(str(error)) from error
         except karat.SpecError as error:
             raise click.UsageError(str(error)) from error
         except karat.KaratError as error:

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 def metrics(name: str | None) -> None:
     """List the metrics, or explain the one called NAME."""
-    from karat.core.registry import all_metrics, find  # noqa: PLC0415  (heavy)
+    from karat.core.registry import all_metrics  # noqa: PLC0415  (heavy)
+    from karat.core.spec import parse  # noqa: PLC0415
 
     if name is not None:
-        click.echo(explain(find(name)))
+        click.echo(explain(parse(name)))
         return
     found = all_metrics()
     width = max(len(metric.name) for metric in found)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from karat.runs.result import Result
+from karat.runs.result import Result, number
 from karat.stats.value import Value
 
 WIDE = 1_000  # columns of a pipe: nothing is cut there
@@ -29,10 +30,10 @@ def show(result: Result, by: str | None) -> None:
     table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
     table.add_column("metric")
     if by is not None:
-        table.add_column(by)
+        table.add_column(Text(by))
     for name in (
         "value",
-        f"{result.confidence:.4g}".removeprefix("0.").ljust(2, "0") + " % interval",
+        f"{100 * result.confidence:g} % interval",
         "n",
         "scored",
         "failed",
@@ -41,9 +42,9 @@ def show(result: Result, by: str | None) -> None:
     if failed:
         table.add_column("worst – best", justify="right")
     for spec, value in result.values.items():
-        table.add_row(spec, *([] if by is None else [""]), *_cells(value, bounds=failed))
+        table.add_row(Text(spec), *([] if by is None else [""]), *_cells(value, bounds=failed))
         for label, group in result.groups.get(spec, {}).items():
-            table.add_row("", label, *_cells(group, bounds=failed))
+            table.add_row("", Text(label), *_cells(group, bounds=failed))
     out.print(table)
     if failed:
         out.print("failed: rows without a score; worst – best: the value had each been scored so", style="dim")
@@ -65,13 +66,9 @@ def _said_of_join(result: Result) -> str:
 
 def _cells(value: Value, *, bounds: bool) -> list[str]:
     interval = _range(value.low, value.high)
-    cells = [_number(value.value), interval, f"{value.n}", f"{value.scored}", f"{value.failed}"]
+    cells = [number(value.value), interval, f"{value.n}", f"{value.scored}", f"{value.failed}"]
     return [*cells, _range(value.worst, value.best)] if bounds else cells
 
 
 def _range(low: float | None, high: float | None) -> str:
-    return "–" if low is None and high is None else f"{_number(low)} – {_number(high)}"
-
-
-def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:.4f}"
+    return "–" if low is None and high is None else f"{number(low)} – {number(high)}"

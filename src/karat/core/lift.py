@@ -234,7 +234,8 @@ def _call(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
     if n == 0:
         return Rows(np.empty((0, 1)))
     given = metric.definition.function(*(columns[role] for role in metric.definition.columns), **settings)
-    rows = given if isinstance(given, Rows) else Rows(_floats(given, metric.name))
+    rows = Rows(_floats(given.statistics, metric.name), given.reasons) if isinstance(given, Rows) else None
+    rows = rows or Rows(_floats(given, metric.name))
     if len(rows.statistics) != n:
         raise RowError(f"{metric.name} gave {len(rows.statistics)} rows of statistics for {n} rows")
     if metric.definition.finish is None:
@@ -258,8 +259,8 @@ def _check_range(metric: Metric, scores: Array) -> None:
     if scores.shape[1] != 1:
         raise SpecError(f"{metric.name} gives {scores.shape[1]} counts a row and so must name a finish")
     low, high = metric.definition.low, metric.definition.high
-    beyond = scores < (-np.inf if low is None else low - ROUNDING)
-    beyond |= scores > (np.inf if high is None else high + ROUNDING)
+    beyond = (scores < (-np.inf if low is None else low - ROUNDING)) & (scores > -np.inf)
+    beyond |= (scores > (np.inf if high is None else high + ROUNDING)) & (scores < np.inf)
     if beyond.any():
         raise SpecError(
             f"{metric.name} gave {scores[beyond][0]:g}, beyond its range of {low} to {high}: "
@@ -269,9 +270,9 @@ def _check_range(metric: Metric, scores: Array) -> None:
 
 def _explained(rows: Rows) -> Rows:
     """Give a reason to every row that has none and no score, and take the score of every row that has a reason."""
-    blank = np.isnan(rows.statistics[:, 0])
+    blank = np.asarray(~np.isfinite(rows.statistics).all(axis=1))
     if rows.reasons is None and not blank.any():
         return rows
-    reasons = np.full(len(blank), None, dtype=object) if rows.reasons is None else rows.reasons
-    reasons = np.where(blank & np.equal(reasons, NOTHING), "the metric gave no number", reasons)
+    reasons: Array = np.full(len(blank), None, dtype=object) if rows.reasons is None else rows.reasons
+    reasons = np.where(blank & np.equal(reasons, NOTHING), "the metric gave no finite number", reasons)
     return Rows(np.where(np.equal(reasons, NOTHING)[:, None], rows.statistics, np.nan), reasons)

@@ -103,7 +103,8 @@ class Metric:
         return f"{self._text(self.settings)}|version={self.definition.version}{unicode}"
 
     def _text(self, settings: Mapping[str, Any]) -> str:
-        cutoff = f"@{settings['k']}" if isinstance(settings.get("k"), int) else ""
+        k = settings.get("k")
+        cutoff = f"@{k}" if isinstance(k, int) and k >= 0 else ""
         rest = [f"{name}={_literal(settings[name])}" for name in sorted(settings) if not (name == "k" and cutoff)]
         return f"{self.name}({', '.join(rest)}){cutoff}" if rest else f"{self.name}{cutoff}"
 
@@ -187,6 +188,10 @@ def metric(
 
     Raises `SpecError`, when the function is defined, if it does not describe itself fully.
     """
+    if direction not in typing.get_args(Direction) or not isinstance(aliases, tuple):
+        raise SpecError("direction is 'maximize' or 'minimize', and aliases are a tuple of names")
+    if low is not None and high is not None and low >= high:
+        raise SpecError(f"low={low} is not below high={high}: they are the lowest and the highest score there can be")
     if function is not None or not source:
         raise SpecError("a metric says where it comes from: @metric(source='a paper, a link, or whose idea it was')")
 
@@ -212,6 +217,8 @@ def metric(
                 encoded=encoded,
             )
         )
+        for setting in settings.values():
+            setting.accept(setting.default, made.name)
         if not made.definition.summary:
             raise SpecError(f"{made.name} has no docstring: its first line is the metric's summary")
         if register:
@@ -223,7 +230,10 @@ def metric(
 
 def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str, Setting]]:
     """The columns and settings that a function's signature declares."""
-    hints = typing.get_type_hints(function, include_extras=True)
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise SpecError(f"{function.__name__}: its annotations must be names of its module: {error}") from None
     columns: dict[str, Kind] = {}
     settings: dict[str, Setting] = {}
     for name, parameter in inspect.signature(function).parameters.items():

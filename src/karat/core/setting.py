@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,10 +34,9 @@ class Setting:
     def accept(self, value: Any, metric: str) -> None:
         """Raise `SpecError` unless the setting can hold the value."""
         where = f"{metric}: {self.name}={value!r}"
-        if self.choices:
-            if not any(value == choice and type(value) is type(choice) for choice in self.choices):
+        if not _fits(value, self.kind):
+            if self.choices:
                 raise SpecError(f"{where} is not one of its values{did_you_mean(str(value), map(str, self.choices))}")
-        elif not _fits(value, self.kind):
             raise SpecError(f"{where}: {getattr(self.kind, '__name__', self.kind)} is expected")
         if self.check is not None:
             try:
@@ -46,12 +46,19 @@ class Setting:
 
 
 def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of an annotated type; what a list or dictionary holds is the metric's to check."""
     if kind is Any:
         return True
-    kinds = typing.get_args(kind) or (kind,)
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return any(value == choice and type(value) is type(choice) for choice in inner)
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, each) for each in inner)
+    if kind in (None, type(None)):
+        return value is None
     if isinstance(value, bool):
-        return bool in kinds
-    return any(isinstance(value, (int, float) if k is float else (typing.get_origin(k) or k)) for k in kinds)
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else origin or kind)
 
 
 def check_across(value: object) -> None:
@@ -61,7 +68,7 @@ def check_across(value: object) -> None:
 
 def is_json(value: Any) -> bool:
     try:
-        json.dumps(value)
+        json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
         return False
     return True

@@ -49,7 +49,7 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     for each in found:
         if not isinstance(each, Metric):
             raise SpecError(f"{each!r} is not a metric: a spec such as 'token_f1' or a Metric is expected")
-        if found.count(each) > 1:
+        if sum(other.spec == each.spec for other in found) > 1:
             raise SpecError(f"{each.spec} is given twice")
     return found
 

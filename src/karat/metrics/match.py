@@ -50,6 +50,8 @@ def contains(
     [0.0, 1.0]
     >>> contains(["It took 15 days."], ["1"], whole=False).to_pylist()
     [1.0]
+    >>> contains(["He wrote C++.", "It is 5 %", "-$5"], ["C", "5%", "5"]).to_pylist()
+    [0.0, 0.0, 0.0]
     """
     held, sought = normalise(prediction, normalize), normalise(reference, normalize)
     if whole:
@@ -70,8 +72,11 @@ def matches_regex(prediction: Text, *, pattern: str = "", match: Literal["search
     """
     if not pattern:
         raise SpecError("matches_regex needs a pattern: matches_regex(pattern='...')")
-    whole = rf"\A(?:{pattern})\z" if match == "full" else pattern
     try:
-        return pc.match_substring_regex(prediction, whole)
+        found = pc.match_substring_regex(prediction, pattern)  # first alone, so that it is a pattern on its own
+        if match == "search":
+            return found
+        quoted = r"\E" if r"\Q" in pattern else ""
+        return pc.match_substring_regex(prediction, rf"\A(?:{pattern}{quoted})\z")
     except pa.ArrowInvalid as error:
         raise SpecError(f"matches_regex: {pattern!r} is no RE2 pattern: {error}") from None

@@ -72,6 +72,8 @@ def score(
     >>> result.table.to_pylist()[1]
     {'output': 'Rome', 'expected': None, 'exact_match': None, 'reason': 'reference is null'}
     """
+    if not 0 < confidence < 1 or seed < 0:
+        raise SpecError(f"confidence={confidence} must lie between 0 and 1, seed={seed} be 0 or more")
     if output is not None:
         check_output(output)
         refuse_overwriting(output, data, gold)
@@ -82,7 +84,7 @@ def score(
         write(_keep(batches, kept), run.schema, output)
     else:
         deque(_keep(batches, kept), maxlen=0)
-    return _result(run, confidence, None if output is None else Path(output), kept)
+    return _result(run, confidence, None if output is None else Path(output).resolve(), kept)
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,10 @@ def _plan(
     for name in (by, cluster):
         if name is not None and name not in names:
             raise ColumnError(f"{source.name}: there is no column {name!r}{did_you_mean(name, names)}")
+        if name is not None and pa.types.is_nested(kind := source.schema.field(name).type):
+            raise ColumnError(
+                f"{source.name}: column {name!r} holds {kind}; values such as text or numbers make groups"
+            )
     run = _Run(
         source=source,
         joined=joined,
@@ -178,7 +184,7 @@ def _scored(run: _Run) -> Iterator[pa.RecordBatch]:
     for number, (batch, scored) in enumerate(map_ordered(work, run.source.batches(run.text))):
         if number == 0:
             _warn_of_lists_in_text(run, batch)
-        keys = cluster_keys(batch.column(run.cluster)) if run.cluster else None
+        keys = cluster_keys(batch.column(run.cluster), run.tallies[0].whole.n) if run.cluster else None
         parts = group_rows(batch.column(run.by), seen, run.by) if run.by else {}
         for tally, rows in zip(run.tallies, scored, strict=True):
             tally.add(rows, keys, parts)
@@ -193,7 +199,7 @@ def _warn_of_lists_in_text(run: _Run, batch: pa.RecordBatch) -> None:
     for role in SEVERAL.keys() & run.mapping.keys():
         column = batch.column(run.mapping[role])
         texts = list(filter(None, column.slice(0, 100).to_pylist())) if is_text(column.type) else []
-        if texts and all(text.startswith('["') and text.endswith('"]') for text in texts):
+        if texts and all(text.startswith("[") and text.endswith("]") for text in texts):
             warnings.warn(
                 f"{run.named[role]} looks like JSON lists but is text, and each is scored as one; "
                 "JSON Lines and Parquet hold lists",

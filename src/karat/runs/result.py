@@ -94,19 +94,29 @@ class Result:
         return "\n".join([f"<karat.Result of {self.n} rows", *lines]) + ">"
 
     def _repr_html_(self) -> str:
-        heads = ("metric", "value", f"{self.confidence:.0%} interval", "n", "scored", "failed")
+        heads = ("metric", "value", f"{100 * self.confidence:g} % interval", "n", "scored", "failed")
         head = "".join(f"<th>{escape(each)}</th>" for each in heads)
         rows = []
         for spec, value in self.values.items():
-            interval = "" if value.low is None else f"{value.low:.4f} – {value.high:.4f}"
-            point = "" if value.value is None else f"{value.value:.4f}"
-            cells = (spec, point, interval, value.n, value.scored, value.failed)
+            cells = (
+                spec,
+                number(value.value),
+                f"{number(value.low)} – {number(value.high)}",
+                value.n,
+                value.scored,
+                value.failed,
+            )
             rows.append("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>")
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def number(value: float | None) -> str:
+    """A value as people read it; `?` where it is not known."""
+    return "?" if value is None else f"{value:.4f}"
 
 
 def _short(value: Value) -> str:
     if value.value is None:
         return f"no value, {value.failed} of {value.n} rows unscored"
-    interval = "" if value.low is None else f" [{value.low:.4f}, {value.high:.4f}]"
-    return f"{value.value:.4f}{interval}" + (f", {value.failed} of {value.n} rows unscored" if value.failed else "")
+    interval = f" [{number(value.low)}, {number(value.high)}]"
+    return f"{number(value.value)}{interval}" + (f", {value.failed} of {value.n} rows unscored" if value.failed else "")

@@ -15,6 +15,7 @@ from karat.core.errors import DataError
 from karat.core.lift import Rows
 from karat.core.metric import Metric
 from karat.core.types import Array
+from karat.data.source import RAW
 from karat.stats.aggregate import Units
 from karat.stats.value import Value, summarise
 
@@ -95,11 +96,20 @@ def join_reasons(metrics: list[Metric], scored: list[Rows]) -> pa.Array:
     return pa.array(said, pa.string())
 
 
-def cluster_keys(column: pa.Array) -> Array:
-    """A 64-bit key for each row's cluster, the same for equal values in any batch; shape (rows,)."""
+def cluster_keys(column: pa.Array, first: int) -> Array:
+    """A 64-bit key for each row's cluster, the same for equal values in any batch; shape (rows,).
+
+    A row whose cluster is null is one of its own; `first` is the number of the batch's first row.
+    """
     codes, labels = _encode(column)
-    hashed = [int.from_bytes(blake2b(label.encode(), digest_size=8).digest(), "little") for label in labels]
-    return np.array(hashed, dtype=np.uint64)[codes] if hashed else np.empty(0, np.uint64)
+    keys = np.array([_hash(label) for label in labels], dtype=np.uint64)[codes] if labels else np.empty(0, np.uint64)
+    for row in np.flatnonzero(column.is_null()):
+        keys[row] = _hash(f"row {first + row} is alone")
+    return keys
+
+
+def _hash(label: str) -> int:
+    return int.from_bytes(blake2b(label.encode(), digest_size=8).digest(), "little")
 
 
 def group_rows(column: pa.Array, seen: set[str], name: str) -> dict[str, Array]:
@@ -125,12 +135,16 @@ def _encode(column: pa.Array) -> tuple[Array, list[str]]:
     """Each row's code, shape (rows,), and the label of each code."""
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
+    if isinstance(column, pa.ExtensionArray) or column.type == RAW:
+        column = column.cast(pa.string())
     encoded = pc.dictionary_encode(column, null_encoding="encode")
     return np.asarray(encoded.indices), [_label(value) for value in encoded.dictionary.to_pylist()]
 
 
 def _label(value: object) -> str:
-    """How a group is called in a table and in JSON."""
+    """How a group is called in a table and in JSON; a text that reads like the group of nulls is put in quotes."""
     if value is None:
         return "(null)"
+    if value == "(null)":
+        return repr(value)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -439,10 +439,12 @@ cdef Py_ssize_t split_ascii_words(Bytes text, Bytes end, uint8_t* out, const Wor
     while s < end:
         start = s
         visible = kind[s[0]] == PUNCTUATION and not flags[s[0]] & OUTER  # a symbol
-        s += is_sign(s, text, end)
+        s = after_prefix(s, text, end)
         while s < end and s[0] < 128 and (flags[s[0]] & ALNUM or s[0] == 95 or (s > start and is_joint(s, end))):
             visible = visible or flags[s[0]] & ALNUM
             s += 1
+        if s > start:
+            s = after_suffix(s, end)
         if s < end and s[0] >= 128:
             return -1
         s += s == start
@@ -451,9 +453,27 @@ cdef Py_ssize_t split_ascii_words(Bytes text, Bytes end, uint8_t* out, const Wor
     return o - out
 
 
-cdef inline bint is_sign(Bytes s, Bytes text, Bytes end) noexcept nogil:
-    return ((s[0] == 43 or s[0] == 45) and s + 1 < end and is_digit(s[1])
-            and not (s > text and flags[(s - 1)[0]] & ALNUM))
+cdef inline Bytes after_prefix(Bytes s, Bytes text, Bytes end) noexcept nogil:
+    """Past the sign, currency symbol and point of a number; where no number follows, or a word goes on, where it was."""
+    cdef Bytes at = s
+    if s > text and flags[(s - 1)[0]] & ALNUM:
+        return s
+    at += at[0] == 43 or at[0] == 45
+    at += at < end and at[0] < 128 and flags[at[0]] & CURRENCY != 0
+    at += at < end and at[0] == 46
+    return at if at < end and is_digit(at[0]) else s
+
+
+cdef inline Bytes after_suffix(Bytes s, Bytes end) noexcept nogil:
+    """Past the % of a number or the # or + of a word, unless a letter or digit follows."""
+    cdef Bytes at = s
+    cdef uint8_t last = (s - 1)[0]
+    if s < end and ((s[0] == 37 and is_digit(last)) or (s[0] == 35 and flags[last] & ALPHA)):
+        at = s + 1
+    elif flags[last] & ALPHA:
+        while at < end and at[0] == 43:
+            at += 1
+    return s if at < end and at[0] < 128 and flags[at[0]] & ALNUM else at
 
 
 cdef inline bint is_joint(Bytes s, Bytes end) noexcept nogil:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from itertools import pairwise
 
 import regex
 
@@ -22,6 +23,8 @@ _MTEVAL = (
 _MARKUP = {"<skipped>": "", "-\n": "", "\n": " ", "&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _UNSEEN = {"Cc", "Cf", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}
 _WORD_BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
+_BEFORE_NUMBER = regex.compile(r"(?<![\p{L}\p{N}])(?:[-+]\p{Sc}?\.?|\p{Sc}\.?|\.)(?=\p{Nd})")
+_BEHIND_WORD = regex.compile(r"(?:(?<=\p{Nd})[%‰]|(?<=\p{L})(?:#|\+++))(?![\p{L}\p{N}])")
 
 
 def tokenizer(name: str) -> Callable[[str], list[str]]:
@@ -59,39 +62,36 @@ def split_13a(text: str) -> list[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """Words as Unicode bounds them (``words``): UAX #29, in every script.
+    """Words as Unicode bounds them (``words``): UAX #29, in every script; what has a meaning stays with its word.
 
     Each run between whitespace is cut at the default word boundaries (the `regex` library's). Pieces of nothing but
     punctuation (category P) and invisible characters (Cc, Cf) are dropped; symbols (category S: "€", "+", emoji)
-    stay, a piece each. A "-" or "+" directly before a digit and not directly after a letter or digit is that
-    number's sign: "-5" is one token, "1990-1995" two. Han, Hiragana, Thai, Lao, Khmer and Myanmar have
-    no boundaries a rule could find, so that UAX #29 bounds each character with its combining marks.
+    stay, a piece each. A sign, a currency symbol and a point, in this order, directly before a digit and not directly
+    after a letter or digit belong to the number: "-5" and "$.5" are one token, "1990-1995" two. So do "%" and "‰"
+    directly behind a digit, and "#" or a run of "+" directly behind a letter belong to the word ("C#", "C++"), unless a
+    letter or digit follows. Han, Hiragana, Thai, Lao, Khmer and Myanmar have no boundaries a rule could find, so that
+    UAX #29 bounds each character with its combining marks.
 
-    >>> split_words("C++ costs $5; 東京タワー, ไทย")
-    ['C', '+', '+', 'costs', '$', '5', '東', '京', 'タワー', 'ไ', 'ท', 'ย']
+    >>> split_words("C++ costs -$5, not 5%; 東京タワー, ไทย")
+    ['C++', 'costs', '-$5', 'not', '5%', '東', '京', 'タワー', 'ไ', 'ท', 'ย']
     """
     return [word for chunk in text.split() for word in _words(chunk)]
 
 
 def _words(chunk: str) -> list[str]:
-    words: list[str] = []
-    before = sign = ""
-    for found in filter(None, _WORD_BOUNDARY.split(chunk)):
-        piece = found.lstrip("'\u2019") or found  # regex leaves an apostrophe with a vowel after it, UAX #29 does not
-        if sign and not piece[0].isdecimal():  # it was no sign: "+" is a symbol, "-" is punctuation
-            words += _visible(sign)
-            sign = ""
-        if piece in ("-", "+") and not before[-1:].isalnum():
-            sign = piece
-        else:
-            words += _visible(sign + piece)
-            sign = ""
-        before = piece
-    return words + _visible(sign)
+    bounds = {found.start() for found in _WORD_BOUNDARY.finditer(chunk)} | {0, len(chunk)}
+    for found in _BEFORE_NUMBER.finditer(chunk):
+        bounds.difference_update(range(found.start() + 1, found.end() + 1))
+    for found in _BEHIND_WORD.finditer(chunk):
+        bounds.difference_update(range(found.start(), found.end()))
+    at = sorted(bounds)
+    pieces = (chunk[start:stop] for start, stop in pairwise(at))
+    # regex leaves an apostrophe with a vowel after it, UAX #29 does not
+    return [piece.lstrip("'\u2019") for piece in pieces if _is_visible(piece)]
 
 
-def _visible(piece: str) -> list[str]:
-    return [piece] if any(unicodedata.category(char) not in _UNSEEN for char in piece) else []
+def _is_visible(piece: str) -> bool:
+    return any(unicodedata.category(char) not in _UNSEEN for char in piece)
 
 
 def split_chars(text: str) -> list[str]:
