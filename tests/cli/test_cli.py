@@ -143,4 +143,4 @@ def test_a_value_nobody_scored_is_warned_of(run):
 
 
 def test_reasons_are_counted_under_the_table(run):
-    assert "exact_match: prediction is null in 1 of 3 rows" in run("score", "answers.jsonl", "-m", "em").output
+    assert "\nprediction is null in 1 of 3 rows" in run("score", "answers.jsonl", "-m", "em").output

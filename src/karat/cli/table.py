@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -48,9 +50,8 @@ def show(result: Result, by: str | None) -> None:
     out.print(table)
     if failed:
         out.print("failed: rows without a score; worst – best: the value had each been scored so", style="dim")
-        for spec, reasons in result.reasons.items():
-            for reason, count in reasons.items():
-                out.print(f"{spec}: {reason} in {count} of {result.n} rows", markup=False, style="dim")
+        for line in _said_of_reasons(result):
+            out.print(line, markup=False, style="dim")
     if result.output is not None:
         out.print(f"rows written to {result.output}", style="dim", markup=False)
 
@@ -62,6 +63,14 @@ def _said_of_join(result: Result) -> str:
         + (f" (such as {', '.join(map(str, joined[f'{kind}_ids'][:3]))})" if joined[kind] else "")
         for kind, words in (("missing", "gold without prediction"), ("unknown", "predictions without gold"))
     )
+
+
+def _said_of_reasons(result: Result) -> Iterator[str]:
+    """Why rows are unscored, once where it is the same for all metrics."""
+    same = all(reasons == next(iter(result.reasons.values())) for reasons in result.reasons.values())
+    for spec, reasons in list(result.reasons.items())[: 1 if same else None]:
+        for reason, count in reasons.items():
+            yield f"{reason} in {count} of {result.n} rows" if same else f"{spec}: {reason} in {count} of {result.n} rows"
 
 
 def _cells(value: Value, *, bounds: bool) -> list[str]:
