@@ -37,6 +37,30 @@ def test_csv_reads_as_the_standard_library_reads_it(tmp_path, content):
     assert rows(put(tmp_path, content)) == expected
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "id,a\r\n1,x\n2,y\r\n",
+        'id,a\n1,"x\r\ny"\n2,z\r\n\n3,\r\n',
+        "id,a\n" + "1,x\n" * 200_000 + "2,y\r\n3,z\n",
+        f"id,a\n1,x\n2,{'y' * (5 << 20)}\n3,z\n",
+        'id,a\n1,x\n2,"' + 'y ""y""\n' * (1 << 20) + '"\n3,z\n',
+    ],
+    ids=["first", "quoted", "late", "long", "many lines"],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_what_duckdb_does_not_read_reads_all_the_same(tmp_path, content, name):
+    limit = csv.field_size_limit(1 << 30)
+    expected = list(csv.DictReader(io.StringIO(content, newline="")))
+    csv.field_size_limit(limit)
+    assert rows(put(tmp_path, content.replace(",", "," if name == "a.csv" else "\t"), name)) == expected
+
+
+def test_a_column_of_its_own_keeps_empty_lines_whatever_reads_it(tmp_path):
+    expected = [{"a": "x"}, {"a": ""}, {"a": "y"}]
+    assert rows(put(tmp_path, "a\nx\n\ny\n")) == rows(put(tmp_path, "a\nx\n\r\ny\n")) == expected
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
     assert rows(put(tmp_path, b"\xef\xbb\xbfid,a\n1,2\n")) == [{"id": "1", "a": "2"}]
 
@@ -49,6 +73,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
         (b"id,a\n1,2\n3,\xff\n", 3, "not UTF-8|byte 3"),
         ('id,a\n1,"unclosed\n2,3\n', 2, "unexpected end of data"),
         ('id,a\n1,"x" y\n', 2, "expected after"),
+        ("id,a\n" + "1,x\n" * 200_000 + "1,2,3\n", 200_002, "found 3"),
+        ("id,a\n1,x\n2,y\r\n3\n", 4, "found 1"),
     ],
 )
 def test_a_row_that_does_not_read_is_named(tmp_path, content, line, reason):

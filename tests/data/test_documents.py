@@ -70,6 +70,12 @@ def test_squad_layout_without_questions_says_which(put):
         ({"q1": "a"}, "reference", [{"id": "q1", "reference": "a"}]),
         ({"q1": ["a"], "q2": []}, "prediction", [{"id": "q1", "references": ["a"]}, {"id": "q2", "references": []}]),
         ({"id": ["1"], "answer": ["x"]}, "prediction", [{"id": "1", "answer": "x"}]),
+        (
+            {"question": "Q", "prediction": "007", "gold": ["x"], "n": 1.5},
+            "reference",
+            [{"question": "Q", "prediction": "007", "gold": ["x"], "n": 1.5}],
+        ),
+        ('{\n  "id": "1",\n  "answer": null\n}\n', "prediction", [{"id": "1", "answer": None}]),
         ([{"a": 1}, {"b": "x"}], "prediction", [{"a": 1, "b": None}, {"a": None, "b": "x"}]),
         ('{"a": "1"}\n{"a": "2"}\n', "prediction", [{"a": "1"}, {"a": "2"}]),
     ],

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from karat.core.errors import ColumnError, JoinError
 from karat.data.join import join
 from karat.data.raw import decode_text
 from karat.data.read import open_source
+from karat.data.source import RAW
 
 
 def joined(predictions, gold, on="id"):
@@ -33,6 +35,41 @@ def test_the_order_holds_over_many_batches():
     ids = [str(i * 7919 % 200_003) for i in range(200_003)]
     result = joined({"id": sorted(ids), "p": sorted(ids)}, {"id": ids})
     assert [row["p"] for row in rows(result)] == ids
+
+
+KINDS = [
+    *(pa.timestamp("ns", "Europe/Berlin"), pa.dictionary(pa.int8(), pa.string()), pa.large_string(), pa.uint64()),
+    *(pa.large_list(pa.float32()), pa.decimal128(9, 2), pa.binary(), pa.null(), pa.struct([("a", pa.date32())]), RAW),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_types_stay_on_both_sides(kind):
+    values = {pa.string(): ["x", "y", None], RAW: ["1.10", "[1]", None]}
+    plain = values[pa.string()] if pa.types.is_dictionary(kind) or kind == pa.large_string() else [None] * 3
+    cells = pa.array(values[RAW], pa.string()).cast(RAW) if kind == RAW else pa.array(plain).cast(kind)
+    result = joined(pa.table({"id": ["b", "c", "a"], "p": cells}), pa.table({"id": ["a", "b", "x"], "g": cells}))
+    assert result.schema == pa.schema([("id", pa.string()), ("g", kind), ("p", kind)])
+    table = pa.Table.from_batches(result.batches())
+    assert table.schema == result.schema
+    assert table["g"].to_pylist() == cells.to_pylist()
+    assert table["p"].to_pylist() == [cells[2].as_py(), cells[0].as_py(), None]
+
+
+def test_predictions_that_come_in_batches_with_dictionaries_of_their_own_are_one_column():
+    batches = [
+        pa.record_batch({"id": pa.array([str(i)]), "p": pa.array([f"p{i}"]).dictionary_encode()}) for i in range(5)
+    ]
+    result = joined(pa.Table.from_batches(batches), {"id": ["4", "0", "9", "2"]})
+    assert [row["p"] for row in rows(result)] == ["p4", "p0", None, "p2"]
+
+
+def test_a_side_whose_numbers_have_types_keeps_them_where_the_other_is_json(tmp_path):
+    (tmp_path / "p.jsonl").write_text('{"id": "1", "answer": 1.10}\n')
+    result = joined(tmp_path / "p.jsonl", {"id": ["1"], "gold": [7]})
+    batch = next(result.batches(text={"answer", "gold"}))
+    assert batch.schema == result.schema_as({"answer", "gold"})
+    assert batch.to_pylist() == [{"id": "1", "gold": 7, "answer": "1.10"}]
 
 
 def test_ids_compare_as_text():

@@ -79,7 +79,12 @@ def test_a_column_has_the_type_that_keeps_all_its_values(tmp_path, values, kind)
     assert read == values
 
 
-FIRST = {"s": "x", "l": ["x"], "i": 1, "d": 0.5, "b": True, "n": None, "m": [["x"]]}
+FIRST = {"s": "x", "l": ["x"], "i": 1, "d": 0.5, "b": True, "n": None, "m": [["x"]]} | {
+    "json": ["x"],
+    "cells": "x",
+    "it's": "x",
+    'a "b"': 1,
+}
 
 
 @pytest.mark.parametrize(
@@ -138,6 +143,8 @@ def test_what_a_metric_reads_as_text_keeps_its_spelling(tmp_path, values, text):
 def test_an_object_is_no_text():
     with pytest.raises(RowError, match=r"row 2: .*found an object"):
         decode_text(pa.array(['"a"', '{"b": 1}'], pa.string()).cast(RAW))
+    with pytest.raises(RowError, match=r"row 101: .*found a list of lists"):
+        decode_text(pa.array(["[[1]]"], pa.string()).cast(RAW), first=101)
 
 
 def test_keys_that_differ_by_case_are_two_columns(tmp_path):

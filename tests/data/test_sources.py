@@ -40,6 +40,69 @@ def test_a_frame_gives_its_rows_as_often_as_asked(frame):
         assert [row for batch in source.batches() for row in batch.to_pylist()] == ROWS
 
 
+@pytest.mark.parametrize(
+    ("index", "expected"),
+    [
+        (None, ["p"]),
+        (pd.Index([5, 3]), ["p"]),
+        (pd.Index(["x", "y"], name="id"), ["id", "p"]),
+        (pd.RangeIndex(2, name="id"), ["id", "p"]),
+        (pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=["id", None]), ["id", "p"]),
+    ],
+    ids=["none", "unnamed", "named", "range", "two"],
+)
+def test_an_index_of_pandas_is_a_column_where_it_has_a_name(index, expected):
+    source = open_source(pd.DataFrame({"p": ["a", "b"]}, index=index))
+    assert source.schema.names == expected
+    assert [row["p"] for batch in source.batches() for row in batch.to_pylist()] == ["a", "b"]
+
+
+def test_pandas_columns_keep_their_types_and_missing_cells_are_null():
+    frame = pd.DataFrame(
+        {
+            "text": ["a", None],
+            "mixed": ["a", 1.5],
+            "gap": pd.Series(["a", float("nan")], dtype=object),
+            "time": pd.to_datetime(["2020-01-01", None]).tz_localize("Europe/Berlin"),
+            "kind": pd.Categorical(["x", None]),
+        }
+    )
+    source = open_source(frame)
+    assert [source.schema.field(name).type for name in ("mixed", "gap")] == [RAW, pa.string()]
+    same = ["text", "time", "kind"]
+    assert [source.schema.field(name).type for name in same] == pa.Table.from_pandas(frame[same]).schema.types
+    assert rows(frame)[1] == {"text": None, "mixed": "1.5", "gap": None, "time": None, "kind": None}
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (pd.DataFrame([["a", "b"]], columns=["x", "x"]), "'x' more than once"),
+        (pd.DataFrame({"id": ["a"]}, index=pd.Index(["b"], name="id")), "index cannot be a column"),
+        (pd.Series(["a"], name="x"), "expected a .*found Series"),
+    ],
+)
+def test_pandas_frames_whose_columns_are_not_clear_are_refused(frame, reason):
+    with pytest.raises(DataError, match=reason):
+        open_source(frame)
+
+
+def test_a_hugging_face_dataset_gives_the_rows_chosen_in_it():
+    datasets = pytest.importorskip("datasets")
+    data = datasets.Dataset.from_list(ROWS * 3).select([3, 0, 1]).select_columns(["id"])
+    source = open_source(data)
+    assert source.rows == 3
+    assert [row for batch in source.batches() for row in batch.to_pylist()] == [{"id": i} for i in ("2", "1", "2")]
+    with pytest.raises(DataError, match="expected one split, found DatasetDict; there are: test"):
+        open_source(datasets.DatasetDict(test=data))
+    with pytest.raises(DataError, match="expected a dataset whose rows can be read again"):
+        open_source(data.to_iterable_dataset())
+
+
+def test_nan_among_text_is_null():
+    assert rows([{"a": "x"}, {"a": float("nan")}, {"a": ["y"]}]) == [{"a": '"x"'}, {"a": None}, {"a": '["y"]'}]
+
+
 def test_a_reader_that_can_be_read_once_is_read_twice():
     source = open_source(pa.RecordBatchReader.from_batches(TABLE.schema, iter(TABLE.to_batches())))
     assert [b.to_pylist() for b in source.batches()] == [b.to_pylist() for b in source.batches()] == [ROWS]

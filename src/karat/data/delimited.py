@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from karat.core.errors import ColumnError, DataError, RowError
-from karat.data.diagnose import explain_csv
+from karat.core.errors import ColumnError, DataError
+from karat.data.cells import read_cells
 from karat.data.duck import connect, literal, stream, structure
-from karat.data.files import open_bytes, read_head
-from karat.data.source import Source, rows_per_batch
+from karat.data.files import read_head
+from karat.data.source import BATCH_BYTES, Source, rows_per_batch
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
@@ -32,18 +31,41 @@ def open_delimited(path: Path, name: str, kind: str) -> Source:
     schema = pa.schema([(column, pa.string()) for column in names])
     head = read_head(path)
     many = rows_per_batch(len(head), head.count(b"\n") or 1)
-    table = _table(path, delimiter, len(names), '"')
+    quotes, table = '"', _table(path, delimiter, len(names), '"')
     if kind == "tsv" and not _reads(table) and _reads(literally := _table(path, delimiter, len(names), "")):
-        table = literally
+        quotes, table = "", literally
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        done = 0
         try:
             for batch in stream(connect(), f"FROM {table}", many):
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-        except duckdb.Error as error:
-            raise explain_csv(path, name, delimiter, len(names), error) from error
+                done += batch.num_rows
+        except duckdb.Error:  # a row of more than 2 MB, lines that end in several ways, or an error to be told
+            rows = read_cells(path, name, delimiter, quotes)
+            yield from _gather(islice(rows, 1 + done, None), schema, many)
 
     return Source(name, schema, None, read)
+
+
+def _gather(rows: Iterator[list[str]], schema: pa.Schema, many: int) -> Iterator[pa.RecordBatch]:
+    """Rows in batches of so many, or of less where these are large."""
+    held: list[list[str]] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += sum(map(len, row))
+        if len(held) == many or size > BATCH_BYTES:
+            yield _batch(held, schema)
+            held, size = [], 0
+    if held:
+        yield _batch(held, schema)
+
+
+def _batch(rows: list[list[str]], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)], schema=schema
+    )
 
 
 def _table(path: Path, delimiter: str, cells: int, quotes: str) -> str:
@@ -64,14 +86,7 @@ def _reads(table: str) -> bool:
 
 
 def _read_header(path: Path, name: str, delimiter: str) -> list[str]:
-    try:
-        with open_bytes(path) as stream:
-            text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            names = next(csv.reader(text, delimiter=delimiter, strict=True), None)
-    except UnicodeDecodeError as error:
-        raise explain_csv(path, name, delimiter, 1, error) from error
-    except csv.Error as error:
-        raise RowError(f"{name}, line 1: {error}") from error
+    names = next(read_cells(path, name, delimiter, '"'), None)
     if not names:
         raise DataError(f"{name}: expected a header with the columns' names, found none")
     if twice := sorted({column for column in names if names.count(column) > 1}):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,49 +67,3 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"key {key!r} is there twice in one object")
         row[key] = value
     return row
-
-
-def explain_csv(path: Path, name: str, delimiter: str, cells: int, error: Exception) -> DataError:
-    """The error to raise where DuckDB did not read a file as a table of ``cells`` columns."""
-    try:
-        for start, row in _records(path, delimiter):
-            if row and len(row) != cells:
-                return RowError(
-                    f"{name}, line {start}: expected {cells} cells as in the header, found {len(row)}: {_short(row)}"
-                )
-    except UnicodeDecodeError as wrong:
-        return RowError(f"{name}: not UTF-8: {_where(path, wrong)}")
-    except csv.Error as wrong:
-        return RowError(f"{name}, {wrong}")
-    return DataError(f"{name}: {explain(error)}")
-
-
-def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    with open_bytes(path) as stream:
-        reader = csv.reader(
-            io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""), delimiter=delimiter, strict=True
-        )
-        start, limit = 1, csv.field_size_limit(1 << 30)
-        try:
-            for row in reader:
-                yield start, row
-                start = reader.line_num + 1
-        except csv.Error as wrong:
-            raise csv.Error(f"line {start}: {wrong}") from wrong
-        finally:
-            csv.field_size_limit(limit)
-
-
-def _where(path: Path, wrong: UnicodeDecodeError) -> str:
-    with open_bytes(path) as stream:
-        for number, line in enumerate(io.BufferedReader(stream), 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as here:
-                return f"line {number}, byte {here.start + 1} of it (0x{line[here.start]:02x})"
-    return wrong.reason
-
-
-def _short(row: list[str]) -> str:
-    text = " | ".join(row)
-    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,18 +25,37 @@ def open_frame(data: Any) -> Source:
     name = type(data).__name__
     if isinstance(data, pa.RecordBatchReader):
         return _spooled(data, name)
+    if hasattr(data, "with_format"):
+        return _from_dataset(data, name)
     if isinstance(data, Mapping):
         return _from_table(_from_columns(data), name)
+    if _is_pandas(data):
+        return _from_table(_from_pandas(data), name)
     if hasattr(data, "__arrow_c_stream__"):
         return _from_stream(data, name)
-    if hasattr(data, "with_format"):  # a Hugging Face dataset from before it spoke Arrow itself
-        return _from_table(data.with_format("arrow")[:], name)
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
         keys = list(dict.fromkeys(key for row in data for key in row))
         return _from_table(_from_columns({key: [row.get(key) for row in data] for key in keys}), "list")
     raise DataError(
         f"expected a path, a list of dicts, a dict of columns or a frame (pandas, polars, DuckDB, Arrow), found {name}"
     )
+
+
+def _is_pandas(data: Any) -> bool:
+    return type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns")
+
+
+def _from_pandas(data: Any) -> pa.Table:
+    """A pandas frame's columns; an index with a name is one too, one without says nothing and is left out."""
+    named = [name for name in data.index.names if name is not None]
+    try:
+        data = data.reset_index(level=named) if named else data
+    except ValueError as error:
+        raise ColumnError(f"the index cannot be a column: {error}") from error
+    names = [str(name) for name in data.columns]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ColumnError(f"the frame has {', '.join(map(repr, twice))} more than once")
+    return _from_columns(dict(zip(names, (column for _, column in data.items()), strict=True)))
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
@@ -47,7 +67,7 @@ def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
 
 
 def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
-    """A column of values; of mixed kinds (text here, a number or a list there) as JSON text."""
+    """A column of values; of mixed kinds (text here, a number or a list there) as JSON text, where NaN is null."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
@@ -56,10 +76,14 @@ def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         try:
-            cells = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
+            cells = [None if _is_missing(value) else json.dumps(value, ensure_ascii=False) for value in values]
         except TypeError:
             raise ColumnError(f"column {key!r}: {error}") from error
         return pa.array(cells, pa.string()).cast(RAW)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _from_table(table: pa.Table, name: str) -> Source:
@@ -70,8 +94,27 @@ def _from_stream(data: Any, name: str) -> Source:
     def open_stream() -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_stream(data)
 
+    try:
+        schema = open_stream().schema
+    except pa.ArrowInvalid as error:
+        raise DataError(f"expected a frame with columns, found {name}: {error}") from error
     rows = len(data) if hasattr(data, "__len__") else None
-    return Source(name, open_stream().schema, rows, _slices(open_stream))
+    return Source(name, schema, rows, _slices(open_stream))
+
+
+def _from_dataset(data: Any, name: str) -> Source:
+    """A dataset of Hugging Face, with the rows and columns chosen in it; its Arrow table itself has them all."""
+    if isinstance(data, Mapping):
+        raise DataError(f"expected one split, found {name}; there are: {', '.join(map(str, data))}")
+    if not hasattr(data, "num_rows"):
+        raise DataError(f"expected a dataset whose rows can be read again, found {name}")
+    formatted = data.with_format("arrow")
+
+    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        for table in formatted.iter(BATCH_ROWS):
+            yield from table.combine_chunks().to_batches()
+
+    return Source(name, formatted[:0].schema, data.num_rows, read)
 
 
 def _slices(open_stream: Callable[[], pa.RecordBatchReader]) -> Callable[[frozenset[str]], Iterator[pa.RecordBatch]]:

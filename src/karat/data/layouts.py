@@ -31,9 +31,9 @@ _LAYOUTS = (
 def open_document(path: Path, name: str, role: Literal["prediction", "reference"]) -> Source:
     """Open a ``.json`` file by its layout.
 
-    An array of objects and JSON Lines are rows. An object is SQuAD's official layout; or columns, where one of its
-    keys is a column name known to :mod:`karat.data.mapping` and all values are lists; else answers by id. Raises
-    :class:`~karat.core.errors.DataError` naming these where it is none of them.
+    An array of objects and JSON Lines are rows. An object is SQuAD's official layout; where one of its keys is a
+    column name known to :mod:`karat.data.mapping`, columns if all values are lists, else one row; and answers by id
+    otherwise. Raises :class:`~karat.core.errors.DataError` naming these where it is none of them.
     """
     head = read_head(path).removeprefix(BOM).lstrip()
     if head.startswith(b"["):
@@ -46,6 +46,8 @@ def open_document(path: Path, name: str, role: Literal["prediction", "reference"
         document = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique)
     except ValueError as error:
         raise explain_json(path, name, "array", error) from error
+    if _is_row(document):
+        return open_json_rows(path, name, "unstructured")
     return replace(_read_object(document, name, role), name=name)
 
 
@@ -58,6 +60,15 @@ def _is_lines(path: Path) -> bool:
         except ValueError:
             return False
         return bool(second.strip())
+
+
+def _is_row(document: Any) -> bool:
+    """Whether an object is one row: a key is a column's name, and the values are not columns."""
+    return (
+        isinstance(document, dict)
+        and any(map(is_known, document))
+        and not all(isinstance(value, list) for value in document.values())
+    )
 
 
 def _read_object(document: Any, name: str, role: str) -> Source:

@@ -94,10 +94,12 @@ def _is_flat(kinds: Kinds) -> bool:
 def _shape_odd(file: JsonFile, kinds: Kinds) -> str:
     """The SQL for every row's shape, which is ``{}`` where the row has just these columns, of these types."""
     keys = f"[{', '.join(map(literal, kinds))}]"
-    tests = " AND ".join([f"json_keys(json) = {keys}", *(_test(quote(key), kind) for key, kind in kinds.items())])
+    tests = " AND ".join(
+        [f"json_keys(json) = {keys}", *(_test(f"cells.{quote(key)}", kind) for key, kind in kinds.items())]
+    )
     texts = json.dumps({key: _texts(kind) for key, kind in kinds.items()})
-    cells = f"SELECT json, unnest(from_json(json, {literal(texts)})) FROM {file.objects()}"  # noqa: S608
-    return f"SELECT CASE WHEN {tests} THEN '{_AS_EXPECTED}' ELSE json_structure(json) END AS shape, json FROM ({cells})"  # noqa: S608
+    rows = f"SELECT json, from_json(json, {literal(texts)}) AS cells FROM {file.objects()}"  # noqa: S608
+    return f"SELECT CASE WHEN {tests} THEN '{_AS_EXPECTED}' ELSE json_structure(json) END AS shape, json FROM ({rows})"  # noqa: S608
 
 
 def _texts(kind: pa.DataType) -> Any:

@@ -55,8 +55,8 @@ def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
     """Turn a column of JSON text into text: ``string``, or ``list<string>`` if any row is a list.
 
     Where any row is a list, a single value becomes a list of one. Numbers keep their own spelling, booleans are
-    ``true`` and ``false``, null is null. ``first`` is the number of the column's first
-    row, for messages. Raises :class:`~karat.core.errors.RowError` for an object.
+    ``true`` and ``false``, null is null. ``first`` is the number of the first row, for messages. Raises
+    :class:`~karat.core.errors.RowError` for an object.
 
     >>> from karat.data.source import RAW
     >>> decode_text(pa.array(['1.10', '"a"', 'null'], pa.string()).cast(RAW)).to_pylist()

@@ -101,10 +101,10 @@ class _Run:
     schema: pa.Schema
     tallies: list[Grouped]
 
-    def columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
-        """What the metrics get of a batch, by role."""
+    def columns(self, batch: pa.RecordBatch, first: int = 1) -> dict[str, pa.Array]:
+        """What the metrics get of a batch, by role; `first` is the number of its first row."""
         found = {role: batch.column(name) for role, name in self.mapping.items()}
-        return {role: decode_text(column) if column.type == RAW else column for role, column in found.items()}
+        return {role: decode_text(column, first) if column.type == RAW else column for role, column in found.items()}
 
     @property
     def named(self) -> dict[str, str]:
@@ -175,13 +175,14 @@ def _extend(schema: pa.Schema, specs: list[str]) -> pa.Schema:
 def _scored(run: _Run) -> Iterator[pa.RecordBatch]:
     """Each batch with its scores; the tallies grow as batches pass, in order."""
 
-    def work(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[Rows]]:
-        columns = run.columns(batch)
+    def work(numbered: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, list[Rows]]:
+        first, batch = numbered
+        columns = run.columns(batch, first)
         with memo():
             return batch, [score_rows(metric, columns, run.named) for metric in run.metrics]
 
     seen: set[str] = set()
-    for number, (batch, scored) in enumerate(map_ordered(work, run.source.batches(run.text))):
+    for number, (batch, scored) in enumerate(map_ordered(work, _numbered(run.source.batches(run.text)))):
         if number == 0:
             _warn_of_lists_in_text(run, batch)
         keys = cluster_keys(batch.column(run.cluster), run.tallies[0].whole.n) if run.cluster else None
@@ -192,6 +193,14 @@ def _scored(run: _Run) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(
             [*batch.columns, *scores, join_reasons(run.metrics, scored)], schema=run.schema
         )
+
+
+def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Each batch with the number of its first row, counted from 1."""
+    first = 1
+    for batch in batches:
+        yield first, batch
+        first += len(batch)
 
 
 def _warn_of_lists_in_text(run: _Run, batch: pa.RecordBatch) -> None:

@@ -54,7 +54,7 @@ class Tally:
         units = Units(1) if self.units is None else self.units
         return summarise(
             units,
-            definition.finish,
+            self.metric.finish,
             bounds=(definition.low, definition.high),
             direction=definition.direction,
             failed=self.n - units.rows,
