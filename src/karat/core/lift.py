@@ -46,7 +46,7 @@ class Rows:
 
     def scores(self, metric: Metric) -> Array:
         """One float a row, shape (n,): the finish of the row's own statistics."""
-        finish = metric.definition.finish
+        finish = metric.finish
         values: Array = self.statistics[:, 0] if finish is None else finish(self.statistics)
         return values
 

@@ -24,6 +24,7 @@ import typing
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -47,6 +48,7 @@ class Definition:
     source: str
     version: int
     finish: Finish | None
+    told: tuple[str, ...]
     low: float | None
     high: float | None
     direction: Direction
@@ -89,6 +91,12 @@ class Metric:
     @property
     def name(self) -> str:
         return self.definition.name
+
+    @property
+    def finish(self) -> Finish | None:
+        """What makes totals into values, told the settings it asks for; None is the mean."""
+        finish, told = self.definition.finish, self.definition.told
+        return partial(finish, **{name: self.settings[name] for name in told}) if finish and told else finish
 
     @property
     def spec(self) -> str:
@@ -178,8 +186,8 @@ def metric(
     The function's name is the metric's. Positional parameters are columns, annotated with a kind of
     `karat.core.types`; keyword-only parameters are settings, with defaults that JSON can hold. It returns one
     float a row (array of length n, null or NaN where a row cannot be scored), or counts (shape (n, k)) together with
-    `finish`, which turns totals of shape (..., k) into values of shape (...); or a `karat.core.lift.Rows`
-    that gives a reason for each unscored row.
+    `finish`, which turns totals of shape (..., k) into values of shape (...) and is told the settings that it names as
+    keyword-only parameters; or a `karat.core.lift.Rows` that gives a reason for each unscored row.
 
     `source`: the paper or commit-pinned link that defines the metric. `version`: raised when its scores change.
     `low`, `high`: its range, None where it has no bound. `aliases`: short names that also find it.
@@ -210,6 +218,7 @@ def metric(
                 source=source,
                 version=version,
                 finish=finish,
+                told=_told(function.__name__, finish, settings),
                 low=low,
                 high=high,
                 direction=direction,
@@ -226,6 +235,15 @@ def metric(
         return made
 
     return make
+
+
+def _told(name: str, finish: Finish | None, settings: Mapping[str, Setting]) -> tuple[str, ...]:
+    """The settings that a finish asks for: its keyword-only parameters."""
+    parameters = inspect.signature(finish).parameters.values() if finish else ()
+    told = tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+    for unknown in set(told) - settings.keys():
+        raise SpecError(f"{name}: its finish asks for {unknown!r}, which is no setting{did_you_mean(unknown, settings)}")
+    return told
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str, Setting]]:

@@ -4,7 +4,7 @@ A metric's positional parameters are annotated with one of these, so that the co
 and cast a column before the metric sees it:
 
 ``Text``     one text a row. A ``reference: Text`` may also be a list of texts a row: see `karat.core.lift`.
-``Texts``    a list of texts a row, all at once.
+``Texts``    a list of texts a row, all at once; one text is a list of one.
 ``Number``   one number a row.
 ``Score``    returned: one float a row.
 ``Counts``   returned: one row of additive counts a row, with a `finish` that makes totals into a value.
@@ -75,8 +75,8 @@ def _texts(column: pa.Array) -> pa.Array | None:
     kind = column.type
     if pt.is_null(kind):
         return column.cast(pa.list_(pa.string()))
-    if not is_list(kind):
-        return None
+    if not is_list(kind):  # one text is a list of one
+        return None if (texts := _text(column)) is None else _alone(texts)
     if not (pt.is_list(kind) or pt.is_large_list(kind)):
         column = column.cast(pa.large_list(kind.value_type))
     if pt.is_string(kind.value_type) or pt.is_large_string(kind.value_type):
@@ -87,6 +87,12 @@ def _texts(column: pa.Array) -> pa.Array | None:
     layout = pa.LargeListArray if pt.is_large_list(column.type) else pa.ListArray
     rebuilt = layout.from_arrays(_whole_offsets(column), values)
     return pc.if_else(column.is_valid(), rebuilt, pa.scalar(None, rebuilt.type)) if column.null_count else rebuilt
+
+
+def _alone(texts: pa.Array) -> pa.Array:
+    """Each text as a list of one, null where it is null."""
+    ones = pa.LargeListArray.from_arrays(np.arange(len(texts) + 1), texts)
+    return pc.if_else(texts.is_valid(), ones, pa.scalar(None, ones.type)) if texts.null_count else ones
 
 
 def _whole_offsets(column: pa.Array) -> pa.Array:
