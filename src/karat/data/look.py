@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from karat.data.duck import connect, literal, quote, structure
+from karat.data.plain import count_lines
 from karat.data.shape import has_numbers, settle, to_type, twins, unite
 from karat.data.source import RAW
 
@@ -48,12 +49,16 @@ class JsonFile:
 def look(file: JsonFile) -> tuple[Kinds, int, int]:
     """The columns' types, the number of rows and their bytes, from all rows.
 
-    ``json_structure`` of every row is dear. So the first rows say what to expect, and of all rows only those that are
-    not plainly that are looked at so closely. Raises ``ValueError`` or ``duckdb.Error`` for what are no objects.
+    ``json_structure`` of every row is dear. So the first rows say what to expect: a compiled kernel sees whether all
+    are plainly that, and where it does not, only those that are not are looked at so closely. Raises ``ValueError`` or
+    ``duckdb.Error`` for what are no objects.
     """
     connection = connect()
     shaped = f"SELECT json_structure(json) AS shape, json FROM {file.objects()}"  # noqa: S608
     kinds, rows, size, odd = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
+    lines = rows == _SAMPLE and _is_flat(kinds) and file.layout == "newline_delimited"
+    if lines and (plain := count_lines(file.path, kinds)):
+        return {key: settle(kind) for key, kind in kinds.items()}, *plain
     if rows == _SAMPLE:
         kinds, rows, size, odd = _unite_shapes(
             connection, _shape_odd(file, kinds) if _is_flat(kinds) else shaped, kinds

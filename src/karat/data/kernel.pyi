@@ -1,0 +1,3 @@
+from typing import Any
+
+def count_plain(data: Any, keys: list[bytes], kinds: list[int], several: list[bool]) -> tuple[int, int]: ...
