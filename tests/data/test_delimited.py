@@ -100,5 +100,5 @@ def test_a_header_with_a_name_twice_is_refused(tmp_path):
 
 
 def test_a_file_without_a_header_is_refused(tmp_path):
-    with pytest.raises(DataError, match="expected a header"):
+    with pytest.raises(DataError, match="is empty; expected rows"):
         open_source(put(tmp_path, ""))

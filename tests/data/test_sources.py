@@ -165,10 +165,10 @@ def test_a_glob_is_its_files_in_order_with_the_columns_of_all(tmp_path):
 
 
 def test_a_glob_whose_columns_clash_names_both_files(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"id": "1"}\n')
-    (tmp_path / "b.jsonl").write_text('{"id": 2}\n')
-    with pytest.raises(ColumnError, match=r"'id' is string in .*a\.jsonl but int64 in .*b\.jsonl"):
-        open_source(f"{tmp_path}/*.jsonl")
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n')
+    (tmp_path / "b.csv").write_text("id\n2\n")
+    with pytest.raises(ColumnError, match=r"'id' is int64 in .*a\.jsonl but string in .*b\.csv"):
+        open_source(f"{tmp_path}/*")
 
 
 def test_a_name_that_is_not_there_suggests_the_nearest(tmp_path):

@@ -14,7 +14,7 @@ from karat.data.files import open_bytes
 def read_cells(path: Path, name: str, delimiter: str, quotes: str) -> Iterator[list[str]]:
     """The header and the rows of a file; lines may end in several ways, and cells be as long as memory holds.
 
-    Raises :class:`~karat.core.errors.RowError` with the line of a row that has not as many cells as the header, or
+    Raises `RowError` with the line of a row that has not as many cells as the header, or
     does not read.
     """
     line, cells = 1, 0

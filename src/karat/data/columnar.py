@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from karat.core.errors import DataError
 from karat.data.files import open_bytes, split_name, spool
 from karat.data.source import BATCH_ROWS, Source, rows_per_batch
 
@@ -21,10 +20,7 @@ def open_columnar(path: Path, name: str, kind: str) -> Source:
         with open_bytes(path) as stream:
             plain = spool(stream)
         path = Path(plain.name)
-    try:
-        return (_open_parquet if kind == "parquet" else _open_arrow)(path, name, plain)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{name}: {error}") from error
+    return (_open_parquet if kind == "parquet" else _open_arrow)(path, name, plain)
 
 
 def _open_parquet(path: Path, name: str, plain: Any) -> Source:

@@ -8,22 +8,25 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.errors import ColumnError, DataError
 from karat.data.cells import read_cells
-from karat.data.duck import connect, literal, stream, structure
-from karat.data.files import read_head
+from karat.data.duck import connect, interruptible, literal, one_file, stream, structure
+from karat.data.files import open_bytes, read_head, split_name
 from karat.data.source import BATCH_BYTES, Source, rows_per_batch
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
+_BUFFER_BYTES = 16 << 20
+"""Half of what DuckDB holds of a file at a time."""
 
 
 def open_delimited(path: Path, name: str, kind: str) -> Source:
-    """Open a CSV or TSV file: a header, ``"`` around cells that hold delimiters or newlines.
+    """Open a CSV or TSV file: a header, `"` around cells that hold delimiters or newlines.
 
-    An empty cell is the empty text. Many TSV files know no quoting; one that does not read with quoting, but does when
-    quotes are plain characters, is read so. Raises :class:`~karat.core.errors.ColumnError` for a header with a name
-    twice, and, when the rows are read, :class:`~karat.core.errors.RowError` naming the line of a row with a cell too
+    An empty cell is the empty text. Many TSV files know no quoting; one that does not read with quoting, or joins whole
+    rows then, is read with quotes as plain characters. Raises `ColumnError` for a header with a name
+    twice, and, when the rows are read, `RowError` naming the line of a row with a cell too
     few or too many.
     """
     delimiter = DELIMITERS[kind]
@@ -31,21 +34,50 @@ def open_delimited(path: Path, name: str, kind: str) -> Source:
     schema = pa.schema([(column, pa.string()) for column in names])
     head = read_head(path)
     many = rows_per_batch(len(head), head.count(b"\n") or 1)
-    quotes, table = '"', _table(path, delimiter, len(names), '"')
-    if kind == "tsv" and not _reads(table) and _reads(literally := _table(path, delimiter, len(names), "")):
-        quotes, table = "", literally
+    quotes = '"' if kind == "csv" else _find_quotes(path, delimiter, len(names))
+    parallel = split_name(path)[1] is None
+    table = _table(path, delimiter, len(names), quotes, parallel=parallel)
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        done = 0
+        done, size = 0, 0
         try:
             for batch in stream(connect(), f"FROM {table}", many):
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
                 done += batch.num_rows
+                size += sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in batch.columns)
+            if parallel and path.stat().st_size - size - done * len(names) > _BUFFER_BYTES:
+                _check_count(_table(path, delimiter, len(names), quotes, parallel=False), done)
         except duckdb.Error:  # a row of more than 2 MB, lines that end in several ways, or an error to be told
             rows = read_cells(path, name, delimiter, quotes)
             yield from _gather(islice(rows, 1 + done, None), schema, many)
 
     return Source(name, schema, None, read)
+
+
+def _find_quotes(path: Path, delimiter: str, cells: int) -> str:
+    """Which quotes a TSV file uses, where some know none.
+
+    Where both readings work, quotes that would join lines, each of which has the header's number of cells, are plain
+    characters; unless the header itself is quoted.
+    """
+    if not _has_quote(path):
+        return '"'
+    quoted, literally = (_count(_table(path, delimiter, cells, quotes, parallel=True)) for quotes in ('"', ""))
+    if quoted is None or literally is None:
+        return '"' if literally is None else ""
+    joins = quoted < literally and cells > 1 and b'"' not in read_head(path).split(b"\n", 1)[0]
+    return "" if joins else '"'
+
+
+def _has_quote(path: Path) -> bool:
+    with open_bytes(path) as stream:
+        return any(b'"' in part for part in iter(lambda: stream.read(1 << 20), b""))
+
+
+def _check_count(table: str, rows: int) -> None:
+    """Raise `duckdb.Error` where rows are missing: in parallel, a last row longer than DuckDB's buffer vanishes."""
+    if _count(table) != rows:
+        raise duckdb.Error(f"expected more than {rows} rows")
 
 
 def _gather(rows: Iterator[list[str]], schema: pa.Schema, many: int) -> Iterator[pa.RecordBatch]:
@@ -68,21 +100,24 @@ def _batch(rows: list[list[str]], schema: pa.Schema) -> pa.RecordBatch:
     )
 
 
-def _table(path: Path, delimiter: str, cells: int, quotes: str) -> str:
+def _table(path: Path, delimiter: str, cells: int, quotes: str, *, parallel: bool) -> str:
     keys = [f"c{at}" for at in range(cells)]  # DuckDB takes names that differ by case for one
     return (
-        f"read_csv({literal(str(path))}, auto_detect=false, header=true, strict_mode=true, null_padding=false, "
+        f"read_csv({one_file(path)}, parallel={parallel}, auto_detect=false, header=true, "
+        f"strict_mode=true, null_padding=false, "
         f"delim={literal(delimiter)}, quote={literal(quotes)}, escape={literal(quotes)}, "
         f"force_not_null={keys}, columns={structure(dict.fromkeys(keys, 'VARCHAR'))})"
     )
 
 
-def _reads(table: str) -> bool:
+@interruptible()
+def _count(table: str) -> int | None:
+    """The number of rows, `None` where they do not read."""
     try:
-        connect().execute(f"SELECT count(COLUMNS(*)) FROM {table}")  # noqa: S608
+        found = connect().execute(f"SELECT count(COLUMNS(*)) FROM {table}").fetchall()  # noqa: S608
     except duckdb.Error:
-        return False
-    return True
+        return None
+    return int(found[0][0])
 
 
 def _read_header(path: Path, name: str, delimiter: str) -> list[str]:

@@ -29,7 +29,7 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 def split_name(path: str | Path) -> tuple[str | None, str | None]:
-    """The format and the compression a file's name tells, ``None`` where it does not.
+    """The format and the compression a file's name tells, `None` where it does not.
 
     >>> split_name("runs/a.jsonl.gz"), split_name("answers.CSV"), split_name("answers.txt")
     (('jsonl', 'gzip'), ('csv', None), (None, None))
@@ -59,9 +59,11 @@ def sniff(head: bytes) -> str:
 
 
 def find_file(path: Path) -> None:
-    """Raise :class:`~karat.core.errors.DataError`, with the nearest name of the folder, where no file is."""
+    """Raise `DataError`, with the nearest name of the folder, where no file is."""
     if path.is_dir():
         raise DataError(f"{path} is a folder; to read the files in it, say {path}/*.jsonl")
+    if path.is_symlink() and not path.exists():
+        raise DataError(f"{path} is a link to {path.readlink()}, where no file is")
     if not path.exists():
         near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         hint = did_you_mean(path.name, near) if len(near) <= 1000 else ""
@@ -83,7 +85,7 @@ def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
 
 
 def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "") -> Any:
-    """Copy a stream into a temporary file that lives as long as the object returned (its ``.name`` is the path)."""
+    """Copy a stream into a temporary file that lives as long as the object returned (its `.name` is the path)."""
     file = tempfile.NamedTemporaryFile(prefix="karat-", suffix=suffix)  # noqa: SIM115
     shutil.copyfileobj(stream, file, 1 << 20)
     file.flush()
@@ -92,6 +94,8 @@ def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "") -> Any:
 
 def spool_stdin() -> Any:
     """Copy standard input into a temporary file whose suffix tells its compression."""
+    if sys.stdin is None:
+        raise DataError("standard input is closed; expected rows from it")
     head = sys.stdin.buffer.peek(4)[:4] if hasattr(sys.stdin.buffer, "peek") else b""
     suffix = next((suffix for magic, suffix in _MAGIC.items() if head.startswith(magic)), "")
     return spool(sys.stdin.buffer, suffix)

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from karat.core.errors import DataError
-from karat.data.duck import connect, explain
+from karat.data.duck import connect, explain, interruptible
 from karat.data.source import Source
+
+_MORE_THAN_A_ROW = {
+    "WINDOW": "a window",
+    "SUBQUERY": "a subquery",
+    "STAR": "a pattern of columns",
+    "unnest": "unnest",
+    "unlist": "unlist",
+}
+"""What DuckDB calls the parts of a condition that look at other rows, or make several of one."""
 
 
 def keep(source: Source, where: str | None, limit: int | None) -> Source:
-    """The rows for which the SQL condition ``where`` holds, and of these the first ``limit``.
+    """The rows for which the SQL condition `where` holds, and of these the first `limit`.
 
-    Raises :class:`~karat.core.errors.DataError` with DuckDB's reason for a condition that is none.
+    Raises `DataError` with DuckDB's reason for a condition that is none.
     """
-    if limit is not None and limit < 0:
-        raise DataError(f"limit is {limit}; expected 0 or more")
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise DataError(f"limit is {limit!r}; expected a whole number from 0")
+    named = [] if where is None else _columns(where, source.schema.names)
     if where is not None:
-        _mask(_connect(), where, pa.RecordBatch.from_pylist([], source.schema))
+        _mask(_connect(), where, named, source.schema.empty_table())
     rows = source.rows if where is None else None
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
@@ -29,7 +42,7 @@ def keep(source: Source, where: str | None, limit: int | None) -> Source:
         for batch in source.read(text):
             if left == 0:
                 return
-            kept = batch if where is None else batch.filter(_mask(connection, where, batch))
+            kept = batch if where is None else _choose(batch, _mask(connection, where, named, batch))
             if left is not None:
                 kept = kept.slice(0, left)
                 left -= kept.num_rows
@@ -44,13 +57,56 @@ def _connect() -> duckdb.DuckDBPyConnection:
     return connect(enable_external_access="false")  # a condition reads no files
 
 
-def _mask(connection: duckdb.DuckDBPyConnection, where: str, batch: pa.RecordBatch) -> pa.Array:
-    """For each row whether the condition holds; DuckDB sees one batch at a time, so row order and types are safe."""
+def _columns(where: str, names: list[str]) -> list[str]:
+    """The columns that a condition names.
+
+    Raises `DataError` for a condition that looks at more than its own row.
+    """
     try:
-        connection.register("karat_rows", pa.Table.from_batches([batch]))
+        (parsed,) = connect().execute("SELECT json_serialize_sql(?)", [f"SELECT ({where}\n)"]).fetchall()[0]
+    except duckdb.Error as error:
+        raise DataError(f"the condition {where!r} does not work: {explain(error)}") from error
+    tree = json.loads(parsed)
+    if tree["error"]:
+        raise DataError(f"the condition {where!r} does not work: {tree['error_message']}")
+    words = set()
+    for node in _walk(tree):
+        if reason := _MORE_THAN_A_ROW.get(node.get("class", "")) or _MORE_THAN_A_ROW.get(node.get("function_name", "")):
+            raise DataError(f"the condition {where!r} must hold for one row at a time; {reason} does not")
+        words |= {word.casefold() for word in node.get("column_names", ())}
+    return [name for name in names if name.casefold() in words]
+
+
+def _walk(tree: Any) -> Iterator[dict[str, Any]]:
+    """All objects of a JSON tree."""
+    if isinstance(tree, dict):
+        yield tree
+    for inner in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _walk(inner)
+
+
+@interruptible()
+def _mask(
+    connection: duckdb.DuckDBPyConnection, where: str, named: list[str], rows: pa.RecordBatch | pa.Table
+) -> pa.Array:
+    """For each row whether the condition holds; DuckDB sees one batch at a time, so row order and types are safe."""
+    columns = [rows.column(name) for name in named]
+    try:
+        seen = pa.table([*columns, pa.nulls(rows.num_rows)], [*named, "karat_no_column"])  # a table has a column
+        connection.register("karat_rows", seen)
         found = connection.sql(f"SELECT CAST(({where}\n) AS BOOLEAN) FROM karat_rows").to_arrow_table()  # noqa: S608
     except duckdb.Error as error:
         raise DataError(f"the condition {where!r} does not work: {explain(error)}") from error
-    if found.num_rows != batch.num_rows:
+    if found.shape != (rows.num_rows, 1):
         raise DataError(f"the condition {where!r} must hold for one row at a time; an aggregate does not")
     return found.column(0).combine_chunks()
+
+
+def _choose(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
+    """The rows where the mask is true; of types that Arrow does not filter, the runs of rows one after the other."""
+    try:
+        return batch.filter(mask)
+    except pa.ArrowNotImplementedError:
+        chosen = np.flatnonzero(mask.fill_null(False).to_numpy(zero_copy_only=False))
+        runs = np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1) if len(chosen) else []
+        return pa.concat_batches([batch.slice(run[0], len(run)) for run in runs]) if runs else batch.slice(0, 0)

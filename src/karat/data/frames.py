@@ -15,9 +15,9 @@ from karat.data.source import BATCH_ROWS, RAW, Source
 
 
 def open_frame(data: Any) -> Source:
-    """Open a list of dicts, a dict of columns, or anything with ``__arrow_c_stream__``.
+    """Open a list of dicts, a dict of columns, or anything with `__arrow_c_stream__`.
 
-    Raises :class:`~karat.core.errors.DataError` for what is none of these.
+    Raises `DataError` for what is none of these.
 
     >>> open_frame([{"a": "1"}, {"a": "2", "b": 3}]).schema.names
     ['a', 'b']
@@ -74,12 +74,25 @@ def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
         raise ColumnError(f"column {key!r}: expected a list of values, found {type(values).__name__}")
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        try:
-            cells = [None if _is_missing(value) else json.dumps(value, ensure_ascii=False) for value in values]
-        except TypeError:
-            raise ColumnError(f"column {key!r}: {error}") from error
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+        cells = [_spell(value, f"column {key!r}, row {row}") for row, value in enumerate(values, 1)]
         return pa.array(cells, pa.string()).cast(RAW)
+
+
+def _spell(value: Any, where: str) -> str | None:
+    """A value as JSON text."""
+    if _is_missing(value):
+        return None
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RowError(f"{where}: half of a surrogate pair (\\ud800 to \\udfff), which is no character") from error
+    except RecursionError as error:
+        raise RowError(f"{where}: values in one another too deep to be read") from error
+    except (TypeError, ValueError) as error:
+        raise ColumnError(f"{where}: beside values of other kinds, {error}") from error
+    return text
 
 
 def _is_missing(value: Any) -> bool:

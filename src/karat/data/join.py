@@ -20,8 +20,8 @@ Side = Literal["prediction", "reference"]
 class Joined(Source):
     """Every gold row in gold order, with its prediction, or nulls where there is none.
 
-    ``sides`` tells which file a column is from, ``called`` its name there. ``missing`` counts gold rows without a
-    prediction, ``unknown`` predictions without a gold row, which are not in the rows; of both there are a few ids.
+    `sides` tells which file a column is from, `called` its name there. `missing` counts gold rows without a
+    prediction, `unknown` predictions without a gold row, which are not in the rows; of both there are a few ids.
     """
 
     sides: dict[str, Side] = field(default_factory=dict)
@@ -60,14 +60,14 @@ class _Half:
 
 
 def join(predictions: Source, gold: Source, on: str) -> Joined:
-    """Match predictions to gold by the column ``on``, or ``left=right`` where it has two names.
+    """Match predictions to gold by the column `on`, or `left=right` where it has two names.
 
-    Ids are compared as text: 7 is ``"7"`` and not ``"007"``. The id is gold's; a gold column whose name a prediction
-    column has too gets ``_gold`` behind its name. Both sources are read twice, and the
+    Ids are compared as text: 7 is `"7"` and not `"007"`. The id is gold's; a gold column whose name a prediction
+    column has too gets `_gold` behind its name. Both sources are read twice, and the
     predictions go through a temporary file, from which they are taken in gold's order in exactly the types they had.
 
-    Raises :class:`~karat.core.errors.ColumnError` where a side has no such column, and
-    :class:`~karat.core.errors.JoinError` for ids that are null or not unique.
+    Raises `ColumnError` where a side has no such column, and
+    `JoinError` for ids that are null or not unique.
 
     >>> from karat.data.frames import open_frame
     >>> joined = join(open_frame({"id": ["7", "9"], "answer": ["a", "b"]}), open_frame({"id": [7, 8]}), "id")

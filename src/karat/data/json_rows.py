@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from karat.core.errors import DataError
+from karat.core.errors import DataError, KaratError
 from karat.data.diagnose import explain_json
 from karat.data.duck import connect, literal, stream
 from karat.data.files import BOM, open_bytes, read_head, spool
@@ -21,17 +21,19 @@ from karat.data.source import RAW, Source, keeps_spelling, rows_per_batch
 
 
 def open_json_rows(path: Path, name: str, layout: str) -> Source:
-    """Open a file of JSON objects; ``layout`` is ``newline_delimited`` or ``array``.
+    """Open a file of JSON objects; `layout` is `newline_delimited` or `array`.
 
     All rows are looked at first, so that a key that appears late is a column too. Raises
-    :class:`~karat.core.errors.RowError` with the line of what cannot be read.
+    `RowError` with the line of what cannot be read.
     """
     plain = _drop_bom(path)
     path = Path(plain.name) if plain else path
     file = JsonFile(str(path), layout)
     try:
         kinds, rows, size = look(file)
-    except (duckdb.Error, ValueError) as error:
+    except KaratError:
+        raise
+    except (duckdb.Error, ValueError, RecursionError) as error:
         raise explain_json(path, name, layout, error) from error
     if not kinds:
         raise DataError(f"{name} has no rows with columns")
@@ -44,15 +46,17 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
                 yield from _read_spelled(file, target, many)
             else:
                 yield from _read_typed(file, target, many)
-        except (duckdb.Error, ValueError) as error:
+        except KaratError:
+            raise
+        except (duckdb.Error, ValueError, RecursionError) as error:
             raise explain_json(path, name, layout, error) from error
 
     respelled = frozenset(key for key, kind in kinds.items() if not keeps_spelling(kind))
-    return Source(name, pa.schema(list(kinds.items())), rows, read, respelled)
+    return Source(name, pa.schema(list(kinds.items())), rows, read, respelled, spelled=True)
 
 
 def _drop_bom(path: Path) -> Any:
-    """A copy of the file without its byte order mark, which DuckDB refuses; ``None`` where it has none."""
+    """A copy of the file without its byte order mark, which DuckDB refuses; `None` where it has none."""
     if read_head(path, len(BOM)) != BOM:
         return None
     with open_bytes(path) as stream:
@@ -67,7 +71,7 @@ def _read_typed(file: JsonFile, target: Kinds, many: int) -> Iterator[pa.RecordB
 
 
 def _read_spelled(file: JsonFile, target: Kinds, many: int) -> Iterator[pa.RecordBatch]:
-    """Read the columns of type ``RAW`` from the objects' own text, the others by DuckDB beside it."""
+    """Read the columns of type `RAW` from the objects' own text, the others by DuckDB beside it."""
     typed = {key: kind for key, kind in target.items() if kind != RAW}
     shape = json.dumps({key: to_structure(kind) for key, kind in typed.items()})
     beside = f", unnest(from_json(json, {literal(shape)}))" if typed else ""

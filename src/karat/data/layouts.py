@@ -29,11 +29,11 @@ _LAYOUTS = (
 
 
 def open_document(path: Path, name: str, role: Literal["prediction", "reference"]) -> Source:
-    """Open a ``.json`` file by its layout.
+    """Open a `.json` file by its layout.
 
     An array of objects and JSON Lines are rows. An object is SQuAD's official layout; where one of its keys is a
-    column name known to :mod:`karat.data.mapping`, columns if all values are lists, else one row; and answers by id
-    otherwise. Raises :class:`~karat.core.errors.DataError` naming these where it is none of them.
+    column name known to `mapping`, columns if all values are lists, else one row; and answers by id
+    otherwise. Raises `DataError` naming these where it is none of them.
     """
     head = read_head(path).removeprefix(BOM).lstrip()
     if head.startswith(b"["):
@@ -44,7 +44,7 @@ def open_document(path: Path, name: str, role: Literal["prediction", "reference"
         content = stream.read()
     try:
         document = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise explain_json(path, name, "array", error) from error
     if _is_row(document):
         return open_json_rows(path, name, "unstructured")
@@ -57,7 +57,7 @@ def _is_lines(path: Path) -> bool:
         first, _, second = bytes(stream.read(1 << 20)).decode("utf-8-sig", "replace").lstrip().partition("\n")
         try:
             json.loads(first)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         return bool(second.strip())
 

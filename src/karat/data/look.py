@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from karat.data.duck import connect, literal, quote, structure
+from karat.data.duck import connect, interruptible, literal, one_file, quote, structure
 from karat.data.plain import count_lines
 from karat.data.shape import has_numbers, settle, to_type, twins, unite
 from karat.data.source import RAW
@@ -36,22 +36,23 @@ class JsonFile:
 
     def objects(self) -> str:
         """The SQL for a table of the objects' text."""
-        return f"read_json_objects({literal(self.path)}, format={literal(self.layout)})"
+        return f"read_json_objects({one_file(self.path)}, format={literal(self.layout)})"
 
     def columns(self, columns: dict[str, str]) -> str:
         """The SQL for a table of columns of the given types."""
         return (
-            f"read_json({literal(self.path)}, format={literal(self.layout)}, records=true, "
+            f"read_json({one_file(self.path)}, format={literal(self.layout)}, records=true, "
             f"columns={structure(columns)})"
         )
 
 
+@interruptible()
 def look(file: JsonFile) -> tuple[Kinds, int, int]:
     """The columns' types, the number of rows and their bytes, from all rows.
 
-    ``json_structure`` of every row is dear. So the first rows say what to expect: a compiled kernel sees whether all
-    are plainly that, and where it does not, only those that are not are looked at so closely. Raises ``ValueError`` or
-    ``duckdb.Error`` for what are no objects.
+    `json_structure` of every row is dear. So the first rows say what to expect: a compiled kernel sees whether all
+    are plainly that, and where it does not, only those that are not are looked at so closely. Raises `ValueError` or
+    `duckdb.Error` for what are no objects.
     """
     connection = connect()
     shaped = f"SELECT json_structure(json) AS shape, json FROM {file.objects()}"  # noqa: S608
@@ -71,7 +72,7 @@ def look(file: JsonFile) -> tuple[Kinds, int, int]:
 
 
 def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kinds) -> tuple[Kinds, int, int, int]:
-    """The types that hold ``kinds`` and all shapes; the number of rows, their bytes, and the rows that have a shape."""
+    """The types that hold `kinds` and all shapes; the number of rows, their bytes, and the rows that have a shape."""
     found = connection.execute(
         f"SELECT shape, count(*) AS n, sum(strlen(json)) FROM ({shaped}) GROUP BY shape ORDER BY n DESC, shape"  # noqa: S608
     )
@@ -97,7 +98,7 @@ def _is_flat(kinds: Kinds) -> bool:
 
 
 def _shape_odd(file: JsonFile, kinds: Kinds) -> str:
-    """The SQL for every row's shape, which is ``{}`` where the row has just these columns, of these types."""
+    """The SQL for every row's shape, which is `{}` where the row has just these columns, of these types."""
     keys = f"[{', '.join(map(literal, kinds))}]"
     tests = " AND ".join(
         [f"json_keys(json) = {keys}", *(_test(f"cells.{quote(key)}", kind) for key, kind in kinds.items())]

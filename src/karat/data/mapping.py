@@ -15,6 +15,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "prediction": (
         *("answer", "response", "output", "completion", "generated_answer", "predicted_answer", "model_answer"),
         *("actual_output", "generated_text", "generated_cot", "hypothesis", "candidate", "pred", "prediction_text"),
+        "generated_ans",
     ),
     "reference": (
         *("gold", "ground_truth", "ground_truth_answer", "gold_answer", "golden_answer", "golden_label", "target"),
@@ -52,12 +53,12 @@ def map_columns(
     """Find the column of each wanted role.
 
     A column named as its role, singular or plural, wins; otherwise names known from other tools decide, if all wanted
-    roles together can be given columns in one way only. ``given`` decides for the roles in it. ``sides`` tells, after a
-    join, which file a column is from: predictions come from the one, references from the other; ``called`` what it is
-    called there. ``where`` is the name of the file, for messages. Roles without known names map to the column of that
+    roles together can be given columns in one way only. `given` decides for the roles in it. `sides` tells, after a
+    join, which file a column is from: predictions come from the one, references from the other; `called` what it is
+    called there. `where` is the name of the file, for messages. Roles without known names map to the column of that
     name.
 
-    Raises :class:`~karat.core.errors.ColumnError` where a role fits no column, or several.
+    Raises `ColumnError` where a role fits no column, or several.
 
     >>> map_columns(["question", "answer", "ground_truth"], ["prediction", "reference"])
     {'prediction': 'answer', 'reference': 'ground_truth'}
@@ -110,7 +111,7 @@ def _plain(name: str) -> str:
     plain = name.strip().lower().replace(" ", "_").replace("-", "_")
     if plain.endswith("ies"):
         return f"{plain[:-3]}y"
-    return plain[:-1] if plain.endswith("s") and not plain.endswith(("ss", "is")) else plain
+    return plain[:-1] if plain.endswith("s") and not plain.endswith(("ss", "is", "_ans")) else plain
 
 
 def _none(role: str, columns: Sequence[str], where: str) -> str:

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.errors import JoinError
-from karat.data.duck import connect
+from karat.data.duck import connect, interruptible
 from karat.data.raw import decode_text
 from karat.data.source import RAW, Source
 
@@ -19,7 +19,7 @@ _MEMORY_LIMIT = "200MB"
 
 @dataclass(frozen=True)
 class Ids:
-    """The id column of a source; ``side`` is what messages call the source."""
+    """The id column of a source; `side` is what messages call the source."""
 
     side: str
     source: Source
@@ -40,10 +40,11 @@ class Match:
     unknown_ids: tuple[str, ...]
 
 
+@interruptible()
 def match_ids(gold: Ids, predictions: Ids) -> Match:
     """Find every gold id among the predictions; ids compare as text.
 
-    Raises :class:`~karat.core.errors.JoinError` for ids that are null, not unique, or neither text nor numbers.
+    Raises `JoinError` for ids that are null, not unique, or neither text nor numbers.
     """
     with (
         tempfile.TemporaryDirectory(prefix="karat-") as folder,

@@ -18,7 +18,7 @@ _SPELLED = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 def cut(document: str) -> dict[str, str]:
     """The members of a JSON object, each value as the exact text it has there.
 
-    Raises ``ValueError`` for what is no JSON object, or has a key twice.
+    Raises `ValueError` for what is no JSON object, or has a key twice.
 
     >>> cut('{"a": 1.10, "b": [1e3,  "x"]}')
     {'a': '1.10', 'b': '[1e3,  "x"]'}
@@ -52,11 +52,11 @@ def _skip(document: str, at: int) -> int:
 
 
 def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
-    """Turn a column of JSON text into text: ``string``, or ``list<string>`` if any row is a list.
+    """Turn a column of JSON text into text: `string`, or `list<string>` if any row is a list.
 
     Where any row is a list, a single value becomes a list of one. Numbers keep their own spelling, booleans are
-    ``true`` and ``false``, null is null. ``first`` is the number of the first row, for messages. Raises
-    :class:`~karat.core.errors.RowError` for an object.
+    `true` and `false`, null is null. `first` is the number of the first row, for messages. Raises
+    `RowError` for an object.
 
     >>> from karat.data.source import RAW
     >>> decode_text(pa.array(['1.10', '"a"', 'null'], pa.string()).cast(RAW)).to_pylist()
@@ -64,9 +64,7 @@ def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
     >>> decode_text(pa.array(['"a"', '[1e3, true]'], pa.string()).cast(RAW)).to_pylist()
     [['a'], ['1e3', 'true']]
     """
-    cells = [
-        None if cell is None else _spell(_SPELLED.decode(cell), at) for at, cell in enumerate(_storage(column), first)
-    ]
+    cells = [None if cell is None else _spell(_decode(cell, at), at) for at, cell in enumerate(_storage(column), first)]
     if any(isinstance(cell, list) for cell in cells):
         lists = [cell if cell is None or isinstance(cell, list) else [cell] for cell in cells]
         return pa.array(lists, pa.list_(pa.string()))
@@ -77,6 +75,13 @@ def _storage(column: pa.Array) -> list[str | None]:
     storage = column.cast(pa.string()) if isinstance(column, pa.ChunkedArray) else column.storage
     cells: list[str | None] = storage.to_pylist()
     return cells
+
+
+def _decode(cell: str, row: int) -> Any:
+    try:
+        return _SPELLED.decode(cell)
+    except RecursionError as error:
+        raise RowError(f"row {row}: expected text, found a list in lists too deep to be read") from error
 
 
 def _spell(value: Any, row: int) -> Any:

@@ -17,6 +17,7 @@ from karat.data.delimited import open_delimited
 from karat.data.files import find_file, read_head, sniff, split_name, spool_stdin
 from karat.data.filter import keep
 from karat.data.frames import open_frame
+from karat.data.guard import guard, naming
 from karat.data.json_rows import open_json_rows
 from karat.data.layouts import open_document
 from karat.data.source import Source
@@ -28,18 +29,18 @@ Role = Literal["prediction", "reference"]
 def open_source(data: Any, *, where: str | None = None, limit: int | None = None, role: Role = "prediction") -> Source:
     """Open rows from a file, several files or a frame.
 
-    ``data`` is a path, ``-`` for standard input, a glob such as ``runs/*.jsonl`` (in sorted order, columns united), a
-    list of dicts, a dict of columns, or a frame with ``__arrow_c_stream__`` (pandas, polars, DuckDB, Arrow, Hugging
-    Face datasets). Files: JSON Lines, JSON, CSV, TSV, Parquet and Arrow IPC by extension, each also ``.gz`` or
-    ``.zst``; where the extension tells nothing, by the first bytes.
+    `data` is a path, `-` for standard input, a glob such as `runs/*.jsonl` (in sorted order, columns united), a
+    list of dicts, a dict of columns, or a frame with `__arrow_c_stream__` (pandas, polars, DuckDB, Arrow, Hugging
+    Face datasets). Files: JSON Lines, JSON, CSV, TSV, Parquet and Arrow IPC by extension, each also `.gz` or
+    `.zst`; where the extension tells nothing, by the first bytes.
 
-    ``where`` keeps the rows for which an SQL condition holds, ``limit`` the first rows of these. ``role`` says what the
-    values of a ``{id: answer}`` document are.
+    `where` keeps the rows for which an SQL condition holds, `limit` the first rows of these. `role` says what the
+    values of a `{id: answer}` document are.
 
-    Text is never re-typed: in CSV every cell is text and an empty one is ``""``; in JSON a string stays a string, and a
-    column that holds several kinds of values comes as their JSON text (:data:`karat.data.source.RAW`).
+    Text is never re-typed: in CSV every cell is text and an empty one is `""`; in JSON a string stays a string, and a
+    column that holds several kinds of values comes as their JSON text (`RAW`).
 
-    Raises :class:`~karat.core.errors.DataError` and its kinds, naming file, line and column.
+    Raises `DataError` and its kinds, naming file, line and column.
 
     >>> source = open_source([{"id": "007", "answer": "1e3"}], where="id = '007'")
     >>> [batch.to_pylist() for batch in source.batches()]
@@ -51,7 +52,7 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
 
 def _open(data: Any, role: Role) -> Source:
     if not isinstance(data, (str, PathLike)):
-        return open_frame(data)
+        return guard(open_frame(data), checked=False)
     if data == "-":
         file = spool_stdin()
         source = _open_file(Path(file.name), "standard input", role)
@@ -65,16 +66,21 @@ def _open(data: Any, role: Role) -> Source:
         found = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
         if not found:
             raise DataError(f"{path}: no file fits this pattern")
-        return unite_sources(str(path), [_open_file(Path(one), one, role) for one in found])
-    find_file(path)
+        return guard(unite_sources(str(path), [_open_file(Path(one), one, role) for one in found]), checked=True)
     return _open_file(path, str(path), role)
 
 
 def _open_file(path: Path, name: str, role: Role) -> Source:
+    find_file(path)
     head = read_head(path)
+    if not head:
+        raise DataError(f"{name} is empty; expected rows")
     kind = split_name(path)[0] or sniff(head)
-    if not head and kind in ("jsonl", "json"):
-        raise DataError(f"{name} is empty")
+    with naming(name):  # whoever reads JSON or CSV decodes it
+        return guard(_open_format(path, name, kind, role), checked=kind not in ("parquet", "arrow"))
+
+
+def _open_format(path: Path, name: str, kind: str, role: Role) -> Source:
     if kind == "jsonl":
         return open_json_rows(path, name, "newline_delimited")
     if kind == "json":

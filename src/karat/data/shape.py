@@ -24,7 +24,7 @@ _MOST_KEYS = 1000
 
 
 def to_type(structure: Any) -> pa.DataType:
-    """The type of a value, from DuckDB's ``json_structure`` of it.
+    """The type of a value, from DuckDB's `json_structure` of it.
 
     >>> to_type({"a": ["VARCHAR"], "b": "UBIGINT"})
     StructType(struct<a: list<item: string>, b: int64>)
@@ -37,7 +37,7 @@ def to_type(structure: Any) -> pa.DataType:
 
 
 def unite(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type that holds both: ``RAW`` where they are of different kinds.
+    """The type that holds both: `RAW` where they are of different kinds.
 
     >>> unite(pa.int64(), pa.float64()), unite(pa.null(), pa.string()), unite(pa.string(), pa.list_(pa.string())) == RAW
     (DataType(double), DataType(string), True)
@@ -59,7 +59,7 @@ def unite(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def settle(kind: pa.DataType) -> pa.DataType:
-    """The type with text in the place of values that are null in every row: ``[]`` is a list of texts."""
+    """The type with text in the place of values that are null in every row: `[]` is a list of texts."""
     if pa.types.is_list(kind):
         return pa.list_(settle_inner(kind.value_type))
     if pa.types.is_struct(kind):
@@ -68,7 +68,7 @@ def settle(kind: pa.DataType) -> pa.DataType:
 
 
 def settle_inner(kind: pa.DataType) -> pa.DataType:
-    """Like :func:`settle`, for a value inside another."""
+    """Like `settle`, for a value inside another."""
     return pa.string() if pa.types.is_null(kind) else settle(kind)
 
 
@@ -86,7 +86,7 @@ def to_sql(kind: pa.DataType) -> str:
 
 
 def to_structure(kind: pa.DataType) -> Any:
-    """DuckDB's ``json_structure`` for a type: the inverse of :func:`to_type`.
+    """DuckDB's `json_structure` for a type: the inverse of `to_type`.
 
     >>> to_structure(pa.list_(pa.string()))
     ['VARCHAR']

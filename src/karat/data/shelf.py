@@ -12,7 +12,7 @@ from karat.data.source import rows_per_batch
 
 
 class Shelf:
-    """Rows on disk, in exactly the types they had; ``at_once`` says how many of them make some 32 MB.
+    """Rows on disk, in exactly the types they had; `at_once` says how many of them make some 32 MB.
 
     >>> batch = pa.record_batch({"a": ["x", "y"]})
     >>> Shelf(batch.schema, iter([batch])).take(pa.array([1, None, 0])).to_pylist()

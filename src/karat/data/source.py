@@ -18,7 +18,7 @@ BATCH_BYTES = 32 << 20
 class Source:
     """Rows that can be read, more than once, batch by batch, in their own order.
 
-    ``name`` is for messages, ``schema`` what ``batches()`` yields, ``rows`` their number where it is
+    `name` is for messages, `schema` what `batches()` yields, `rows` their number where it is
     known without reading.
     """
 
@@ -28,18 +28,20 @@ class Source:
     read: Callable[[frozenset[str]], Iterator[pa.RecordBatch]]
     respelled: frozenset[str] = frozenset()
     """The columns with numbers whose own spelling the schema's types lose (in JSON)."""
+    spelled: bool = False
+    """Whether `read` gives any column as `RAW` (JSON)."""
 
     def batches(self, text: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, at most 65 536 a batch.
 
-        ``text`` names columns that will be read as text. In JSON a column of these that is neither all
-        strings nor all lists of strings comes as ``RAW``, so that ``1e3`` and ``1.10`` keep their
-        spelling; :func:`karat.data.raw.decode_text` turns it into text.
+        `text` names columns that will be read as text. In JSON a column of these that is neither all
+        strings nor all lists of strings comes as `RAW`, so that `1e3` and `1.10` keep their
+        spelling; `decode_text` turns it into text.
         """
         return self.read(frozenset(self._raw(text)))
 
     def schema_as(self, text: Collection[str]) -> pa.Schema:
-        """The schema of ``batches(text)``."""
+        """The schema of `batches(text)`."""
         raw = self._raw(text)
         return pa.schema([field.with_type(RAW) if field.name in raw else field for field in self.schema])
 
@@ -53,7 +55,7 @@ def keeps_spelling(kind: pa.DataType) -> bool:
 
 
 def rows_per_batch(size: int, rows: int) -> int:
-    """How many rows of a file of ``size`` bytes make a batch of some 32 MB, at most 65 536.
+    """How many rows of a file of `size` bytes make a batch of some 32 MB, at most 65 536.
 
     >>> rows_per_batch(195_000_000, 1_000_000), rows_per_batch(10**9, 1_000)
     (65536, 33)

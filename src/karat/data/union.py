@@ -7,32 +7,47 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from karat.core.errors import ColumnError
+from karat.data.shape import unite
 from karat.data.source import RAW, Source
 
 
 def unite_sources(name: str, sources: Sequence[Source]) -> Source:
     """The rows of all sources, in turn; a column that one has not is null there.
 
-    Raises :class:`~karat.core.errors.ColumnError` naming both files where a column has types that have no type in
+    Raises `ColumnError` naming both files where a column has types that have no type in
     common.
     """
     if len(sources) == 1:
         return sources[0]
-    schema = sources[0].schema
-    for source in sources[1:]:
-        schema = _unite(schema, source, sources)
+    if all(source.spelled for source in sources):
+        schema = _unite_json(sources)
+    else:
+        schema = sources[0].schema
+        for source in sources[1:]:
+            schema = _unite(schema, source, sources)
     rows = [source.rows for source in sources]
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         target = pa.schema([field.with_type(RAW) if field.name in text else field for field in schema])
+        raw = frozenset(field.name for field in target if field.type == RAW)
         for source in sources:
-            here = text & set(source.schema.names)
-            for batch in source.read(here):
+            for batch in source.read(raw & set(source.schema.names) if source.spelled else frozenset()):
                 columns = [_fit(batch, field) for field in target]
                 yield pa.RecordBatch.from_arrays(columns, schema=target)
 
     known = None if None in rows else sum(row for row in rows if row is not None)
-    return Source(name, schema, known, read, frozenset().union(*(source.respelled for source in sources)))
+    typed = {name for source in sources if not source.spelled for name in source.schema.names}
+    respelled = frozenset().union(*(source.respelled for source in sources)) - typed
+    return Source(name, schema, known, read, respelled, spelled=not typed)
+
+
+def _unite_json(sources: Sequence[Source]) -> pa.Schema:
+    """The columns as one file of all rows would have them."""
+    kinds: dict[str, pa.DataType] = {}
+    for source in sources:
+        for field in source.schema:
+            kinds[field.name] = unite(kinds.get(field.name, pa.null()), field.type)
+    return pa.schema(list(kinds.items()))
 
 
 def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.Schema:

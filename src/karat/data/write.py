@@ -10,15 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
-from karat.core.errors import DataError
+from karat.core.errors import ColumnError, DataError
 from karat.data.files import COMPRESSIONS, FORMATS, split_name
 from karat.data.writers import WRITERS
 
 
-def check_output(path: str | Path) -> None:
-    """Raise :class:`~karat.core.errors.DataError` where a file of this name cannot be written.
+def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
+    """Raise `DataError` where a file of this name cannot be written, `ColumnError` for a type that it cannot hold.
 
     >>> check_output("scores.xlsx")
     Traceback (most recent call last):
@@ -39,10 +40,30 @@ def check_output(path: str | Path) -> None:
         raise DataError(f"{path}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
         raise DataError(f"{path}: the folder {path.parent} cannot be written to")
+    if schema is not None and not _holds(path, schema):
+        field = next((field for field in schema if not _holds(path, pa.schema([field]))), schema.field(0))
+        raise ColumnError(f"{path}: a file of this kind cannot hold column {field.name!r}, which is {field.type}")
+
+
+def _holds(path: Path, schema: pa.Schema) -> bool:
+    """Whether a file takes rows of these types: one row of nulls is tried."""
+    try:
+        with WRITERS[str(split_name(path)[0])](pa.BufferOutputStream(), schema) as put:
+            put(pa.RecordBatch.from_arrays([_null(field.type) for field in schema], schema=schema))
+    except (duckdb.Error, pa.ArrowException):
+        return False
+    return True
+
+
+def _null(kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array([None], kind)  # a dictionary inside of it is a whole one
+    except pa.ArrowNotImplementedError:
+        return pa.nulls(1, kind)
 
 
 def refuse_overwriting(output: str | Path, *sources: Any) -> None:
-    """Raise :class:`~karat.core.errors.DataError` where the output is a file that is to be read."""
+    """Raise `DataError` where the output is a file that is to be read."""
     for source in sources:
         if isinstance(source, (str, Path)) and source != "-" and Path(output).exists():
             files = [Path(source)] if Path(source).exists() else map(Path, glob.glob(str(source), recursive=True))  # noqa: PTH207
@@ -54,12 +75,12 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path
     """Write record batches to a file by its extension; return the number of rows.
 
     The file is written under a temporary name in the same folder and moved into place when it is whole; whatever
-    stops it, nothing stands under ``path`` that was not there before. CSV and TSV have no nulls and no lists: null
+    stops it, nothing stands under `path` that was not there before. CSV and TSV have no nulls and no lists: null
     is an empty cell, lists and objects are their JSON text. JSON has no times and no bytes: these are their text.
 
-    Raises :class:`~karat.core.errors.DataError` as :func:`check_output` does.
+    Raises `DataError` as `check_output` does.
     """
-    check_output(path)
+    check_output(path, schema)
     path = Path(path)
     kind, compression = split_name(path)
     rows = 0
@@ -76,7 +97,7 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` that becomes it at the end, or vanishes."""
+    """A temporary file beside `path` that becomes it at the end, or vanishes."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     temporary = Path(name)

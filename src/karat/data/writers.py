@@ -18,6 +18,12 @@ from karat.data.source import RAW
 
 Put = Callable[[pa.RecordBatch], object]
 _ROWS_AT_ONCE = 8192
+_HELD = {
+    pa.float16(): pa.float32(),
+    pa.string_view(): pa.large_string(),
+    pa.binary_view(): pa.large_binary(),
+}
+"""Types that DuckDB or Arrow's CSV writer does not know, as types that hold the same values."""
 
 
 @contextmanager
@@ -36,7 +42,7 @@ def _arrow(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[Put]:
 
 @contextmanager
 def _json(sink: pa.NativeFile, schema: pa.Schema, *, start: str, before: str, after: str, end: str) -> Iterator[Put]:
-    """Write rows as the text DuckDB makes of them; what comes ``before`` a row is cut from the first."""
+    """Write rows as the text DuckDB makes of them; what comes `before` a row is cut from the first."""
     encode = _encoder([f"concat({literal(before)}, {_row(schema)}, {literal(after)})"])
     sink.write(start.encode())
     skip = len(before)
@@ -57,14 +63,18 @@ def _json(sink: pa.NativeFile, schema: pa.Schema, *, start: str, before: str, af
 @contextmanager
 def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[Put]:
     deep = {at for at, field in enumerate(schema) if pa.types.is_nested(field.type) or field.type == RAW}
-    flat = pa.schema([field.with_type(pa.string()) if at in deep else field for at, field in enumerate(schema)])
+    flat = pa.schema(
+        [field.with_type(pa.string() if at in deep else _held(field.type)) for at, field in enumerate(schema)]
+    )
     encode = _encoder([_cell(at, schema.field(at), "NULL") for at in sorted(deep)])
     with pc.CSVWriter(sink, flat, write_options=pc.WriteOptions(delimiter=delimiter)) as writer:
 
         def put(batch: pa.RecordBatch) -> None:
+            if not batch.num_rows:
+                return
             texts = pa.Table.from_batches(encode(batch)).columns if deep else []
             columns = dict(enumerate(batch.columns)) | dict(zip(sorted(deep), texts, strict=True))
-            writer.write_table(pa.table(list(columns.values()), schema=flat))
+            writer.write_table(pa.table([_hold(column) for column in columns.values()], schema=flat))
 
         yield put
 
@@ -91,11 +101,24 @@ def _encoder(columns: list[str]) -> Callable[[pa.RecordBatch], Iterator[pa.Recor
     connection = connect()
 
     def encode(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        stored = [column.storage if column.type == RAW else column for column in batch.columns]
+        stored = [column.storage if column.type == RAW else _hold(column) for column in batch.columns]
         connection.register("karat_rows", pa.table(stored, [f"c{at}" for at in range(len(stored))]))
         yield from stream(connection, f"SELECT {', '.join(columns)} FROM karat_rows", _ROWS_AT_ONCE)  # noqa: S608
 
     return encode
+
+
+def _hold(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return column if (kind := _held(column.type)) == column.type else column.cast(kind)
+
+
+def _held(kind: pa.DataType, *, inside: bool = False) -> pa.DataType:
+    """The type as which DuckDB takes a column; a list of dictionary codes as one of their values."""
+    if pa.types.is_list(kind):
+        return pa.list_(_held(kind.value_type, inside=True))
+    if inside and pa.types.is_dictionary(kind):
+        return _held(kind.value_type)
+    return _HELD.get(kind, kind)
 
 
 WRITERS: dict[str, Callable[[pa.NativeFile, pa.Schema], AbstractContextManager[Put]]] = {

@@ -1,0 +1,206 @@
+"""Files whose names, folders, rows or bytes are odd: read as they are, or refused with the reason."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from karat.core.errors import ColumnError, DataError, RowError, SpecError
+from karat.data.duck import interruptible
+from karat.data.read import open_source
+from karat.data.source import RAW
+from karat.data.write import write
+
+TEXTS = pa.table({"a": [f"{i * 7919 % 100_003}" for i in range(100_000)]})
+BROKEN = pa.Array.from_buffers(
+    pa.string(), 3, [None, pa.py_buffer(struct.pack("4i", 0, 1, 2, 3)), pa.py_buffer(b"a\xffc")]
+)
+
+
+def rows(data, text=()):
+    return [row for batch in open_source(data).batches(text) for row in batch.to_pylist()]
+
+
+def put(tmp_path, name, content):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "tsv"])
+@pytest.mark.parametrize(("name", "other"), [("w[1]", "w1"), ("x*y", "xzy"), ("q?", "qq"), ("~x", "x"), ("a'b", "ab")])
+def test_a_name_that_is_a_pattern_too_is_that_file_only(tmp_path, monkeypatch, kind, name, other):
+    monkeypatch.chdir(tmp_path)
+    for stem in (name, other):
+        content = f'{{"a": "{stem}"}}\n' if "json" in kind else f"a\n{stem}\n"
+        put(tmp_path, f"{stem}.{kind}", f"[{content}]" if kind == "json" else content)
+    assert rows(f"{name}.{kind}") == [{"a": name}]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+def test_names_of_folders_are_no_columns(tmp_path, name):
+    content = {"a.csv": "a\nx\n", "a.jsonl": '{"a": "x"}\n', "a.json": '[{"a": "x"}]'}[name]
+    assert rows(put(tmp_path, f"a=wrong/year=2020/{name}", content)) == [{"a": "x"}]
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_the_last_row_is_read_however_long_it_is(tmp_path, before):
+    path = put(tmp_path, "a.csv", b"a,b\n" + b"a,a\n" * before + b"x" * 35_000_000 + b",b\n")
+    lengths = [(len(row["a"]), row["b"]) for row in rows(path)]
+    assert lengths == [(1, "a")] * before + [(35_000_000, "b")]
+
+
+def test_json_of_one_object_with_a_long_text_says_how_long_it_may_be(tmp_path):
+    path = put(tmp_path, "a.jsonl", '{"a": "x"}\n{"a": "' + "y" * 40_000_000 + '"}\n')
+    with pytest.raises(RowError, match=r"a\.jsonl, line 2: 38 MB, of which one row may have 16 at most"):
+        rows(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('p\tr\n5 in\t"6 in\nc\td"\ne\te\n', [("5 in", '"6 in'), ("c", 'd"'), ("e", "e")]),
+        ('"p"\t"r"\n"5 in"\t"6 in\nc\td"\n"e"\t"e"\n', [("5 in", "6 in\nc\td"), ("e", "e")]),
+        ('p\tr\na\t"x\ny"\n', [("a", "x\ny")]),
+    ],
+    ids=["plain", "header quoted", "a line is short"],
+)
+def test_quotes_in_tsv_join_lines_only_where_the_file_quotes(tmp_path, content, expected):
+    assert [tuple(row.values()) for row in rows(put(tmp_path, "a.tsv", content))] == expected
+
+
+def test_tsv_with_tabs_newlines_and_quotes_reads_back(tmp_path):
+    table = pa.table({"p": ["5 in", "c\td", 'say "hi"', '"'], "r": ['"6 in\nc\td"', "e\nf\tg", "", "x"]})
+    write(table.to_batches(), table.schema, tmp_path / "a.tsv")
+    assert rows(tmp_path / "a.tsv") == table.to_pylist()
+    write(table.select(["r"]).to_batches(), table.select(["r"]).schema, tmp_path / "one.tsv")
+    assert rows(tmp_path / "one.tsv") == table.select(["r"]).to_pylist()
+
+
+def test_text_that_is_not_utf_8_is_named(tmp_path):
+    broken = pa.table({"ok": ["1", "2", "3"], "a": BROKEN})
+    deep = pa.table({"a": pa.ListArray.from_arrays([0, 1, 3], BROKEN)})
+    pq.write_table(broken, tmp_path / "a.parquet")
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), broken.schema) as writer:
+        writer.write_table(broken)
+    for data in (tmp_path / "a.parquet", tmp_path / "a.arrow", broken, deep):
+        with pytest.raises(RowError, match=r"column 'a', row 2: .*UTF8"):
+            rows(data)
+
+
+def _break(content, many):
+    middle = len(content) // 2
+    return content[:middle] + b"\xff" * many + content[middle + many :]
+
+
+def _parquet():
+    pq.write_table(TEXTS, sink := io.BytesIO())
+    return sink.getvalue()
+
+
+def _arrow(new):
+    with new(sink := io.BytesIO(), TEXTS.schema) as writer:
+        writer.write_table(TEXTS)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl.gz", gzip.compress("".join(f'{{"a": "{x}"}}\n' for x in TEXTS["a"]).encode())[:-4000]),
+        ("a.csv.gz", gzip.compress("\n".join(["a", *TEXTS["a"].to_pylist()]).encode())[:-4000]),
+        ("a.parquet", _break(_parquet(), 2000)),
+        ("a.arrow", _arrow(pa.ipc.new_stream)[:-3000]),
+        ("b.arrow", _arrow(pa.ipc.new_file)[:-3000]),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path, name, content):
+    with pytest.raises(DataError, match=rf"{name}: "):
+        rows(put(tmp_path, name, content))
+
+
+def test_columns_with_one_name_are_refused(tmp_path):
+    table = pa.table([["a"], ["b"]], names=["x", "x"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    for data in (tmp_path / "a.parquet", table):
+        with pytest.raises(ColumnError, match="'x' more than once"):
+            open_source(data)
+
+
+@pytest.mark.parametrize("value", ["[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000, "[" * 500 + "]" * 500])
+@pytest.mark.parametrize(("name", "before"), [("a.jsonl", ""), ("a.jsonl", '{"prediction": "x"}\n'), ("a.json", "")])
+def test_json_too_deep_is_refused(tmp_path, value, name, before):
+    with pytest.raises(RowError, match="more than 128 deep"):
+        rows(put(tmp_path, name, f'{before}{{"prediction": {value}, "n": 1}}\n'), {"prediction"})
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("\ud800", "surrogate"),
+        (["x\udfff"], "surrogate"),
+        (object(), "column 'a', row 2: .*object"),
+    ],
+)
+def test_a_value_that_is_no_text_is_named(value, reason):
+    with pytest.raises(DataError, match=reason):
+        open_source({"a": ["x", value]})
+
+
+def test_whole_numbers_of_any_length_keep_all_digits():
+    assert rows({"a": [10**30, 7]}) == [{"a": str(10**30)}, {"a": "7"}]
+    assert open_source({"a": [10**30]}).schema.types == [RAW]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ('"x"', '["y"]', ['"x"', '["y"]']),
+        ("1", '"x"', ["1", '"x"']),
+        ("1.10", '[1.20, "x"]', ["1.10", '[1.20, "x"]']),
+        ("true", "1", ["true", "1"]),
+        ("null", '["x"]', [None, ["x"]]),
+        ("1", "2.5", [1.0, 2.5]),
+    ],
+)
+def test_files_of_json_are_united_as_one_file_would_be(tmp_path, first, second, expected):
+    put(tmp_path, "a.jsonl", f'{{"k": {first}}}\n')
+    put(tmp_path, "b.jsonl", f'{{"k": {second}}}\n')
+    one = put(tmp_path, "one.txt", f'{{"k": {first}}}\n{{"k": {second}}}\n')
+    for text in ((), {"k"}):
+        assert rows(f"{tmp_path}/*.jsonl", text) == rows(one, text)
+    assert [row["k"] for row in rows(f"{tmp_path}/*.jsonl")] == expected
+
+
+def test_a_link_to_nowhere_and_a_closed_input_are_told(tmp_path, monkeypatch):
+    (tmp_path / "a.jsonl").symlink_to("nowhere")
+    with pytest.raises(DataError, match=r"a\.jsonl is a link to nowhere, where no file is"):
+        open_source(tmp_path / "a.jsonl")
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataError, match="standard input is closed"):
+        open_source("-")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    with pytest.raises(DataError, match="standard input is empty; expected rows"):
+        open_source("-")
+
+
+@pytest.mark.parametrize("threads", ["0", "abc"])
+def test_a_number_of_threads_that_is_none_is_refused(tmp_path, monkeypatch, threads):
+    path = put(tmp_path, "a.jsonl", '{"a": "x"}\n')
+    monkeypatch.setenv("KARAT_THREADS", threads)
+    with pytest.raises(SpecError, match="KARAT_THREADS"):
+        open_source(path)
+
+
+def test_an_interrupted_query_is_an_interrupt():
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(RuntimeError, match="else"), interruptible():
+        raise RuntimeError("something else")
