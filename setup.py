@@ -7,7 +7,7 @@ the plain Python definitions serve, and `karat doctor` says so.
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = ("karat.data.kernel", "karat.text.kernel", "karat.metrics.kernel")
+KERNELS = ("karat.data.kernel", "karat.text.kernel", "karat.metrics.kernel", "karat.metrics.sequence")
 
 extensions = cythonize(
     [

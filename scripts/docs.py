@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import click
 import pyarrow as pa
@@ -20,13 +21,20 @@ from karat.core.types import TEXT, TEXTS
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Written by scripts/docs.py from the definitions; edit those. -->"
 
-NEEDED = {"matches_regex": {"pattern": "Paris"}}
+LABELS = {"labels": ["Paris", "Lyon"]}
+NEEDED: dict[str, dict[str, Any]] = {
+    "matches_regex": {"pattern": "Paris"},
+    "label_precision": LABELS,
+    "label_recall": LABELS,
+    "label_f": LABELS,
+}
 CASES = {
     "equal": ("Paris", ["Paris"]),
     "other case": ("paris", ["Paris"]),
     "full stop": ("Paris.", ["Paris"]),
     "second reference": ("Paris", ["Lyon", "Paris"]),
     "1 in 15": ("15", ["1"]),
+    "thousands": ("1,234", ["1234"]),
     "-5 for 5": ("-5", ["5"]),
     "only articles": ("the", ["a"]),
     "both empty": ("", [""]),
@@ -109,7 +117,8 @@ def edge_case_page() -> str:
 
 def _scores(metric: Metric) -> list[str]:
     predictions, references = zip(*CASES.values(), strict=True)
-    given = {"prediction": pa.array(predictions), "reference": pa.array(references), "references": pa.array(references)}
+    lists, choices = pa.array(references), pa.array([["Paris", "Lyon"]] * len(references))
+    given = {"prediction": pa.array(predictions), "reference": lists, "references": lists, "choices": choices}
     scores = metric(**{role: given[role] for role in metric.definition.columns})
     return ["" if score is None else f"{score:.4g}" for score in scores.to_pylist()]
 

@@ -13,7 +13,13 @@ from karat.core.registry import all_metrics
 from karat.core.spec import parse
 from karat.core.types import NUMBER, TEXT, TEXTS
 
-NEEDED = {"matches_regex": {"pattern": "[ab]c?"}}  # settings without which a metric cannot score
+LABELS = {"labels": ["the cat sat", "cat sat", "3.14", "x"]}
+NEEDED = {  # settings without which a metric cannot score
+    "matches_regex": {"pattern": "[ab]c?"},
+    "label_precision": LABELS,
+    "label_recall": LABELS,
+    "label_f": LABELS,
+}
 TEXT_ROWS = ["the cat sat", "A dog!", "", "3.14", "北京 is here", "the cat sat", None, "x"]
 LIST_ROWS = [["cat sat", "dog"], ["a dog"], [""], ["3.14", "3"], ["北京"], ["mat"], ["x"], None]
 NUMBER_ROWS = [1.0, 0.5, 0.0, 3.0, 2.0, 1.5, 0.25, None]
@@ -71,7 +77,7 @@ def test_a_row_does_not_depend_on_its_neighbours(metric):
     whole = score_rows(metric, arrow(columns)).statistics
     for row in range(len(whole)):
         alone = score_rows(metric, arrow(columns, slice(row, row + 1))).statistics
-        np.testing.assert_array_equal(alone[0], whole[row])
+        np.testing.assert_array_equal(*np.broadcast_arrays(alone[0], whole[row]))
 
 
 def test_statistics_of_parts_add_up_to_those_of_the_whole(metric):

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from karat.core.errors import MissingExtra as MissingExtra
     from karat.core.errors import RowError as RowError
     from karat.core.errors import SpecError as SpecError
-    from karat.core.lift import Rows as Rows
     from karat.core.metric import Metric as Metric
     from karat.core.metric import metric as metric
+    from karat.core.rows import Rows as Rows
     from karat.core.types import Counts as Counts
     from karat.core.types import Number as Number
     from karat.core.types import Score as Score
@@ -46,7 +46,7 @@ _HOMES = {
         "JoinError",
         "MissingExtra",
     ),
-    "karat.core.lift": ("Rows",),
+    "karat.core.rows": ("Rows",),
     "karat.core.metric": ("Metric", "metric"),
     "karat.core.types": ("Text", "Texts", "Number", "Score", "Counts"),
     "karat.runs.evaluate": ("score",),

@@ -2,6 +2,7 @@ import pickle
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import karat
@@ -106,7 +107,9 @@ def test_the_cutoff_is_a_setting_with_a_short_form():
 
     assert top.using(k=5).spec == "top@5"
     assert top.using(k=5, gain="exp2").spec == "top(gain='exp2')@5"
-    assert top.signature.startswith("top(gain='linear', samples='one')@10|version=1")
+    assert top.signature.startswith(
+        "top(extract='none', gain='linear', missing='unscored', samples='one')@10|version=1"
+    )
 
 
 def test_the_same_metric_twice_is_refused():
@@ -116,7 +119,8 @@ def test_the_same_metric_twice_is_refused():
 
 def test_signature_holds_every_setting_the_version_and_unicode():
     signature = karat.metrics.exact_match.signature
-    assert signature.startswith("exact_match(across='max', normalize='none', samples='one')|version=1|unicode=")
+    settings = "across='max', extract='none', missing='unscored', normalize='none', samples='one'"
+    assert signature.startswith(f"exact_match({settings})|version=1|unicode=")
     assert signature != karat.metrics.exact_match.using(across="min").signature
 
 
@@ -236,3 +240,39 @@ def test_two_callables_are_two_specs_or_an_error():
                 karat.metrics.exact_match.using(across=lambda s: 0.0),
             ]
         )
+
+
+def test_a_finish_is_told_the_settings_that_it_names():
+    def power(totals, *, exponent):
+        return totals[..., 0] ** exponent
+
+    @metric(source="here", finish=power, high=None, register=False)
+    def powered(weight: Number, *, exponent: int = 2, unused: int = 0) -> Counts:
+        """A power of the sum."""
+        return np.asarray(weight)[:, None]
+
+    assert powered([2.0, 3.0]).to_pylist() == [4.0, 9.0]
+    assert powered([2.0], exponent=3).to_pylist() == [8.0]
+    assert karat.score({"weight": [2.0, 3.0]}, powered).values["powered"].value == 25.0
+    with pytest.raises(SpecError, match="asks for 'exponent', which is no setting"):
+        metric(source="here", finish=power, register=False)(_wrong_default_free)
+
+
+def _wrong_default_free(prediction: Text, *, exponents: int = 2) -> Counts:
+    """Has no setting of the name that the finish asks for."""
+
+
+def test_one_text_is_a_list_of_one():
+    @metric(source="here", high=None, register=False)
+    def how_many(references: Texts) -> Score:
+        """The number of references."""
+        return [len(each) for each in references.to_pylist()]
+
+    assert how_many(["a", None, ""]).to_pylist() == [1.0, None, 1.0]
+    assert how_many(pa.array(["a", None]).dictionary_encode()).to_pylist() == [1.0, None]
+    assert how_many(pa.array(["x", "a", "b"])[1:]).to_pylist() == [1.0, 1.0]
+
+
+def test_without_a_scored_row_counts_have_no_value():
+    result = karat.score({"prediction": [None], "reference": ["a"]}, "bleu")
+    assert result.values["bleu"].value is None

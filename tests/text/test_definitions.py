@@ -51,7 +51,7 @@ def test_mlqa_is_the_official_scripts(text: str, language: str) -> None:
     | st.lists(st.sampled_from(["&amp;", "lt;", "<skipped>", "-\n", "5", "."])).map("".join)
 )
 def test_13a_is_sacrebleus(text: str) -> None:
-    assert tokenizer("13a")(text) == Tokenizer13a()(text).split()
+    assert tokenizer("13a")(text) == Tokenizer13a()(text.rstrip()).split()  # as its BLEU calls it
 
 
 @pytest.mark.parametrize(

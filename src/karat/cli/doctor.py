@@ -43,7 +43,7 @@ def _examine() -> Iterator[tuple[str, str]]:
 def _kernels() -> Iterator[tuple[str, str]]:
     from importlib.util import find_spec  # noqa: PLC0415
 
-    for name in ("karat.text.kernel", "karat.metrics.kernel", "karat.data.kernel"):
+    for name in ("karat.text.kernel", "karat.metrics.kernel", "karat.metrics.sequence", "karat.data.kernel"):
         if find_spec(name) is not None:
             yield "ok", f"{name} is compiled"
         else:

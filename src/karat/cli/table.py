@@ -70,7 +70,9 @@ def _said_of_reasons(result: Result) -> Iterator[str]:
     same = all(reasons == next(iter(result.reasons.values())) for reasons in result.reasons.values())
     for spec, reasons in list(result.reasons.items())[: 1 if same else None]:
         for reason, count in reasons.items():
-            yield f"{reason} in {count} of {result.n} rows" if same else f"{spec}: {reason} in {count} of {result.n} rows"
+            yield (
+                f"{reason} in {count} of {result.n} rows" if same else f"{spec}: {reason} in {count} of {result.n} rows"
+            )
 
 
 def _cells(value: Value, *, bounds: bool) -> list[str]:

@@ -2,53 +2,31 @@
 
 Lifting does, once for every metric, what a metric must not think about: columns of any origin become Arrow arrays of
 the right kind and equal length; a row that holds a null is unscored, with the reason; a list of references is
-flattened, scored pair by pair, and combined by row (``across``); a long column is scored in slices by every core.
+flattened, scored pair by pair, and combined by row (``across``); of a long reply only what it finally answers is scored
+(``extract``); a long column is scored in slices by every core.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.combine import combine
 from karat.core.errors import ColumnError, RowError, SpecError
+from karat.core.extract import extract_answers
 from karat.core.metric import Metric
 from karat.core.parallel import map_ordered
-from karat.core.setting import SEVERAL
+from karat.core.rows import NOTHING, Rows, explained
+from karat.core.setting import OF_CORE, SEVERAL
 from karat.core.types import TEXT, TEXTS, Array, is_list
 
 SLICE = 1 << 15  # rows scored at a time: enough to forget the overhead, few enough to stay in the cache
-NOTHING: Array = np.array(None, dtype=object)
 ROUNDING = 1e-9  # how far a score may be beyond its range
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What a metric gives: one row of statistics a row.
-
-    `statistics` has shape (n, k), float64; a row of NaN is unscored. `reasons` has shape (n,): why, as text, None
-    where a row is scored; or None where no row is unscored.
-    """
-
-    statistics: Array
-    reasons: Array | None = None
-
-    @property
-    def scored(self) -> Array:
-        """Which rows are scored: shape (n,), bool."""
-        found: Array = ~np.isnan(self.statistics[:, 0])
-        return found
-
-    def scores(self, metric: Metric) -> Array:
-        """One float a row, shape (n,): the finish of the row's own statistics."""
-        finish = metric.finish
-        values: Array = self.statistics[:, 0] if finish is None else finish(self.statistics)
-        return values
 
 
 def score_columns(metric: Metric, columns: Mapping[str, Any]) -> pa.Array:
@@ -145,10 +123,28 @@ def _score(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
         whole = np.equal(reasons, NOTHING)
         kept = pa.array(whole)
         return _spread(_score(metric, {role: column.filter(kept) for role, column in columns.items()}), whole, reasons)
+    if metric.settings.get("extract", "none") != "none" and not is_list(columns["prediction"].type):
+        return _score_extracted(metric, columns)
     for role in SEVERAL:
         if role in columns and metric.definition.columns[role] is TEXT and is_list(columns[role].type):
             return _score_lists(metric, columns, role)
     return _call(metric, columns)
+
+
+def _score_extracted(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
+    """Score what each prediction finally answers; one in which nothing is found is unscored, or wrong if told so."""
+    how, wrong, worst = metric.settings["extract"], metric.settings["missing"] == "wrong", metric.definition.worst
+    metric, answers = metric.using(extract="none"), extract_answers(columns["prediction"], how)
+    columns = {**columns, "prediction": answers.fill_null("") if wrong and worst is None else answers}
+    found = columns["prediction"].is_valid()
+    if pc.all(found).as_py():
+        return _score(metric, columns)
+    whole = np.asarray(found)
+    reasons = np.where(whole, NOTHING, f"extract={how!r} finds no answer in prediction")
+    rows = _spread(_score(metric, {role: c.filter(found) for role, c in columns.items()}), whole, reasons)
+    if wrong:
+        rows.statistics[~whole], reasons[~whole] = worst, None
+    return rows
 
 
 def _spread(rows: Rows, whole: Array, reasons: Array) -> Rows:
@@ -166,7 +162,7 @@ def _score_lists(metric: Metric, columns: Mapping[str, pa.Array], role: str) -> 
     sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
     parents = pa.array(np.repeat(np.arange(len(lists)), sizes))
     pairs = {other: _repeat(metric, column, parents) for other, column in columns.items() if other != role}
-    rows = _combine(metric, _score(metric, pairs | {role: lists.flatten()}), sizes, metric.settings[SEVERAL[role]])
+    rows = combine(metric, _score(metric, pairs | {role: lists.flatten()}), sizes, metric.settings[SEVERAL[role]])
     if sizes.all():
         return rows
     reasons = np.full(len(sizes), None, dtype=object) if rows.reasons is None else rows.reasons
@@ -180,56 +176,9 @@ def _repeat(metric: Metric, column: pa.Array, parents: pa.Array) -> pa.Array:
     return column.take(parents)
 
 
-def _combine(metric: Metric, pairs: Rows, sizes: Array, across: Any) -> Rows:
-    """One row of statistics a row, from those of its pairs: the best pair's, the worst's, the first's or the mean."""
-    statistics = np.full((len(sizes), pairs.statistics.shape[1]), np.nan)
-    held = slice(None) if sizes.all() else sizes > 0
-    starts = (np.cumsum(sizes) - sizes)[held]
-    if not len(starts):
-        return Rows(statistics)
-    if callable(across):
-        statistics[held, 0] = _aggregate(metric, across, pairs, starts)
-    elif across == "first":
-        statistics[held] = pairs.statistics[starts]
-    elif across == "mean":
-        scored = pairs.scored
-        counts = np.add.reduceat(scored.astype(np.float64), starts)
-        sums = np.add.reduceat(np.where(scored[:, None], pairs.statistics, 0.0), starts, axis=0)
-        with np.errstate(invalid="ignore"):
-            statistics[held] = sums / counts[:, None]
-    elif metric.definition.finish is None:
-        statistics[held] = (np.fmax if across == "max" else np.fmin).reduceat(pairs.statistics, starts)
-    else:
-        statistics[held] = pairs.statistics[_chosen(across, pairs.scores(metric), starts, sizes[held])]
-    if pairs.reasons is None:
-        return Rows(statistics)
-    reasons = np.full(len(sizes), None, dtype=object)
-    reasons[held] = pairs.reasons[starts]
-    return _explained(Rows(statistics, np.where(np.isnan(statistics[:, 0]), reasons, NOTHING)))
-
-
-def _chosen(across: str, scores: Array, starts: Array, sizes: Array) -> Array:
-    """The index of each row's best (or worst) pair; unscored pairs are passed over."""
-    pick = np.fmax if across == "max" else np.fmin
-    best = np.repeat(pick.reduceat(scores, starts), sizes)
-    places = np.where(scores == best, np.arange(len(scores)), len(scores))
-    found = np.minimum.reduceat(places, starts)
-    return np.where(found < len(scores), found, starts)
-
-
-def _aggregate(metric: Metric, across: Any, pairs: Rows, starts: Array) -> list[float]:
-    if metric.definition.finish is not None:
-        raise SpecError(
-            f"{metric.name} gives counts, which a callable cannot combine; across takes max, mean, min, first"
-        )
-    scores = pairs.scores(metric)
-    groups = (part[~np.isnan(part)].tolist() for part in np.split(scores, starts[1:]))
-    return [float(across(group)) if group else np.nan for group in groups]
-
-
 def _call(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
     """Call the metric's function and check what it gives: one row of float64 statistics a row."""
-    settings = {name: value for name, value in metric.settings.items() if name not in SEVERAL.values()}
+    settings = {name: value for name, value in metric.settings.items() if name not in OF_CORE}
     n = len(next(iter(columns.values())))
     if n == 0:
         return Rows(np.empty((0, 1)))
@@ -240,7 +189,7 @@ def _call(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
         raise RowError(f"{metric.name} gave {len(rows.statistics)} rows of statistics for {n} rows")
     if metric.definition.finish is None:
         _check_range(metric, rows.statistics)
-    return _explained(rows)
+    return explained(rows)
 
 
 def _floats(given: Any, name: str) -> Array:
@@ -266,13 +215,3 @@ def _check_range(metric: Metric, scores: Array) -> None:
             f"{metric.name} gave {scores[beyond][0]:g}, beyond its range of {low} to {high}: "
             "@metric(low=..., high=...) says what it is, None where it has no end"
         )
-
-
-def _explained(rows: Rows) -> Rows:
-    """Give a reason to every row that has none and no score, and take the score of every row that has a reason."""
-    blank = np.asarray(~np.isfinite(rows.statistics).all(axis=1))
-    if rows.reasons is None and not blank.any():
-        return rows
-    reasons: Array = np.full(len(blank), None, dtype=object) if rows.reasons is None else rows.reasons
-    reasons = np.where(blank & np.equal(reasons, NOTHING), "the metric gave no finite number", reasons)
-    return Rows(np.where(np.equal(reasons, NOTHING)[:, None], rows.statistics, np.nan), reasons)

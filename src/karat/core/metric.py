@@ -29,8 +29,9 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from karat.core.errors import SpecError, did_you_mean
+from karat.core.extract import check_extract
 from karat.core.registry import register as add_to_registry
-from karat.core.setting import SEVERAL, Setting, check_across, is_json
+from karat.core.setting import OF_CORE, SEVERAL, Missing, Setting, check_across, is_json
 from karat.core.types import TEXT, Array, Kind
 
 Finish: TypeAlias = Callable[[Array], Array]
@@ -47,7 +48,7 @@ class Definition:
     settings: Mapping[str, Setting]
     source: str
     version: int
-    finish: Finish | None
+    finish: Callable[..., Array] | None
     told: tuple[str, ...]
     low: float | None
     high: float | None
@@ -63,6 +64,11 @@ class Definition:
     def summary(self) -> str:
         """The first line of the docstring."""
         return self.documentation.partition("\n")[0]
+
+    @property
+    def worst(self) -> float | None:
+        """The worst score a row can have; None where there is no end to it, or where rows give counts."""
+        return None if self.finish is not None else self.low if self.direction == "maximize" else self.high
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +179,7 @@ def metric(
     *,
     source: str = "",
     version: int = 1,
-    finish: Finish | None = None,
+    finish: Callable[..., Array] | None = None,
     low: float | None = 0.0,
     high: float | None = 1.0,
     direction: Direction = "maximize",
@@ -187,7 +193,7 @@ def metric(
     `karat.core.types`; keyword-only parameters are settings, with defaults that JSON can hold. It returns one
     float a row (array of length n, null or NaN where a row cannot be scored), or counts (shape (n, k)) together with
     `finish`, which turns totals of shape (..., k) into values of shape (...) and is told the settings that it names as
-    keyword-only parameters; or a `karat.core.lift.Rows` that gives a reason for each unscored row.
+    keyword-only parameters; or a `karat.Rows` that gives a reason for each unscored row.
 
     `source`: the paper or commit-pinned link that defines the metric. `version`: raised when its scores change.
     `low`, `high`: its range, None where it has no bound. `aliases`: short names that also find it.
@@ -209,6 +215,9 @@ def metric(
         for role, name in SEVERAL.items():
             if columns.get(role) is TEXT:
                 settings[name] = Setting(name, best if role == "reference" else "one", Any, check_across)
+        if columns.get("prediction") is TEXT:
+            settings["extract"] = Setting("extract", "none", str, check_extract)
+            settings["missing"] = Setting("missing", "unscored", Missing)
         made = Metric(
             Definition(
                 name=function.__name__,
@@ -237,12 +246,14 @@ def metric(
     return make
 
 
-def _told(name: str, finish: Finish | None, settings: Mapping[str, Setting]) -> tuple[str, ...]:
+def _told(name: str, finish: Callable[..., Array] | None, settings: Mapping[str, Setting]) -> tuple[str, ...]:
     """The settings that a finish asks for: its keyword-only parameters."""
     parameters = inspect.signature(finish).parameters.values() if finish else ()
     told = tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
     for unknown in set(told) - settings.keys():
-        raise SpecError(f"{name}: its finish asks for {unknown!r}, which is no setting{did_you_mean(unknown, settings)}")
+        raise SpecError(
+            f"{name}: its finish asks for {unknown!r}, which is no setting{did_you_mean(unknown, settings)}"
+        )
     return told
 
 
@@ -258,7 +269,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str
         kind, *notes = typing.get_args(hints[name]) if _is_annotated(hints.get(name)) else (hints.get(name, Any),)
         where = f"{function.__name__}: parameter {name!r}"
         if parameter.kind is parameter.KEYWORD_ONLY:
-            if name in SEVERAL.values() or parameter.default is parameter.empty or not is_json(parameter.default):
+            if name in OF_CORE or parameter.default is parameter.empty or not is_json(parameter.default):
                 raise SpecError(f"{where} is a setting: it needs a default that JSON can hold and a name of its own")
             check = next((note for note in notes if callable(note)), None)
             settings[name] = Setting(name, parameter.default, kind, check)

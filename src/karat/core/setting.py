@@ -12,10 +12,14 @@ from typing import Any, Literal, TypeAlias
 from karat.core.errors import SpecError, did_you_mean
 
 Across: TypeAlias = Literal["max", "mean", "min", "first", "one"]
+Missing: TypeAlias = Literal["unscored", "wrong"]
 
 SEVERAL = {"prediction": "samples", "reference": "across"}
 """The columns of which a row may hold several although the metric is written for one, and the setting that says how
 they combine."""
+
+OF_CORE = {*SEVERAL.values(), "extract", "missing"}
+"""The settings that the core gives to metrics and keeps from their functions."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from pkgutil import iter_modules
 from karat.core.errors import SpecError
 from karat.core.metric import Metric
 from karat.core.registry import all_metrics, find
+from karat.text import extract as _extract  # noqa: F401  (offers the ways to extract an answer)
 
 for _module in iter_modules(__path__):
-    if _module.name != "kernel":
+    if _module.name not in {"kernel", "sequence"}:
         import_module(f"{__name__}.{_module.name}")
 
 

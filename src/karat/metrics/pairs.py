@@ -36,7 +36,7 @@ def equal(a: pa.Array, b: pa.Array) -> Scores:
     if not COMPILED:
         return np.array([x == y for x, y in _texts(a, b)], float)
     out = np.empty(len(a))
-    kernel.equal(*_parts(a), *_parts(b), out)
+    kernel.equal(*parts(a), *parts(b), out)
     return out
 
 
@@ -48,7 +48,7 @@ def overlap(a: pa.Array, b: pa.Array) -> tuple[Counts, Counts, Counts]:
     """
     common, in_a, in_b = np.empty((3, len(a)), np.int64)
     if COMPILED:
-        kernel.overlap(*_parts(a), *_parts(b), common, in_a, in_b)
+        kernel.overlap(*parts(a), *parts(b), common, in_a, in_b)
     else:
         for row, (x, y) in enumerate(_texts(a, b)):
             common[row], in_a[row], in_b[row] = count_overlap(x, y)
@@ -107,7 +107,7 @@ def _contains(a: pa.Array, b: pa.Array, *, whole: bool) -> Scores:
     if not COMPILED:
         return np.array([(has_tokens if whole else has_text)(x, y) for x, y in _texts(a, b)], float)
     out = np.empty(len(a))
-    kernel.contains(*_parts(a), *_parts(b), whole, out)
+    kernel.contains(*parts(a), *parts(b), whole, out)
     return out
 
 
@@ -115,8 +115,12 @@ def _texts(a: pa.Array, b: pa.Array) -> zip[tuple[str, str]]:
     return zip(*([text or "" for text in column.to_pylist()] for column in (a, b)), strict=True)
 
 
-def _parts(column: pa.Array) -> tuple[Counts, Counts, NDArray[np.uint8]]:
-    """A column as the kernels take it: offsets, places (none where row and place are one) and bytes."""
+def parts(column: pa.Array) -> tuple[Counts, Counts, NDArray[np.uint8]]:
+    """A column as the kernels take it: offsets, places (none where row and place are one) and bytes.
+
+    >>> parts(pa.array(["Paris", "Rome"]).dictionary_encode())[:2]
+    (array([0, 5, 9]), array([0, 1]))
+    """
     places = np.empty(0, np.int64)
     texts = column
     if pa.types.is_dictionary(column.type):

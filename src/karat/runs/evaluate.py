@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from karat.core.errors import ColumnError, SpecError, did_you_mean
-from karat.core.lift import Rows, cast_columns, score_rows, to_column
+from karat.core.lift import cast_columns, score_rows, to_column
 from karat.core.metric import Metric
 from karat.core.parallel import map_ordered
+from karat.core.rows import Rows
 from karat.core.setting import SEVERAL
 from karat.core.spec import parse_all
 from karat.core.types import NUMBER, is_text

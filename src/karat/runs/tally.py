@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.errors import DataError
-from karat.core.lift import Rows
 from karat.core.metric import Metric
+from karat.core.rows import Rows
 from karat.core.types import Array
 from karat.data.source import RAW
 from karat.stats.aggregate import Units
@@ -40,9 +40,11 @@ class Tally:
             return
         if rows.reasons is not None:
             self.reasons.update(rows.reasons[~scored].tolist())
+        self.n += len(scored)
+        if not scored.any():
+            return
         if self.units is None:
             self.units = Units(rows.statistics.shape[1], clustered=self.clustered, seed=self.seed)
-        self.n += len(scored)
         if scored.all():
             self.units.add(rows.statistics, keys)
         else:

@@ -28,13 +28,13 @@ try:
 except ImportError:  # no compiler at install time
     COMPILED = False
 
-INTERPRETED = {"mlqa:ar", "mlqa:zh"}
+INTERPRETED = {"mlqa:ar", "mlqa:zh", "intl"}
 """Maps that have no kernel."""
 
 Normalizer = Literal[
     "none", "squad", "unicode", "mlqa", "mlqa:en", "mlqa:es", "mlqa:hi", "mlqa:vi", "mlqa:de", "mlqa:ar", "mlqa:zh"
 ]
-Tokenizer = Literal["whitespace", "13a", "words", "chars"]
+Tokenizer = Literal["whitespace", "13a", "intl", "words", "chars", "rouge"]
 
 _memo: ContextVar[dict[tuple[object, ...], tuple[pa.Array, pa.Array]] | None] = ContextVar("memo", default=None)
 _squeezed: WeakValueDictionary[int, pa.Array] = WeakValueDictionary()  # columns whose whitespace tokens are their text

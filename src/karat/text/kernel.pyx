@@ -368,6 +368,55 @@ cdef Py_ssize_t split_chars(Bytes text, Bytes end, uint8_t* out, const Words* wo
     return o - out
 
 
+cdef Py_ssize_t split_rouge(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`rouge`: what is not ASCII may be so in lower case."""
+    cdef uint8_t* o = out
+    cdef bint apart = False, dotted
+    cdef int32_t code
+    cdef Py_ssize_t size
+    while text < end:
+        if kind[text[0]] == WORD:
+            o = put(text, text, o, out, apart)
+            size = 16
+            while size == 16:
+                size = copy_word(text, end, words.limit, o, True)
+                text += size
+                o += size
+            apart = False
+            continue
+        if text[0] < 128:
+            apart = True
+            text += 1
+            continue
+        code = decode(&text, end)
+        if code < 0:
+            return -1
+        dotted = code == SMALL_DOTTED_I  # an i and a dot, which ends the token
+        code = 105 if dotted else Py_UNICODE_TOLOWER(code)
+        if code >= 128 or kind[code] != WORD:
+            apart = True
+        else:
+            o = encode(code, put(text, text, o, out, apart))
+            apart = dotted
+    return o - out
+
+
+cdef inline Py_ssize_t copy_word(Bytes text, Bytes end, Bytes limit, uint8_t* o, bint lowered) noexcept nogil:
+    """Copy the ASCII letters and digits that come next, at most 16; returns how many. Writes 16 bytes."""
+    cdef uint8_t block[16]
+    cdef uint8_t rest[16]
+    cdef Py_ssize_t size, most = end - text
+    if limit - text < 16:
+        memcpy(rest, text, most)
+        text = rest
+    size = first_bit(lower_16(text, block) >> 16 & 0xFFFF | 0x10000)
+    if lowered:
+        memcpy(o, block, 16)
+    else:
+        memcpy(o, text, 16)
+    return size if size < most else most
+
+
 cdef Py_ssize_t split_13a(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
     """`13a`, its four replacements at once; delegates markup, which must go first."""
     cdef uint8_t* o = out
@@ -377,7 +426,21 @@ cdef Py_ssize_t split_13a(Bytes text, Bytes end, uint8_t* out, const Words* word
     cdef bint apart = False  # whether the next character starts a token
     cdef bint after_digit, before_digit, odd
     cdef int32_t code
+    cdef Py_ssize_t size
     while s < end:
+        if kind[s[0]] == WORD:
+            o = put(s, s, o, out, apart)
+            size = 16
+            while size == 16:
+                size = copy_word(s, end, words.limit, o, False)
+                s += size
+                o += size
+            apart = False
+            continue
+        if s[0] == 32:
+            apart = True
+            s += 1
+            continue
         start = s
         code = decode(&s, end)
         if code < 0 or is_markup(start, end):
@@ -580,6 +643,8 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
         step = split_ascii_words
     elif name == "chars":
         step = split_chars
+    elif name == "rouge":
+        step = split_rouge
     else:
         step = squeeze
     with nogil:

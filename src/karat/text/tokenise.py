@@ -20,15 +20,21 @@ _MTEVAL = (
     (re.compile(r"([.,])([^0-9])"), r" \1 \2"),  # point and comma not before a digit
     (re.compile(r"([0-9])(-)"), r"\1 \2 "),  # dash after a digit
 )
+_INTERNATIONAL = (
+    (regex.compile(r"(\P{N})(\p{P})"), r"\1 \2 "),  # punctuation not after a number
+    (regex.compile(r"(\p{P})(\P{N})"), r" \1 \2"),  # punctuation not before a number
+    (regex.compile(r"(\p{S})"), r" \1 "),
+)
 _MARKUP = {"<skipped>": "", "-\n": "", "\n": " ", "&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _UNSEEN = {"Cc", "Cf", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}
 _WORD_BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
 _BEFORE_NUMBER = regex.compile(r"(?<![\p{L}\p{N}])(?:[-+]\p{Sc}?\.?|\p{Sc}\.?|\.)(?=\p{Nd})")
 _BEHIND_WORD = regex.compile(r"(?:(?<=\p{Nd})[%‰]|(?<=\p{L})(?:#|\+++))(?![\p{L}\p{N}])")
+_ROUGE = re.compile(r"[a-z0-9]+")
 
 
 def tokenizer(name: str) -> Callable[[str], list[str]]:
-    """The tokeniser of a name: ``whitespace``, ``13a``, ``words`` or ``chars``.
+    """The tokeniser of a name: ``whitespace``, ``13a``, ``intl``, ``words``, ``chars`` or ``rouge``.
 
     Raises SpecError where there is none of that name.
 
@@ -47,16 +53,32 @@ def tokenizer(name: str) -> Callable[[str], list[str]]:
 def split_13a(text: str) -> list[str]:
     """Tokens as BLEU counts them (``13a``): the mteval-v13a script, as in sacrebleu and in evaluate's BLEU.
 
-    Markup is undone first; then ASCII punctuation stands alone, except apostrophes and dashes inside words
-    and points and commas between digits.
+    Whitespace at the end goes and markup is undone first; then ASCII punctuation stands alone, except apostrophes and
+    dashes inside words and points and commas between digits.
 
     >>> split_13a("Rock &amp; Roll's 1,000.5-page book.")
     ['Rock', '&', "Roll's", '1,000.5', '-', 'page', 'book', '.']
     """
+    text = text.rstrip()
     for markup, plain in _MARKUP.items():
         text = text.replace(markup, plain)
     text = f" {text} "
     for pattern, replacement in _MTEVAL:
+        text = pattern.sub(replacement, text)
+    return text.split()
+
+
+def split_intl(text: str) -> list[str]:
+    """Tokens as international BLEU counts them (``intl``): the mteval-v14 script, as in sacrebleu.
+
+    Whitespace at the end goes first; then punctuation and symbols of every script stand alone, except punctuation
+    between numbers. Markup stays.
+
+    >>> split_intl("«Né» en 1.5€ &amp; 3.")
+    ['«', 'Né', '»', 'en', '1.5', '€', '&', 'amp', ';', '3.']
+    """
+    text = text.rstrip()
+    for pattern, replacement in _INTERNATIONAL:
         text = pattern.sub(replacement, text)
     return text.split()
 
@@ -103,9 +125,22 @@ def split_chars(text: str) -> list[str]:
     return [char for char in text if not char.isspace()]
 
 
+def split_rouge(text: str) -> list[str]:
+    """Tokens as ROUGE counts them (``rouge``): lower-cased runs of ASCII letters and digits, as in rouge_score.
+
+    Every other script has none.
+
+    >>> split_rouge("The cat's 3.5 café")
+    ['the', 'cat', 's', '3', '5', 'caf']
+    """
+    return _ROUGE.findall(text.lower())
+
+
 TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
     "whitespace": str.split,
     "13a": split_13a,
+    "intl": split_intl,
     "words": split_words,
     "chars": split_chars,
+    "rouge": split_rouge,
 }

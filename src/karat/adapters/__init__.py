@@ -1,0 +1,1 @@
+"""The shapes of other tools over karat's functions, one tool a file."""

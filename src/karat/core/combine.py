@@ -1,0 +1,59 @@
+"""From the pairs of a row, one for each of its references or samples, to the row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from karat.core.errors import SpecError
+from karat.core.metric import Metric
+from karat.core.rows import NOTHING, Rows, explained
+from karat.core.types import Array
+
+
+def combine(metric: Metric, pairs: Rows, sizes: Array, across: Any) -> Rows:
+    """One row of statistics a row, from those of its pairs: the best pair's, the worst's, the first's or the mean."""
+    statistics = np.full((len(sizes), pairs.statistics.shape[1]), np.nan)
+    held = slice(None) if sizes.all() else sizes > 0
+    starts = (np.cumsum(sizes) - sizes)[held]
+    if not len(starts):
+        return Rows(statistics)
+    if callable(across):
+        statistics[held, 0] = _aggregate(metric, across, pairs, starts)
+    elif across == "first":
+        statistics[held] = pairs.statistics[starts]
+    elif across == "mean":
+        scored = pairs.scored
+        counts = np.add.reduceat(scored.astype(np.float64), starts)
+        sums = np.add.reduceat(np.where(scored[:, None], pairs.statistics, 0.0), starts, axis=0)
+        with np.errstate(invalid="ignore"):
+            statistics[held] = sums / counts[:, None]
+    elif metric.definition.finish is None:
+        statistics[held] = (np.fmax if across == "max" else np.fmin).reduceat(pairs.statistics, starts)
+    else:
+        statistics[held] = pairs.statistics[_chosen(across, pairs.scores(metric), starts, sizes[held])]
+    if pairs.reasons is None:
+        return Rows(statistics)
+    reasons = np.full(len(sizes), None, dtype=object)
+    reasons[held] = pairs.reasons[starts]
+    return explained(Rows(statistics, np.where(np.isnan(statistics[:, 0]), reasons, NOTHING)))
+
+
+def _chosen(across: str, scores: Array, starts: Array, sizes: Array) -> Array:
+    """The index of each row's best (or worst) pair; unscored pairs are passed over."""
+    pick = np.fmax if across == "max" else np.fmin
+    best = np.repeat(pick.reduceat(scores, starts), sizes)
+    places = np.where(scores == best, np.arange(len(scores)), len(scores))
+    found = np.minimum.reduceat(places, starts)
+    return np.where(found < len(scores), found, starts)
+
+
+def _aggregate(metric: Metric, across: Any, pairs: Rows, starts: Array) -> list[float]:
+    if metric.definition.finish is not None:
+        raise SpecError(
+            f"{metric.name} gives counts, which a callable cannot combine; across takes max, mean, min, first"
+        )
+    scores = pairs.scores(metric)
+    groups = (part[~np.isnan(part)].tolist() for part in np.split(scores, starts[1:]))
+    return [float(across(group)) if group else np.nan for group in groups]

@@ -1,0 +1,225 @@
+"""Equality proved by a canonical form: quotients of polynomials over ℚ whose generators are
+symbols, roots and functions.
+
+It proves equality, never inequality: two forms that differ may still be equal (tan² + 1 and sec²).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TypeAlias
+
+from karat.text.latex import Node, Refused
+
+Monomial: TypeAlias = tuple[tuple[str, int], ...]
+Polynomial: TypeAlias = Mapping[Monomial, Fraction]
+Quotient: TypeAlias = tuple[Polynomial, Polynomial]
+
+TERMS = 2000
+"""Longer polynomials are left to sympy."""
+POWER = 40
+BITS = 20_000
+"""Powers of numbers with more bits than this are not computed by anyone."""
+PRIMES = 1000
+
+ONE: Polynomial = {(): Fraction(1)}
+
+
+class Undecided(Exception):
+    """The formula is beyond this method."""
+
+
+class Exact:
+    """Quotients for the nodes of one comparison; roots met on the way bring the rule that reduces their powers."""
+
+    def __init__(self) -> None:
+        self.rules: dict[str, tuple[int, Polynomial]] = {"i": (2, {(): Fraction(-1)})}
+
+    def equal(self, a: Node, b: Node) -> bool:
+        (top, bottom), (over, under) = self.of(a), self.of(b)
+        return bool(self.times(top, under) == self.times(over, bottom))
+
+    def of(self, node: Node) -> Quotient:  # noqa: PLR0912  (one branch a kind)
+        kind, parts = node
+        if kind == "num":
+            return {(): parts[0]} if parts[0] else {}, ONE
+        if kind == "sym":
+            if parts[0] == "oo":
+                raise Undecided
+            return _generator(parts[0]), ONE
+        if kind == "neg":
+            top, bottom = self.of(parts[0])
+            return _scaled(top, Fraction(-1)), bottom
+        if kind == "add":
+            (top, bottom), (over, under) = map(self.of, parts)
+            if bottom == under:
+                return _sum(top, over), bottom
+            return _sum(self.times(top, under), self.times(over, bottom)), self.times(bottom, under)
+        if kind in {"mul", "div"}:
+            (top, bottom), (over, under) = map(self.of, parts)
+            if kind == "div":
+                over, under = under, over
+                if not under:
+                    raise Undecided
+            return self.times(top, over), self.times(bottom, under)
+        if kind == "percent":
+            top, bottom = self.of(parts[0])
+            return _scaled(top, Fraction(1, 100)), bottom
+        if kind == "pow":
+            return self.power(*parts)
+        if kind == "root":
+            order = constant(self.of(parts[1]))
+            if order is None or order.denominator != 1 or not 1 < order <= POWER:
+                raise Undecided
+            return self.root(self.of(parts[0]), int(order))
+        return self.function(kind, parts)
+
+    def function(self, kind: str, parts: tuple[Node, ...]) -> Quotient:
+        if kind == "fn":
+            name, *arguments = parts
+            return _generator(f"{name}({';'.join(self.key(argument) for argument in arguments)})"), ONE
+        if kind == "abs":
+            value = constant(self.of(parts[0]))
+            return (
+                ({(): abs(value)} if value else {}, ONE)
+                if value is not None
+                else (
+                    _generator(f"abs({self.key(parts[0])})"),
+                    ONE,
+                )
+            )
+        if kind == "factorial":
+            value = constant(self.of(parts[0]))
+            if value is None or value.denominator != 1 or value < 0:
+                raise Undecided
+            if value > 1000:
+                raise Refused("a factorial too large to compute")
+            product = 1
+            for factor in range(2, int(value) + 1):
+                product *= factor
+            return {(): Fraction(product)}, ONE
+        raise Undecided
+
+    def key(self, node: Node) -> str:
+        top, bottom = self.of(node)
+        return _key(top) if bottom == ONE else f"{_key(top)}/{_key(bottom)}"
+
+    def power(self, base: Node, exponent: Node) -> Quotient:
+        value = constant(self.of(exponent))
+        if value is None:
+            return _generator(f"pow({self.key(base)};{self.key(exponent)})"), ONE
+        quotient = self.of(base)
+        if value.denominator != 1:
+            if value.denominator > POWER or abs(value) > POWER:
+                raise Undecided
+            quotient = self.root(quotient, value.denominator)
+        times = abs(value.numerator)
+        if (number := constant(quotient)) is not None:
+            bits = max(number.numerator.bit_length(), number.denominator.bit_length())
+            if number not in {0, 1, -1} and bits * times > BITS:
+                raise Refused("a power too large to compute")
+            if not number and value <= 0:
+                raise Undecided
+            result = number**value.numerator
+            return ({(): result} if result else {}), ONE
+        if times > POWER:
+            raise Undecided
+        top = bottom = ONE
+        for _ in range(times):
+            top, bottom = self.times(top, quotient[0]), self.times(bottom, quotient[1])
+        return (top, bottom) if value >= 0 else (bottom, top)
+
+    def root(self, of: Quotient, order: int) -> Quotient:
+        value = constant(of)
+        if value is None:
+            top, bottom = of
+            if bottom != ONE:
+                over, under = self.root((top, ONE), order), self.root((bottom, ONE), order)
+                return self.times(over[0], under[1]), self.times(over[1], under[0])
+            name = f"root{order}({_key(top)})"
+            self.rules[name] = (order, top)
+            return _generator(name), ONE
+        if value < 0 and order % 2 == 0:
+            if order != 2:
+                raise Undecided
+            top, bottom = self.root(({(): -value}, ONE), 2)
+            return self.times(top, _generator("i")), bottom
+        top = self.integer_root(abs(value.numerator), order) if value else {}
+        return _scaled(top, Fraction(1 if value >= 0 else -1)), self.integer_root(value.denominator, order)
+
+    def integer_root(self, number: int, order: int) -> Polynomial:
+        """The root with every small prime taken out that can be: √12 is 2 √3."""
+        if number.bit_length() > BITS // 10:
+            raise Undecided
+        outside, inside = 1, ONE
+        for prime in [*range(2, PRIMES), 0]:
+            factor = prime or number
+            count = 0
+            while factor > 1 and number % factor == 0:
+                number //= factor
+                count += 1
+            if count:
+                outside *= factor ** (count // order)
+                if count % order:
+                    name = f"root{order}[{factor}]"
+                    self.rules[name] = (order, {(): Fraction(factor)})
+                    inside = self.times(inside, {((name, count % order),): Fraction(1)})
+        return _scaled(inside, Fraction(outside))
+
+    def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        if len(a) * len(b) > TERMS:
+            raise Undecided
+        result: dict[Monomial, Fraction] = {}
+        for left, x in a.items():
+            for right, y in b.items():
+                for monomial, coefficient in self.reduced(left, right).items():
+                    result[monomial] = result.get(monomial, Fraction(0)) + x * y * coefficient
+        return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
+
+    def reduced(self, a: Monomial, b: Monomial) -> Polynomial:
+        """The product of two monomials, with powers of roots replaced by what they are."""
+        if not a or not b:
+            return {a or b: Fraction(1)}
+        powers = dict(a)
+        for name, power in b:
+            powers[name] = powers.get(name, 0) + power
+        for name, power in powers.items():
+            if name in self.rules and power >= self.rules[name][0]:
+                order, value = self.rules[name]
+                powers[name] -= order
+                rest = tuple(sorted((n, p) for n, p in powers.items() if p))
+                return self.times({rest: Fraction(1)}, value)
+        return {tuple(sorted(powers.items())): Fraction(1)}
+
+
+def constant(quotient: Quotient) -> Fraction | None:
+    """The rational number that a quotient is, if it is one."""
+    top, bottom = quotient
+    if set(bottom) != {()} or not set(top) <= {()}:
+        return None
+    return top.get((), Fraction(0)) / bottom[()]
+
+
+def _generator(name: str) -> Polynomial:
+    return {((name, 1),): Fraction(1)}
+
+
+def _scaled(a: Polynomial, factor: Fraction) -> Polynomial:
+    return {monomial: coefficient * factor for monomial, coefficient in a.items()}
+
+
+def _sum(a: Polynomial, b: Polynomial) -> Polynomial:
+    result = dict(a)
+    for monomial, coefficient in b.items():
+        result[monomial] = result.get(monomial, Fraction(0)) + coefficient
+    if len(result) > TERMS:
+        raise Undecided
+    return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
+
+
+def _key(a: Polynomial) -> str:
+    return "+".join(
+        f"{coefficient}" + "".join(f"*{name}^{power}" for name, power in monomial)
+        for monomial, coefficient in sorted(a.items())
+    )

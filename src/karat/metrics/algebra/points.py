@@ -1,0 +1,124 @@
+"""Equality refuted by numbers: two formulas that differ at a point are not equal.
+
+Each symbol has the same few values everywhere, taken from its name. What agrees everywhere is not proved by it.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+import zlib
+from collections.abc import Callable
+
+from karat.text.latex import Node
+
+POINTS = 3
+AGREE, DIFFER = 1e-9, 1e-6
+CONSTANTS = {"pi": math.pi, "e": math.e, "i": 1j}
+
+_FUNCTIONS: dict[str, Callable[[complex], complex]] = {
+    **{name: getattr(cmath, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "arcsin": cmath.asin,
+    "arccos": cmath.acos,
+    "arctan": cmath.atan,
+    "ln": cmath.log,
+    "sec": lambda x: 1 / cmath.cos(x),
+    "csc": lambda x: 1 / cmath.sin(x),
+    "cot": lambda x: 1 / cmath.tan(x),
+}
+
+
+class NoValue(Exception):
+    """The formula has no number here."""
+
+
+class Point:
+    """Values of formulas at one point; `size` is the largest number met, which bounds the rounding error."""
+
+    def __init__(self, place: int) -> None:
+        self.place, self.size = place, 1.0
+
+    def of(self, node: Node) -> complex:
+        try:
+            value = self._of(node)
+            self.size = max(self.size, abs(value))
+        except (OverflowError, ZeroDivisionError, ValueError) as error:
+            raise NoValue from error
+        if not cmath.isfinite(value):
+            raise NoValue
+        return value
+
+    def _of(self, node: Node) -> complex:
+        kind, parts = node
+        if kind == "num":
+            return complex(float(parts[0]))
+        if kind == "sym":
+            return self._symbol(parts[0])
+        if kind == "fn":
+            return self._function(*parts)
+        if kind not in {"neg", "add", "mul", "div", "percent", "abs", "factorial", "pow", "root"}:
+            raise NoValue
+        a, *rest = map(self.of, parts)
+        if not rest:
+            return {"neg": lambda: -a, "percent": lambda: a / 100, "abs": lambda: complex(abs(a))}.get(
+                kind, lambda: _factorial(a)
+            )()
+        b = rest[0]
+        if kind == "add":
+            return a + b
+        if kind == "mul":
+            return a * b
+        if kind == "div":
+            return a / b
+        if kind == "root":
+            odd = b.imag == 0 and b.real % 2 == 1
+            return -((-a) ** (1 / b)) if odd and a.imag == 0 and a.real < 0 else a ** (1 / b)
+        return a**b
+
+    def _symbol(self, name: str) -> complex:
+        if name in CONSTANTS:
+            return CONSTANTS[name]
+        if name == "oo":
+            raise NoValue
+        return complex(0.3 + (zlib.crc32(f"{name} {self.place}".encode()) % 99991) / 40000)
+
+    def _function(self, name: str, *arguments: Node) -> complex:
+        values = [self.of(argument) for argument in arguments]
+        if name in _FUNCTIONS and len(values) == 1:
+            return _FUNCTIONS[name](values[0])
+        if name in {"min", "max"} and not any(value.imag for value in values):
+            return complex((min if name == "min" else max)(value.real for value in values))
+        if name == "binom" and all(value.real == int(value.real) and 0 <= value.real < 1000 for value in values):
+            return complex(float(math.comb(int(values[0].real), int(values[1].real))))
+        if name[0] in "fgh":  # an unknown function: any value that depends on its arguments alone
+            return self._symbol(f"{name}{[f'{value:.9g}' for value in values]}")
+        raise NoValue
+
+
+def _factorial(x: complex) -> complex:
+    if x.imag or x.real < 0 or x.real > 170 or x.real != int(x.real):
+        raise NoValue
+    return complex(float(math.factorial(int(x.real))))
+
+
+def differ(a: Node, b: Node) -> bool | None:
+    """True where the formulas differ at a point, False where they agree at every one, None where neither is sure."""
+    agreed = 0
+    for place in range(POINTS):
+        point = Point(place)
+        try:
+            gap = abs(point.of(a) - point.of(b))
+        except NoValue:
+            continue
+        if gap > DIFFER * point.size:
+            return True
+        agreed += gap <= AGREE * point.size
+    return False if agreed == POINTS else None
+
+
+def value(node: Node) -> complex | None:
+    """The number of a formula without symbols, or None."""
+    try:
+        return Point(0).of(node)
+    except NoValue:
+        return None

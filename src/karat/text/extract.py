@@ -1,0 +1,232 @@
+"""What a reply finally answers: readable ``str -> str | None`` definitions, each linear in the text.
+
+Importing this offers them to the setting `extract` of every metric: ``boxed``, ``answer_is``, ``last_number``,
+``letter``, ``json:path``, ``regex:pattern`` and ``auto``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from string import ascii_uppercase
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.errors import SpecError
+from karat.core.extract import add_extractor
+from karat.text.choices import read_choice
+
+_BRACES = re.compile(r"(?P<box>\\{1,2}(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
+_ANSWER_IS = re.compile(
+    r"\banswers?(?: to (?:this|the|that) (?:question|problem))?[*_\"]*"
+    r"(?:\s+(?:is|are|must be|should be|would be|will be)\b[*_]*\s*:?|\s*[:=])",
+    re.IGNORECASE,
+)
+_WRAPPED = re.compile(
+    r"\$\$([^$]+)\$\$|\$([^$]+)\$|\\\(((?:(?!\\\)).)+)\\\)|\\\[((?:(?!\\\]).)+)\\\]"
+    '|"([^"]+)"|\u201c([^\u201d]+)\u201d|`([^`]+)`'
+)
+_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}$")
+_TITLES = {"dr", "mr", "mrs", "ms", "st", "jr", "sr", "prof", "gen", "col", "lt", "capt", "gov", "sen", "mt", "vs"}
+_NUMBER = re.compile(
+    r"(?<![A-Za-z0-9_.^])(?<!\^\{)"  # neither the tail of a word or number nor an exponent
+    r"(?:(?<![\w)\]}%])[-\u2212])?"  # a sign, no dash between two things
+    r"(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)"
+    r"(?:[eE][-+]?\d+(?!\w)|\^\{?-?\d+\}?)?"
+    r"(?:/\d+(?:\.\d+)?(?![\d/]))?"
+)
+_FENCE = re.compile(r"^[ \t]*```[ \t]*\w*[ \t]*\r?$", re.MULTILINE)
+_NO_OPTIONS = [None] * 26
+
+
+def find_boxed(text: str) -> str | None:
+    r"""What stands in the last ``\boxed{…}`` or ``\fbox{…}`` whose braces balance (``boxed``).
+
+    >>> find_boxed(r"First \boxed{1}, so \boxed{\frac{1}{2}}."), find_boxed(r"cut off: \boxed{\frac{1}{2}")
+    ('\\frac{1}{2}', None)
+    """
+    opened: list[tuple[int, bool]] = []
+    last = (-1, -1)
+    if "\\boxed" not in text and "\\fbox" not in text:
+        return None
+    for token in _BRACES.finditer(text):
+        if token["box"] or token[0] == "{":
+            opened.append((token.end(), bool(token["box"])))
+        elif token[0] == "}" and opened:
+            start, is_box = opened.pop()
+            last = max(last, (start, token.start())) if is_box else last
+    return text[slice(*last)] if last[0] >= 0 else None
+
+
+def find_stated(text: str) -> str | None:
+    """What follows the last "the answer is" or "answer:", to the end of its sentence or line (``answer_is``).
+
+    Nothing on its line means the next one. Emphasis, a closing full stop and dollar signs around the whole are dropped.
+
+    >>> find_stated("So 2 + 2 = 4. The answer is 4."), find_stated("**Final Answer:** the U.S. Senate. It has two.")
+    ('4', 'the U.S. Senate')
+    """
+    start = max((found.end() for found in _ANSWER_IS.finditer(text)), default=-1)
+    if start < 0:
+        return None
+    line = text[start:].lstrip(" \t\r\n*:").partition("\n")[0].strip()
+    boxed = find_boxed(line)
+    return _unwrapped(_first_sentence(line).strip("* \t")) if boxed is None else boxed
+
+
+def find_last_number(text: str) -> str | None:
+    """The last number, without thousands separators and with a plain minus sign (``last_number``).
+
+    Decimals, exponents and fractions are part of it; currency and percent signs are not, nor are digits in a word.
+
+    >>> find_last_number("It was $1,234.50 for H2O"), find_last_number("from 3-5 to 7/8, or 50%"), find_last_number("x")
+    ('1234.50', '50', None)
+    """
+    last = None
+    for last in _NUMBER.finditer(text):  # noqa: B007  (the last one counts)
+        pass
+    return None if last is None else last[0].replace(",", "").replace("\u2212", "-")
+
+
+def find_letter(text: str) -> str | None:
+    """The option letter that a reply settles on, as a capital; the rules are those of `read_choice` (``letter``).
+
+    >>> find_letter("A good answer is (b)"), find_letter("Based on the text, it is Paris"), find_letter("A or B")
+    ('B', None, None)
+    """
+    found = read_choice(text, _NO_OPTIONS, count_from=1_000)  # numbers name none
+    return None if isinstance(found, str) else ascii_uppercase[found]
+
+
+def find_in_json(text: str, path: str) -> str | None:
+    """The value at a dotted path of a reply that is JSON or holds a fenced block of it, the last one (``json:path``).
+
+    Text comes as it is, a number as it is spelled, a list or object as JSON; null and what is not there are nothing.
+
+    >>> find_in_json('{"answer": {"value": 1.10}}', "answer.value"), find_in_json('[{"a": [1, 2]}]', "0.a")
+    ('1.10', '[1, 2]')
+    """
+    for document in (text, _last_fenced(text)):
+        try:
+            value = json.loads(document, parse_float=_Spelled, parse_int=_Spelled)
+        except (ValueError, RecursionError):
+            continue
+        for key in path.split("."):
+            value = _step(value, key)
+        return _as_text(value)
+    return None
+
+
+def find_answer(text: str) -> str | None:
+    r"""The first of: the last box, what "the answer is" says, the last number, the whole reply (``auto``).
+
+    >>> [find_answer(text) for text in (r"The answer is \boxed{4}", "The answer is 5.", "2 + 4 = 6", "Paris")]
+    ['4', '5', '6', 'Paris']
+    """
+    for find in (find_boxed, find_stated, find_last_number):
+        if (found := find(text)) is not None and found.strip():
+            return found
+    return text
+
+
+def extract_regex(column: pa.Array, pattern: str) -> pa.Array:
+    r"""The last match of an RE2 pattern in each text: its first group, or all of it if it has none (``regex:pattern``).
+
+    >>> extract_regex(pa.array(["a=1, a=22", "b"]), r"a=(\d+)").to_pylist()
+    ['22', None]
+    """
+    try:
+        there = pc.match_substring_regex(column, pattern)  # first alone, so that it is a pattern on its own
+    except pa.ArrowInvalid as error:
+        raise SpecError(f"{pattern!r} is no RE2 pattern: {error}") from None
+    mark, quoted = "\ufdd0\ufdd1", r"\E" if r"\Q" in pattern else ""
+    while pc.any(pc.match_substring(column, mark)).as_py():
+        mark = mark[:-1] * 2 + mark[-1]  # longer than what the texts hold of it
+    try:
+        marked = pc.replace_substring_regex(column, f"(?:{pattern}{quoted})", rf"{mark}\1{mark}")
+    except pa.ArrowInvalid:  # it has no group
+        marked = pc.replace_substring_regex(column, f"(?:{pattern}{quoted})", rf"{mark}\0{mark}")
+    pieces = pc.split_pattern(marked, mark, max_splits=2, reverse=True).to_pylist()
+    return _or_null([parts[-2] if found else None for parts, found in zip(pieces, there.to_pylist(), strict=True)])
+
+
+def _first_sentence(line: str) -> str:
+    """The line up to a full stop, question or exclamation mark that ends a sentence, without it."""
+    for word in re.finditer(r"\S+", line):
+        bare = word[0].rstrip("*_\"')]\u201d")
+        last = word.end() == len(line)
+        if bare.endswith((".", "!", "?")) and not _INITIALS.search(bare):
+            stem = bare[:-1].lower().lstrip("(\"'*")
+            if last or not (stem in _TITLES or (len(stem) == 1 and stem.isalpha())):
+                return line[: word.start() + len(bare) - 1]
+    return line
+
+
+def _unwrapped(text: str) -> str:
+    found = _WRAPPED.fullmatch(text)
+    return next(filter(None, found.groups())) if found else text
+
+
+def _last_fenced(text: str) -> str:
+    fences = list(_FENCE.finditer(text))
+    return text[fences[-2].end() : fences[-1].start()] if len(fences) > 1 else ""
+
+
+class _Spelled(str):
+    """A number of a JSON text, as it is spelled there."""
+
+    __slots__ = ()
+
+
+def _step(value: Any, key: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(key)
+    if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+        return value[int(key)]
+    return None
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return _dump(value)
+
+
+def _dump(value: Any) -> str:
+    """The JSON text of a value, with numbers as they were spelled."""
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_dump(each)}" for key, each in value.items())
+            + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_dump, value)) + "]"
+    return str(value) if isinstance(value, _Spelled) else json.dumps(value, ensure_ascii=False)
+
+
+def _or_null(answers: list[str | None]) -> pa.Array:
+    """The answers without the blanks around them; null where nothing else is left."""
+    return pa.array([answer.strip() or None if answer is not None else None for answer in answers], pa.large_string())
+
+
+def _each(find: Callable[..., str | None]) -> Callable[[pa.Array, str], pa.Array]:
+    """A way to extract from columns, by a definition for one text."""
+
+    def extract(column: pa.Array, rest: str) -> pa.Array:
+        given = (rest,) if rest else ()
+        return _or_null([find(text, *given) for text in column.to_pylist()])
+
+    return extract
+
+
+add_extractor("boxed", _each(find_boxed))
+add_extractor("answer_is", _each(find_stated))
+add_extractor("last_number", _each(find_last_number))
+add_extractor("letter", _each(find_letter))
+add_extractor("auto", _each(find_answer))
+add_extractor("json", _each(find_in_json), needs="path")
+add_extractor("regex", extract_regex, needs="pattern")

@@ -1,0 +1,154 @@
+import math
+import re
+import statistics
+import string
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from karat import RowError, SpecError
+from karat.adapters.remem import QABleu1Score, QABleu4Score, QAExactMatch, QAF1Score, RetrievalRecall
+
+GOLD = [
+    ["Paris", "the city of Paris"],
+    ["1,969", "in 1969"],
+    ["a cat sat on the mat today", "cats"],
+    ["the"],
+    ["El Niño"],
+    ["C++"],
+    ["it's five o'clock - 3.5 p.m. (now)", "five"],
+    ["\u5317\u4eac"],
+    ["one two, three four five"],
+]
+SAID = [
+    "Paris.",
+    "1969",
+    "the cat sat on a mat today",
+    "an",
+    "el nino",
+    "C#",
+    "it's five o'clock - 3.5 p.m. (then)",
+    "\u5317\u4eac\u5e02",
+    "one two, three four six",
+]
+
+
+def normalize(text):
+    text = "".join(c for c in text.lower() if c not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
+
+
+def exact(gold, said):
+    return float(normalize(gold) == normalize(said))
+
+
+def f1(gold, said):
+    gold, said = normalize(gold).split(), normalize(said).split()
+    common = (Counter(gold) & Counter(said)).total()
+    if not common:
+        return 0.0
+    precision, recall = common / len(said), common / len(gold)
+    return 2 * precision * recall / (precision + recall)
+
+
+def corpus_bleu(golds, saids, order):
+    """BLEU as Hugging Face evaluate has it: sacrebleu's 13a, no smoothing, one reference a row."""
+    sacrebleu = pytest.importorskip("sacrebleu.tokenizers.tokenizer_13a")
+    tokens = [[sacrebleu.Tokenizer13a()(text).split() for text in texts] for texts in (golds, saids)]
+    precisions = []
+    for n in range(1, order + 1):
+        grams = [[Counter(tuple(t[i : i + n]) for i in range(len(t) - n + 1)) for t in side] for side in tokens]
+        possible = sum(said.total() for said in grams[1])
+        precisions.append(sum((g & s).total() for g, s in zip(*grams, strict=True)) / possible if possible else 0.0)
+    expected, said = (sum(map(len, side)) for side in tokens)
+    if not said or min(precisions) == 0:
+        return 0.0
+    brevity = 1.0 if said > expected else math.exp(1 - expected / said)
+    return brevity * math.exp(sum(map(math.log, precisions)) / order)
+
+
+def bleu(order):
+    return lambda gold, said: corpus_bleu([gold], [said], order)
+
+
+METRICS = [
+    (QAExactMatch, "ExactMatch", exact),
+    (QAF1Score, "F1", f1),
+    (QABleu1Score, "BLEU-1", bleu(1)),
+    (QABleu4Score, "BLEU-4", bleu(4)),
+]
+
+
+@pytest.mark.parametrize("aggregate", [np.max, np.mean, np.min, max, min, np.median, statistics.fmean, lambda s: s[-1]])
+@pytest.mark.parametrize(("cls", "key", "define"), METRICS, ids=lambda m: getattr(m, "__name__", m))
+def test_scores_are_those_of_the_definition_however_they_are_aggregated(cls, key, define, aggregate):
+    pooled, rows = cls(global_config=object()).calculate_metric_scores(GOLD, SAID, aggregate, question="ignored")
+    expected = [float(aggregate([define(g, said) for g in golds])) for golds, said in zip(GOLD, SAID, strict=True)]
+    assert [row[key] for row in rows] == pytest.approx(expected, abs=1e-12)
+    assert pooled == {key: pytest.approx(np.mean(expected), abs=1e-12)}
+    assert len(set(expected)) > 1
+
+
+@pytest.mark.parametrize(("cls", "order"), [(QABleu1Score, 1), (QABleu4Score, 4)])
+def test_corpus_bleu_is_of_all_rows_and_their_first_gold_answers(cls, order):
+    found = cls().calculate_corpus_bleu(GOLD, SAID)
+    assert found == {f"Corpus_BLEU-{order}": pytest.approx(corpus_bleu([g[0] for g in GOLD], SAID, order), abs=1e-12)}
+    assert found[f"Corpus_BLEU-{order}"] > 0
+    assert cls().calculate_corpus_bleu([], []) == {f"Corpus_BLEU-{order}": 0.0}
+
+
+def test_names_are_remems():
+    names = [cls.metric_name for cls in (QAExactMatch, QAF1Score, QABleu1Score, QABleu4Score, RetrievalRecall)]
+    assert names == ["qa_exact_match", "qa_f1_score", "qa_bleu1_score", "qa_bleu4_score", "retrieval_recall"]
+
+
+@pytest.mark.parametrize(("cls", "key", "define"), METRICS, ids=lambda m: getattr(m, "__name__", m))
+def test_no_rows_are_zero(cls, key, define):
+    assert cls().calculate_metric_scores([], []) == ({key: 0.0}, [])
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "message"),
+    [
+        ([["a"], []], ["a", "b"], "row 1 of gold_answers holds no answer"),
+        ([["a"], None, None], ["a", "b", "c"], "row 1 of gold_answers is null, and 1 more"),
+        ([["a"], ["b", None]], ["a", "b"], "row 1 of gold_answers holds a null"),
+        ([["a"], ["b"]], ["a", None], "row 1 of predicted_answers is null"),
+        ([["a"]], ["a", "b"], "gold_answers has 1 rows, predicted_answers has 2 rows"),
+        (["Paris"], ["Paris"], "a list of answers a row is expected, row 0 holds 'Paris'"),
+    ],
+)
+@pytest.mark.parametrize("cls", [QAExactMatch, QABleu4Score])
+def test_what_would_be_scored_by_accident_is_an_error_naming_the_row(cls, gold, said, message):
+    with pytest.raises(RowError, match=message):
+        cls().calculate_metric_scores(gold, said)
+
+
+def test_an_empty_gold_list_is_an_error_in_the_corpus_too():
+    with pytest.raises(RowError, match="row 0 of gold_answers holds no answer"):
+        QABleu4Score().calculate_corpus_bleu([[]], ["a"])
+
+
+def test_recall_counts_sets_and_rounds_only_the_mean():
+    pooled, rows = RetrievalRecall().calculate_metric_scores(
+        [["a", "b", "c"], ["x", "x"], []], [["b", "b", "z", "a"], ["x"], ["y"]], k_list=[4, 1, 4]
+    )
+    assert rows == [
+        {"Recall@1": pytest.approx(1 / 3), "Recall@4": pytest.approx(2 / 3)},
+        {"Recall@1": 1.0, "Recall@4": 1.0},
+        {"Recall@1": 0.0, "Recall@4": 0.0},
+    ]
+    assert pooled == {"Recall@1": 0.4444, "Recall@4": 0.5556}
+    assert RetrievalRecall().calculate_metric_scores([["a"]], retrieved_chunks=[["a"]], k_list=[1])[0] == {
+        "Recall@1": 1.0
+    }
+    assert RetrievalRecall().calculate_metric_scores([], []) == ({f"Recall@{k}": 0.0 for k in (1, 5, 10, 20)}, [])
+
+
+def test_recall_refuses_what_has_no_meaning():
+    with pytest.raises(RowError, match="gold_docs has 1 rows, retrieved_docs has 0 rows"):
+        RetrievalRecall().calculate_metric_scores([["a"]], [])
+    for k_list in ([], [0, 1]):
+        with pytest.raises(SpecError, match="whole numbers from 1"):
+            RetrievalRecall().calculate_metric_scores([["a"]], [["a"]], k_list)
