@@ -97,7 +97,7 @@ def edge_case_page() -> str:
         if set(metric.definition.columns.values()) <= {TEXT, TEXTS}
         and metric.definition.function.__module__.startswith("karat.")
     ]
-    head = [f"{name}<br>`{p!r}` / `{r!r}`" for name, (p, r) in CASES.items()]
+    heads = [f"{name}<br>`{prediction!r}`<br>`{reference!r}`" for name, (prediction, reference) in CASES.items()]
     lines = [
         "# Edge cases",
         "",
@@ -106,12 +106,10 @@ def edge_case_page() -> str:
         "What each metric gives, with its default settings, for a prediction and its references.",
         "Empty cells are unscored rows.",
         "",
-        "| case | " + " | ".join(f"`{metric.spec}`" for metric in found) + " |",
-        "|---|" + "---|" * len(found),
+        "| metric | " + " | ".join(heads) + " |",
+        "|---|" + "---|" * len(heads),
+        *(f"| `{metric.spec}` | {' | '.join(_scores(metric))} |" for metric in found),
     ]
-    columns = [_scores(metric) for metric in found]
-    for row, name in enumerate(head):
-        lines.append(f"| {name} | " + " | ".join(column[row] for column in columns) + " |")
     return "\n".join(lines) + "\n"
 
 
