@@ -7,11 +7,21 @@ the plain Python definitions serve, and `karat doctor` says so.
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = ("karat.data.kernel", "karat.text.kernel", "karat.metrics.kernel", "karat.metrics.sequence")
+KERNELS = (
+    "karat.adapters.haystack.kernel",
+    "karat.data.kernel",
+    "karat.text.kernel",
+    "karat.metrics.aligning",
+    "karat.metrics.kernel",
+    "karat.metrics.ranking",
+    "karat.metrics.sequence",
+)
 
 extensions = cythonize(
     [
-        Extension(name, [f"src/{name.replace('.', '/')}.pyx"], optional=True, extra_compile_args=["-O3"])
+        Extension(
+            name, [f"src/{name.replace('.', '/')}.pyx"], optional=True, extra_compile_args=["-O3", "-ffp-contract=off"]
+        )
         for name in KERNELS
     ],
     language_level=3,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from karat.core.metric import metric as metric
     from karat.core.rows import Rows as Rows
     from karat.core.types import Counts as Counts
+    from karat.core.types import Graded as Graded
+    from karat.core.types import Ids as Ids
     from karat.core.types import Number as Number
     from karat.core.types import Score as Score
     from karat.core.types import Text as Text
@@ -48,7 +50,7 @@ _HOMES = {
     ),
     "karat.core.rows": ("Rows",),
     "karat.core.metric": ("Metric", "metric"),
-    "karat.core.types": ("Text", "Texts", "Number", "Score", "Counts"),
+    "karat.core.types": ("Text", "Texts", "Number", "Ids", "Graded", "Score", "Counts"),
     "karat.runs.evaluate": ("score",),
     "karat.runs.result": ("Result",),
     "karat.stats.value": ("Value",),

@@ -70,3 +70,39 @@ def test_after_a_join_each_side_gives_its_own_role():
     assert map_columns(list(sides), PAIR, {"reference": "answer_gold"}, sides=sides)["prediction"] == "answer"
     sides = {"id": "reference", "gold": "reference", "answer": "prediction", "expected": "prediction"}
     assert map_columns(list(sides), PAIR, sides=sides) == {"prediction": "answer", "reference": "gold"}
+
+
+RANKED = ["retrieved", "relevant"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "retrieved", "relevant"),
+    [
+        (["query_id", "retrieved", "retrieved_scores", "relevant"], "retrieved", "relevant"),
+        (
+            ["question", "retrieved_documents", "ground_truth_documents"],
+            "retrieved_documents",
+            "ground_truth_documents",
+        ),
+        (["gold_docs", "retrieved_docs"], "retrieved_docs", "gold_docs"),
+        (["retrieved_chunks", "gold_docs", "answer"], "retrieved_chunks", "gold_docs"),
+        (["retrieved_context_ids", "reference_context_ids"], "retrieved_context_ids", "reference_context_ids"),
+        (["qid", "results", "qrels"], "results", "qrels"),
+        (["Ranking", "Relevant Docs"], "Ranking", "Relevant Docs"),
+        (["retrieved_ids", "gold_ids"], "retrieved_ids", "gold_ids"),
+    ],
+)
+def test_the_columns_of_retrieval_in_other_tools_are_known(columns, retrieved, relevant):
+    assert map_columns(columns, RANKED) == {"retrieved": retrieved, "relevant": relevant}
+
+
+def test_retrieval_takes_no_column_from_text():
+    columns = ["question", "answer", "ground_truth", "contexts", "retrieved_documents", "relevant_docs"]
+    assert map_columns(columns, ["prediction", "reference", "contexts", *RANKED]) == {
+        "prediction": "answer",
+        "reference": "ground_truth",
+        "contexts": "contexts",
+        "retrieved": "retrieved_documents",
+        "relevant": "relevant_docs",
+    }
+    assert map_columns(["retrieved_documents"], ["contexts"]) == {"contexts": "retrieved_documents"}

@@ -1,4 +1,4 @@
-"""Intervals that say 95 % hold the truth 93 to 97 times in 100; bench/coverage.py simulates more, and longer.
+"""Intervals that say 95 % hold the truth 93 to 97 times in 100; bench/intervals.py simulates more, and longer.
 
 A true coverage of 93 or 97 % is seen more than `SLACK` beyond it in one run of a thousand; the seeds are fixed.
 """

@@ -14,6 +14,16 @@ MEND = (
     "then pip install --force-reinstall --no-deps karat"
 )
 
+KERNELS = (
+    "karat.text.kernel",
+    "karat.metrics.kernel",
+    "karat.metrics.sequence",
+    "karat.metrics.aligning",
+    "karat.metrics.ranking",
+    "karat.data.kernel",
+    "karat.adapters.haystack.kernel",
+)
+
 
 @click.command()
 def doctor() -> None:
@@ -43,7 +53,7 @@ def _examine() -> Iterator[tuple[str, str]]:
 def _kernels() -> Iterator[tuple[str, str]]:
     from importlib.util import find_spec  # noqa: PLC0415
 
-    for name in ("karat.text.kernel", "karat.metrics.kernel", "karat.metrics.sequence", "karat.data.kernel"):
+    for name in KERNELS:
         if find_spec(name) is not None:
             yield "ok", f"{name} is compiled"
         else:

@@ -13,6 +13,8 @@ from karat.runs.result import Result, number
 from karat.stats.value import Value
 
 WIDE = 1_000  # columns of a pipe: nothing is cut there
+_QUERIES = ("queries without results", "queries without judgements")
+_NOTES = {"comments": "comment lines", "duplicates": "documents that a query has twice"}
 
 
 def console() -> Console:
@@ -27,7 +29,8 @@ def show(result: Result, by: str | None) -> None:
     pairs = "  ".join(f"{role} ← {column}" for role, column in result.mapping.items())
     out.print(pairs, style="dim", markup=False)
     if result.joined is not None:
-        out.print(_said_of_join(result), markup=False)
+        for line in _said_of_join(result):
+            out.print(line, markup=False)
     failed = any(value.failed for value in result.values.values())
     table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
     table.add_column("metric")
@@ -52,17 +55,29 @@ def show(result: Result, by: str | None) -> None:
         out.print("failed: rows without a score; worst – best: the value had each been scored so", style="dim")
         for line in _said_of_reasons(result):
             out.print(line, markup=False, style="dim")
+    for spec, counts in result.counts.items():
+        for name, counted in counts.items():
+            said = ", ".join(f"{label} {count}" for label, count in sorted(counted.items()))
+            out.print(f"{spec}.{name}: {said}", markup=False, style="dim")
     if result.output is not None:
         out.print(f"rows written to {result.output}", style="dim", markup=False)
 
 
-def _said_of_join(result: Result) -> str:
+def _said_of_join(result: Result) -> Iterator[str]:
+    """The ids that one side only has; of retrieval also what was read, and what nobody judged."""
     joined = result.joined or {}
-    return "  ".join(
+    ranked = "retrieved" in result.mapping
+    missing, unknown = _QUERIES if ranked else ("gold without prediction", "predictions without gold")
+    yield "  ".join(
         f"{words}: {joined[kind]}"
         + (f" (such as {', '.join(map(str, joined[f'{kind}_ids'][:3]))})" if joined[kind] else "")
-        for kind, words in (("missing", "gold without prediction"), ("unknown", "predictions without gold"))
+        for kind, words in (("missing", missing), ("unknown", unknown))
     )
+    for side, file in (("prediction", "run"), ("reference", "qrels")):
+        if noted := [f"{_NOTES[kind]}: {n}" for kind, n in joined.get(side, {}).items() if n]:
+            yield f"{file}: {'  '.join(noted)}"
+    if joined.get("unjudged"):
+        yield f"{joined['unjudged']} of {joined['retrieved']} retrieved documents are not judged: see -m judged@10"
 
 
 def _said_of_reasons(result: Result) -> Iterator[str]:

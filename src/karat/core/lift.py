@@ -9,7 +9,8 @@ flattened, scored pair by pair, and combined by row (``across``); of a long repl
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ import pyarrow.compute as pc
 from karat.core.combine import combine
 from karat.core.errors import ColumnError, RowError, SpecError
 from karat.core.extract import extract_answers
+from karat.core.memo import once
 from karat.core.metric import Metric
 from karat.core.parallel import map_ordered
 from karat.core.rows import NOTHING, Rows, explained
-from karat.core.setting import OF_CORE, SEVERAL
-from karat.core.types import TEXT, TEXTS, Array, is_list
+from karat.core.setting import SEVERAL
+from karat.core.types import TEXTS, Array, Kind, is_list
 
 SLICE = 1 << 15  # rows scored at a time: enough to forget the overhead, few enough to stay in the cache
 ROUNDING = 1e-9  # how far a score may be beyond its range
@@ -34,7 +36,8 @@ def score_columns(metric: Metric, columns: Mapping[str, Any]) -> pa.Array:
 
     Raises `ColumnError` for a column of the wrong kind, `RowError` for columns of unequal length.
     """
-    table = pa.table(_equally_long({role: to_arrow(column, role) for role, column in columns.items()}))
+    kinds = metric.definition.columns
+    table = pa.table(_equally_long({role: to_arrow(column, role, kinds[role]) for role, column in columns.items()}))
     batches = table.to_batches(max_chunksize=SLICE) or [pa.RecordBatch.from_pylist([], table.schema)]
     scores = np.empty(len(table))
     starts = np.cumsum([0, *map(len, batches)])
@@ -43,7 +46,8 @@ def score_columns(metric: Metric, columns: Mapping[str, Any]) -> pa.Array:
         given = dict(zip(columns, batches[place].columns, strict=True))
         scores[starts[place] : starts[place + 1]] = score_rows(metric, given).scores(metric)
 
-    deque(map_ordered(score, range(len(batches))), maxlen=0)
+    mapped = map if metric.definition.remote else map_ordered
+    deque(mapped(score, range(len(batches))), maxlen=0)
     return to_column(scores)
 
 
@@ -72,18 +76,25 @@ def cast_columns(
     }
 
 
-def to_arrow(column: Any, role: str) -> pa.Array | pa.ChunkedArray:
+def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.ChunkedArray:
     """A column of any origin as Arrow; `ColumnError` for what is not a column."""
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return column
     if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
         raise ColumnError(f"{role}: a column is expected, such as a list with one value a row; got {column!r:.80}")
-    if hasattr(column, "__arrow_c_stream__"):
-        return pa.chunked_array(column)
     try:
+        if kind is not None and kind.read is not None and _is_python(column):
+            return kind.read(column)
+        if hasattr(column, "__arrow_c_stream__"):
+            return pa.chunked_array(column)
         return pa.array(column, from_pandas=hasattr(column, "dtype"))
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
         raise ColumnError(f"{role}: the values are of more than one kind: {error}") from None
+
+
+def _is_python(column: Any) -> bool:
+    """Whether the values of a column are Python's, of any type, as in a list or in pandas' columns of objects."""
+    return str(getattr(column, "dtype", "")) == "object" or not hasattr(column, "__arrow_c_stream__")
 
 
 def _equally_long(columns: Mapping[str, pa.ChunkedArray]) -> Mapping[str, pa.ChunkedArray]:
@@ -107,8 +118,8 @@ def _nulls(columns: Mapping[str, pa.Array]) -> Array | None:
 def _cast(metric: Metric, role: str, column: pa.Array, where: str) -> pa.Array:
     """The column as the kind the metric asks for, or as lists of it where its rows hold several."""
     kind = metric.definition.columns[role]
-    if kind is not TEXT or not is_list(column.type) or role not in SEVERAL:
-        return kind.of(column, where)
+    if not is_list(column.type) or not _takes_several(metric, role):
+        return once(kind, (column,), lambda: kind.of(column, where))
     if metric.settings[SEVERAL[role]] == "one":
         raise ColumnError(
             f"{where} holds {column.type}: several a row. Which of them counts? "
@@ -117,18 +128,29 @@ def _cast(metric: Metric, role: str, column: pa.Array, where: str) -> pa.Array:
     return TEXTS.of(column, where)
 
 
+def _takes_several(metric: Metric, role: str) -> bool:
+    """Whether a row may hold several texts of a role although the metric is written for one."""
+    setting = metric.definition.settings.get(SEVERAL.get(role, ""))
+    return setting is not None and setting.of_core
+
+
 def _score(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
     """Score each row, or each pair of rows that hold lists; a metric never sees a null."""
     if (reasons := _nulls(columns)) is not None:
         whole = np.equal(reasons, NOTHING)
-        kept = pa.array(whole)
-        return _spread(_score(metric, {role: column.filter(kept) for role, column in columns.items()}), whole, reasons)
+        kept = once("whole rows", tuple(columns.values()), lambda: _filtered(columns.values(), whole))
+        return _spread(_score(metric, dict(zip(columns, kept, strict=True))), whole, reasons)
     if metric.settings.get("extract", "none") != "none" and not is_list(columns["prediction"].type):
         return _score_extracted(metric, columns)
     for role in SEVERAL:
-        if role in columns and metric.definition.columns[role] is TEXT and is_list(columns[role].type):
+        if role in columns and _takes_several(metric, role) and is_list(columns[role].type):
             return _score_lists(metric, columns, role)
     return _call(metric, columns)
+
+
+def _filtered(columns: Iterable[pa.Array], whole: Array) -> list[pa.Array]:
+    kept = pa.array(whole)
+    return [column.filter(kept) for column in columns]
 
 
 def _score_extracted(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
@@ -153,7 +175,8 @@ def _spread(rows: Rows, whole: Array, reasons: Array) -> Rows:
     statistics[whole] = rows.statistics
     if rows.reasons is not None:
         reasons[whole] = rows.reasons
-    return Rows(statistics, reasons)
+    places = pa.array(np.cumsum(whole) - 1, mask=~whole)
+    return Rows(statistics, reasons, {name: column.take(places) for name, column in rows.details.items()})
 
 
 def _score_lists(metric: Metric, columns: Mapping[str, pa.Array], role: str) -> Rows:
@@ -178,13 +201,14 @@ def _repeat(metric: Metric, column: pa.Array, parents: pa.Array) -> pa.Array:
 
 def _call(metric: Metric, columns: Mapping[str, pa.Array]) -> Rows:
     """Call the metric's function and check what it gives: one row of float64 statistics a row."""
-    settings = {name: value for name, value in metric.settings.items() if name not in OF_CORE}
+    known = metric.definition.settings
+    settings = {name: value for name, value in metric.settings.items() if not known[name].of_core}
     n = len(next(iter(columns.values())))
     if n == 0:
         return Rows(np.empty((0, 1)))
     given = metric.definition.function(*(columns[role] for role in metric.definition.columns), **settings)
-    rows = Rows(_floats(given.statistics, metric.name), given.reasons) if isinstance(given, Rows) else None
-    rows = rows or Rows(_floats(given, metric.name))
+    rows = given if isinstance(given, Rows) else Rows(given)
+    rows = replace(rows, statistics=_floats(rows.statistics, metric.name))
     if len(rows.statistics) != n:
         raise RowError(f"{metric.name} gave {len(rows.statistics)} rows of statistics for {n} rows")
     if metric.definition.finish is None:
@@ -208,8 +232,10 @@ def _check_range(metric: Metric, scores: Array) -> None:
     if scores.shape[1] != 1:
         raise SpecError(f"{metric.name} gives {scores.shape[1]} counts a row and so must name a finish")
     low, high = metric.definition.low, metric.definition.high
-    beyond = (scores < (-np.inf if low is None else low - ROUNDING)) & (scores > -np.inf)
-    beyond |= (scores > (np.inf if high is None else high + ROUNDING)) & (scores < np.inf)
+    lowest, highest = (-np.inf if low is None else low - ROUNDING), (np.inf if high is None else high + ROUNDING)
+    if scores.min() >= lowest and scores.max() <= highest:  # not so where one is NaN
+        return
+    beyond = ((scores < lowest) & (scores > -np.inf)) | ((scores > highest) & (scores < np.inf))
     if beyond.any():
         raise SpecError(
             f"{metric.name} gave {scores[beyond][0]:g}, beyond its range of {low} to {high}: "

@@ -36,6 +36,8 @@ from karat.core.types import TEXT, Array, Kind
 
 Finish: TypeAlias = Callable[[Array], Array]
 Direction: TypeAlias = Literal["maximize", "minimize"]
+Details: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""From a metric's settings to the Arrow type of each column that it gives beside the score."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,9 @@ class Definition:
     direction: Direction
     aliases: tuple[str, ...]
     encoded: bool
+    remote: bool = False  # it waits for others, and so is called in the caller's thread
+    details: Details | None = field(default=None, compare=False)  # the columns it gives beside the score
+    marks: Mapping[str, str] = field(default_factory=dict)  # what else the signature says: a prompt's digest
 
     @property
     def documentation(self) -> str:
@@ -113,8 +118,15 @@ class Metric:
     @property
     def signature(self) -> str:
         """Every setting, the metric's version and, where it reads text, Unicode's: equal where scores compare."""
-        unicode = f"|unicode={unicodedata.unidata_version}" if TEXT in self.definition.columns.values() else ""
-        return f"{self._text(self.settings)}|version={self.definition.version}{unicode}"
+        reads_text = TEXT in self.definition.columns.values() and not self.definition.remote
+        unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""
+        marks = "".join(f"|{name}={value}" for name, value in self.definition.marks.items())
+        return f"{self._text(self.settings)}|version={self.definition.version}{marks}{unicode}"
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """The Arrow type of each column that the metric gives beside the score, by name."""
+        return {} if self.definition.details is None else self.definition.details(self.settings)
 
     def _text(self, settings: Mapping[str, Any]) -> str:
         k = settings.get("k")
@@ -214,10 +226,10 @@ def metric(
         best = "max" if direction == "maximize" else "min"
         for role, name in SEVERAL.items():
             if columns.get(role) is TEXT:
-                settings[name] = Setting(name, best if role == "reference" else "one", Any, check_across)
+                settings[name] = Setting(name, best if role == "reference" else "one", Any, check_across, of_core=True)
         if columns.get("prediction") is TEXT:
-            settings["extract"] = Setting("extract", "none", str, check_extract)
-            settings["missing"] = Setting("missing", "unscored", Missing)
+            settings["extract"] = Setting("extract", "none", str, check_extract, of_core=True)
+            settings["missing"] = Setting("missing", "unscored", Missing, of_core=True)
         made = Metric(
             Definition(
                 name=function.__name__,
@@ -277,7 +289,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str
             column = next((note for note in notes if isinstance(note, Kind)), None)
             if column is None:
                 hint = "" if parameter.default is parameter.empty else "; a setting goes behind a `*`"
-                raise SpecError(f"{where} is a column: annotate it with Text, Texts or Number{hint}")
+                raise SpecError(f"{where} is a column: annotate it with Text, Texts, Number, Ids or Graded{hint}")
             columns[name] = column
         else:
             raise SpecError(f"{where}: *args and **kwargs say nothing about columns and settings")

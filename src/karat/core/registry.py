@@ -7,9 +7,10 @@ registers what it decorates. karat's own metrics come in through the same door.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from karat.core.errors import SpecError, did_you_mean
 
@@ -18,8 +19,13 @@ if TYPE_CHECKING:
 
 GROUP = "karat.metrics"
 
+Dialect: TypeAlias = "Callable[[str], str | Metric | None]"
+"""From a text that is no spec, such as another tool's name, to the spec or the metric meant; None for any other."""
+
 _metrics: dict[str, Metric] = {}
 _aliases: dict[str, str] = {}
+_dialects: dict[str, Dialect] = {}
+_makers: dict[str, Callable[[str], Metric]] = {}
 
 
 def register(metric: Metric) -> None:
@@ -39,10 +45,32 @@ def register(metric: Metric) -> None:
 def find(name: str) -> Metric:
     """The metric of that name or alias, with default settings; `SpecError` with the nearest name if there is none."""
     load_plugins()
+    prefix, colon, rest = name.partition(":")
+    if colon and prefix in _makers:
+        return _makers[prefix](rest)
     found = _metrics.get(_aliases.get(name, name))
     if found is None:
         raise SpecError(f"there is no metric {name!r}{did_you_mean(name, [*_metrics, *_aliases])}")
     return found
+
+
+def add_maker(prefix: str, make: Callable[[str], Metric]) -> None:
+    """Let `prefix:NAME` be the metric that `make` makes of NAME, which may be a file's."""
+    _makers[prefix] = make
+
+
+def add_dialect(translate: Dialect) -> None:
+    """Let metrics be called by texts that are no spec of karat's."""
+    _dialects[f"{translate.__module__}.{translate.__qualname__}"] = translate
+
+
+def translated(text: str) -> str | Metric | None:
+    """The spec or the metric that a text means in any dialect; None if there is none."""
+    load_plugins()
+    for translate in _dialects.values():
+        if (meant := translate(text)) is not None:
+            return meant
+    return None
 
 
 def all_metrics() -> list[Metric]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 
 from karat.core.metric import Metric
 from karat.core.types import Array
@@ -17,11 +19,12 @@ class Rows:
     """What a metric gives: one row of statistics a row.
 
     `statistics` has shape (n, k), float64; a row of NaN is unscored. `reasons` has shape (n,): why, as text, None
-    where a row is scored; or None where no row is unscored.
+    where a row is scored; or None where no row is unscored. `details` are further columns, such as a judge's label.
     """
 
     statistics: Array
     reasons: Array | None = None
+    details: Mapping[str, pa.Array] = field(default_factory=dict)
 
     @property
     def scored(self) -> Array:
@@ -46,4 +49,5 @@ def explained(rows: Rows) -> Rows:
     blank = np.asarray(~finite.all(axis=1))
     reasons: Array = np.full(len(blank), None, dtype=object) if rows.reasons is None else rows.reasons
     reasons = np.where(blank & np.equal(reasons, NOTHING), "the metric gave no finite number", reasons)
-    return Rows(np.where(np.equal(reasons, NOTHING)[:, None], rows.statistics, np.nan), reasons)
+    statistics = np.where(np.equal(reasons, NOTHING)[:, None], rows.statistics, np.nan)
+    return replace(rows, statistics=statistics, reasons=reasons)

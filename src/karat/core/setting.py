@@ -30,6 +30,7 @@ class Setting:
     default: Any
     kind: Any
     check: Callable[[Any], Any] | None = None
+    of_core: bool = False  # given by the core to the metric, and kept from its function
 
     @property
     def choices(self) -> tuple[Any, ...]:

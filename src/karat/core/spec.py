@@ -1,19 +1,23 @@
 """The text of a metric, and back.
 
-``name``, ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``. Values are Python or JSON
-literals; a bare word is text, so that a shell needs fewer quotes.
+``name``, ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``; a name may be ``prefix:name``,
+where metrics are made of a name or a file (``judge:correctness``, ``judge:mine.toml``). Values are Python or JSON
+literals; a bare word is text, so that a shell needs fewer quotes. What is no such text may be another tool's name for a
+metric: see `karat.core.registry.add_dialect`.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from karat.core.errors import SpecError
 from karat.core.metric import Metric
-from karat.core.registry import find
+from karat.core.registry import find, translated
 
+_MADE = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -30,14 +34,24 @@ def parse(text: str) -> Metric:
     karat.core.errors.SpecError: token_f1 has no setting 'nomalize'; did you mean 'normalize'?
     """
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        return _parse(text)
+    except SpecError:
+        if (meant := translated(text)) is None:
+            raise
+        return meant if isinstance(meant, Metric) else _parse(meant)
+
+
+def _parse(text: str) -> Metric:
+    made = _MADE.fullmatch(text.strip())
+    try:
+        tree = ast.parse(f"_{made['rest']}" if made else text.strip(), mode="eval").body
         name, settings = _read(tree)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise SpecError(
             f"{text} is not a metric: name, name(setting=value, ...) or name@k (for k=...) is expected, "
             "one at a time; put text that is more than a word in quotes"
         ) from None
-    return find(name).using(**settings)
+    return find(made["name"] if made else name).using(**settings)
 
 
 def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:

@@ -6,32 +6,56 @@ and cast a column before the metric sees it:
 ``Text``     one text a row. A ``reference: Text`` may also be a list of texts a row: see `karat.core.lift`.
 ``Texts``    a list of texts a row, all at once; one text is a list of one.
 ``Number``   one number a row.
+``Ids``      ids a row, best first. What makes two ids the same, and the forms they come in: `karat.core.ids`.
+``Graded``   ids a row, each with a grade, which is 1 in a plain list.
 ``Score``    returned: one float a row.
 ``Counts``   returned: one row of additive counts a row, with a `finish` that makes totals into a value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from karat.core.errors import ColumnError
+from karat.core.ids import cast_graded, cast_ids, read_graded, read_ids
+from karat.core.layout import is_list, is_text, keep_nulls, plain_lists, whole_offsets
 
-LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
+__all__ = [
+    "GRADED",
+    "IDS",
+    "NUMBER",
+    "TEXT",
+    "TEXTS",
+    "Array",
+    "Counts",
+    "Graded",
+    "Ids",
+    "Kind",
+    "Number",
+    "Score",
+    "Text",
+    "Texts",
+    "is_list",
+    "is_text",
+]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of column: its name in messages and how to make an Arrow array into it."""
+    """One kind of column: its name in messages and how to make an Arrow array into it.
+
+    `read` makes a Python sequence into an Arrow array, where Arrow itself would refuse values of several types.
+    """
 
     name: str
     cast: Callable[[pa.Array], pa.Array | None]
+    read: Callable[[Iterable[Any]], pa.Array] | None = None
 
     def of(self, column: pa.Array, where: str) -> pa.Array:
         """The column as this kind; `ColumnError` naming `where` if that would mean guessing."""
@@ -40,18 +64,6 @@ class Kind:
             hint = "; a number has many spellings (1e3, 1000.0): store it as text" if _is_inexact(column.type) else ""
             raise ColumnError(f"{where} holds {column.type}, {self.name} is expected{hint}")
         return cast
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is text, in any of its widths or dictionary-encoded."""
-    if pt.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is a list, in any of its layouts."""
-    return isinstance(kind, LISTS)
 
 
 def _is_inexact(kind: pa.DataType) -> bool:
@@ -77,28 +89,19 @@ def _texts(column: pa.Array) -> pa.Array | None:
         return column.cast(pa.list_(pa.string()))
     if not is_list(kind):  # one text is a list of one
         return None if (texts := _text(column)) is None else _alone(texts)
-    if not (pt.is_list(kind) or pt.is_large_list(kind)):
-        column = column.cast(pa.large_list(kind.value_type))
+    column = plain_lists(column)
     if pt.is_string(kind.value_type) or pt.is_large_string(kind.value_type):
         return column
     values = _text(column.values)
     if values is None:
         return None
     layout = pa.LargeListArray if pt.is_large_list(column.type) else pa.ListArray
-    rebuilt = layout.from_arrays(_whole_offsets(column), values)
-    return pc.if_else(column.is_valid(), rebuilt, pa.scalar(None, rebuilt.type)) if column.null_count else rebuilt
+    return keep_nulls(layout.from_arrays(whole_offsets(column), values), column)
 
 
 def _alone(texts: pa.Array) -> pa.Array:
     """Each text as a list of one, null where it is null."""
-    ones = pa.LargeListArray.from_arrays(np.arange(len(texts) + 1), texts)
-    return pc.if_else(texts.is_valid(), ones, pa.scalar(None, ones.type)) if texts.null_count else ones
-
-
-def _whole_offsets(column: pa.Array) -> pa.Array:
-    """Offsets of a list column without its null bitmap, which would be read as null offsets."""
-    offsets = column.offsets
-    return pa.Array.from_buffers(offsets.type, len(offsets), [None, offsets.buffers()[1]], offset=offsets.offset)
+    return keep_nulls(pa.LargeListArray.from_arrays(np.arange(len(texts) + 1), texts), texts)
 
 
 def _number(column: pa.Array) -> pa.Array | None:
@@ -111,10 +114,14 @@ def _number(column: pa.Array) -> pa.Array | None:
 TEXT = Kind("text", _text)
 TEXTS = Kind("a list of texts", _texts)
 NUMBER = Kind("a number", _number)
+IDS = Kind("a list of ids", cast_ids, read_ids)
+GRADED = Kind("a list of ids or grades by id", cast_graded, read_graded)
 
 Text: TypeAlias = Annotated[pa.Array, TEXT]
 Texts: TypeAlias = Annotated[pa.Array, TEXTS]
 Number: TypeAlias = Annotated[pa.Array, NUMBER]
+Ids: TypeAlias = Annotated[pa.Array, IDS]
+Graded: TypeAlias = Annotated[pa.Array, GRADED]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Score: TypeAlias = Annotated[Any, "score"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
+import weakref
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 
@@ -84,15 +86,24 @@ def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
         raise DataError(f"{path}: {error}") from error
 
 
-def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "") -> Any:
-    """Copy a stream into a temporary file that lives as long as the object returned (its `.name` is the path)."""
-    file = tempfile.NamedTemporaryFile(prefix="karat-", suffix=suffix)  # noqa: SIM115
-    shutil.copyfileobj(stream, file, 1 << 20)
-    file.flush()
+class Spooled:
+    """A temporary file, `name`, that is there as long as the object."""
+
+    def __init__(self, suffix: str = "") -> None:
+        handle, self.name = tempfile.mkstemp(prefix="karat-", suffix=suffix)
+        os.close(handle)
+        weakref.finalize(self, Path(self.name).unlink, missing_ok=True)
+
+
+def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "") -> Spooled:
+    """Copy a stream into a temporary file."""
+    file = Spooled(suffix)
+    with Path(file.name).open("wb") as copy:
+        shutil.copyfileobj(stream, copy, 1 << 20)
     return file
 
 
-def spool_stdin() -> Any:
+def spool_stdin() -> Spooled:
     """Copy standard input into a temporary file whose suffix tells its compression."""
     if sys.stdin is None:
         raise DataError("standard input is closed; expected rows from it")
@@ -101,9 +112,9 @@ def spool_stdin() -> Any:
     return spool(sys.stdin.buffer, suffix)
 
 
-def spool_batches(reader: pa.RecordBatchReader) -> Any:
-    """Write record batches into a temporary Arrow stream that lives as long as the object returned."""
-    file = tempfile.NamedTemporaryFile(prefix="karat-")  # noqa: SIM115
+def spool_batches(reader: pa.RecordBatchReader) -> Spooled:
+    """Write record batches into a temporary file, as an Arrow stream."""
+    file = Spooled()
     with pa.ipc.new_stream(file.name, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from numbers import Real
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.data.files import spool_batches
 from karat.data.source import BATCH_ROWS, RAW, Source
 
+_MOST_FIELDS = 200
+
 
 def open_frame(data: Any) -> Source:
     """Open a list of dicts, a dict of columns, or anything with `__arrow_c_stream__`.
+
+    Dicts of numbers in a dict are documents' scores or grades by query; they come as one document a row.
 
     Raises `DataError` for what is none of these.
 
@@ -28,7 +36,7 @@ def open_frame(data: Any) -> Source:
     if hasattr(data, "with_format"):
         return _from_dataset(data, name)
     if isinstance(data, Mapping):
-        return _from_table(_from_columns(data), name)
+        return _from_table(_from_columns(_unnest(data) if is_by_query(data) else data), name)
     if _is_pandas(data):
         return _from_table(_from_pandas(data), name)
     if hasattr(data, "__arrow_c_stream__"):
@@ -39,6 +47,28 @@ def open_frame(data: Any) -> Source:
     raise DataError(
         f"expected a path, a list of dicts, a dict of columns or a frame (pandas, polars, DuckDB, Arrow), found {name}"
     )
+
+
+def is_by_query(data: Mapping[Any, Any]) -> bool:
+    """Whether all values are themselves numbers by key.
+
+    >>> is_by_query({"q1": {"d1": 2, "d7": 0}, "q2": {}}), is_by_query({"id": ["q1"], "answer": ["d1"]})
+    (True, False)
+    """
+    if not data or not all(isinstance(inner, Mapping) for inner in data.values()):
+        return False
+    kinds = set(chain.from_iterable(map(type, inner.values()) for inner in data.values()))
+    return all(issubclass(kind, Real) for kind in kinds)
+
+
+def _unnest(data: Mapping[Any, Mapping[Any, Any]]) -> dict[str, Any]:
+    """A row for each number, and one without for a query that has none."""
+    rows = [inner or {None: None} for inner in data.values()]
+    return {
+        "query_id": _to_array("query_id", list(data)).take(np.repeat(np.arange(len(rows)), list(map(len, rows)))),
+        "doc_id": list(chain.from_iterable(rows)),
+        "score": list(chain.from_iterable(inner.values() for inner in rows)),
+    }
 
 
 def _is_pandas(data: Any) -> bool:
@@ -72,11 +102,24 @@ def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
         return values
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
         raise ColumnError(f"column {key!r}: expected a list of values, found {type(values).__name__}")
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
-        cells = [_spell(value, f"column {key!r}, row {row}") for row, value in enumerate(values, 1)]
-        return pa.array(cells, pa.string()).cast(RAW)
+    if not _has_many_keys(values):
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+            return pa.array(values)
+    cells = [_spell(value, f"column {key!r}, row {row}") for row, value in enumerate(values, 1)]
+    return pa.array(cells, pa.string()).cast(RAW)
+
+
+def _has_many_keys(values: Iterable[Any]) -> bool:
+    """Whether values are dicts that together have more keys than a struct has fields, such as grades by id."""
+    keys: set[Any] = set()
+    for value in values:
+        if isinstance(value, Mapping):
+            keys.update(value)
+            if len(keys) > _MOST_FIELDS:
+                return True
+        elif not _is_missing(value):
+            return False
+    return False
 
 
 def _spell(value: Any, where: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +22,7 @@ class Joined(Source):
 
     `sides` tells which file a column is from, `called` its name there. `missing` counts gold rows without a
     prediction, `unknown` predictions without a gold row, which are not in the rows; of both there are a few ids.
+    `noted` has what reading each side counted.
     """
 
     sides: dict[str, Side] = field(default_factory=dict)
@@ -30,6 +31,7 @@ class Joined(Source):
     missing_ids: tuple[str, ...] = ()
     unknown: int = 0
     unknown_ids: tuple[str, ...] = ()
+    noted: dict[Side, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ class _Half:
         return [column for column, name in self.names.items() if name in text]
 
 
-def join(predictions: Source, gold: Source, on: str) -> Joined:
-    """Match predictions to gold by the column `on`, or `left=right` where it has two names.
+def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined:
+    """Match predictions to gold by the column `on`, or `left=right` (or a pair) where it has two names.
 
     Ids are compared as text: 7 is `"7"` and not `"007"`. The id is gold's; a gold column whose name a prediction
     column has too gets `_gold` behind its name. Both sources are read twice, and the
@@ -74,8 +76,7 @@ def join(predictions: Source, gold: Source, on: str) -> Joined:
     >>> [batch.to_pylist() for batch in joined.batches()], joined.missing_ids, joined.unknown_ids
     ([[{'id': 7, 'answer': 'a'}, {'id': 8, 'answer': None}]], ('8',), ('9',))
     """
-    left, _, right = on.partition("=")
-    right = right or left
+    left, right = split_on(on) if isinstance(on, str) else on
     ours, theirs = _name_columns(predictions, left, gold, right)
     match = match_ids(Ids("gold", gold, right), Ids("predictions", predictions, left))
 
@@ -102,7 +103,18 @@ def join(predictions: Source, gold: Source, on: str) -> Joined:
         missing_ids=match.missing_ids,
         unknown=match.unknown,
         unknown_ids=match.unknown_ids,
+        noted={half.side: half.source.notes for half in (theirs, ours) if half.source.notes},
     )
+
+
+def split_on(on: str) -> tuple[str, str]:
+    """The id column's names in the predictions and in the gold.
+
+    >>> split_on("id"), split_on("qid=query_id")
+    (('id', 'id'), ('qid', 'query_id'))
+    """
+    left, _, right = on.partition("=")
+    return left, right or left
 
 
 def _name_columns(predictions: Source, left: str, gold: Source, right: str) -> tuple[_Half, _Half]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from karat.core.errors import DataError, RowError
 from karat.data.diagnose import explain_json, unique
 from karat.data.files import BOM, open_bytes, read_head
-from karat.data.frames import open_frame
+from karat.data.frames import is_by_query, open_frame
 from karat.data.json_rows import open_json_rows
 from karat.data.mapping import is_known
 from karat.data.source import Source
@@ -23,8 +23,8 @@ from karat.data.source import Source
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _LAYOUTS = (
-    "an array of objects, JSON Lines, SQuAD's {data: [{paragraphs: [{qas: …}]}]}, {id: answer}, {id: [answers]} or "
-    "{column: [values]}"
+    "an array of objects, JSON Lines, SQuAD's {data: [{paragraphs: [{qas: …}]}]}, {id: answer}, {id: [answers]}, "
+    "{column: [values]} or {query: {document: number}}"
 )
 
 
@@ -32,8 +32,8 @@ def open_document(path: Path, name: str, role: Literal["prediction", "reference"
     """Open a `.json` file by its layout.
 
     An array of objects and JSON Lines are rows. An object is SQuAD's official layout; where one of its keys is a
-    column name known to `mapping`, columns if all values are lists, else one row; and answers by id
-    otherwise. Raises `DataError` naming these where it is none of them.
+    column name known to `mapping`, columns if all values are lists, else one row; otherwise documents' numbers by
+    query, or answers by id. Raises `DataError` naming these where it is none of them.
     """
     head = read_head(path).removeprefix(BOM).lstrip()
     if head.startswith(b"["):
@@ -76,6 +76,8 @@ def _read_object(document: Any, name: str, role: str) -> Source:
         raise DataError(f"{name}: expected {_LAYOUTS}")
     if isinstance(document.get("data"), list):
         return open_frame(list(_squad(document["data"], name)))
+    if is_by_query(document):
+        return open_frame(document)
     lists = [isinstance(value, list) for value in document.values()]
     if all(lists) and any(map(is_known, document)):
         return open_frame(document)

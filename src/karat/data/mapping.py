@@ -24,11 +24,36 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "question": ("query", "input", "user_input", "prompt", "instruction"),
     "contexts": ("context", "retrieved_context", "retrieval_context", "retrieved_document", "document", "passage"),
+    "retrieved": (
+        *("retrieved_document", "retrieved_doc", "retrieved_id", "retrieved_doc_id", "retrieved_document_id"),
+        *("retrieved_chunk", "retrieved_chunk_id", "retrieved_context_id", "retrieved_passage", "result", "ranking"),
+        *("ranked_document", "ranked_doc", "ranked_list"),
+    ),
+    "relevant": (
+        *("relevant_document", "relevant_doc", "relevant_id", "relevant_doc_id", "relevant_document_id"),
+        *("relevant_chunk", "relevant_passage", "gold_document", "gold_doc", "gold_id", "gold_doc_id", "gold_chunk"),
+        *("ground_truth_document", "ground_truth_doc", "ground_truth_id", "reference_context_id", "qrel"),
+    ),
 }
 """The names of each role in other tools, in the singular and in lower case; sources: Haystack, Ragas, DeepEval,
-MLflow, Phoenix, Opik, autoevals, openevals, pydantic-evals, Inspect, DataFlow, torchmetrics, OpenQA-eval."""
+MLflow, Phoenix, Opik, autoevals, openevals, pydantic-evals, Inspect, DataFlow, torchmetrics, OpenQA-eval,
+REMem, ranx."""
 
-_SIDED: dict[str, Side] = {"prediction": "prediction", "reference": "reference"}
+_SIDED: dict[str, Side] = {
+    "prediction": "prediction",
+    "reference": "reference",
+    "retrieved": "prediction",
+    "relevant": "reference",
+}
+
+
+def fits(role: str, name: str) -> bool:
+    """Whether a column's name is the role's, or one that other tools give it.
+
+    >>> fits("retrieved", "Retrieved Docs"), fits("relevant", "retrieved_docs")
+    (True, False)
+    """
+    return singular(name) in (singular(role), *ALIASES.get(role, ()))
 
 
 def is_known(name: str) -> bool:
@@ -37,8 +62,7 @@ def is_known(name: str) -> bool:
     >>> is_known("Predicted Answers"), is_known("56be4db0acb8001400a502ec")
     (True, False)
     """
-    plain = _plain(name)
-    return plain == "id" or any(plain == _plain(role) or plain in names for role, names in ALIASES.items())
+    return singular(name) == "id" or any(fits(role, name) for role in ALIASES)
 
 
 def map_columns(
@@ -97,15 +121,15 @@ def _fitting(role: str, columns: Sequence[str], sides: Mapping[str, Side], calle
     names = {column: called.get(column, column) for column in columns}
     return (
         [column for column, name in names.items() if name == role]
-        or [column for column, name in names.items() if _plain(name) == _plain(role)]
-        or [column for column, name in names.items() if _plain(name) in ALIASES.get(role, ())]
+        or [column for column, name in names.items() if singular(name) == singular(role)]
+        or [column for column, name in names.items() if singular(name) in ALIASES.get(role, ())]
     )
 
 
-def _plain(name: str) -> str:
+def singular(name: str) -> str:
     """A name in the singular, lower case, with underscores.
 
-    >>> _plain("Ground Truth Answers"), _plain("hypothesis"), _plain("queries")
+    >>> singular("Ground Truth Answers"), singular("hypothesis"), singular("queries")
     ('ground_truth_answer', 'hypothesis', 'query')
     """
     plain = name.strip().lower().replace(" ", "_").replace("-", "_")
@@ -120,7 +144,7 @@ def _none(role: str, columns: Sequence[str], where: str) -> str:
         return f"{_at(where)}no column fits {role!r}; the only one is {columns[0]!r}: {asked}"
     names = (role, *ALIASES.get(role, ()))
     strange = [column for column in columns if not is_known(column)]
-    near = [column for column in strange if get_close_matches(_plain(column), names, n=1, cutoff=0.8)]
+    near = [column for column in strange if get_close_matches(singular(column), names, n=1, cutoff=0.8)]
     column = near[0] if near else "COLUMN"
     hint = f" (did you mean {column!r}?)" if near else ""
     return (

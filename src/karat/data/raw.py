@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
 
 from karat.core.errors import RowError
+from karat.core.ids import read_graded
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
@@ -69,6 +71,38 @@ def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
         lists = [cell if cell is None or isinstance(cell, list) else [cell] for cell in cells]
         return pa.array(lists, pa.list_(pa.string()))
     return pa.array(cells, pa.string())
+
+
+def decode_ids(column: pa.Array, first: int = 1, read: Callable[[Iterable[Any]], pa.Array] = read_graded) -> pa.Array:
+    """Turn a column of JSON text into ids: lists of them, or grades by id (`map`) if any row has grades.
+
+    `read` makes the rows' values into a column: `read_ids` where they can only be lists. `first` is the number of the
+    first row, for messages. Raises `RowError` for what holds no ids.
+
+    >>> from karat.core.ids import read_ids
+    >>> from karat.data.source import RAW
+    >>> decode_ids(pa.array(['["a", 7]', '["007"]', 'null'], pa.string()).cast(RAW), read=read_ids).to_pylist()
+    [['a', '7'], ['007'], None]
+    >>> decode_ids(pa.array(['{"a": 2}', '["b"]'], pa.string()).cast(RAW)).to_pylist()
+    [[('a', 2.0)], [('b', 1.0)]]
+    """
+    cells = [None if cell is None else _load(cell, at) for at, cell in enumerate(_storage(column), first)]
+    try:
+        return read(cells)
+    except RowError:
+        for at, cell in enumerate(cells, first):
+            try:
+                read([cell])
+            except RowError as error:
+                raise RowError(str(error).replace("row 1", f"row {at}", 1)) from None
+        raise
+
+
+def _load(cell: str, row: int) -> Any:
+    try:
+        return json.loads(cell)
+    except RecursionError as error:
+        raise RowError(f"row {row}: expected ids, found lists in lists too deep to be read") from error
 
 
 def _storage(column: pa.Array) -> list[str | None]:

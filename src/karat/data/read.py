@@ -21,6 +21,7 @@ from karat.data.guard import guard, naming
 from karat.data.json_rows import open_json_rows
 from karat.data.layouts import open_document
 from karat.data.source import Source
+from karat.data.trec import find_layout, lacks_header, open_trec
 from karat.data.union import unite_sources
 
 Role = Literal["prediction", "reference"]
@@ -31,8 +32,9 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
 
     `data` is a path, `-` for standard input, a glob such as `runs/*.jsonl` (in sorted order, columns united), a
     list of dicts, a dict of columns, or a frame with `__arrow_c_stream__` (pandas, polars, DuckDB, Arrow, Hugging
-    Face datasets). Files: JSON Lines, JSON, CSV, TSV, Parquet and Arrow IPC by extension, each also `.gz` or
-    `.zst`; where the extension tells nothing, by the first bytes.
+    Face datasets), or dicts in a dict: documents' scores or grades by query. Files: JSON Lines, JSON, CSV, TSV, Parquet
+    and Arrow IPC by extension, each also `.gz` or `.zst`; where the extension tells nothing, by the first bytes, as are
+    TREC's runs and qrels.
 
     `where` keeps the rows for which an SQL condition holds, `limit` the first rows of these. `role` says what the
     values of a `{id: answer}` document are.
@@ -75,7 +77,9 @@ def _open_file(path: Path, name: str, role: Role) -> Source:
     head = read_head(path)
     if not head:
         raise DataError(f"{name} is empty; expected rows")
-    kind = split_name(path)[0] or sniff(head)
+    kind = split_name(path)[0]
+    if kind is None or (kind == "tsv" and lacks_header(head)):
+        kind = find_layout(head) or sniff(head)
     with naming(name):  # whoever reads JSON or CSV decodes it
         return guard(_open_format(path, name, kind, role), checked=kind not in ("parquet", "arrow"))
 
@@ -87,4 +91,6 @@ def _open_format(path: Path, name: str, kind: str, role: Role) -> Source:
         return open_document(path, name, role)
     if kind in ("csv", "tsv"):
         return open_delimited(path, name, kind)
+    if kind in ("run", "qrels"):
+        return open_trec(path, name, kind)
     return open_columnar(path, name, kind)

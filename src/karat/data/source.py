@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -30,6 +30,8 @@ class Source:
     """The columns with numbers whose own spelling the schema's types lose (in JSON)."""
     spelled: bool = False
     """Whether `read` gives any column as `RAW` (JSON)."""
+    notes: Mapping[str, int] = field(default_factory=dict)
+    """What reading counted beside the rows, such as `comments`; whole once all rows are read."""
 
     def batches(self, text: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, at most 65 536 a batch.
@@ -43,7 +45,7 @@ class Source:
     def schema_as(self, text: Collection[str]) -> pa.Schema:
         """The schema of `batches(text)`."""
         raw = self._raw(text)
-        return pa.schema([field.with_type(RAW) if field.name in raw else field for field in self.schema])
+        return pa.schema([each.with_type(RAW) if each.name in raw else each for each in self.schema])
 
     def _raw(self, text: Collection[str]) -> list[str]:
         return [name for name in text if name in self.respelled]

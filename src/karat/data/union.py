@@ -26,6 +26,7 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
         for source in sources[1:]:
             schema = _unite(schema, source, sources)
     rows = [source.rows for source in sources]
+    notes: dict[str, int] = {}
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         target = pa.schema([field.with_type(RAW) if field.name in text else field for field in schema])
@@ -34,11 +35,13 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
             for batch in source.read(raw & set(source.schema.names) if source.spelled else frozenset()):
                 columns = [_fit(batch, field) for field in target]
                 yield pa.RecordBatch.from_arrays(columns, schema=target)
+        for key in {key for source in sources for key in source.notes}:
+            notes[key] = sum(source.notes.get(key, 0) for source in sources)
 
     known = None if None in rows else sum(row for row in rows if row is not None)
     typed = {name for source in sources if not source.spelled for name in source.schema.names}
     respelled = frozenset().union(*(source.respelled for source in sources)) - typed
-    return Source(name, schema, known, read, respelled, spelled=not typed)
+    return Source(name, schema, known, read, respelled, spelled=not typed, notes=notes)
 
 
 def _unite_json(sources: Sequence[Source]) -> pa.Schema:

@@ -16,7 +16,7 @@ from karat.core.registry import all_metrics, find
 from karat.text import extract as _extract  # noqa: F401  (offers the ways to extract an answer)
 
 for _module in iter_modules(__path__):
-    if _module.name not in {"kernel", "sequence"}:
+    if _module.name not in {"aligning", "kernel", "ranking", "sequence"}:
         import_module(f"{__name__}.{_module.name}")
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -15,22 +15,25 @@ from karat.core.errors import ColumnError, SpecError, did_you_mean
 from karat.core.lift import cast_columns, score_rows, to_column
 from karat.core.metric import Metric
 from karat.core.parallel import map_ordered
+from karat.core.progress import listening
 from karat.core.rows import Rows
 from karat.core.setting import SEVERAL
 from karat.core.spec import parse_all
-from karat.core.types import NUMBER, is_text
+from karat.core.types import GRADED, IDS, NUMBER, Kind, is_text
 from karat.data.filter import keep as keep_rows
-from karat.data.join import Joined, join
+from karat.data.join import Joined
 from karat.data.mapping import map_columns
-from karat.data.raw import decode_text
-from karat.data.read import open_source
+from karat.data.raw import decode_ids, decode_text
 from karat.data.source import RAW, Source
 from karat.data.write import check_output, refuse_overwriting, write
+from karat.runs.details import Progress, Watch, detail_columns, score_fields
+from karat.runs.judgements import count_judged
 from karat.runs.result import Result, Values
+from karat.runs.sources import open_sources
 from karat.runs.tally import Grouped, cluster_keys, group_rows, join_reasons
 from karat.text.columns import memo
 
-Progress = Callable[[int, int | None], None]
+_Here: TypeAlias = dict[str, Rows]
 
 
 def score(
@@ -53,15 +56,17 @@ def score(
     """Score a table of answers with one or more metrics.
 
     `data`: a file, a glob, `-` for standard input, a list of dicts, a dict of columns, or anything with
-    `__arrow_c_stream__` (pandas, polars, DuckDB, Arrow, Hugging Face datasets). `metrics`: specs such as `"token_f1"`
+    `__arrow_c_stream__` (pandas, polars, DuckDB, Arrow, Hugging Face datasets), and for metrics of rankings also a run
+    as TREC has it or as dicts of scores by query. `metrics`: specs such as `"token_f1"`
     or `"token_f1(normalize='none')"`, or metrics.
 
     `map`: which column serves as what (`{"reference": "gold"}`) where its name does not say so. `gold`, `on`: a second
-    table with the gold, joined by id. `by`: a column whose values also get values of their own. `cluster`: a column
-    whose equal values mark rows that are not independent (questions on one document), for the intervals. `where`: SQL
-    that chooses rows. `limit`: the first so many of them. `output`: a file for the scored rows. `keep`: whether the
-    result holds the rows in memory; by default only when they are not written to `output`. `confidence`, `seed`: of
-    the intervals. `progress`: called with the rows done and, where known, the rows there are.
+    table with the gold, joined by id; a run and its qrels join by query without `on`. `by`: a column whose values also
+    get values of their own. `cluster`: a column whose equal values mark rows that are not independent (questions on one
+    document), for the intervals. `where`: SQL that chooses rows. `limit`: the first so many of them. `output`: a file
+    for the scored rows. `keep`: whether the result holds the rows in memory; by default only when they are not written
+    to `output`. `confidence`, `seed`: of the intervals. `progress`: called with the rows done and, where known, the
+    rows there are.
 
     Raises a `karat.KaratError` that says what to do; nothing stands under `output` then.
 
@@ -80,7 +85,7 @@ def score(
         refuse_overwriting(output, data, gold)
     run = _plan(data, metrics, map or {}, gold, on, by, cluster, where, limit, seed)
     kept: list[pa.RecordBatch] | None = [] if (output is None if keep is None else keep) else None
-    batches = _watch(_scored(run), progress, run.source.rows)
+    batches = _scored(run, Watch(progress, run.source.rows, sum(metric.definition.remote for metric in run.metrics)))
     if output is not None:
         write(_keep(batches, kept), run.schema, output)
     else:
@@ -95,17 +100,26 @@ class _Run:
     source: Source
     joined: Joined | None
     metrics: list[Metric]
+    kinds: dict[str, Kind]
     mapping: dict[str, str]
     text: set[str]  # the columns that are read as text
     by: str | None
     cluster: str | None
     schema: pa.Schema
     tallies: list[Grouped]
+    counted: Counter[str] = field(default_factory=Counter)  # of retrieved documents
 
     def columns(self, batch: pa.RecordBatch, first: int = 1) -> dict[str, pa.Array]:
         """What the metrics get of a batch, by role; `first` is the number of its first row."""
         found = {role: batch.column(name) for role, name in self.mapping.items()}
-        return {role: decode_text(column, first) if column.type == RAW else column for role, column in found.items()}
+        return {role: self._decode(role, column, first) for role, column in found.items()}
+
+    def _decode(self, role: str, column: pa.Array, first: int) -> pa.Array:
+        """JSON text as what the role's kind reads: ids, or text."""
+        if column.type != RAW:
+            return column
+        read = self.kinds[role].read
+        return decode_text(column, first) if read is None else decode_ids(column, first, read)
 
     @property
     def named(self) -> dict[str, str]:
@@ -126,17 +140,15 @@ def _plan(
     seed: int,
 ) -> _Run:
     chosen = parse_all(metrics)
-    if (gold is None) != (on is None):
-        raise SpecError("gold and on go together: a second table, and the id column that joins it")
-    joined = None if gold is None else join(open_source(data), open_source(gold, role="reference"), on or "")
-    source = open_source(data) if joined is None else joined
+    kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
+    source = open_sources(data, gold, on, ranked=any(kind in (IDS, GRADED) for kind in kinds.values()))
+    joined = source if isinstance(source, Joined) else None
     if where is not None or limit is not None:
         source = keep_rows(source, where, limit)
     names = source.schema.names
-    kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
     sides, called = ({}, {}) if joined is None else (joined.sides, joined.called)
     mapping = map_columns(names, list(kinds), given, sides=sides, called=called, where=source.name)
-    text = {mapping[role] for role, kind in kinds.items() if kind is not NUMBER}
+    text = {mapping[role] for role, kind in kinds.items() if kind not in (NUMBER, IDS, GRADED)}
     for name in (by, cluster):
         if name is not None and name not in names:
             raise ColumnError(f"{source.name}: there is no column {name!r}{did_you_mean(name, names)}")
@@ -148,11 +160,12 @@ def _plan(
         source=source,
         joined=joined,
         metrics=chosen,
+        kinds=kinds,
         mapping=mapping,
         by=by,
         cluster=cluster,
         text=text,
-        schema=_extend(source.schema_as(text), [metric.spec for metric in chosen]),
+        schema=_extend(source.schema_as(text), chosen),
         tallies=[Grouped(metric, cluster is not None, seed) for metric in chosen],
     )
     schema = source.schema_as(text)
@@ -162,9 +175,10 @@ def _plan(
     return run
 
 
-def _extend(schema: pa.Schema, specs: list[str]) -> pa.Schema:
-    """The user's columns, one of scores per metric, and `reason`; a name that is taken gets a number."""
-    for name, kind in [*((spec, pa.float64()) for spec in specs), ("reason", pa.string())]:
+def _extend(schema: pa.Schema, metrics: list[Metric]) -> pa.Schema:
+    """The user's columns, those of each metric, and `reason`; a name that is taken gets a number."""
+    added = [field for metric in metrics for field in score_fields(metric)]
+    for name, kind in [*added, ("reason", pa.string())]:
         free = name
         while free in schema.names:
             stem, _, number = free.rpartition("_")
@@ -173,27 +187,38 @@ def _extend(schema: pa.Schema, specs: list[str]) -> pa.Schema:
     return schema
 
 
-def _scored(run: _Run) -> Iterator[pa.RecordBatch]:
-    """Each batch with its scores; the tallies grow as batches pass, in order."""
+def _scored(run: _Run, watch: Watch) -> Iterator[pa.RecordBatch]:
+    """Each batch with its scores; the tallies grow as batches pass, in order.
 
-    def work(numbered: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, list[Rows]]:
+    Metrics that compute do so in the pool; those that wait for others are called here, where Ctrl-C arrives.
+    """
+
+    def work(numbered: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, dict[str, Any], _Here, Counter[str]]:
         first, batch = numbered
         columns = run.columns(batch, first)
         with memo():
-            return batch, [score_rows(metric, columns, run.named) for metric in run.metrics]
+            here = {m.spec: score_rows(m, columns, run.named) for m in run.metrics if not m.definition.remote}
+            return batch, columns, here, Counter() if run.joined is None else count_judged(columns)
 
     seen: set[str] = set()
-    for number, (batch, scored) in enumerate(map_ordered(work, _numbered(run.source.batches(run.text)))):
+    batches = map_ordered(work, _numbered(run.source.batches(run.text)))
+    for number, (batch, columns, here, counted) in enumerate(batches):
         if number == 0:
             _warn_of_lists_in_text(run, batch)
+        run.counted.update(counted)
+        with listening(watch.advance):
+            scored = [here.get(m.spec) or score_rows(m, columns, run.named) for m in run.metrics]
         keys = cluster_keys(batch.column(run.cluster), run.tallies[0].whole.n) if run.cluster else None
         parts = group_rows(batch.column(run.by), seen, run.by) if run.by else {}
         for tally, rows in zip(run.tallies, scored, strict=True):
             tally.add(rows, keys, parts)
-        scores = [to_column(rows.scores(metric)) for rows, metric in zip(scored, run.metrics, strict=True)]
-        yield pa.RecordBatch.from_arrays(
-            [*batch.columns, *scores, join_reasons(run.metrics, scored)], schema=run.schema
-        )
+        added = [
+            column
+            for metric, rows in zip(run.metrics, scored, strict=True)
+            for column in (to_column(rows.scores(metric)), *detail_columns(metric, rows))
+        ]
+        yield pa.RecordBatch.from_arrays([*batch.columns, *added, join_reasons(run.metrics, scored)], schema=run.schema)
+        watch.finish(len(batch))
 
 
 def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -239,6 +264,7 @@ def _result(run: _Run, confidence: float, output: Path | None, kept: list[pa.Rec
         metrics=tuple(run.metrics),
         values=Values({spec: tally.whole.value(confidence) for spec, tally in tallies.items()}),
         reasons={spec: dict(tally.whole.reasons) for spec, tally in tallies.items()},
+        counts={spec: tally.counts for spec, tally in tallies.items() if tally.counts},
         groups=Values(
             {
                 spec: {label: group.value(confidence) for label, group in sorted(tally.groups.items())}
@@ -248,7 +274,7 @@ def _result(run: _Run, confidence: float, output: Path | None, kept: list[pa.Rec
         ),
         n=run.tallies[0].whole.n,
         mapping=run.mapping,
-        joined=_said_of_join(run.joined),
+        joined=_said_of_join(run.joined, run.counted),
         confidence=confidence,
         output=output,
         batches=None if kept is None else tuple(kept),
@@ -256,8 +282,8 @@ def _result(run: _Run, confidence: float, output: Path | None, kept: list[pa.Rec
     )
 
 
-def _said_of_join(joined: Joined | None) -> dict[str, Any] | None:
-    """How many ids stand on one side only, with a few of them."""
+def _said_of_join(joined: Joined | None, counted: Counter[str]) -> dict[str, Any] | None:
+    """How many ids stand on one side only, with a few of them; of retrieved documents how many are not judged."""
     if joined is None:
         return None
     return {
@@ -265,4 +291,6 @@ def _said_of_join(joined: Joined | None) -> dict[str, Any] | None:
         "missing_ids": list(joined.missing_ids),
         "unknown": joined.unknown,
         "unknown_ids": list(joined.unknown_ids),
+        **counted,
+        **{str(side): dict(noted) for side, noted in joined.noted.items()},
     }

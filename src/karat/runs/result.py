@@ -35,8 +35,10 @@ class Result:
 
     `values`: each metric's value over all rows, by spec. `groups`: by spec, then by group, where a column to group by
     was given. `reasons`: by spec, why rows are unscored and how many for each reason. `mapping`: which column served as
-    what. `joined`: how many rows of gold had no prediction (`missing`) and how many predictions no gold (`unknown`),
-    where gold came from a second file.
+    what. `counts`: by spec, how often a judge gave each label. `joined`: how many rows of gold had no prediction
+    (`missing`) and how many predictions no gold (`unknown`), where gold came from a second file; of documents, how many
+    in these rows were `retrieved` and how many of them `unjudged`, and by side what reading counted (`comments`,
+    `duplicates`).
     """
 
     metrics: tuple[Metric, ...]
@@ -45,6 +47,7 @@ class Result:
     mapping: Mapping[str, str]
     groups: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     reasons: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    counts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     joined: Mapping[str, Any] | None = None
     confidence: float = 0.95
     output: Path | None = None
@@ -83,6 +86,8 @@ class Result:
                 "signature": metric.signature,
                 **self.values[metric.spec].as_dict(),
             }
+            if metric.spec in self.counts:
+                said["counts"] = {name: dict(counted) for name, counted in self.counts[metric.spec].items()}
             if self.groups:
                 said["groups"] = {label: value.as_dict() for label, value in self.groups[metric.spec].items()}
             metrics.append(said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -16,6 +16,7 @@ from karat.core.metric import Metric
 from karat.core.rows import Rows
 from karat.core.types import Array
 from karat.data.source import RAW
+from karat.runs.details import count_labels
 from karat.stats.aggregate import Units
 from karat.stats.value import Value, summarise
 
@@ -74,6 +75,7 @@ class Grouped:
     seed: int
     whole: Tally = field(init=False)
     groups: dict[str, Tally] = field(default_factory=dict)
+    counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def __post_init__(self) -> None:
         self.whole = Tally(self.metric, self.clustered, self.seed)
@@ -81,6 +83,8 @@ class Grouped:
     def add(self, rows: Rows, keys: Array | None, parts: Mapping[str, Array]) -> None:
         """Add a batch; `parts` gives the rows of each group."""
         self.whole.add(rows, keys)
+        for name, counted in count_labels(self.metric, rows):
+            self.counts[name].update(counted)
         for label, part in parts.items():
             if label not in self.groups:
                 self.groups[label] = Tally(self.metric, self.clustered, self.seed)

@@ -7,9 +7,7 @@ Rows go through the compiled kernels where they were built (`COMPILED`), else th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable
 from typing import Literal
 from weakref import WeakValueDictionary
 
@@ -18,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.errors import RowError
+from karat.core.memo import memo, once
 from karat.text.normalise import SQUEEZED, normalizer
 from karat.text.tokenise import tokenizer
 
@@ -36,7 +35,8 @@ Normalizer = Literal[
 ]
 Tokenizer = Literal["whitespace", "13a", "intl", "words", "chars", "rouge"]
 
-_memo: ContextVar[dict[tuple[object, ...], tuple[pa.Array, pa.Array]] | None] = ContextVar("memo", default=None)
+__all__ = ["Normalizer", "Tokenizer", "memo", "normalise", "tokenise"]
+
 _squeezed: WeakValueDictionary[int, pa.Array] = WeakValueDictionary()  # columns whose whitespace tokens are their text
 
 
@@ -74,36 +74,10 @@ def tokenise(column: pa.Array, name: str) -> pa.Array:
     return _mapped(column, name, lambda text: " ".join(split(text)))
 
 
-@contextmanager
-def memo() -> Iterator[None]:
-    """Within it, text that is normalised or tokenised twice in one way is transformed once.
-
-    For one batch and one thread: what is remembered is forgotten at its end.
-
-    >>> column = pa.array(["The Cat!"])
-    >>> with memo():
-    ...     normalise(column, "squad") is normalise(column, "squad")
-    True
-    """
-    token = _memo.set({})
-    try:
-        yield
-    finally:
-        _memo.reset(token)
-
-
 def _mapped(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, _mapped(column.dictionary, name, define))
-    known = _memo.get()
-    if known is None:
-        return _map(column, name, define)
-    # The same memory is the same text; holding the column keeps its memory from being used anew.
-    memory = (None if buffer is None else buffer.address for buffer in column.buffers())
-    key = (name, column.type, column.offset, len(column), *memory)
-    if key not in known:
-        known[key] = (column, _map(column, name, define))
-    return known[key][1]
+    return once(name, (column,), lambda: _map(column, name, define))
 
 
 def _map(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:

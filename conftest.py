@@ -1,12 +1,14 @@
 """No test reaches beyond this machine, and real data is used where it is present."""
 
 import json
+import os
 import socket
 from pathlib import Path
 
 import pytest
 
-DATA = Path(__file__).parents[1].parent / "shared" / "data"
+DATA = Path(__file__).parents[1] / "shared" / "data"
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 
 @pytest.fixture

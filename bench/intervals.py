@@ -1,4 +1,4 @@
-"""How often intervals that say 95 % hold the truth, by simulation: `python bench/coverage.py`.
+"""How often intervals that say 95 % hold the truth, by simulation: `python bench/intervals.py`.
 
 Draws samples from populations whose value is known and prints, for each population and number of units, how many
 intervals hold it in %, how many lie above it and below it, the median width, and how many have an open end.

@@ -1,0 +1,37 @@
+"""Haystack's evaluators over karat's metrics: components of a pipeline with Haystack's names, calls and shapes.
+
+>>> evaluator = AnswerExactMatchEvaluator()
+>>> evaluator.run(ground_truth_answers=["Berlin", ["Paris", "City of Paris"]], predicted_answers=["Bern", "Paris"])
+{'individual_scores': [0, 1], 'score': 0.5, 'interval': [0.0..., 0.9...]}
+
+Every evaluator also gives `interval`: between which values the mean lies, at 95 %. Needs `karat[haystack]`.
+"""
+
+from karat.core.errors import MissingExtra
+
+try:
+    from karat.adapters.haystack.answers import AnswerExactMatchEvaluator
+    from karat.adapters.haystack.documents import (
+        DocumentMAPEvaluator,
+        DocumentMRREvaluator,
+        DocumentNDCGEvaluator,
+        DocumentRecallEvaluator,
+        RecallMode,
+    )
+    from karat.adapters.haystack.metric import KaratEvaluator
+    from karat.adapters.haystack.result import EvaluationRunResult
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] != "haystack":
+        raise
+    raise MissingExtra("haystack-ai", extra="haystack", need="karat.adapters.haystack") from None
+
+__all__ = [
+    "AnswerExactMatchEvaluator",
+    "DocumentMAPEvaluator",
+    "DocumentMRREvaluator",
+    "DocumentNDCGEvaluator",
+    "DocumentRecallEvaluator",
+    "EvaluationRunResult",
+    "KaratEvaluator",
+    "RecallMode",
+]

@@ -1,0 +1,222 @@
+"""How well documents were retrieved: Haystack's four evaluators, on karat's metrics of rankings.
+
+A document matches where its value under `document_comparison_field` equals that of a ground truth document as Python
+has it (1 equals 1.0). None, NaN and the empty text match nothing; lists and dicts compare as any other value.
+"""
+
+# No `from __future__ import annotations`: older releases of Haystack read the types of sockets as they stand here.
+
+from enum import Enum
+from math import log2
+from typing import Any, ClassVar, Self
+
+import pyarrow as pa
+from haystack import Document, component, default_from_dict, default_to_dict
+
+from karat.adapters.haystack.field import Field, reader, restore, store
+from karat.adapters.haystack.output import check_lengths, mean_of
+from karat.adapters.haystack.ranking import grade, to_columns
+from karat.core.errors import RowError, SpecError
+from karat.core.metric import Metric
+from karat.metrics import average_precision, hit_rate, ndcg, recall, reciprocal_rank
+
+
+class RecallMode(Enum):
+    """What the recall of a question is: whether any relevant document was retrieved, or the share of them.
+
+    >>> str(RecallMode.from_str("multi_hit"))
+    'multi_hit'
+    """
+
+    SINGLE_HIT = "single_hit"
+    MULTI_HIT = "multi_hit"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @staticmethod
+    def from_str(string: str) -> "RecallMode":
+        """The mode of a name; `karat.SpecError`, a `ValueError`, where there is none."""
+        modes = {mode.value: mode for mode in RecallMode}
+        if string not in modes:
+            raise SpecError(f"Unknown recall mode '{string}'. Supported modes are: {list(modes)}")
+        return modes[string]
+
+
+class _DocumentEvaluator:
+    """What the evaluators share: a metric of rankings, and by what documents are compared."""
+
+    metric: ClassVar[Metric]
+
+    def __init__(self, document_comparison_field: Field = "content", *, k: int | None = None) -> None:
+        """An evaluator of the first `k` retrieved documents, or of all.
+
+        `document_comparison_field`: `"content"`, `"id"`, `"meta.<key>"` (with dots between nested keys), a function
+        of a document, or a list of several of these that must all be equal. Raises `karat.SpecError`, a `ValueError`,
+        for another field and for a `k` below 1.
+        """
+        reader(document_comparison_field)
+        self._chosen.using(k=k)
+        self.document_comparison_field = document_comparison_field
+        self.k = k
+
+    @property
+    def _chosen(self) -> Metric:
+        return self.metric
+
+    def _mode(self) -> dict[str, str]:
+        """What else there is to store."""
+        return {}
+
+    def _relevant(self, _: list[list[Document]], ids: pa.Array) -> pa.Array:
+        """The ids of the ground truth documents, with grades where these count."""
+        return ids
+
+    @component.output_types(score=float, individual_scores=list[float], interval=list[float])
+    def run(
+        self, ground_truth_documents: list[list[Document]], retrieved_documents: list[list[Document]]
+    ) -> dict[str, Any]:
+        """Score each question's retrieved documents.
+
+        `ground_truth_documents`: the relevant documents of each question. `retrieved_documents`: what was retrieved
+        for each, best first.
+
+        Returns `individual_scores`, floats from 0 to 1, `score`, their mean, and `interval`, the two ends between
+        which the mean lies at 95 %. Raises `karat.RowError`, a `ValueError`, for lists of unequal length, empty lists,
+        and what is no list of lists of documents.
+        """
+        check_lengths(ground_truth_documents=ground_truth_documents, retrieved_documents=retrieved_documents)
+        retrieved, relevant = to_columns(retrieved_documents, ground_truth_documents, self.document_comparison_field)
+        relevant = self._relevant(ground_truth_documents, relevant)
+        scores = self._chosen.using(k=self.k)(retrieved, relevant).to_numpy(zero_copy_only=False)
+        listed = scores.tolist()
+        return mean_of(listed, sum(listed), float(scores @ scores))
+
+    @staticmethod
+    def validate_inputs(gt_docs: list[list[Document]], ret_docs: list[list[Document]]) -> None:
+        """`karat.RowError`, a `ValueError`, for lists of unequal length and for empty ones."""
+        check_lengths(ground_truth_documents=gt_docs, retrieved_documents=ret_docs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The component as Haystack stores it; `SerializationError` for a field that is a lambda."""
+        settings = {"document_comparison_field": store(self.document_comparison_field), "k": self.k}
+        return default_to_dict(self, **self._mode(), **settings)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The component that `to_dict`, or Haystack's component of the same name, described."""
+        settings = dict(data.get("init_parameters", {}))
+        if "document_comparison_field" in settings:
+            settings["document_comparison_field"] = restore(settings["document_comparison_field"])
+        return default_from_dict(cls, {**data, "init_parameters": settings})
+
+
+@component
+class DocumentMAPEvaluator(_DocumentEvaluator):
+    """Mean average precision: the mean precision at the ranks of the relevant documents.
+
+    >>> gold = [[Document(content="France")], [Document(content="9th century"), Document(content="9th")]]
+    >>> found = [gold[0], [gold[1][0], Document(content="10th century"), gold[1][1]]]
+    >>> DocumentMAPEvaluator().run(gold, found)
+    {'individual_scores': [1.0, 0.8333333333333333], 'score': 0.9166666666666666, 'interval': [0.01..., 0.99...]}
+    """
+
+    metric = average_precision
+
+
+@component
+class DocumentMRREvaluator(_DocumentEvaluator):
+    """Mean reciprocal rank: one over the rank of the first relevant document.
+
+    >>> gold, found = [[Document(content="9th")]], [[Document(content="8th"), Document(content="9th")]]
+    >>> DocumentMRREvaluator().run(gold, found)["score"]
+    0.5
+    """
+
+    metric = reciprocal_rank
+
+
+@component
+class DocumentRecallEvaluator(_DocumentEvaluator):
+    """Whether a relevant document was retrieved, or with `mode="multi_hit"` the share of the relevant ones that was.
+
+    >>> gold, found = [[Document(content="8th"), Document(content="9th")]], [[Document(content="9th")]]
+    >>> DocumentRecallEvaluator().run(gold, found)["score"]
+    1.0
+    >>> DocumentRecallEvaluator(mode="multi_hit").run(gold, found)["score"]
+    0.5
+    """
+
+    def __init__(
+        self,
+        mode: str | RecallMode = RecallMode.SINGLE_HIT,
+        document_comparison_field: Field = "content",
+        *,
+        k: int | None = None,
+    ) -> None:
+        """As the other evaluators; `karat.SpecError`, a `ValueError`, for a `mode` that does not exist."""
+        self.mode = RecallMode.from_str(str(mode))
+        _DocumentEvaluator.__init__(self, document_comparison_field, k=k)  # `component` makes another class: no super()
+
+    @property
+    def _chosen(self) -> Metric:
+        return hit_rate if self.mode is RecallMode.SINGLE_HIT else recall
+
+    def _mode(self) -> dict[str, str]:
+        return {"mode": str(self.mode)}
+
+
+@component
+class DocumentNDCGEvaluator(_DocumentEvaluator):
+    """Normalised discounted cumulative gain; the gain of a ground truth document is its score, 1 where it has none.
+
+    A score below 0 gains nothing.
+
+    >>> gold = [[Document(content="France", score=1.0), Document(content="Paris", score=0.5)]]
+    >>> found = [[Document(content="France"), Document(content="Germany"), Document(content="Paris")]]
+    >>> round(DocumentNDCGEvaluator().run(gold, found)["score"], 4)
+    0.9502
+    """
+
+    metric = ndcg
+
+    def _relevant(self, documents: list[list[Document]], ids: pa.Array) -> pa.Array:
+        self._check_scores(documents)
+        return grade(ids, [document.score for each in documents for document in each])
+
+    @staticmethod
+    def validate_inputs(gt_docs: list[list[Document]], ret_docs: list[list[Document]]) -> None:
+        """`karat.RowError`, a `ValueError`, for lists of unequal length, empty ones, and scores on some documents only.
+
+        A question's ground truth documents must all have a score, or none.
+        """
+        check_lengths(ground_truth_documents=gt_docs, retrieved_documents=ret_docs)
+        DocumentNDCGEvaluator._check_scores(gt_docs)
+
+    @staticmethod
+    def _check_scores(lists: list[list[Document]]) -> None:
+        for documents in lists:
+            if len({document.score is None for document in documents}) > 1:
+                raise RowError("Either none or all documents in each list of ground_truth_documents must have a score.")
+
+    def calculate_dcg(self, gt_docs: list[Document], ret_docs: list[Document]) -> float:
+        """The discounted cumulative gain of one question's retrieved documents, each credited once."""
+        gains, read = self._gains(gt_docs), reader(self.document_comparison_field)
+        return _discount([gains.pop(read(document), 0.0) for document in ret_docs[: self.k]])
+
+    def calculate_idcg(self, gt_docs: list[Document]) -> float:
+        """The greatest discounted cumulative gain that retrieving one question's ground truth documents can give."""
+        return _discount(sorted(self._gains(gt_docs).values(), reverse=True)[: self.k])
+
+    def _gains(self, documents: list[Document]) -> dict[Any, float]:
+        read = reader(self.document_comparison_field)
+        gains: dict[Any, float] = {}
+        for document in documents:
+            value, gain = read(document), 1.0 if document.score is None else max(document.score, 0.0)
+            if value is not None and value != "":
+                gains[value] = max(gain, gains.get(value, 0.0))
+        return gains
+
+
+def _discount(gains: list[float]) -> float:
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, 1)) if gains else 0.0

@@ -1,0 +1,111 @@
+"""By what documents are compared: their content, id, something in their meta, or what a function says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+from haystack import Document
+from haystack.utils import deserialize_callable, serialize_callable
+
+from karat.core.errors import RowError, SpecError
+
+_PLAIN = {str, int, bool, type(None)}
+
+Field: TypeAlias = "str | Callable[[Document], Any] | Sequence[Field]"
+
+
+def reader(field: Field) -> Callable[[Document], Any]:
+    """The function from a document to the value that is compared, which can be hashed; None and "" equal nothing.
+
+    Raises `SpecError` for a field that does not exist.
+
+    >>> reader("meta.source.page")(Document(content="9th", meta={"source": {"page": 4}}))
+    4
+    >>> reader(("content", "meta.page"))(Document(content="9th", meta={"page": 4}))
+    ('9th', 4)
+    """
+    if isinstance(field, list | tuple) and field:
+        parts = [reader(part) for part in field]
+        return lambda document: _together([part(document) for part in parts])
+    if callable(field):
+        return lambda document: freeze(field(document))
+    if field in ("content", "id"):
+        return attrgetter(field)
+    if isinstance(field, str) and field.startswith("meta."):
+        keys = field.split(".")[1:]
+        return partial(_look, keys)
+    raise SpecError(
+        f"Unsupported document_comparison_field: '{field}'. Use 'content', 'id', or 'meta.<key>', a function of a "
+        "document, or a list of several of these."
+    )
+
+
+def freeze(value: Any) -> Any:
+    """A value that can be hashed, equal where values are; None for NaN, which equals nothing.
+
+    >>> freeze([1, {"b": [2], "a": 3}]) == freeze([1.0, {"a": 3, "b": [2]}])
+    True
+    """
+    if type(value) in _PLAIN:
+        return value
+    try:
+        hash(value)
+    except TypeError:
+        return _freeze_inside(value)
+    return value if value == value else None  # noqa: PLR0124  (NaN)
+
+
+def store(field: Field) -> Any:
+    """A field as JSON can hold it; Haystack's `SerializationError` for a function without a name of its own."""
+    if isinstance(field, list | tuple):
+        return [store(part) for part in field]
+    return {"callable": serialize_callable(field)} if callable(field) else field
+
+
+def restore(stored: Any) -> Field:
+    """The field that `store` described."""
+    if isinstance(stored, list | tuple):
+        return [restore(part) for part in stored]
+    return deserialize_callable(stored["callable"]) if isinstance(stored, dict) else stored
+
+
+def _look(keys: list[str], document: Document) -> Any:
+    value = document.meta
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            return None
+        value = value[key]
+    return freeze(value)
+
+
+def _together(values: list[Any]) -> Any:
+    """Several values as one, which is none where one of them is."""
+    return None if None in values or "" in values else tuple(values)
+
+
+def _freeze_inside(value: Any) -> Any:
+    """A collection with its kind, for a list never equals a tuple; a mutable set does equal a frozen one."""
+    try:
+        match value:
+            case list():
+                return list, tuple(map(_hashable, value))
+            case tuple():
+                return tuple(map(_hashable, value))
+            case dict():
+                return dict, frozenset((key, _hashable(inner)) for key, inner in value.items())
+            case set():
+                return frozenset(value)
+    except RecursionError:
+        pass
+    raise RowError(f"documents cannot be compared by {value!r:.80}: text, numbers, lists or dicts are expected")
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        return _freeze_inside(value)
+    return value

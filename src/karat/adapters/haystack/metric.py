@@ -1,0 +1,91 @@
+"""Any of karat's metrics as a component of a pipeline."""
+
+# No `from __future__ import annotations`: older releases of Haystack read the types of sockets as they stand here.
+
+from typing import Any, Self, Union
+
+from haystack import component, default_from_dict, default_to_dict
+
+from karat.adapters.haystack.output import check_lengths
+from karat.core.errors import ColumnError, SpecError, did_you_mean
+from karat.core.metric import Metric
+from karat.core.spec import parse, parse_all
+from karat.core.types import GRADED, IDS, NUMBER, TEXT, TEXTS, Kind
+from karat.runs.evaluate import score
+
+_SOCKETS: dict[Kind, Any] = {
+    TEXT: list[Union[str, list[str]]],  # noqa: UP007  (older releases of Haystack connect nothing to `str | list[str]`)
+    TEXTS: list[Union[str, list[str]]],  # noqa: UP007
+    NUMBER: list[Union[float, int, bool]],  # noqa: UP007
+    IDS: list[list[Any]],
+    GRADED: list[Any],
+}
+
+
+@component
+class KaratEvaluator:
+    """A metric by its spec, such as `"token_f1(normalize='squad')"`; its inputs are the metric's columns.
+
+    >>> evaluator = KaratEvaluator("token_f1(normalize='unicode')")
+    >>> evaluator.run(prediction=["city of Paris", "Lyon"], reference=[["Paris", "City of Paris"], None])
+    {'score': 1.0, 'individual_scores': [1.0, None], 'interval': [0.0, 1.0], 'reasons': [None, 'reference is null'],
+    'failed': 1}
+    >>> evaluator.to_dict()["init_parameters"]
+    {'metric': "token_f1(normalize='unicode')"}
+    """
+
+    def __init__(self, metric: str | Metric) -> None:
+        """A component of one metric; `karat.SpecError`, a `ValueError`, where there is none of that name."""
+        (self.metric,) = parse_all([metric])
+        columns = self.metric.definition.columns
+        component.set_input_types(self, **{role: _SOCKETS.get(kind, list[Any]) for role, kind in columns.items()})
+
+    @component.output_types(
+        score=float | None,
+        individual_scores=list[float | None],
+        interval=list[float | None],
+        reasons=list[str | None],
+        failed=int,
+    )
+    def run(self, **columns: Any) -> dict[str, Any]:
+        """Score rows with the metric.
+
+        Returns `individual_scores`, one a row, None where it could not be scored; `reasons`, why; `failed`, how many
+        these are; `score`, the metric's value of the others, and `interval`, between which values it lies at 95 %.
+        Raises a `karat.KaratError` for columns that are empty, missing, unknown, of unequal length or another kind.
+        """
+        wanted = self.metric.definition.columns
+        for name in columns.keys() ^ wanted.keys():
+            what = f"takes no {name!r}{did_you_mean(name, wanted)}" if name in columns else f"misses {name!r}"
+            raise ColumnError(f"{self.metric.spec} {what}")
+        check_lengths(**columns)
+        given = {role: _alike(column) for role, column in columns.items()}
+        result = score(given, self.metric, map={role: role for role in wanted})
+        value = result.values[self.metric.spec]
+        scores, *reasons = result.table.columns[len(given) :]  # there are reasons where a row is unscored
+        return {
+            "score": value.value,
+            "individual_scores": scores.to_pylist(),
+            "interval": [value.low, value.high],
+            "reasons": reasons[0].to_pylist() if reasons else [None] * len(scores),
+            "failed": value.failed,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The component as Haystack stores it; `karat.SpecError` for a metric that its spec does not make again."""
+        spec = self.metric.spec
+        if parse(spec) != self.metric:
+            raise SpecError(f"{spec} cannot be stored: its spec makes another metric")
+        return default_to_dict(self, metric=spec)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The component that `to_dict` described."""
+        return default_from_dict(cls, data)
+
+
+def _alike(column: Any) -> Any:
+    """Texts and lists of texts in one column as lists all; other columns as they are."""
+    if isinstance(column, list) and {str, list} <= set(map(type, column)):
+        return [[cell] if isinstance(cell, str) else cell for cell in column]
+    return column

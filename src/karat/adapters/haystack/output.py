@@ -1,0 +1,37 @@
+"""What every evaluator of questions checks first and gives last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from karat.core.errors import RowError
+from karat.stats.aggregate import Units
+from karat.stats.interval import interval
+
+
+def check_lengths(**columns: Any) -> None:
+    """`RowError` unless all columns are lists of one length that is not zero."""
+    names = " and ".join(columns)
+    for name, column in columns.items():
+        if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+            raise RowError(f"{name}: a list with one entry a question is expected, found {column!r:.80}")
+    lengths = {len(column) for column in columns.values()}
+    if 0 in lengths:
+        raise RowError(f"{names} must be provided: an empty list has no score.")
+    if len(lengths) > 1:
+        raise RowError(f"The length of {names} must be the same.")
+
+
+def mean_of(scores: Sequence[float], total: float, squares: float) -> dict[str, Any]:
+    """Scores from 0 to 1 as Haystack has them, their mean, and its interval.
+
+    `total` and `squares` are the sums of the scores and of their squares. Of a mean nothing else counts in the
+    interval, so two units stand for all rows.
+    """
+    units, rows = Units(width=1), len(scores)
+    units.sums = np.array([[total, squares, rows - 1.0], [0.0, 0.0, 1.0]])
+    low, high = interval(units, bounds=(0.0, 1.0))
+    return {"individual_scores": scores, "score": total / rows, "interval": [low, high]}

@@ -1,0 +1,86 @@
+"""Lists of documents as the columns of ids that karat's metrics of rankings read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from haystack import Document, logging
+from numpy.typing import NDArray
+
+from karat.adapters.haystack.field import Field, reader
+from karat.core.errors import RowError
+
+try:
+    from karat.adapters.haystack import kernel
+
+    COMPILED = True
+except ImportError:  # no compiler at install time
+    COMPILED = False
+
+logger = logging.getLogger(__name__)
+
+Lists: TypeAlias = Sequence[Sequence[Document]]
+Numbers: TypeAlias = NDArray[np.int64]
+
+NONE = -1
+"""The number of a document that is not relevant, or has no value to compare."""
+
+
+def to_columns(retrieved: Lists, relevant: Lists, field: Field) -> tuple[pa.Array, pa.Array]:
+    """Both sides' documents as lists of ids that are equal, within a question, where the documents' values are.
+
+    A relevant document without a value is null; a retrieved one that is not relevant has an id that no other has.
+    """
+    ends = _ends(retrieved, "retrieved_documents"), _ends(relevant, "ground_truth_documents")
+    found, wanted = np.empty(ends[0][-1], np.int64), np.empty(ends[1][-1], np.int64)
+    (kernel.number if COMPILED else number)(retrieved, relevant, reader(field), found, wanted)
+    _tell_of_missing(wanted, ends[1])
+    ids = pa.array(found), pa.array(wanted, mask=wanted == NONE)
+    return pa.LargeListArray.from_arrays(ends[0], ids[0]), pa.LargeListArray.from_arrays(ends[1], ids[1])
+
+
+def number(retrieved: Lists, relevant: Lists, read: Callable[[Document], Any], found: Numbers, wanted: Numbers) -> None:
+    """Write the number of each retrieved and each relevant document: the place of its value among the relevant ones."""
+    at = known_at = 0
+    for documents, golds in zip(retrieved, relevant, strict=True):
+        places: dict[Any, int] = {}
+        wanted[known_at : known_at + len(golds)] = [
+            NONE if value is None or value == "" else places.setdefault(value, len(places))
+            for value in map(read, golds)
+        ]
+        found[at : at + len(documents)] = [places.get(value, NONE) for value in map(read, documents)]
+        at, known_at = at + len(documents), known_at + len(golds)
+
+
+def grade(relevant: pa.Array, grades: Sequence[float | None]) -> pa.Array:
+    """A column of ids with the grade of each, 1 where there is none; ids that are null are left out."""
+    graded = pa.array(grades, pa.float64()).fill_null(1.0)
+    there = relevant.values.is_valid()
+    ends = np.concatenate([[0], np.cumsum(there)])[np.asarray(relevant.offsets)]
+    return pa.MapArray.from_arrays(pa.array(ends, pa.int32()), relevant.values.filter(there), graded.filter(there))
+
+
+def _ends(lists: Lists, name: str) -> Numbers:
+    """Where each question's documents end, in all; `RowError` for what is no list of lists of documents."""
+    try:
+        one: Any = next(chain.from_iterable(lists), None)
+        if one is None or isinstance(one, Document):
+            return np.cumsum([0, *map(len, lists)])
+    except TypeError:
+        one = lists
+    raise RowError(f"{name}: a list of Documents a question is expected, found {one!r:.80}")
+
+
+def _tell_of_missing(wanted: Numbers, ends: Numbers) -> None:
+    """Log how many questions score 0 whatever is retrieved."""
+    there = np.concatenate([[0], np.cumsum(wanted != NONE)])[ends]
+    if missing := int((np.diff(there) == 0).sum()):
+        logger.warning(
+            "{n} of {all} questions have no ground truth document with a value to compare; they score 0.",
+            n=missing,
+            all=len(ends) - 1,
+        )

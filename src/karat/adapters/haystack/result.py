@@ -1,0 +1,131 @@
+"""The scores of one evaluation run beside its inputs, as reports."""
+
+import csv
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from haystack import logging
+
+from karat.core.errors import ColumnError, MissingExtra, RowError, SpecError, did_you_mean
+
+logger = logging.getLogger(__name__)
+
+Columns = dict[str, list[Any]]
+
+
+class EvaluationRunResult:
+    """What went into an evaluation run and what came out of it.
+
+    `inputs`: columns by name, of one length. `results`: by evaluator what it returned, of which `score` and
+    `individual_scores` are read. Raises a `ValueError` where one of these is missing, lengths differ, or an evaluator
+    is called like an input.
+
+    >>> outcome = {"em": {"individual_scores": [1, 0], "score": 0.5}}
+    >>> run = EvaluationRunResult("baseline", {"question": ["Capital?", "River?"]}, outcome)
+    >>> run.aggregated_report()
+    {'metrics': ['em'], 'score': [0.5]}
+    >>> run.detailed_report()
+    {'question': ['Capital?', 'River?'], 'em': [1, 0]}
+    """
+
+    def __init__(self, run_name: str, inputs: dict[str, list[Any]], results: dict[str, dict[str, Any]]) -> None:
+        self.run_name = run_name
+        self.inputs = deepcopy(inputs)
+        self.results = deepcopy(results)
+        if not inputs:
+            raise ColumnError("No inputs provided.")
+        lengths = {len(column) for column in inputs.values()}
+        if len(lengths) > 1:
+            raise RowError("Lengths of the inputs should be the same.")
+        for metric, outputs in results.items():
+            if "score" not in outputs:
+                raise ColumnError(f"Aggregate score missing for {metric}.")
+            if "individual_scores" not in outputs:
+                raise ColumnError(f"Individual scores missing for {metric}.")
+            if {len(outputs["individual_scores"])} != lengths:
+                raise RowError(
+                    f"Length of individual scores for '{metric}' should be the same as the inputs. "
+                    f"Got {len(outputs['individual_scores'])} but expected {lengths.pop()}."
+                )
+            if metric in inputs:
+                raise ColumnError(f"{metric!r} is an input and a metric; give one of them another name")
+
+    def aggregated_report(self, output_format: str = "json", csv_file: str | Path | None = None) -> Any:
+        """Each metric's score.
+
+        `output_format`: `"json"` gives a dict of lists, `"df"` a pandas frame; `"csv"` writes `csv_file` and gives a
+        line that says so. Raises a `ValueError` for another format and for a missing `csv_file`, an `OSError` where the
+        file cannot be written.
+        """
+        scores = {metric: outputs["score"] for metric, outputs in self.results.items()}
+        return _deliver({"metrics": list(scores), "score": list(scores.values())}, output_format, csv_file)
+
+    def detailed_report(self, output_format: str = "json", csv_file: str | Path | None = None) -> Any:
+        """The inputs, and each metric's score of each of them; formats as in `aggregated_report`."""
+        return _deliver(_details(self), output_format, csv_file)
+
+    def comparative_detailed_report(
+        self,
+        other: "EvaluationRunResult",
+        keep_columns: Sequence[str] | None = None,
+        output_format: str = "json",
+        csv_file: str | Path | None = None,
+    ) -> Any:
+        """Both runs' scores of each input, under names that begin with the run's; formats as in `aggregated_report`.
+
+        The inputs are this run's, but for `keep_columns`, which come from both. Raises a `TypeError` for another kind
+        of `other`, a `ValueError` for runs of one name or of unequal length and for a column to keep that is no input.
+        """
+        if not isinstance(other, EvaluationRunResult):
+            raise TypeError("Comparative scores can only be computed between EvaluationRunResults.")
+        if self.run_name == other.run_name:
+            raise ColumnError(f"both runs are named {self.run_name!r}: their columns would be, too")
+        if self.inputs.keys() != other.inputs.keys():
+            logger.warning("The runs have other inputs; those of '{run_name}' are used.", run_name=self.run_name)
+        for name in keep_columns or ():
+            if name not in self.inputs:
+                raise ColumnError(f"keep_columns: there is no input {name!r}{did_you_mean(name, self.inputs)}")
+        shared = self.inputs.keys() - set(keep_columns or ())
+        ours, theirs = _details(self), _details(other)
+        columns = {name if name in shared else f"{self.run_name}_{name}": ours[name] for name in ours}
+        for name in [name for name in theirs if name not in shared]:
+            longer = f"{other.run_name}_{name}"
+            if longer in columns:
+                raise ColumnError(f"two columns would be named {longer!r}; give a run another name")
+            columns[longer] = theirs[name]
+        if len({len(column) for column in columns.values()}) > 1:
+            raise RowError(f"'{self.run_name}' and '{other.run_name}' are not of one length and cannot be compared")
+        return _deliver(columns, output_format, csv_file)
+
+
+def _details(run: EvaluationRunResult) -> Columns:
+    """The inputs and scores; a metric's scores are all floats where any is one."""
+    columns = dict(run.inputs)
+    for metric, outputs in run.results.items():
+        scores = list(outputs["individual_scores"])
+        if any(isinstance(score, float) for score in scores):
+            scores = [None if score is None else float(score) for score in scores]
+        columns[metric] = scores
+    return columns
+
+
+def _deliver(columns: Columns, output_format: str, csv_file: str | Path | None) -> Any:
+    if output_format == "json":
+        return columns
+    if output_format == "df":
+        try:
+            import pandas as pd  # noqa: PLC0415  (an extra)
+        except ImportError:
+            raise MissingExtra("pandas", extra="pandas", need="output_format='df'") from None
+        return pd.DataFrame(columns)
+    if output_format != "csv":
+        raise SpecError(f"Invalid output format '{output_format}' provided. Choose from 'json', 'csv', or 'df'.")
+    if not csv_file:
+        raise SpecError("A file path must be provided in 'csv_file' parameter to save the CSV output.")
+    with Path(csv_file).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return f"Data successfully written to {csv_file}"

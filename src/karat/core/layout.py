@@ -1,0 +1,42 @@
+"""What an Arrow type is and how a list column lies in memory, whichever of Arrow's many layouts it has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is text, in any of its widths or dictionary-encoded."""
+    if pt.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is a list, in any of its layouts."""
+    return isinstance(kind, LISTS)
+
+
+def plain_lists(column: pa.Array) -> pa.Array:
+    """A list column as list or large_list."""
+    if pt.is_list(column.type) or pt.is_large_list(column.type):
+        return column
+    sizes = pc.fill_null(pc.list_value_length(column), 0)  # casting a slice of views gives offsets that are none
+    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    return keep_nulls(pa.LargeListArray.from_arrays(offsets, column.flatten()), column)
+
+
+def whole_offsets(column: pa.Array) -> pa.Array:
+    """Offsets of a list column without its null bitmap, which would be read as null offsets."""
+    offsets = column.offsets
+    return pa.Array.from_buffers(offsets.type, len(offsets), [None, offsets.buffers()[1]], offset=offsets.offset)
+
+
+def keep_nulls(made: pa.Array, column: pa.Array) -> pa.Array:
+    """What was made of a column, null where the column is."""
+    return pc.if_else(column.is_valid(), made, pa.scalar(None, made.type)) if column.null_count else made

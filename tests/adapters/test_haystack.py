@@ -1,0 +1,383 @@
+"""Haystack's evaluators over karat: the documentation's examples, shapes, errors, and pipelines that are stored."""
+
+import os
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+
+import math
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("haystack")
+
+from haystack import Document, Pipeline, component
+from haystack.core.errors import DeserializationError, SerializationError
+
+import karat
+from karat.adapters.haystack import (
+    AnswerExactMatchEvaluator,
+    DocumentMAPEvaluator,
+    DocumentMRREvaluator,
+    DocumentNDCGEvaluator,
+    DocumentRecallEvaluator,
+    RecallMode,
+)
+
+DOCUMENTS = [DocumentMAPEvaluator, DocumentMRREvaluator, DocumentRecallEvaluator, DocumentNDCGEvaluator]
+ALL = [AnswerExactMatchEvaluator, *DOCUMENTS]
+EXAMPLES = {
+    "exact match": (
+        """
+from karat.adapters.haystack import AnswerExactMatchEvaluator
+
+evaluator = AnswerExactMatchEvaluator()
+result = evaluator.run(
+    ground_truth_answers=["Berlin", "Paris"],
+    predicted_answers=["Berlin", "Lyon"],
+)
+
+print(result["individual_scores"])
+print(result["score"])
+""",
+        "[1, 0]\n0.5\n",
+    ),
+    "exact match in a pipeline": (
+        """
+from haystack import Pipeline
+from karat.adapters.haystack import AnswerExactMatchEvaluator
+
+pipeline = Pipeline()
+em_evaluator = AnswerExactMatchEvaluator()
+pipeline.add_component("em_evaluator", em_evaluator)
+
+ground_truth_answers = ["Berlin", "Paris"]
+predicted_answers = ["Berlin", "Lyon"]
+
+result = pipeline.run(
+    {
+        "em_evaluator": {"ground_truth_answers": ground_truth_answers,
+        "predicted_answers": predicted_answers},
+    }
+)
+
+for evaluator in result:
+    print(result[evaluator]["individual_scores"])
+for evaluator in result:
+    print(result[evaluator]["score"])
+""",
+        "[1, 0]\n0.5\n",
+    ),
+    **{
+        name: (
+            f"""
+from haystack import Document
+from karat.adapters.haystack import {name}
+
+evaluator = {name}()
+result = evaluator.run(
+    ground_truth_documents=[
+        [Document(content="France")],
+        [Document(content="9th century"), Document(content="9th")],
+    ],
+    retrieved_documents=[
+        [Document(content="France")],
+        [Document(content="9th century"), Document(content="10th century"), Document(content="9th")],
+    ],
+)
+
+print(result["individual_scores"])
+print(result["score"])
+""",
+            printed,
+        )
+        for name, printed in {
+            "DocumentMAPEvaluator": "[1.0, 0.8333333333333333]\n0.9166666666666666\n",
+            "DocumentMRREvaluator": "[1.0, 1.0]\n1.0\n",
+            "DocumentRecallEvaluator": "[1.0, 1.0]\n1.0\n",
+        }.items()
+    },
+    "DocumentNDCGEvaluator": (
+        """
+from haystack import Document
+from karat.adapters.haystack import DocumentNDCGEvaluator
+
+evaluator = DocumentNDCGEvaluator()
+result = evaluator.run(
+    ground_truth_documents=[[Document(content="France", score=1.0), Document(content="Paris", score=0.5)]],
+    retrieved_documents=[[Document(content="France"), Document(content="Germany"), Document(content="Paris")]],
+)
+print(round(result["individual_scores"][0], 4))
+print(round(result["score"], 4))
+""",
+        "0.9502\n0.9502\n",
+    ),
+}
+
+
+def documents(*contents, **settings):
+    return [Document(content=content, **settings) for content in contents]
+
+
+def columns_of(kind):
+    return (
+        ("ground_truth_answers", "predicted_answers")
+        if kind is AnswerExactMatchEvaluator
+        else (
+            "ground_truth_documents",
+            "retrieved_documents",
+        )
+    )
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_documentations_examples_print_what_it_says(name, capsys):
+    code, printed = EXAMPLES[name]
+    exec(code, {})  # noqa: S102
+    assert capsys.readouterr().out == printed
+
+
+def test_scores_are_the_types_that_haystack_gives():
+    answers = AnswerExactMatchEvaluator().run(["a", "b"], ["a", "c"])
+    assert list(map(type, answers["individual_scores"])) == [int, int]
+    assert type(answers["score"]) is float
+    gold = [documents("a"), []]
+    for evaluator in DOCUMENTS:
+        found = evaluator().run(gold, [documents("a"), documents("b")])
+        assert found["individual_scores"] == [1.0, 0.0]
+        assert {type(score) for score in found["individual_scores"]} == {type(found["score"])} == {float}
+
+
+def test_several_gold_answers_may_stand_where_one_did():
+    found = AnswerExactMatchEvaluator().run(
+        [["Paris", "City of Paris"], ("Lyon",), {"Nice"}, []], ["Paris", "x", "Nice", ""]
+    )
+    assert found["individual_scores"] == [1, 0, 1, 0]
+
+
+def test_a_letter_of_an_answer_is_no_gold_answer():
+    assert AnswerExactMatchEvaluator().run(["Paris"], ["P"])["individual_scores"] == [0]
+
+
+@pytest.mark.parametrize("predicted", [["Berlin"], "Berlin", None])
+def test_answers_that_are_no_list_are_refused(predicted):
+    with pytest.raises(ValueError, match="ground_truth_answers: a list with one entry a question is expected"):
+        AnswerExactMatchEvaluator().run("Berlin", predicted)
+
+
+def test_several_predicted_answers_are_refused():
+    with pytest.raises(karat.RowError, match="predicted_answers: one answer a question"):
+        AnswerExactMatchEvaluator().run(["Berlin"], [["Berlin"]])
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_nothing_to_score_is_an_error_that_says_so(kind):
+    names = " and ".join(columns_of(kind))
+    for columns in ([], []), ([], [[]]), ([[]], []):
+        with pytest.raises(ValueError, match=f"{names} must be provided"):
+            kind().run(*columns)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_lists_of_unequal_length_are_refused_in_haystacks_words(kind):
+    with pytest.raises(ValueError, match=f"The length of {' and '.join(columns_of(kind))} must be the same."):
+        kind().run([["a"]], [["a"], ["b"]])
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_one_list_of_documents_where_one_a_question_is_expected_is_refused(kind):
+    with pytest.raises(ValueError, match="a list of Documents a question is expected"):
+        kind().run(documents("a"), documents("a"))
+    with pytest.raises(ValueError, match="retrieved_documents: a list of Documents a question is expected, found 'a'"):
+        kind().run([documents("a")], [["a"]])
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@pytest.mark.parametrize("field", ["contents", "meta", "", None, [], ["content", "page"], 3])
+def test_a_field_that_does_not_exist_is_refused_at_once(kind, field):
+    with pytest.raises(ValueError, match=r"^Unsupported document_comparison_field: '.*'. Use 'content'"):
+        kind(document_comparison_field=field)
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_a_cut_off_below_one_is_refused_at_once(kind):
+    with pytest.raises(ValueError, match="k=0"):
+        kind(k=0)
+
+
+def test_modes_of_recall_are_those_of_haystack():
+    assert DocumentRecallEvaluator("multi_hit").mode is RecallMode.MULTI_HIT
+    assert str(DocumentRecallEvaluator().mode) == "single_hit"
+    for wrong in ("foo", None):
+        with pytest.raises(ValueError, match=rf"Unknown recall mode '{wrong}'. Supported modes are: \['single_hit', '"):
+            DocumentRecallEvaluator(wrong)
+
+
+def test_scores_of_some_ground_truth_documents_only_are_refused():
+    mixed = [[Document(content="a", score=1.0), Document(content="b")]]
+    for check in (DocumentNDCGEvaluator.validate_inputs, DocumentNDCGEvaluator().run):
+        with pytest.raises(
+            ValueError, match="Either none or all documents in each list of ground_truth_documents must"
+        ):
+            check(mixed, mixed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "score"),
+    [
+        (DocumentMAPEvaluator(k=2), 0.25),
+        (DocumentMRREvaluator(k=1), 0.0),
+        (DocumentRecallEvaluator(k=1), 0.0),
+        (DocumentRecallEvaluator("multi_hit", k=2), 0.5),
+        (DocumentNDCGEvaluator(k=2), 1 / math.log2(3) / (1 + 1 / math.log2(3))),
+    ],
+)
+def test_only_the_first_k_count(kind, score):
+    assert kind.run([documents("b", "c")], [documents("a", "b", "c")])["score"] == pytest.approx(score)
+
+
+def by_title(document):
+    return document.meta.get("title", "").lower()
+
+
+def test_documents_compare_by_a_function():
+    gold, found = [[Document(meta={"title": "Rome"})]], [[Document(meta={}), Document(meta={"title": "ROME"})]]
+    assert DocumentMRREvaluator(by_title).run(gold, found)["score"] == 0.5
+
+
+def test_documents_compare_by_several_fields_together():
+    def page(file, number):
+        return Document(content=f"chunk {file} {number}", meta={"file": file, "at": {"page": number}})
+
+    gold = [[page("a", 1)], [page(None, 1)], [page(["a"], 1)]]
+    found = [[page("a", 2), page("b", 1), page("a", 1)], [page(None, 1)], [page(["a"], 1)]]
+    fields = ("meta.file", "meta.at.page")
+    assert DocumentMRREvaluator(fields).run(gold, found)["individual_scores"] == [1 / 3, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_the_interval_is_that_of_karat_score(kind):
+    hits = [True, False, True, True, False, True, True]
+    gold = [["a", "b"] for _ in hits]
+    found = [["a", "c"] if hit else ["c", "b"] for hit in hits]
+    if kind is AnswerExactMatchEvaluator:
+        evaluated = kind().run([row[0] for row in gold], [row[0] for row in found])
+    else:
+        evaluated = kind().run([documents(*row) for row in gold], [documents(*row) for row in found])
+
+    @karat.metric(source="the scores themselves", register=False)
+    def same(scores: karat.Number) -> karat.Score:
+        """What it is given."""
+        return scores
+
+    value = karat.score({"scores": evaluated["individual_scores"]}, same).values["same"]
+    assert evaluated["score"] == pytest.approx(value.value, rel=1e-15)
+    assert evaluated["interval"] == pytest.approx([value.low, value.high], rel=1e-12)
+
+
+def test_one_question_says_nothing_of_the_others():
+    assert AnswerExactMatchEvaluator().run(["a"], ["a"])["interval"] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_questions_that_cannot_score_are_logged_once(kind, caplog):
+    kind(document_comparison_field="meta.page").run([documents("a"), documents("b")], [documents("a"), []])
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "2 of 2 questions have no ground truth document" in caplog.messages[0]
+    caplog.clear()
+    kind().run([documents("a")], [[]])
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_a_component_is_stored_and_restored(kind):
+    for settings in (
+        {},
+        {"document_comparison_field": "meta.id", "k": 3},
+        {"document_comparison_field": ["content", "id"]},
+    ):
+        data = kind(**settings).to_dict()
+        assert data["init_parameters"]["document_comparison_field"] == settings.get(
+            "document_comparison_field", "content"
+        )
+        assert kind.from_dict(data).to_dict() == data
+    assert data["type"] == f"karat.adapters.haystack.documents.{kind.__name__}"
+
+
+def test_what_haystacks_own_component_stores_is_read():
+    data = {
+        "type": "karat.adapters.haystack.documents.DocumentRecallEvaluator",
+        "init_parameters": {"mode": "multi_hit"},
+    }
+    assert DocumentRecallEvaluator.from_dict(data).to_dict()["init_parameters"] == {
+        "mode": "multi_hit",
+        "document_comparison_field": "content",
+        "k": None,
+    }
+    assert data["init_parameters"] == {"mode": "multi_hit"}
+    with pytest.raises(DeserializationError, match="can't be deserialized as 'DocumentMAPEvaluator'"):
+        DocumentMAPEvaluator.from_dict(data)
+
+
+def test_a_function_is_stored_by_its_name_and_a_lambda_is_refused():
+    assert DocumentMAPEvaluator(["id", len]).to_dict()["init_parameters"]["document_comparison_field"] == [
+        "id",
+        {"callable": "builtins.len"},
+    ]
+    with pytest.raises(SerializationError, match="lambdas"):
+        DocumentMAPEvaluator(lambda document: document.id).to_dict()
+
+
+@component
+class Retriever:
+    """Finds the same for every question."""
+
+    @component.output_types(documents=list[list[Document]], answers=list[str])
+    def run(self, questions: list[str]):
+        return {"documents": [documents("b", "a") for _ in questions], "answers": ["a" for _ in questions]}
+
+
+def test_all_evaluators_run_in_one_pipeline_which_is_stored_loaded_and_run_again():
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", Retriever())
+    for kind in ALL:
+        pipeline.add_component(kind.__name__, kind())
+    pipeline.add_component("by name", DocumentMAPEvaluator(["content", len_of_content], k=2))
+    pipeline.connect("retriever.answers", "AnswerExactMatchEvaluator.predicted_answers")
+    for name in [*(kind.__name__ for kind in DOCUMENTS), "by name"]:
+        pipeline.connect("retriever.documents", f"{name}.retrieved_documents")
+    gold = [documents("a"), documents("b")]
+    data = {"retriever": {"questions": ["1", "2"]}} | {
+        kind.__name__: {columns_of(kind)[0]: ["a", ["b", "c"]] if kind is AnswerExactMatchEvaluator else gold}
+        for kind in ALL
+    }
+    data["by name"] = {"ground_truth_documents": gold}
+    results = pipeline.run(data)
+    assert {name: result["score"] for name, result in results.items()} == {
+        "AnswerExactMatchEvaluator": 0.5,
+        "DocumentMAPEvaluator": 0.75,
+        "DocumentMRREvaluator": 0.75,
+        "DocumentRecallEvaluator": 1.0,
+        "DocumentNDCGEvaluator": pytest.approx((1 + 1 / math.log2(3)) / 2),
+        "by name": 0.75,
+    }
+    allowed = ["karat.adapters.haystack", __name__]
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=allowed)
+    assert again.run(data) == results
+    assert again.dumps() == pipeline.dumps()
+
+
+def len_of_content(document):
+    return len(document.content)
+
+
+def test_without_haystack_the_import_says_what_is_missing():
+    code = (
+        "import sys; sys.modules['haystack'] = None\n"
+        "import karat\n"
+        "try:\n    import karat.adapters.haystack\n"
+        "except karat.MissingExtra as error:\n    print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said == "karat.adapters.haystack needs haystack-ai: pip install 'karat[haystack]'\n"
