@@ -6,8 +6,6 @@ One process. Haystack's Documents, pytrec_eval's dicts and ranx's Qrels and Run 
 ranx has compiled by then. karat scores Arrow columns of text ids, and once more end to end with `karat.score`.
 """
 
-
-
 from __future__ import annotations
 
 import math

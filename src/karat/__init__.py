@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from karat.core.types import Score as Score
     from karat.core.types import Text as Text
     from karat.core.types import Texts as Texts
+    from karat.judges.judge import Judge as Judge
+    from karat.models.faults import ModelError as ModelError
+    from karat.models.governor import Governor as Governor
     from karat.runs.evaluate import score as score
     from karat.runs.result import Result as Result
     from karat.stats.value import Value as Value
@@ -51,6 +54,9 @@ _HOMES = {
     "karat.core.rows": ("Rows",),
     "karat.core.metric": ("Metric", "metric"),
     "karat.core.types": ("Text", "Texts", "Number", "Ids", "Graded", "Score", "Counts"),
+    "karat.judges.judge": ("Judge",),
+    "karat.models.faults": ("ModelError",),
+    "karat.models.governor": ("Governor",),
     "karat.runs.evaluate": ("score",),
     "karat.runs.result": ("Result",),
     "karat.stats.value": ("Value",),

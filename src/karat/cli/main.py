@@ -15,6 +15,7 @@ import click
 
 import karat
 from karat.cli.doctor import doctor
+from karat.cli.fake import fake_llm
 from karat.cli.metrics import metrics
 from karat.cli.score import score
 
@@ -45,5 +46,5 @@ def main() -> None:
     """How close to gold is each answer, and is the difference between two systems real?"""
 
 
-for _command in (score, metrics, doctor):
+for _command in (score, metrics, doctor, fake_llm):
     main.add_command(_command)

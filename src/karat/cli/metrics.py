@@ -13,14 +13,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("name", required=False)
 def metrics(name: str | None) -> None:
-    """List the metrics, or explain the one called NAME."""
+    """List the metrics and judges, or explain the one called NAME."""
     from karat.core.registry import all_metrics  # noqa: PLC0415  (heavy)
     from karat.core.spec import parse  # noqa: PLC0415
+    from karat.judges import Judge, own_judges  # noqa: PLC0415
 
     if name is not None:
         click.echo(explain(parse(name)))
         return
-    found = all_metrics()
+    found = [*all_metrics(), *map(Judge, own_judges())]
     width = max(len(metric.name) for metric in found)
     for metric in found:
         click.echo(f"{metric.name:{width}}  {metric.definition.summary}")
@@ -53,4 +54,5 @@ def explain(metric: Metric) -> str:
 def _several(metric: Metric, role: str) -> str:
     from karat.core.setting import SEVERAL  # noqa: PLC0415  (heavy)
 
-    return f", or a list of texts, combined by {SEVERAL[role]}" if SEVERAL.get(role) in metric.settings else ""
+    setting = metric.definition.settings.get(SEVERAL.get(role, ""))
+    return f", or a list of texts, combined by {setting.name}" if setting and setting.of_core else ""

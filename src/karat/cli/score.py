@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from karat.cli.ask import judging, model_options
 
 if TYPE_CHECKING:
     from karat.runs.result import Result
@@ -32,7 +35,7 @@ def _once(_: click.Context, option: click.Parameter, given: tuple[str, ...]) -> 
 @click.option(
     "--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, reference, …"
 )
-@click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on.")
+@click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; qrels.")
 @click.option("--on", metavar="COLUMN", help="The id that joins FILE and --gold (LEFT=RIGHT where names differ).")
 @click.option("-o", "--output", metavar="OUT", help="Write the scored rows; the format is the ending's.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
@@ -55,29 +58,38 @@ def _once(_: click.Context, option: click.Parameter, given: tuple[str, ...]) -> 
     "--fail-under", "floors", multiple=True, metavar="[SPEC=]VALUE",
     help="Exit with 3 if a value (of this metric, else of any) is lower; for errors and rates of them: higher.",
 )  # fmt: skip
+@model_options
 def score(
     file: str,
     metrics: tuple[str, ...],
     mapping: tuple[str, ...],
     as_json: bool,
     floors: tuple[str, ...],
+    asked: Mapping[str, Any],
     **options: Any,
 ) -> None:
     """Score the answers in FILE (`-`: standard input; a glob: many) and print each metric's value.
 
-    JSON Lines, JSON, CSV, TSV, Parquet and Arrow, each also .gz or .zst.
+    JSON Lines, JSON, CSV, TSV, Parquet, Arrow and TREC's runs and qrels, each also .gz or .zst.
 
     \b
     karat score answers.jsonl -m exact_match -m token_f1
     karat score answers.csv -m "token_f1(normalize=none)" --map prediction=said --map reference=gold -o scored.parquet
+    karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"
+    karat score answers.jsonl -m judge:correctness --model NAME --budget 5
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     given = dict(_split(each, "--map") for each in mapping)
     bounds = [_floor(each) for each in floors]
     from karat.runs.evaluate import score as evaluate  # noqa: PLC0415  (heavy)
 
-    with warnings.catch_warnings(record=True) as said, _progress() as progress:
+    if asked["dry_run"]:
+        options["output"] = None
+    run = [str(Path(file).absolute()), given, {name: options[name] for name in ("gold", "on", "where", "limit")}]
+    with warnings.catch_warnings(record=True) as said, judging(metrics, asked, run) as chosen, _progress() as progress:
         warnings.simplefilter("always", UserWarning)
-        result = evaluate(file, metrics, map=given, progress=progress, **options)
+        result = evaluate(file, chosen, map=given, progress=progress, **options)
+    if asked["dry_run"]:
+        return
     for line in dict.fromkeys([str(each.message) for each in said] + list(_unsaid(result))):
         click.echo(f"warning: {line}", err=True)
     if as_json:

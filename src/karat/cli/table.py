@@ -12,6 +12,7 @@ from rich.text import Text
 from karat.runs.result import Result, number
 from karat.stats.value import Value
 
+REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
 WIDE = 1_000  # columns of a pipe: nothing is cut there
 _QUERIES = ("queries without results", "queries without judgements")
 _NOTES = {"comments": "comment lines", "duplicates": "documents that a query has twice"}
@@ -84,10 +85,13 @@ def _said_of_reasons(result: Result) -> Iterator[str]:
     """Why rows are unscored, once where it is the same for all metrics."""
     same = all(reasons == next(iter(result.reasons.values())) for reasons in result.reasons.values())
     for spec, reasons in list(result.reasons.items())[: 1 if same else None]:
-        for reason, count in reasons.items():
+        told = sorted(reasons.items(), key=lambda each: -each[1])
+        for reason, count in told[:REASONS]:
             yield (
                 f"{reason} in {count} of {result.n} rows" if same else f"{spec}: {reason} in {count} of {result.n} rows"
             )
+        if rest := told[REASONS:]:
+            yield f"{len(rest)} more reasons in {sum(count for _, count in rest)} of {result.n} rows"
 
 
 def _cells(value: Value, *, bounds: bool) -> list[str]:

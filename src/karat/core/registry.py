@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 GROUP = "karat.metrics"
 
-Dialect: TypeAlias = "Callable[[str], str | Metric | None]"
-"""From a text that is no spec, such as another tool's name, to the spec or the metric meant; None for any other."""
+Dialect: TypeAlias = Callable[[str], str | None]
+"""From the text that another tool has for a metric to karat's spec of it; None for what it does not know."""
 
 _metrics: dict[str, Metric] = {}
 _aliases: dict[str, str] = {}
@@ -46,7 +46,9 @@ def find(name: str) -> Metric:
     """The metric of that name or alias, with default settings; `SpecError` with the nearest name if there is none."""
     load_plugins()
     prefix, colon, rest = name.partition(":")
-    if colon and prefix in _makers:
+    if colon:
+        if prefix not in _makers:
+            raise SpecError(f"there is no metric {name!r}{did_you_mean(prefix, _makers)}")
         return _makers[prefix](rest)
     found = _metrics.get(_aliases.get(name, name))
     if found is None:
@@ -60,17 +62,14 @@ def add_maker(prefix: str, make: Callable[[str], Metric]) -> None:
 
 
 def add_dialect(translate: Dialect) -> None:
-    """Let metrics be called by texts that are no spec of karat's."""
+    """Let specs be written as another tool writes them, where karat has no metric of that name."""
     _dialects[f"{translate.__module__}.{translate.__qualname__}"] = translate
 
 
-def translated(text: str) -> str | Metric | None:
-    """The spec or the metric that a text means in any dialect; None if there is none."""
+def translated(text: str) -> str | None:
+    """The spec of what another tool calls so; None if none does."""
     load_plugins()
-    for translate in _dialects.values():
-        if (meant := translate(text)) is not None:
-            return meant
-    return None
+    return next(filter(None, (translate(text) for translate in _dialects.values())), None)
 
 
 def all_metrics() -> list[Metric]:

@@ -36,9 +36,9 @@ def parse(text: str) -> Metric:
     try:
         return _parse(text)
     except SpecError:
-        if (meant := translated(text)) is None:
+        if (spec := translated(text)) is None:
             raise
-        return meant if isinstance(meant, Metric) else _parse(meant)
+        return _parse(spec)
 
 
 def _parse(text: str) -> Metric:

@@ -33,7 +33,8 @@ from karat.runs.sources import open_sources
 from karat.runs.tally import Grouped, cluster_keys, group_rows, join_reasons
 from karat.text.columns import memo
 
-_Here: TypeAlias = dict[str, Rows]
+_Worked: TypeAlias = tuple[pa.RecordBatch, dict[str, pa.Array], dict[str, Rows], Counter[str]]
+"""A batch, its columns by role, the rows of each metric that computes, and what is counted of retrieved documents."""
 
 
 def score(
@@ -66,7 +67,7 @@ def score(
     document), for the intervals. `where`: SQL that chooses rows. `limit`: the first so many of them. `output`: a file
     for the scored rows. `keep`: whether the result holds the rows in memory; by default only when they are not written
     to `output`. `confidence`, `seed`: of the intervals. `progress`: called with the rows done and, where known, the
-    rows there are.
+    rows there are, from any thread.
 
     Raises a `karat.KaratError` that says what to do; nothing stands under `output` then.
 
@@ -193,7 +194,7 @@ def _scored(run: _Run, watch: Watch) -> Iterator[pa.RecordBatch]:
     Metrics that compute do so in the pool; those that wait for others are called here, where Ctrl-C arrives.
     """
 
-    def work(numbered: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, dict[str, Any], _Here, Counter[str]]:
+    def work(numbered: tuple[int, pa.RecordBatch]) -> _Worked:
         first, batch = numbered
         columns = run.columns(batch, first)
         with memo():
@@ -242,15 +243,6 @@ def _warn_of_lists_in_text(run: _Run, batch: pa.RecordBatch) -> None:
             )
 
 
-def _watch(batches: Iterable[pa.RecordBatch], progress: Progress | None, total: int | None) -> Iterator[pa.RecordBatch]:
-    done = 0
-    for batch in batches:
-        yield batch
-        done += len(batch)
-        if progress is not None:
-            progress(done, total)
-
-
 def _keep(batches: Iterable[pa.RecordBatch], kept: list[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if kept is not None:
@@ -264,7 +256,7 @@ def _result(run: _Run, confidence: float, output: Path | None, kept: list[pa.Rec
         metrics=tuple(run.metrics),
         values=Values({spec: tally.whole.value(confidence) for spec, tally in tallies.items()}),
         reasons={spec: dict(tally.whole.reasons) for spec, tally in tallies.items()},
-        counts={spec: tally.counts for spec, tally in tallies.items() if tally.counts},
+        counts={spec: dict(tally.counts) for spec, tally in tallies.items() if tally.counts},
         groups=Values(
             {
                 spec: {label: group.value(confidence) for label, group in sorted(tally.groups.items())}

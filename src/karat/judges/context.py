@@ -1,0 +1,57 @@
+"""Through which governor judges ask, and which model a name means: things of a run, not settings of a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+
+from karat.models.call import Model
+from karat.models.governor import Governor
+from karat.models.store import Store
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The governor that all calls go through, and what makes a model of its name."""
+
+    governor: Governor
+    connect: Callable[[str], Model]
+
+
+_current: ContextVar[Asking | None] = ContextVar("asking", default=None)
+
+
+def current() -> Asking:
+    """How judges ask here: as told by `asking`, else as the environment says."""
+    return _current.get() or _default()
+
+
+@contextmanager
+def asking(
+    governor: Governor, *, base_url: str | None = None, connect: Callable[[str], Model] | None = None
+) -> Iterator[Asking]:
+    """Within it, judges without a governor of their own ask through this one.
+
+    A model's name means that of an OpenAI-compatible endpoint, `base_url`; or what `connect` makes of it.
+    """
+    token = _current.set(Asking(governor, connect or _connector(base_url)))
+    try:
+        yield current()
+    finally:
+        _current.reset(token)
+
+
+@cache
+def _default() -> Asking:
+    return Asking(Governor(store=Store()), _connector(None))
+
+
+@cache
+def _connector(base_url: str | None) -> Callable[[str], Model]:
+    """One model for each name, so that what it learns of its endpoint is learnt once."""
+    from karat.models.openai import OpenAIModel  # noqa: PLC0415  (only where a model is asked by name)
+
+    return cache(lambda name: OpenAIModel(name, base_url=base_url))

@@ -1,0 +1,224 @@
+"""A judge as it stands in its file: what it asks for, what it asks a model, and what the reply is worth.
+
+```toml
+name = "politeness"
+summary = "Whether the prediction is polite."
+source = "our style guide"
+inputs = ["prediction"]        # reference and contexts are lists of texts; { tools = "json" } says another kind
+
+[prompt]
+task = "Is the prediction polite? A refusal can be polite too."
+
+[reply]
+kind = "label"                 # or statements, fields, number
+choices = { polite = 1, rude = 0 }
+```
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from karat.core.errors import SpecError, did_you_mean
+from karat.judges.keys import Keys
+from karat.judges.reply import FORMS, Fields, Form, Label, Number, Statements
+from karat.judges.strict import ReplyError, check
+
+InputKind = Literal["text", "texts", "json"]
+SYSTEM = (
+    "You are a careful judge. You apply the criteria you are given, and nothing else, to the material you are given."
+)
+RESERVED = {"agreement", "consistent", "cost", "error", "explanation", "input_tokens", "label", "latency"}
+RESERVED |= {"output_tokens", "raw", "statements"}
+_LISTS = ("reference", "contexts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swap:
+    """Two inputs that change places when the question is asked a second time, and the two labels that then do."""
+
+    inputs: tuple[str, str]
+    labels: tuple[str, str]
+    tie: str
+
+    def material(self, material: Mapping[str, Any]) -> dict[str, Any]:
+        first, second = self.inputs
+        return {**material, first: material[second], second: material[first]}
+
+    def label(self, label: str) -> str:
+        """The label that a swapped label stands for."""
+        return dict([self.labels, self.labels[::-1]]).get(label, label)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rubric:
+    """A judge without a model: everything that its prompt and its scores depend on.
+
+    `each` names an input of lists, whose items are judged one by one; the score is their mean.
+    """
+
+    name: str
+    summary: str
+    source: str
+    inputs: Mapping[str, InputKind]
+    task: str
+    form: Form
+    version: int = 1
+    direction: Literal["maximize", "minimize"] = "maximize"
+    system: str = SYSTEM
+    examples: Sequence[tuple[Mapping[str, Any], Any]] = ()
+    swap: Swap | None = None
+    each: str | None = None
+
+
+@cache
+def own_judges() -> dict[str, Any]:
+    """The judges that come with karat: the file of each, by name."""
+    folder = files("karat.judges") / "prompts"
+    return {each.name[:-5]: each for each in sorted(folder.iterdir(), key=str) if each.name.endswith(".toml")}
+
+
+def is_file(name: str) -> bool:
+    """Whether a judge is named by its file rather than by its name."""
+    return name.endswith(".toml") or "/" in name or "\\" in name
+
+
+def load(name: str) -> Rubric:
+    """The judge of that name, or in that file.
+
+    Raises `SpecError` where there is none, or where the file says something that a judge does not.
+    """
+    if not is_file(name):
+        if name not in own_judges():
+            raise SpecError(
+                f"there is no judge {name!r} (a file's name ends in .toml){did_you_mean(name, own_judges())}"
+            )
+        return _own(name)
+    try:
+        return parse(Path(name).read_bytes(), name)
+    except OSError as error:
+        raise SpecError(f"{name}: {error.strerror or error}") from None
+
+
+@cache
+def _own(name: str) -> Rubric:
+    return parse(own_judges()[name].read_bytes(), f"{name}.toml")
+
+
+def parse(content: bytes, where: str) -> Rubric:
+    """The judge that a TOML file describes; `SpecError` naming the file and the key for what it cannot say."""
+    try:
+        values = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SpecError(f"{where}: {error}") from None
+    top = Keys(values, where, "")
+    prompt, reply = top.table("prompt"), top.table("reply")
+    rubric = Rubric(
+        name=top.take("name", str),
+        summary=top.take("summary", str).strip(),
+        source=top.take("source", str),
+        version=top.take("version", int, 1),
+        direction=cast("Any", top.choice("direction", ("maximize", "minimize"), "maximize")),
+        inputs=read_inputs(top.given("inputs"), top.at("inputs")),
+        system=prompt.take("system", str, SYSTEM),
+        task=prompt.take("task", str),
+        form=_form(reply),
+        each=top.take("each", str, None),
+    )
+    rubric = replace(rubric, swap=_swap(top, rubric) if "swap" in values else None)
+    examples = [Keys(each, where, f"examples[{n}]") for n, each in enumerate(top.take("examples", list, []), 1)]
+    rubric = replace(rubric, examples=[(e.take("inputs", dict), e.take("reply", dict)) for e in examples])
+    for table in (top, prompt, reply, *examples):
+        table.end()
+    return checked(rubric, where)
+
+
+def checked(rubric: Rubric, where: str) -> Rubric:
+    """The rubric, if what it says fits together."""
+    if rubric.each is not None and rubric.inputs.get(rubric.each) != "texts":
+        lists = [name for name, kind in rubric.inputs.items() if kind == "texts"]
+        raise SpecError(
+            f"{where}: each = {rubric.each!r}: an input of lists is expected{did_you_mean(rubric.each, lists)}"
+        )
+    asked = dict.fromkeys(rubric.inputs)
+    for number, (material, reply) in enumerate(rubric.examples, 1):
+        at = f"{where}: examples[{number}]"
+        for name in material.keys() ^ asked.keys():
+            what = "misses the input" if name in asked else "has an unknown input"
+            raise SpecError(f"{at} {what} {name!r}" + ("" if name in asked else did_you_mean(name, asked)))
+        try:
+            check(reply, rubric.form.schema, f"{at}: its reply")
+            rubric.form.verdict(reply)
+        except ReplyError as error:
+            raise SpecError(str(error)) from None
+    return rubric
+
+
+def read_inputs(given: Any, where: str) -> dict[str, InputKind]:
+    """Inputs and their kinds: from their names, from names with kinds, or from Haystack's pairs of name and type.
+
+    >>> read_inputs(["question", "contexts"], "inputs")
+    {'question': 'text', 'contexts': 'texts'}
+    >>> read_inputs([("answers", list[str]), ("documents", list[list[str]])], "inputs")
+    {'answers': 'text', 'documents': 'texts'}
+    """
+    if isinstance(given, list | tuple) and given:
+        pairs = [each if isinstance(each, tuple) else (each, "texts" if each in _LISTS else "text") for each in given]
+        given = dict(pairs) if all(len(pair) == 2 and isinstance(pair[0], str) for pair in pairs) else None
+    if not isinstance(given, Mapping) or not given:
+        raise SpecError(
+            f"{where}: the names of the columns a judge reads are expected, such as ['question', 'prediction']"
+        )
+    found: dict[str, InputKind] = {}
+    for name, kind in given.items():
+        if not isinstance(kind, str):  # a type: list[str], or list[list[str]]
+            kind = "texts" if str(kind).lower().count("list[") > 1 else "text"  # noqa: PLW2901
+        if kind not in ("text", "texts", "json"):
+            raise SpecError(f"{where}.{name}: {kind!r}{did_you_mean(kind, ['text', 'texts', 'json'])}")
+        found[name] = cast("InputKind", kind)
+    return found
+
+
+def _form(reply: Keys) -> Form:
+    kind = reply.choice("kind", tuple(FORMS))
+    if kind == "label":
+        return Label(choices=reply.worth("choices"), explanation=reply.take("explanation", bool, True))
+    if kind == "statements":
+        return Statements(verdicts=reply.worth("verdicts"), empty=reply.take("empty", float, None))
+    if kind == "fields":
+        return Fields(names=field_names(reply.take("names", list), reply.at("names")),
+                      explanation=reply.take("explanation", bool, True))  # fmt: skip
+    low, high = reply.take("low", float), reply.take("high", float)
+    if not low < high:
+        raise SpecError(f"{reply.at('low')} = {low:g} is not below high = {high:g}")
+    flags = {name: reply.take(name, bool, True) for name in ("whole", "normalize", "explanation")}
+    return Number(low=low, high=high, **flags)
+
+
+def field_names(given: Any, where: str) -> tuple[str, ...]:
+    """The names of 0/1 fields; `SpecError` for one that is taken, or is no name."""
+    if not isinstance(given, list | tuple) or not given or not all(isinstance(n, str) and n for n in given):
+        raise SpecError(f"{where}: the names of one or more fields are expected")
+    for name in given:
+        if name in RESERVED or given.count(name) > 1:
+            raise SpecError(f"{where}: the name {name!r} is taken")
+    return tuple(given)
+
+
+def _swap(top: Keys, rubric: Rubric) -> Swap:
+    table = top.table("swap")
+    if not isinstance(rubric.form, Label):
+        raise SpecError(f"{table.at('labels')}: only replies of the kind 'label' can be swapped")
+    swap = Swap(
+        inputs=table.pair("inputs", rubric.inputs),
+        labels=table.pair("labels", rubric.form.choices),
+        tie=table.choice("tie", tuple(rubric.form.choices)),
+    )
+    table.end()
+    return swap

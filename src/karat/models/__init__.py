@@ -1,0 +1,1 @@
+"""The only code that leaves the process: language models and encoders, asked through one governor."""

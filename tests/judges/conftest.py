@@ -1,0 +1,16 @@
+import pytest
+
+from karat.judges import context
+from karat.models.governor import Governor
+
+
+@pytest.fixture(autouse=True)
+def _cache_of_its_own(monkeypatch, tmp_path):
+    """No test reads or writes the user's replies."""
+    monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
+    context._default.cache_clear()
+
+
+@pytest.fixture
+def governor():
+    return Governor()

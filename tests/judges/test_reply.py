@@ -1,0 +1,139 @@
+"""A reply is the JSON value that was asked for, whole, or an error that says why not."""
+
+import json
+
+import pytest
+
+from karat.judges.reply import Fields, Label, Number, Statements
+from karat.judges.strict import ReplyError, read_reply
+
+LABEL = Label(choices={"correct": 1, "incorrect": 0})
+STATEMENTS = Statements(verdicts={"supported": 1, "unsupported": 0})
+FIELDS = Fields(names=("polite", "brief"))
+SCALE = Number(low=1, high=5)
+GOOD = '{"explanation": "as it says", "label": "correct"}'
+
+
+def read(text, form=LABEL):
+    return form.verdict(read_reply(text, form.schema))
+
+
+def statements(*verdicts):
+    return json.dumps({"statements": [{"statement": "s", "reason": "r", "verdict": verdict} for verdict in verdicts]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"\n  {GOOD} \n",
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}\n```\n",
+        '{"label": "correct", "explanation": "as it says"}',  # the order of keys means nothing
+        f"```json\r\n{GOOD}\r\n```",
+    ],
+)
+def test_a_whole_json_value_alone_or_in_one_fence_is_read(text):
+    assert read(text).score == 1
+    assert read(text).explanation == "as it says"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        ("  \n", "empty"),
+        (f"Sure! {GOOD}", "not one JSON value"),
+        (f"{GOOD} I hope this helps.", "not one JSON value"),
+        (f"{GOOD}{GOOD}", "not one JSON value"),
+        (f"```json\n{GOOD}\n```\n```json\n{GOOD}\n```", "not one JSON value"),
+        (f"Here it is:\n```json\n{GOOD}\n```", "not one JSON value"),
+        (GOOD[:-5], "not one JSON value"),
+        ("correct", "not one JSON value"),
+        ('"correct"', "an object is expected"),
+        ("[" * 100_000, "not one JSON value"),
+        (f"[{GOOD}]", "an object is expected"),
+        ("null", "an object is expected"),
+        ('{"label": "correct"}', "no key 'explanation'"),
+        ('{"explanation": "x", "verdict": "correct"}', "no key 'label'"),
+        ('{"explanation": "x", "label": "correct", "score": 1}', "key 'score', which was not asked for"),
+        ('{"explanation": "x", "label": "Correct"}', "not one of"),
+        ('{"explanation": "x", "label": "correct "}', "not one of"),
+        ('{"explanation": "x", "label": 1}', "a text is expected"),
+        ('{"explanation": null, "label": "correct"}', "a text is expected"),
+        ('{"explanation": "x", "label": ["correct"]}', "a text is expected"),
+        ('{"explanation": "x", "label": "incorrect", "label": "correct"}', "twice"),
+    ],
+)
+def test_anything_else_is_an_error(text, message):
+    with pytest.raises(ReplyError, match=message):
+        read(text)
+
+
+def test_statements_are_the_share_of_what_their_verdicts_are_worth():
+    verdict = read(statements("supported", "unsupported", "supported", "supported"), STATEMENTS)
+    assert verdict.score == 0.75
+    assert [each["verdict"] for each in json.loads(verdict.statements)].count("supported") == 3
+
+
+def test_no_statement_at_all_is_no_score_unless_the_rubric_says_which():
+    assert read(statements(), STATEMENTS).score is None
+    assert "no statement" in read(statements(), STATEMENTS).reason
+    assert read(statements(), Statements(verdicts={"yes": 1, "no": 0}, empty=1)).score == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"statements": "none"}',
+        '{"statements": null}',
+        '{"statements": [1]}',
+        '{"statements": [{"statement": "s", "verdict": "supported"}]}',
+        statements("maybe"),
+        '{"statements": [], "statement_scores": [1]}',
+    ],
+)
+def test_statements_of_another_shape_are_an_error(text):
+    with pytest.raises(ReplyError):
+        read(text, STATEMENTS)
+
+
+def test_fields_are_their_mean_and_each_its_own():
+    verdict = read('{"explanation": "x", "polite": 1, "brief": 0}', FIELDS)
+    assert (verdict.score, dict(verdict.fields)) == (0.5, {"polite": 1, "brief": 0})
+
+
+@pytest.mark.parametrize("value", ["2", "true", '"1"', "0.5", "null", "-1"])
+def test_a_field_is_0_or_1_and_nothing_else(value):
+    with pytest.raises(ReplyError):
+        read(f'{{"explanation": "x", "polite": {value}, "brief": 0}}', FIELDS)
+
+
+def test_a_number_on_a_scale_is_normalised_or_as_it_is():
+    assert read('{"explanation": "x", "score": 4}', SCALE).score == 0.75
+    assert read('{"explanation": "x", "score": 4.0}', SCALE).score == 0.75  # JSON has one kind of number
+    assert read('{"explanation": "x", "score": 4}', Number(low=1, high=5, normalize=False)).score == 4
+    assert Number(low=1, high=5, normalize=False).range == (1, 5)
+    assert read('{"score": 0.25}', Number(low=0, high=1, whole=False, explanation=False)).score == 0.25
+
+
+@pytest.mark.parametrize("value", ["0", "6", "4.5", '"4"', "true", "NaN", "Infinity", "1e999"])
+def test_a_number_beside_the_scale_is_an_error(value):
+    with pytest.raises(ReplyError):
+        read(f'{{"explanation": "x", "score": {value}}}', SCALE)
+
+
+@pytest.mark.parametrize("form", [LABEL, STATEMENTS, FIELDS, SCALE, Label(choices={"a": 1, "b": 0}, explanation=False)])
+def test_schemas_are_strict(form):
+    def objects(schema):
+        if schema["type"] == "object":
+            yield schema
+            for each in schema["properties"].values():
+                yield from objects(each)
+        elif schema["type"] == "array":
+            yield from objects(schema["items"])
+
+    for each in objects(form.schema):
+        assert each["additionalProperties"] is False
+        assert each["required"] == list(each["properties"])
+    assert json.loads(json.dumps(form.schema)) == form.schema

@@ -1,0 +1,100 @@
+"""A judge's file says all there is to say, and a wrong one is told what is right."""
+
+import pytest
+
+from karat import SpecError
+from karat.judges import Judge
+from karat.judges.rubric import load, own_judges, parse
+
+GOOD = """
+name = "politeness"
+summary = "Whether the prediction is polite."
+source = "our style guide"
+inputs = ["prediction"]
+
+[prompt]
+task = "Is it polite?"
+
+[reply]
+kind = "label"
+choices = { polite = 1, rude = 0 }
+"""
+
+
+def test_a_file_of_ones_own_is_a_judge(tmp_path):
+    path = tmp_path / "my judge (2).toml"
+    path.write_text(GOOD)
+    judge = Judge(str(path))
+    assert judge.name == f"judge:{path}"
+    assert list(judge.definition.columns) == ["prediction"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "politeness"', "", "mine.toml: name is missing"),
+        ("summary =", "sumary =", r"mine.toml: summary is missing; is it 'sumary'\?"),
+        ("[prompt]", 'stile = "x"\n[prompt]', "mine.toml: stile: there is no such key"),
+        ("[prompt]", 'directoin = "minimize"\n[prompt]', r"mine.toml: directoin: .*did you mean 'direction'\?"),
+        ("[prompt]", 'direction = "up"\n[prompt]', "direction = 'up'; there are: maximize, minimize"),
+        ("task =", "taks =", r"mine.toml: prompt.task is missing; is it 'taks'\?"),
+        ('kind = "label"', 'kind = "labels"', r"mine.toml: reply.kind = 'labels'; did you mean 'label'\?"),
+        ("choices =", "choises =", r"mine.toml: reply.choices is missing; is it 'choises'\?"),
+        ("{ polite = 1, rude = 0 }", "{ polite = 1 }", "reply.choices: two or more choices"),
+        ("{ polite = 1, rude = 0 }", "{ polite = 1, rude = true }", "reply.choices.rude = True: a number"),
+        ("{ polite = 1, rude = 0 }", "{ polite = 1, rude = nan }", "reply.choices.rude = nan: a number"),
+        ("{ polite = 1, rude = 0 }", '["polite", "rude"]', "reply.choices .*a table is expected"),
+        ('["prediction"]', "[]", "inputs: the names of the columns"),
+        ('["prediction"]', '{ prediction = "test" }', r"inputs.prediction: 'test'; did you mean 'text'\?"),
+        ('["prediction"]', '"prediction"', "inputs: the names of the columns"),
+        ('"Is it polite?"', '" "', "prompt.task is empty"),
+        ("[reply]", "[reply", "mine.toml: "),
+        ("rude = 0 }", 'rude = 0 }\n[[examples]]\ninputs = {prediction = "x"}', r"examples\[1\].reply is missing"),
+        (
+            "rude = 0 }",
+            'rude = 0 }\n[[examples]]\ninputs = {predictions = "x"}\nreply = {explanation = "", label = "rude"}',
+            r"examples\[1\] ",
+        ),
+        (
+            "rude = 0 }",
+            'rude = 0 }\n[[examples]]\ninputs = {prediction = "x"}\nreply = {explanation = "", label = "kind"}',
+            r"examples\[1\]: its reply's 'label' is \"kind\"",
+        ),
+        ("[prompt]", 'each = "prediction"\n[prompt]', "each = 'prediction': an input of lists"),
+        ("[prompt]", '[swap]\ninputs = ["prediction", "other"]\n[prompt]', r"swap.inputs: 'other' is not there"),
+    ],
+)
+def test_a_wrong_file_is_told_the_key_and_the_right_name(old, new, message):
+    assert old in GOOD
+    with pytest.raises(SpecError, match=message):
+        parse(GOOD.replace(old, new).encode(), "mine.toml")
+
+
+def test_a_judge_that_does_not_exist_is_told_the_nearest():
+    with pytest.raises(SpecError, match="did you mean 'correctness'"):
+        load("corectness")
+    with pytest.raises(SpecError, match=r"nowhere\.toml: No such file"):
+        load("nowhere.toml")
+
+
+@pytest.mark.parametrize("name", own_judges())
+def test_each_of_karats_judges_says_what_it_is_and_has_a_reply_for_each_choice(name):
+    rubric = load(name)
+    assert rubric.name == name
+    assert rubric.summary.endswith(".")
+    assert len(rubric.summary) < 120
+    for choice in getattr(rubric.form, "choices", getattr(rubric.form, "verdicts", {})):
+        assert f"\n{choice}: " in rubric.task, f"{choice} is not defined"
+    low, high = rubric.form.range
+    assert (low, high) == (0, 1)
+
+
+def test_the_prompt_is_in_the_signature(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    before = Judge(str(path)).signature
+    path.write_text(GOOD.replace("rude = 0 }", "rude = 0.5 }"))
+    scores = Judge(str(path)).signature
+    path.write_text(GOOD.replace("Is it polite?", "Is it polite at all?"))
+    assert len({before, scores, Judge(str(path)).signature}) == 3
+    assert "prompt=" in before
