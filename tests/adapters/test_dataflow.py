@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from karat import ColumnError, DataError, SpecError
-from karat.adapters.dataflow import BenchDatasetEvaluator, FileStorage, match_answers, parse_verdict
+from karat.adapters.dataflow import BenchDatasetEvaluator, FileStorage, match_answers, parse_parts, parse_verdict
 
 SAMPLE = {"instruction": "What is 2 + 2?", "generated_cot": "The answer is 4.", "golden_answer": "4"}
 
@@ -158,7 +158,7 @@ ROWS = {
 
 
 def test_semantic_asks_for_rows_with_gold_only_and_never_shifts_a_reply(tmp_path):
-    model = Model(["true", None, "It is not true"])
+    model = Model(["true", None, "It is not true", None])
     names, frame, found = run(
         tmp_path,
         Memory(ROWS),
@@ -186,9 +186,70 @@ def test_a_model_that_says_nothing_leaves_every_row_empty(tmp_path, replies):
     assert "question" not in json.loads(model.prompts[0].splitlines()[-1])
 
 
-def test_more_replies_than_prompts_cannot_be_told_apart(tmp_path):
-    with pytest.raises(DataError, match="4 prompts were answered by 5 replies"):
-        run(tmp_path, Memory(ROWS), compare_method="semantic", llm_serving=Model(["true"] * 5))
+@pytest.mark.parametrize("number", [1, 3, 5])
+@pytest.mark.parametrize("parts", [False, True])
+def test_more_or_fewer_replies_than_prompts_cannot_be_told_apart(tmp_path, number, parts):
+    options = {"compare_method": "semantic", "support_subquestions": parts}
+    storage = Memory(ROWS)
+    with pytest.raises(DataError, match=f"4 prompts were answered by {number} replies"):
+        run(tmp_path, storage, llm_serving=Model(["true"] * number), **options)
+    assert storage.written is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"),
+    [
+        ('{"judgement": ["true", "false", "empty"]}', ("no", 1, 2)),
+        ('{"sub_questions": ["a", "b"], "reasons": ["", ""], "judgement": [true, "True"]}', ("yes", 2, 2)),
+        ('```json\n["true", "empty"]\n```', ("yes", 1, 1)),
+        ('<think>["false"]</think>\n<answer>["true"]</answer>', ("yes", 1, 1)),
+        ('["empty"]', ("no", 0, 0)),
+        ('["true", "perhaps"]', ("invalid", 0, 0)),
+        ('["true", 1]', ("invalid", 0, 0)),
+        ("[]", ("invalid", 0, 0)),
+        ('{"judgement": "true"}', ("invalid", 0, 0)),
+        ('{"judgement_result": true}', ("invalid", 0, 0)),
+        ('All are right: ["true"]', ("invalid", 0, 0)),
+        ("true", ("invalid", 0, 0)),
+        (" ", ("empty", 0, 0)),
+        (None, ("empty", 0, 0)),
+    ],
+)
+def test_the_verdicts_on_parts_are_only_what_is_plainly_some(reply, found):
+    assert parse_parts(reply) == found
+
+
+def test_parts_of_questions_are_counted(tmp_path):
+    replies = ['["true", "true"]', '{"judgement": ["true", "false", "empty"]}', "no idea", None, '["false"]']
+    rows = {"generated_cot": ["a", "b", "c", "d", "", "f"], "golden_answer": ["A", "B", "C", "D", "E", None]}
+    model = Model(replies)
+    names, frame, found = run(
+        tmp_path, Memory(rows), compare_method="semantic", llm_serving=model, support_subquestions=True
+    )
+    assert names == ["generated_cot", "golden_answer", "answer_match_result"]
+    assert frame["answer_match_result"].tolist() == [True, False, False, False, False, False]
+    assert frame["correct_answer_num"].tolist() == [2, 1, 0, 0, 0, 0]
+    assert frame["total_subquestions"].tolist() == [2, 2, 0, 0, 1, 0]
+    assert [reply if isinstance(reply, str) else None for reply in frame["response_evaluation"]] == [*replies, None]
+    assert {key: found[key] for key in list(found)[-3:]} == {
+        "total_subquestions": 5,
+        "correct_subquestions": 3,
+        "subquestion_accuracy": 3 / 5,
+    }
+    counted = {key: found[key] for key in ("valid_samples", "empty_responses_count", "invalid_responses_count")}
+    assert counted == {"valid_samples": 5, "empty_responses_count": 1, "invalid_responses_count": 1}
+    assert all('"judgement"' in prompt for prompt in model.prompts)
+    assert json.loads(model.prompts[4].splitlines()[-1]) == {"reference_answer": "E", "answer": ""}
+
+
+def test_parts_of_no_rows_are_none(tmp_path):
+    rows = {"generated_cot": [], "golden_answer": []}
+    options = {"compare_method": "semantic", "llm_serving": Model([]), "support_subquestions": True}
+    _, frame, found = run(tmp_path, Memory(rows), **options)
+    assert list(frame)[-3:] == ["correct_answer_num", "total_subquestions", "response_evaluation"]
+    assert found["subquestion_accuracy"] == 0.0
+    with pytest.raises(ColumnError, match="'total_subquestions' already"):
+        run(tmp_path, Memory(rows | {"total_subquestions": []}), **options)
 
 
 def test_another_prompt_template_is_used(tmp_path):
@@ -203,6 +264,7 @@ def test_another_prompt_template_is_used(tmp_path):
     [
         ({"compare_method": "mach"}, "did you mean 'match'"),
         ({"compare_method": "semantic"}, "needs llm_serving"),
+        ({"support_subquestions": True}, "needs compare_method='semantic'"),
         ({"prompt_template": SimpleNamespace}, "an instance is expected"),
     ],
 )

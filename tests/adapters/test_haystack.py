@@ -4,10 +4,12 @@ import os
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
+import functools
 import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 pytest.importorskip("haystack")
@@ -156,6 +158,11 @@ def test_several_gold_answers_may_stand_where_one_did():
     assert found["individual_scores"] == [1, 0, 1, 0]
 
 
+def test_gold_answers_may_be_arrays_as_pandas_has_them():
+    gold = [np.array(["Paris", "City of Paris"]), np.array(["Rome"])]
+    assert AnswerExactMatchEvaluator().run(gold, ["City of Paris", "Bern"])["individual_scores"] == [1, 0]
+
+
 def test_a_letter_of_an_answer_is_no_gold_answer():
     assert AnswerExactMatchEvaluator().run(["Paris"], ["P"])["individual_scores"] == [0]
 
@@ -194,7 +201,7 @@ def test_one_list_of_documents_where_one_a_question_is_expected_is_refused(kind)
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-@pytest.mark.parametrize("field", ["contents", "meta", "", None, [], ["content", "page"], 3])
+@pytest.mark.parametrize("field", ["contents", "meta", "meta.", "", None, [], ["content", "page"], 3])
 def test_a_field_that_does_not_exist_is_refused_at_once(kind, field):
     with pytest.raises(ValueError, match=r"^Unsupported document_comparison_field: '.*'. Use 'content'"):
         kind(document_comparison_field=field)
@@ -327,6 +334,8 @@ def test_a_function_is_stored_by_its_name_and_a_lambda_is_refused():
     ]
     with pytest.raises(SerializationError, match="lambdas"):
         DocumentMAPEvaluator(lambda document: document.id).to_dict()
+    with pytest.raises(SerializationError, match="a function with a name is expected"):
+        DocumentMAPEvaluator(functools.partial(getattr, name="id")).to_dict()
 
 
 @component

@@ -67,6 +67,8 @@ def scores(name, retrieved, relevant, rel):
     if name == "rbp":
         name = "rank_biased_precision(persistence=0.9)"
     metric = parse(name)
+    if "rounding" in metric.settings:
+        metric = metric.using(rounding="nearest")  # these are version 10's
     return (metric.using(rel=rel) if "rel" in metric.settings else metric)(retrieved, relevant).to_pylist()
 
 

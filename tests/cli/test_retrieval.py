@@ -169,7 +169,10 @@ def test_a_run_comes_from_standard_input_and_from_several_files(run, tmp_path):
     [
         (["run.txt"], "run.txt has a document a row; a second table, gold"),
         (["qrels.txt", "--gold", "run.txt"], r"qrels.txt has one document a row, .* none score \(is it the gold\?\)"),
-        (["run.txt", "--gold", "other.jsonl"], "other.jsonl has no column of queries, such as query_id"),
+        (
+            ["run.txt", "--gold", "other.jsonl"],
+            r"other.jsonl has no column of queries, such as query_id \(its columns: number, relevant\)",
+        ),
         (["run.txt", "--gold", "qrels.txt", "--on", "topic"], "no column 'topic'"),
         (["bad.txt", "--gold", "qrels.txt"], "bad.txt, line 2: expected 6 fields"),
     ],
@@ -181,6 +184,11 @@ def test_what_does_not_work_says_why(run, tmp_path, words, said):
     assert found.exit_code != 0
     assert isinstance(found.exception, SystemExit)
     assert re.search(said, found.stderr)
+
+
+def test_nothing_at_all_says_so():
+    with pytest.raises(karat.DataError, match="dict is empty; expected queries with documents"):
+        karat.score({}, "map", gold={"1": {"a": 1}})
 
 
 def test_text_metrics_join_long_tables_as_ever():

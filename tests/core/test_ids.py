@@ -27,6 +27,8 @@ json_values = st.recursive(ids, lambda inner: st.lists(inner) | st.dictionaries(
         (7, "7"),
         (7.0, "7"),
         (-0.0, "0"),
+        ("é".encode(), "é"),
+        (b"\xff", "\\xff"),
         (np.float32(7), "7"),
         (np.int64(7), "7"),
         (decimal.Decimal(7), "7"),
@@ -76,6 +78,7 @@ def test_python_lists_become_their_spellings(rows):
         (pa.array([["a"]], pa.list_(pa.string_view())), [["a"]]),
         (pa.array([["a"]], pa.list_view(pa.string())), [["a"]]),
         (pa.array([["a", "b"]], pa.list_(pa.string(), 2)), [["a", "b"]]),
+        (pa.array([[b"a", None]]), [["a", None]]),
         (pa.array([["a", "a"]], pa.list_(pa.dictionary(pa.int8(), pa.string()))), [["a", "a"]]),
         (pa.array([None, []]), [None, []]),
         (pa.nulls(2), [None, None]),
@@ -98,6 +101,7 @@ def test_every_kind_of_arrow_list_is_a_list_of_ids(column, rows):
         (pa.array(["a", None, ""]), [["a"], None, [""]]),
         (pa.array([7]), [[7]]),
         (pa.array([{"a": 1, "b": None}, None, {"a": 0, "b": 2}]), [[("a", 1)], None, [("a", 0), ("b", 2)]]),
+        (pa.array([{"a": 1}], pa.struct([("a", pa.int8()), ("b", pa.string())])), [[("a", 1)]]),
         (pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int8())), [[("a", 1)], None]),
         (pa.array([[(1, 0.5)]], pa.map_(pa.int16(), pa.float32())), [[(1, 0.5)]]),
         (pa.array([[(1.5, True)]], pa.map_(pa.float64(), pa.bool_())), [[("1.5", 1)]]),
@@ -146,6 +150,19 @@ def test_ids_of_mixed_types_match_by_their_spelling(relevant):
     assert ndcg([["a", 7, math.nan, None, ""]], [relevant]).to_pylist() == [1.0]
 
 
+def test_retrieved_documents_may_stand_with_their_scores():
+    rows = [[{"doc_id": "x", "score": 2.5}, {"doc_id": "a", "score": 1, "text": "t"}], ["x", "a"]]
+    assert recall(rows, [["a"], ["a"]], k=2).to_pylist() == [1.0, 1.0]
+    assert recall(pa.array(rows[:1]), pa.array([["a"]]), k=2).to_pylist() == [1.0]
+
+
+@pytest.mark.parametrize("row", [{"a", "b"}, frozenset("a")])
+def test_a_set_has_no_order_and_is_no_ranking(row):
+    with pytest.raises(RowError, match="row 1: a list of ids, best first"):
+        precision([row], [["a"]])
+    assert precision([["a"]], [row]).to_pylist() == [1.0]
+
+
 def test_numbers_match_their_text_but_not_another_spelling():
     numbers, texts = pa.array([[7, 8, 9]]), pa.array([["7", "08", "9.0"]])
     assert recall(numbers, texts, k=3).to_pylist() == recall(texts, numbers, k=3).to_pylist() == [1 / 3]
@@ -156,5 +173,7 @@ def test_columns_of_pandas_and_polars_are_read():
     assert recall(frame["retrieved"], frame["relevant"]).to_pylist() == [1.0, 0.0]
     lists = pl.Series([["a", "b"], ["c"]]), pl.Series([["a"], ["d"]])
     assert recall(*lists).to_pylist() == [1.0, 0.0]
+    chosen = [each.cast(pl.List(pl.Categorical)) for each in lists]
+    assert recall(*chosen).to_pylist() == [1.0, 0.0]
     mixed = pd.Series([["a", 7], np.array([1.0, 2.0])])
     assert recall(mixed, [["7"], [2]]).to_pylist() == [1.0, 1.0]

@@ -61,6 +61,7 @@ def test_a_row_does_not_depend_on_its_neighbours(monkeypatch):
         pa.array(["a", "b", None], pa.large_string()),
         pa.array(["a", "b", None], pa.string_view()),
         pa.array(["a", "b", None]).dictionary_encode(),
+        pl.Series(["a", "b", None], dtype=pl.Categorical),
         pa.chunked_array([["a"], ["b", None]]),
         pa.array(["z", "a", "b", None, "z"]).slice(1, 3),
         np.array(["a", "b", None], dtype=object),

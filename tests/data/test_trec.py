@@ -252,12 +252,15 @@ def test_ids_of_any_type_are_spelled_alike():
     }
     frame = pd.DataFrame({"qid": pd.Categorical(["1", "1"]), "doc": pd.Categorical(["a", "b"]), "rel": [0, 1]})
     assert judged(frame) == {"1": {"a": 0, "b": 1}}
+    assert judged(pl.from_pandas(frame)) == {"1": {"a": 0, "b": 1}}
+    assert judged({"qid": [b"1", b"1"], "doc": [b"a", "é".encode()], "rel": [0, 1]}) == {"1": {"a": 0, "é": 1}}
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
         ({"qid": None, "doc": "a", "score": 1}, "expected a query in column 'qid'"),
+        ({"qid": "", "doc": "a", "score": 1}, "expected a query in column 'qid'"),
         ({"qid": "1", "doc": "a", "score": None}, "expected a number in column 'score'"),
         ({"qid": "1", "doc": "a", "score": float("nan")}, "expected a number in column 'score'"),
         ({"qid": "1", "doc": "a", "score": "high"}, "expected a number in column 'score', found 'high'"),

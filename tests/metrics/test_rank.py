@@ -39,6 +39,7 @@ MEASURES = {  # pytrec_eval's name -> a spec
     **{name: name for name in ("map", "recip_rank", "Rprec", "bpref", "set_P", "set_recall", "set_F", "ndcg")},
     **{name: name for name in ("P_5", "recall_5", "map_cut_5", "ndcg_cut_5", "success_5", "relative_P_5")},
     **{name: name for name in ("P_100", "recall_100", "map_cut_100", "ndcg_cut_100", "success_1", "relative_P_100")},
+    **{name: name for name in ("11pt_avg", *(f"iprec_at_recall_{tenth / 10:.2f}" for tenth in range(11)))},
     **{f"Rprec_mult_{m}": f"Rprec_mult_{m}" for m in ("0.20", "0.60", "1.00", "1.80")},
 }
 DEFINITIONS = [
@@ -137,6 +138,13 @@ def test_without_a_kernel_the_definitions_serve(monkeypatch):
     monkeypatch.setattr(rank_align, "COMPILED", False)
     monkeypatch.setattr(rank_rows, "COMPILED", False)
     assert [metric(*columns).to_pylist() for metric in (average_precision, ndcg, bpref, err)] == compiled
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_gain_that_no_number_holds_is_no_score(compiled, monkeypatch):
+    monkeypatch.setattr(rank_rows, "COMPILED", compiled and rank_rows.COMPILED)
+    assert ndcg([["a"], ["a"]], [{"a": 1024}, {"a": 1}], gain="exp2").to_pylist() == [None, 1.0]
+    assert err([["a"]], [{"a": 2000}], max_grade=2000).to_pylist() == [None]
 
 
 def test_a_long_ranking_with_many_judged_ids_is_aligned_in_time_linear_in_them():
@@ -252,6 +260,9 @@ def test_interpolated_precision_without_a_level_is_the_mean_over_eleven():
         ("RBP(p=0.8)", "rank_biased_precision"),
         ("Judged@10", "judged@10"),
         ("IPrec@0.1", "interpolated_precision(at=0.1)"),
+        ("SetF", "f_measure"),
+        ("SetF(beta=4.0)", "f_measure(beta=2.0)"),
+        ("SetF(rel=2, beta=4)", "f_measure(beta=2.0, rel=2)"),
     ],
 )
 def test_the_names_of_trec_eval_and_ir_measures_are_found(name, spec):

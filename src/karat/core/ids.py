@@ -51,7 +51,7 @@ def _plain(value: Any) -> Any:
         return {spell_id(key) or "": _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    return str(value)
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def cast_ids(column: pa.Array) -> pa.Array | None:
@@ -121,11 +121,11 @@ def _is_null(row: Any) -> bool:
 
 
 def _listed(row: Any, at: int) -> list[Any]:
-    if isinstance(row, list):
-        return row
-    if isinstance(row, str | bytes | Mapping) or not hasattr(row, "__iter__"):
+    if isinstance(row, str | bytes | Mapping | set | frozenset) or not hasattr(row, "__iter__"):
         raise RowError(f"row {at}: a list of ids, best first, is expected; found {row!r:.80}")
-    return list(row)
+    row = row if isinstance(row, list) else list(row)
+    names = _names_of_pairs(row)
+    return row if names is None else [each[name] for each, (name, _) in zip(row, names, strict=True)]
 
 
 def _judged(row: Any, at: int) -> tuple[list[Any], list[float] | None]:
@@ -136,14 +136,21 @@ def _judged(row: Any, at: int) -> tuple[list[Any], list[float] | None]:
         return [row], None
     else:
         row = list(row)
-        names = [_names_of(each) if isinstance(each, Mapping) else None for each in row]
-        if not row or None in names:
+        if (names := _names_of_pairs(row)) is None:
             return row, None
-        pairs = [(each[name[0]], each[name[1]]) for each, name in zip(row, names, strict=True) if name]
+        pairs = [(each[name], each[grade]) for each, (name, grade) in zip(row, names, strict=True)]
     try:
         return [key for key, _ in pairs], [np.nan if grade is None else float(grade) for _, grade in pairs]
     except (TypeError, ValueError):
         raise RowError(f"row {at}: grades by id are expected, such as {{'a': 2}}; found {row!r:.80}") from None
+
+
+def _names_of_pairs(row: list[Any]) -> list[tuple[str, str]] | None:
+    """What each object of a list calls its id and its grade; None where any is no such object."""
+    if not row or not isinstance(row[0], Mapping):
+        return None
+    names = [_names_of(each) if isinstance(each, Mapping) else None for each in row]
+    return None if None in names else [name for name in names if name]
 
 
 def _build(lists: list[list[Any] | None]) -> pa.Array:
@@ -173,6 +180,8 @@ def _spelled(values: pa.Array) -> pa.Array:
     kind = values.type
     if _is_canonical(kind):
         return values
+    if pt.is_dictionary(kind):
+        return _spelled(values.dictionary).take(values.indices)
     if is_text(kind):
         return values.cast(pa.large_string())
     if pt.is_null(kind):
@@ -208,10 +217,10 @@ def _opened(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 
 def _names_of(names: Iterable[Any]) -> tuple[str, str] | None:
-    """Which of two names is the id's and which the grade's."""
+    """Which names are the id's and the grade's; None where these are not one each."""
     given = [name for name in names if isinstance(name, str)]
     ids, grades = [n for n in given if n in ID_NAMES], [n for n in given if n in GRADE_NAMES]
-    return (ids[0], grades[0]) if len(ids) == len(grades) == 1 and len(given) == 2 else None
+    return (ids[0], grades[0]) if len(ids) == len(grades) == 1 else None
 
 
 def _pair_names(kind: pa.DataType) -> tuple[str, str] | None:
@@ -241,7 +250,7 @@ def _from_struct(column: pa.StructArray) -> pa.Array | None:
     """JSON objects as Arrow infers them: a field for each id of any row, null where a row has it not."""
     names = [field.name for field in column.type]
     fields = [pc.struct_field(column, at) for at in range(len(names))]
-    if not all(_is_number(each.type) for each in fields):
+    if not all(_is_number(each.type) or each.null_count == len(each) for each in fields):
         return None
     found = np.full((len(column), len(names)), np.nan)
     for at, each in enumerate(fields):

@@ -75,7 +75,8 @@ def _text(column: pa.Array) -> pa.Array | None:
     if pt.is_string(kind) or pt.is_large_string(kind):
         return column
     if pt.is_dictionary(kind) and is_text(kind.value_type):
-        return _text(column.dictionary_decode())
+        texts = _text(column.dictionary)
+        return None if texts is None else texts.take(column.indices)
     if pt.is_string_view(kind):
         return column.cast(pa.large_string())
     if pt.is_integer(kind) or pt.is_null(kind):  # an integer has one spelling only

@@ -70,7 +70,7 @@ def read_long(source: Source, columns: Columns) -> Iterator[pa.RecordBatch]:
         document = _spell(batch.column(columns.document))
         value = _numbers(batch.column(columns.value), columns.value, where, done)
         for wrong, text in (
-            (query.is_null(), f"expected a query in column {columns.query!r}, found none"),
+            (pc.equal(pc.fill_null(query, ""), ""), f"expected a query in column {columns.query!r}, found none"),
             (pc.and_(document.is_valid(), value.is_null()), f"expected a number in column {columns.value!r}"),
         ):
             if pc.any(wrong).as_py():
@@ -95,7 +95,7 @@ def _spell(ids: pa.Array) -> pa.Array:
     """Ids as text, as they are spelled."""
     kind = ids.type
     if pt.is_dictionary(kind):
-        return _spell(ids.dictionary_decode())
+        return _spell(ids.dictionary).take(ids.indices)
     if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_integer(kind):
         return ids.cast(pa.string())
     cells = ids.storage.to_pylist() if kind == RAW else ids.to_pylist()

@@ -97,7 +97,7 @@ cdef inline bint same(const Id* a, const Id* b) noexcept nogil:
 
 
 cdef inline uint64_t mixed(uint64_t hashed, uint64_t word) noexcept nogil:
-    hashed = (hashed ^ word) * ODD
+    hashed = (hashed ^ word ^ (word >> 32)) * ODD  # a product carries upwards only
     return hashed ^ (hashed >> 32)
 
 

@@ -172,17 +172,20 @@ def interpolated_precision(
     k: Cutoff = None,
     rel: float = 1,
     at: Level = None,
+    rounding: Literal["up", "nearest"] = "up",
     empty: Empty = "zero",
 ) -> Score:
     """The best precision at any rank from where recall reaches a level; without one, the mean over eleven.
 
-    The levels are 0, 0.1, … 1, as in trec_eval's 11pt_avg; of R relevant ones `at * R`, rounded, have to be found.
-    `rel` and `empty` as in `precision`.
+    The levels are 0, 0.1, … 1, as in trec_eval's 11pt_avg. Of R relevant ones `at * R` have to be found, rounded as
+    trec_eval 9, and so pytrec_eval and ir_measures, do: up, but for less than a tenth; `rounding="nearest"` is what
+    version 10 does. `rel` and `empty` as in `precision`.
 
     >>> interpolated_precision([["x", "a", "b"]], [["a", "b"]], at=0.5).to_pylist()
     [0.6666666666666666]
     """
-    return _score(rank_rows.interpolated_precision, retrieved, relevant, k, rel, -1 if at is None else at, empty)
+    definition = rank_rows.interpolated_up if rounding == "up" else rank_rows.interpolated_nearest
+    return _score(definition, retrieved, relevant, k, rel, -1 if at is None else at, empty)
 
 
 @metric(source="Moffat and Zobel 2008, Rank-Biased Precision, ACM TOIS 27(1), section 3")

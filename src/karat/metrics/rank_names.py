@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from contextlib import suppress
 
 from karat.core.registry import add_dialect
 
@@ -70,6 +72,8 @@ def translate(text: str) -> str | None:
     given = [SETTINGS.get(each.strip(), each.strip()) for each in (settings or "").split(",") if each.strip()]
     if name == "RBP":
         given = [re.sub(r"^p\s*=", "persistence=", each) for each in given]
+    if name == "SetF":
+        given = [re.sub(r"^beta\s*=\s*([\d.]+)$", _root, each) for each in given]
     if name == "IPrec" and cutoff:
         given, cutoff = [*given, f"at={_number(cutoff)}"], None
     spec = IR_MEASURES[name] + (f"({', '.join(given)})" if given else "")
@@ -82,6 +86,13 @@ def _number(digits: str) -> str:
         return repr(float(digits) if "." in digits else int(digits))
     except ValueError:
         return digits
+
+
+def _root(setting: re.Match[str]) -> str:
+    """The beta of `f_measure`: what ir_measures hands to trec_eval under that name is its square."""
+    with suppress(ValueError):
+        return f"beta={math.sqrt(float(setting[1]))!r}"
+    return setting[0]
 
 
 add_dialect(translate)

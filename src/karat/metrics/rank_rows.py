@@ -8,7 +8,7 @@ cut off.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import floor, log2
+from math import floor, inf, log2
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -63,12 +63,20 @@ def r_precision(found: Found, judged: Grades, _size: int, _k: Cutoff, rel: float
     return _ratio(sum(rank <= depth for rank in _ranks(found, rel)), depth)
 
 
-def interpolated_precision(found: Found, judged: Grades, _size: int, _k: Cutoff, rel: float, at: float) -> float:
+def interpolated_up(found: Found, judged: Grades, _size: int, _k: Cutoff, rel: float, at: float) -> float:
+    return _interpolated(found, judged, rel, at, 0.9)
+
+
+def interpolated_nearest(found: Found, judged: Grades, _size: int, _k: Cutoff, rel: float, at: float) -> float:
+    return _interpolated(found, judged, rel, at, 0.5)
+
+
+def _interpolated(found: Found, judged: Grades, rel: float, at: float, rounding: float) -> float:
     """The best precision from the rank on where recall reaches `at`; the mean over eleven levels where that is -1."""
     precisions = [hits / rank for hits, rank in enumerate(_ranks(found, rel), 1)]
     total = 0.0
     for level in [tenth / 10 for tenth in range(11)] if at < 0 else [at]:
-        needed = floor(level * _relevant(judged, rel) + 0.5)
+        needed = floor(level * _relevant(judged, rel) + rounding)
         total += max(precisions[max(needed - 1, 0) :], default=0.0)
     return total / 11 if at < 0 else total
 
@@ -97,7 +105,7 @@ def err(found: Found, _judged: Grades, _size: int, _k: Cutoff, max_grade: float,
     total, onwards = 0.0, 1.0
     for rank, grade in found:
         if grade > 0:
-            satisfied = (2.0**grade - 1) / 2.0**max_grade
+            satisfied = (_power(grade) - 1) / _power(max_grade)
             total += onwards * satisfied / rank
             onwards *= 1 - satisfied
     return total
@@ -159,8 +167,13 @@ def _gained(found: Found, doubling: float) -> float:
     total = 0.0
     for rank, grade in found:
         if grade > 0:
-            total += (2.0**grade - 1 if doubling else grade) / log2(rank + 1)
+            total += (_power(grade) - 1 if doubling else grade) / log2(rank + 1)
     return total
+
+
+def _power(grade: float) -> float:
+    """2^grade, infinite where no number holds it."""
+    return 2.0**grade if grade < 1024 else inf
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -104,14 +104,22 @@ cdef inline double precision_from(const Row* row, double rel, double needed) noe
     return best if hits >= needed else 0
 
 
-cdef double interpolated_precision(const Row* row, double rel, double level) noexcept nogil:
+cdef inline double interpolated(const Row* row, double rel, double level, double rounding) noexcept nogil:
     cdef Py_ssize_t relevant = relevant_in(row, rel), tenth
     cdef double total = 0
     if level >= 0:
-        return precision_from(row, rel, floor(level * relevant + 0.5))
+        return precision_from(row, rel, floor(level * relevant + rounding))
     for tenth in range(11):
-        total += precision_from(row, rel, floor(tenth / 10.0 * relevant + 0.5))
+        total += precision_from(row, rel, floor(tenth / 10.0 * relevant + rounding))
     return total / 11
+
+
+cdef double interpolated_up(const Row* row, double rel, double level) noexcept nogil:
+    return interpolated(row, rel, level, 0.9)
+
+
+cdef double interpolated_nearest(const Row* row, double rel, double level) noexcept nogil:
+    return interpolated(row, rel, level, 0.5)
 
 
 cdef double bpref(const Row* row, double rel, double _) noexcept nogil:
@@ -178,8 +186,10 @@ cdef Measure measure_of(str name) except NULL:
         return f_measure
     if name == "hit_rate":
         return hit_rate
-    if name == "interpolated_precision":
-        return interpolated_precision
+    if name == "interpolated_nearest":
+        return interpolated_nearest
+    if name == "interpolated_up":
+        return interpolated_up
     if name == "judged":
         return judged
     if name == "ndcg":

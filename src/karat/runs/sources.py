@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from karat.core.errors import ColumnError, SpecError
+from karat.core.errors import ColumnError, DataError, SpecError
 from karat.data.join import join, split_on
 from karat.data.long import Side, find_query
 from karat.data.ranking import group
@@ -44,5 +44,11 @@ def _by_query(source: Source, side: Side, given: str | None) -> tuple[Source, st
     grouped = group(source, side, given)
     found = given if given is not None and grouped is source else find_query(grouped.schema)
     if found is None:
-        raise SpecError(f"{source.name} has no column of queries, such as query_id: on (--on) names the id that joins")
+        if not (names := grouped.schema.names):
+            raise DataError(f"{source.name} is empty; expected queries with documents")
+        columns = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
+        raise SpecError(
+            f"{source.name} has no column of queries, such as query_id (its columns: {columns}): "
+            "on (--on) names the id that joins"
+        )
     return grouped, found

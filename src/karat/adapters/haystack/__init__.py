@@ -11,6 +11,7 @@ from karat.core.errors import MissingExtra
 
 try:
     from karat.adapters.haystack.answers import AnswerExactMatchEvaluator
+    from karat.adapters.haystack.asking import EvaluationError
     from karat.adapters.haystack.documents import (
         DocumentMAPEvaluator,
         DocumentMRREvaluator,
@@ -18,8 +19,10 @@ try:
         DocumentRecallEvaluator,
         RecallMode,
     )
+    from karat.adapters.haystack.llm import LLMEvaluator
     from karat.adapters.haystack.metric import KaratEvaluator
     from karat.adapters.haystack.result import EvaluationRunResult
+    from karat.adapters.haystack.statements import ContextRelevanceEvaluator, FaithfulnessEvaluator
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "haystack":
         raise
@@ -27,11 +30,15 @@ except ModuleNotFoundError as error:
 
 __all__ = [
     "AnswerExactMatchEvaluator",
+    "ContextRelevanceEvaluator",
     "DocumentMAPEvaluator",
     "DocumentMRREvaluator",
     "DocumentNDCGEvaluator",
     "DocumentRecallEvaluator",
+    "EvaluationError",
     "EvaluationRunResult",
+    "FaithfulnessEvaluator",
     "KaratEvaluator",
+    "LLMEvaluator",
     "RecallMode",
 ]

@@ -4,6 +4,7 @@
 
 from typing import Any, Union
 
+import numpy as np
 from haystack import component, default_from_dict, default_to_dict
 
 from karat.adapters.haystack.output import check_lengths, mean_of
@@ -57,6 +58,7 @@ def is_match(gold: Any, said: Any) -> int:
     >>> is_match("Paris", "P"), is_match(["Paris", "City of Paris"], "Paris")
     (0, 1)
     """
+    gold, said = (each.tolist() if isinstance(each, np.ndarray) else each for each in (gold, said))
     if isinstance(said, list | tuple):
         raise RowError(f"predicted_answers: one answer a question is expected, found {said!r:.80}")
     return int(said in gold if isinstance(gold, list | tuple | set | frozenset) else said == gold)

@@ -6,10 +6,11 @@ has it (1 equals 1.0). None, NaN and the empty text match nothing; lists and dic
 
 # No `from __future__ import annotations`: older releases of Haystack read the types of sockets as they stand here.
 
+import math
 from enum import Enum
-from math import log2
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pyarrow as pa
 from haystack import Document, component, default_from_dict, default_to_dict
 
@@ -86,11 +87,17 @@ class _DocumentEvaluator:
         and what is no list of lists of documents.
         """
         check_lengths(ground_truth_documents=ground_truth_documents, retrieved_documents=retrieved_documents)
-        retrieved, relevant = to_columns(retrieved_documents, ground_truth_documents, self.document_comparison_field)
+        first = self._chosen.name in {"reciprocal_rank", "hit_rate"}  # nothing behind the first hit counts
+        retrieved, relevant = to_columns(
+            retrieved_documents, ground_truth_documents, self.document_comparison_field, first=first
+        )
         relevant = self._relevant(ground_truth_documents, relevant)
         scores = self._chosen.using(k=self.k)(retrieved, relevant).to_numpy(zero_copy_only=False)
         listed = scores.tolist()
-        return mean_of(listed, sum(listed), float(scores @ scores))
+        if math.isnan(total := sum(listed)):
+            question = int(np.isnan(scores).argmax()) + 1
+            raise RowError(f"ground_truth_documents, question {question}: an infinite score is no grade")
+        return mean_of(listed, total, float(scores @ scores))
 
     @staticmethod
     def validate_inputs(gt_docs: list[list[Document]], ret_docs: list[list[Document]]) -> None:
@@ -104,7 +111,7 @@ class _DocumentEvaluator:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component that `to_dict`, or Haystack's component of the same name, described."""
+        """The component that `to_dict` described."""
         settings = dict(data.get("init_parameters", {}))
         if "document_comparison_field" in settings:
             settings["document_comparison_field"] = restore(settings["document_comparison_field"])
@@ -219,4 +226,4 @@ class DocumentNDCGEvaluator(_DocumentEvaluator):
 
 
 def _discount(gains: list[float]) -> float:
-    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, 1)) if gains else 0.0
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1)) if gains else 0.0

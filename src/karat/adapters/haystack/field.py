@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from haystack import Document
+from haystack.core.errors import SerializationError
 from haystack.utils import deserialize_callable, serialize_callable
 
 from karat.core.errors import RowError, SpecError
@@ -34,7 +35,7 @@ def reader(field: Field) -> Callable[[Document], Any]:
         return lambda document: freeze(field(document))
     if field in ("content", "id"):
         return attrgetter(field)
-    if isinstance(field, str) and field.startswith("meta."):
+    if isinstance(field, str) and field.startswith("meta.") and field != "meta.":
         keys = field.split(".")[1:]
         return partial(_look, keys)
     raise SpecError(
@@ -53,16 +54,21 @@ def freeze(value: Any) -> Any:
         return value
     try:
         hash(value)
-    except TypeError:
+        is_value = bool(value == value)  # noqa: PLR0124  (NaN is none)
+    except TypeError:  # also of pandas' NA
         return _freeze_inside(value)
-    return value if value == value else None  # noqa: PLR0124  (NaN)
+    return value if is_value else None
 
 
 def store(field: Field) -> Any:
     """A field as JSON can hold it; Haystack's `SerializationError` for a function without a name of its own."""
     if isinstance(field, list | tuple):
         return [store(part) for part in field]
-    return {"callable": serialize_callable(field)} if callable(field) else field
+    if not callable(field):
+        return field
+    if not hasattr(field, "__name__"):
+        raise SerializationError(f"{field!r:.80} cannot be stored: a function with a name is expected")
+    return {"callable": serialize_callable(field)}
 
 
 def restore(stored: Any) -> Field:

@@ -10,5 +10,6 @@ def number(
     read: Callable[[Any], Any],
     found: NDArray[np.int64],
     wanted: NDArray[np.int64],
+    first: bool,
 ) -> None: ...
 def match(golds: Sequence[Any], answers: Sequence[Any], is_match: Callable[[Any, Any], int]) -> list[int]: ...

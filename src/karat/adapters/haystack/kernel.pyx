@@ -1,13 +1,14 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False
+# cython: wraparound=False, initializedcheck=False
+# Bounds are checked: what reads a document may lengthen the list that it is in.
 """The definitions in `ranking` and `answers`, compiled."""
 
 from cpython.dict cimport PyDict_Clear
 from libc.stdint cimport int64_t
 
 
-def number(retrieved, relevant, read, int64_t[::1] found, int64_t[::1] wanted):
-    """Write the number of each document into the two arrays."""
-    cdef Py_ssize_t at = 0, known_at = 0
+def number(retrieved, relevant, read, int64_t[::1] found, int64_t[::1] wanted, bint first):
+    """Write the number of each document into the two arrays; with `first` up to a question's first relevant one."""
+    cdef Py_ssize_t at = 0, known_at = 0, end
     cdef dict places = {}
     cdef object document, value, place
     for documents, golds in zip(retrieved, relevant):
@@ -19,9 +20,15 @@ def number(retrieved, relevant, read, int64_t[::1] found, int64_t[::1] wanted):
             else:
                 wanted[known_at] = <int64_t>places.setdefault(value, len(places))
             known_at += 1
+        end = at + len(documents)
         for document in documents:
             place = places.get(read(document))
             found[at] = -1 if place is None else <int64_t>place
+            at += 1
+            if first and place is not None:
+                break
+        while first and at < end:
+            found[at] = -1
             at += 1
 
 

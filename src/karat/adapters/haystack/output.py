@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ def check_lengths(**columns: Any) -> None:
     """`RowError` unless all columns are lists of one length that is not zero."""
     names = " and ".join(columns)
     for name, column in columns.items():
-        if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+        if isinstance(column, str | bytes | Mapping | set | frozenset) or not hasattr(column, "__len__"):
             raise RowError(f"{name}: a list with one entry a question is expected, found {column!r:.80}")
     lengths = {len(column) for column in columns.values()}
     if 0 in lengths:

@@ -30,21 +30,32 @@ NONE = -1
 """The number of a document that is not relevant, or has no value to compare."""
 
 
-def to_columns(retrieved: Lists, relevant: Lists, field: Field) -> tuple[pa.Array, pa.Array]:
+def to_columns(retrieved: Lists, relevant: Lists, field: Field, *, first: bool = False) -> tuple[pa.Array, pa.Array]:
     """Both sides' documents as lists of ids that are equal, within a question, where the documents' values are.
 
-    A relevant document without a value is null; a retrieved one that is not relevant has an id that no other has.
+    A relevant document without a value is null; a retrieved one that is not relevant has an id that no other has. With
+    `first` nothing is read behind a question's first relevant one.
     """
     ends = _ends(retrieved, "retrieved_documents"), _ends(relevant, "ground_truth_documents")
     found, wanted = np.empty(ends[0][-1], np.int64), np.empty(ends[1][-1], np.int64)
-    (kernel.number if COMPILED else number)(retrieved, relevant, reader(field), found, wanted)
+    try:
+        (kernel.number if COMPILED else number)(retrieved, relevant, reader(field), found, wanted, first)
+    except AttributeError:
+        _check_documents(retrieved, "retrieved_documents")
+        _check_documents(relevant, "ground_truth_documents")
+        raise
     _tell_of_missing(wanted, ends[1])
     ids = pa.array(found), pa.array(wanted, mask=wanted == NONE)
     return pa.LargeListArray.from_arrays(ends[0], ids[0]), pa.LargeListArray.from_arrays(ends[1], ids[1])
 
 
-def number(retrieved: Lists, relevant: Lists, read: Callable[[Document], Any], found: Numbers, wanted: Numbers) -> None:
-    """Write the number of each retrieved and each relevant document: the place of its value among the relevant ones."""
+def number(
+    retrieved: Lists, relevant: Lists, read: Callable[[Document], Any], found: Numbers, wanted: Numbers, first: bool
+) -> None:
+    """Write the number of each retrieved and each relevant document: the place of its value among the relevant ones.
+
+    With `first` the retrieved ones behind the first relevant one have none.
+    """
     at = known_at = 0
     for documents, golds in zip(retrieved, relevant, strict=True):
         places: dict[Any, int] = {}
@@ -52,7 +63,15 @@ def number(retrieved: Lists, relevant: Lists, read: Callable[[Document], Any], f
             NONE if value is None or value == "" else places.setdefault(value, len(places))
             for value in map(read, golds)
         ]
-        found[at : at + len(documents)] = [places.get(value, NONE) for value in map(read, documents)]
+        numbers = (places.get(value, NONE) for value in map(read, documents))
+        if first:
+            found[at : at + len(documents)] = NONE
+            for rank, place in enumerate(numbers):
+                if place != NONE:
+                    found[at + rank] = place
+                    break
+        else:
+            found[at : at + len(documents)] = list(numbers)
         at, known_at = at + len(documents), known_at + len(golds)
 
 
@@ -73,6 +92,13 @@ def _ends(lists: Lists, name: str) -> Numbers:
     except TypeError:
         one = lists
     raise RowError(f"{name}: a list of Documents a question is expected, found {one!r:.80}")
+
+
+def _check_documents(lists: Lists, name: str) -> None:
+    for question, documents in enumerate(lists, 1):
+        for one in documents:
+            if not isinstance(one, Document):
+                raise RowError(f"{name}, question {question}: a Document is expected, found {one!r:.80}")
 
 
 def _tell_of_missing(wanted: Numbers, ends: Numbers) -> None:

@@ -1,0 +1,27 @@
+r"""DataFlow's benchmark evaluator, without DataFlow; where DataFlow is installed it is one of its operators.
+
+>>> import json, pathlib, tempfile
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> row = {"instruction": "What is 2 + 2?", "generated_cot": "The answer is 4.", "golden_answer": "4"}
+>>> _ = (folder / "answers.jsonl").write_text(json.dumps(row))
+>>> storage = FileStorage(folder / "answers.jsonl")
+>>> BenchDatasetEvaluator(folder / "statistics.json").run(storage)
+['generated_cot', 'golden_answer', 'answer_match_result']
+>>> json.loads((folder / "answers_evaluated.jsonl").read_text())["answer_match_result"]
+True
+"""
+
+from karat.adapters.dataflow.evaluator import BenchDatasetEvaluator
+from karat.adapters.dataflow.match import match_answers
+from karat.adapters.dataflow.storage import FileStorage
+from karat.adapters.dataflow.verdict import JudgePrompt, SubquestionsPrompt, parse_parts, parse_verdict
+
+__all__ = [
+    "BenchDatasetEvaluator",
+    "FileStorage",
+    "JudgePrompt",
+    "SubquestionsPrompt",
+    "match_answers",
+    "parse_parts",
+    "parse_verdict",
+]

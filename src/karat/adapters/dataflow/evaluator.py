@@ -1,0 +1,180 @@
+"""DataFlow's evaluator of a frame: a verdict a row, and statistics in a file."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from karat.adapters.dataflow.match import match_answers
+from karat.adapters.dataflow.storage import cells
+from karat.adapters.dataflow.verdict import JudgePrompt, SubquestionsPrompt, parse_parts, parse_verdict
+from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+
+
+def _of_dataflow(module: str, name: str) -> Any:
+    """What DataFlow calls so, or None where it is not installed."""
+    try:
+        return getattr(import_module(module), name)
+    except ImportError:
+        return None
+
+
+_Operator: Any = _of_dataflow("dataflow.core", "OperatorABC") or object
+_REGISTRY = _of_dataflow("dataflow.utils.registry", "OPERATOR_REGISTRY")
+CompareMethod = Literal["match", "semantic"]
+RESULT = "answer_match_result"
+PARTS = ("correct_answer_num", "total_subquestions", "response_evaluation")
+
+
+class _Judged(NamedTuple):
+    """A row's verdict (yes, no, empty, invalid, no gold), and of its parts how many are right, and the reply."""
+
+    verdict: str
+    correct: int = 0
+    total: int = 0
+    reply: str | None = None
+
+
+class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
+    """Whether each answer is right, as a column `answer_match_result` beside all others, and statistics as a JSON file.
+
+    `match` compares what an answer finally says with the gold answer, or with each in a list of them: as text, then as
+    normalised text, then by `math_match`. `semantic` asks a model, any object with
+    `generate_from_input(user_inputs, system_prompt)`, for a verdict; `prompt_template` may be any object with
+    `build_prompt(answer=…, reference_answer=…)`, called with `question=…` too where there is a question.
+
+    With `support_subquestions` the model judges every part of a question. A row is right where all its parts are;
+    `correct_answer_num` and `total_subquestions` count them (0 and 0 where nothing was judged), `response_evaluation`
+    is the model's reply.
+
+    Raises `karat.SpecError` for a method that is none of the two, or semantic without a model.
+    """
+
+    def __init__(
+        self,
+        eval_result_path: str | Path | None = None,
+        compare_method: CompareMethod = "match",
+        system_prompt: str = "You judge whether answers are correct.",
+        llm_serving: Any = None,
+        prompt_template: Any = None,
+        support_subquestions: bool = False,
+    ) -> None:
+        if compare_method not in get_args(CompareMethod):
+            raise SpecError(f"compare_method={compare_method!r}{did_you_mean(compare_method, get_args(CompareMethod))}")
+        if compare_method == "semantic" and not hasattr(llm_serving, "generate_from_input"):
+            raise SpecError("compare_method='semantic' needs llm_serving, an object with generate_from_input")
+        if support_subquestions and compare_method == "match":
+            raise SpecError("support_subquestions=True needs compare_method='semantic': a model finds the parts")
+        if isinstance(prompt_template, type):
+            raise SpecError(f"prompt_template is the class {prompt_template.__name__}; an instance is expected")
+        self.eval_result_path = Path(
+            eval_result_path or f"result_bencheval/{type(self).__name__}_result_{int(time.time())}.json"
+        )
+        self.compare_method = compare_method
+        self.system_prompt = system_prompt
+        self.llm_serving = llm_serving
+        self.prompt_template = prompt_template or (SubquestionsPrompt() if support_subquestions else JudgePrompt())
+        self.support_subquestions = support_subquestions
+
+    @staticmethod
+    def get_desc(lang: str = "en") -> str:
+        """What the operator does, in DataFlow's two languages."""
+        if lang == "zh":
+            return "判断每个回答是否与标准答案一致（match 或 semantic），并写出统计结果。"
+        return "Says whether each answer agrees with its gold answer (match or semantic), and writes statistics."
+
+    def run(
+        self,
+        storage: Any,
+        input_test_answer_key: str = "generated_cot",
+        input_gt_answer_key: str = "golden_answer",
+        input_question_key: str | None = None,
+    ) -> list[str]:
+        """Read the storage's frame, write it back with `answer_match_result`, and give the names of the columns used.
+
+        A row without gold answer has no verdict: it is False, and outside the denominator of `accuracy_of_all`.
+        Nothing is written where a column is missing (`karat.ColumnError`).
+        """
+        keys = [input_test_answer_key, input_gt_answer_key, *([input_question_key] if input_question_key else [])]
+        frame = storage.read("dataframe")
+        names = [str(name) for name in frame.columns]
+        for key in keys:
+            if key not in names:
+                raise ColumnError(f"there is no column {key!r}{did_you_mean(key, names)}")
+        for name in (RESULT, *(PARTS if self.support_subquestions else ())):
+            if name in names:
+                raise ColumnError(f"there is a column {name!r} already; drop it to evaluate anew")
+        answers = [next(iter(cell), None) for cell in cells(frame[input_test_answer_key])]
+        golds = cells(frame[input_gt_answer_key])
+        if self.compare_method == "match":
+            judged = [_Judged("yes" if same else "no") for same in match_answers(answers, golds)]
+        else:
+            asked = cells(frame[input_question_key]) if input_question_key else []
+            judged = self._ask(answers, golds, ["\n".join(cell) for cell in asked] or [None] * len(golds))
+        judged = [each if gold else _Judged("no gold") for each, gold in zip(judged, golds, strict=True)]
+        columns: dict[str, list[Any]] = {RESULT: [each.verdict == "yes" for each in judged]}
+        if self.support_subquestions:
+            columns |= {name: [each[place] for each in judged] for place, name in enumerate(PARTS, 1)}
+        storage.write(frame.assign(**columns))
+        self._write_statistics(judged, str(getattr(storage, "file_name_prefix", "")))
+        return [*keys, RESULT]
+
+    def _ask(self, answers: list[str | None], golds: list[list[str]], questions: Sequence[str | None]) -> list[_Judged]:
+        """What the model says of each row; it is not asked about those without gold answer.
+
+        Neither about those without answer, which is wrong, unless only the model can tell of how many parts.
+        """
+        judged = [_Judged("no")] * len(golds)
+        rows = [row for row, gold in enumerate(golds) if gold and (answers[row] or self.support_subquestions)]
+        prompts = [self._prompt(answers[row] or "", golds[row], questions[row]) for row in rows]
+        replies = list(self.llm_serving.generate_from_input(prompts, self.system_prompt) or []) if rows else []
+        if replies and len(replies) != len(rows):
+            raise DataError(f"{len(rows)} prompts were answered by {len(replies)} replies: which belongs to which?")
+        for row, reply in zip(rows, replies or [None] * len(rows), strict=True):
+            if self.support_subquestions:
+                judged[row] = _Judged(*parse_parts(reply), None if reply is None else str(reply))
+            else:
+                judged[row] = _Judged(parse_verdict(reply))
+        return judged
+
+    def _prompt(self, answer: str, gold: list[str], question: str | None) -> Any:
+        given = {"answer": answer, "reference_answer": " or ".join(gold)}
+        return self.prompt_template.build_prompt(**given if question is None else {"question": question, **given})
+
+    def _write_statistics(self, judged: Sequence[_Judged], prefix: str) -> None:
+        counts = Counter(each.verdict for each in judged)
+        total, matched = counts.total(), counts["yes"]
+        valid, known = total - counts["empty"], total - counts["no gold"]
+        statistics: dict[str, Any] = {
+            "bench_name_or_prefix": prefix,
+            "total_samples": total,
+            "valid_samples": valid,
+            "matched_samples": matched,
+            "accuracy": matched / valid if valid else 0.0,  # DataFlow's: failed calls raise it, missing gold lowers it
+            "empty_responses_count": counts["empty"],
+            "compare_method": self.compare_method,
+            "invalid_responses_count": counts["invalid"],
+            "samples_without_reference": counts["no gold"],
+            "samples_with_reference": known,
+            "accuracy_of_all": matched / known if known else None,
+        }
+        if self.support_subquestions:
+            right, parts = sum(each.correct for each in judged), sum(each.total for each in judged)
+            statistics |= {
+                "total_subquestions": parts,
+                "correct_subquestions": right,
+                "subquestion_accuracy": right / parts if parts else 0.0,
+            }
+        self.eval_result_path.parent.mkdir(parents=True, exist_ok=True)
+        self.eval_result_path.write_text(
+            json.dumps([statistics], indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+
+
+if _REGISTRY is not None:
+    _REGISTRY.register(BenchDatasetEvaluator)

@@ -1,0 +1,64 @@
+"""Documents that Haystack's evaluators over karat refuse, and what they say."""
+
+import os
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+
+import math
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("haystack")
+
+from haystack import Document
+
+from karat.adapters.haystack import (
+    DocumentMAPEvaluator,
+    DocumentMRREvaluator,
+    DocumentNDCGEvaluator,
+    DocumentRecallEvaluator,
+)
+
+DOCUMENTS = [DocumentMAPEvaluator, DocumentMRREvaluator, DocumentRecallEvaluator, DocumentNDCGEvaluator]
+
+
+def documents(*contents):
+    return [Document(content=content) for content in contents]
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_what_is_no_document_is_named(kind):
+    with pytest.raises(ValueError, match=r"^retrieved_documents, question 2: a Document is expected, found None"):
+        kind().run([documents("a")] * 2, [documents("a"), [*documents("b"), None]])
+    with pytest.raises(ValueError, match=r"^ground_truth_documents, question 1: a Document is expected, found None"):
+        kind(document_comparison_field="id").run([[None]], [documents("a")])
+
+
+def test_an_error_of_ones_own_function_is_left_as_it_is():
+    with pytest.raises(AttributeError, match="'str' object has no attribute 'page'"):
+        DocumentMAPEvaluator(lambda document: document.content.page).run([documents("a")], [documents("a")])
+
+
+def test_a_list_that_grows_while_it_is_read_is_an_error():
+    found = [documents("a")]
+
+    def read(document):
+        if len(found[0]) < 100:
+            found[0].append(document)
+        return document.content
+
+    with pytest.raises((IndexError, ValueError)):
+        DocumentMAPEvaluator(read).run([documents("a")], found)
+
+
+def test_what_has_no_truth_value_is_no_value_to_compare_by():
+    missing = [Document(content="a", meta={"page": pd.NA})]
+    with pytest.raises(ValueError, match="documents cannot be compared by <NA>"):
+        DocumentMAPEvaluator("meta.page").run([missing], [missing])
+
+
+def test_an_infinite_ground_truth_score_is_refused():
+    gold = [documents("a"), [Document(content="a", score=math.inf)]]
+    with pytest.raises(ValueError, match="question 2: an infinite score"):
+        DocumentNDCGEvaluator().run(gold, [documents("a")] * 2)

@@ -1,0 +1,182 @@
+"""Haystack's evaluators of statements: their scores, what is no score, replies of both shapes, stored pipelines."""
+
+import os
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+
+import json
+import math
+from copy import deepcopy
+
+import pytest
+
+pytest.importorskip("haystack")
+
+from haystack import Pipeline, component, default_from_dict, default_to_dict
+from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.dataclasses import ChatMessage
+
+from karat.adapters.haystack import (
+    ContextRelevanceEvaluator,
+    EvaluationError,
+    EvaluationRunResult,
+    FaithfulnessEvaluator,
+    LLMEvaluator,
+)
+
+
+@component
+class Scripted:
+    """A chat generator that says what a function of the row's inputs says."""
+
+    def __init__(self, say=lambda row: {"score": 0}, meta=None):
+        self.say, self.meta, self.prompts = say, meta, []
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage]):
+        self.prompts.append(messages[-1].text)
+        block = messages[-1].text.rpartition("Inputs:\n")[2].partition("\nOutputs:")[0]
+        said = self.say(json.loads("\n".join(block.splitlines()[1:-1])))
+        text = said if isinstance(said, str) else json.dumps(said)
+        return {"replies": [ChatMessage.from_assistant(text, meta=self.meta)]}
+
+    def to_dict(self):
+        return default_to_dict(self, meta=self.meta)
+
+    @classmethod
+    def from_dict(cls, data):
+        return default_from_dict(cls, data)
+
+
+ANSWERS = {"questions": ["q1", "q2", "q3"], "contexts": [["c"]] * 3, "predicted_answers": ["a1", "a2", "a3"]}
+
+
+def statements(*scores):
+    return {"statements": [f"s{n}" for n, _ in enumerate(scores)], "statement_scores": list(scores)}
+
+
+def test_faithfulness_of_several_rows():
+    replies = {"q1": statements(1, 0, 1, 1), "q2": statements(), "q3": statements(1.0, True)}
+    found = FaithfulnessEvaluator(
+        progress_bar=False, chat_generator=Scripted(lambda row: replies[row["questions"]])
+    ).run(**ANSWERS)
+    assert found["individual_scores"] == [0.75, 0.0, 1.0]
+    assert found["score"] == pytest.approx(1.75 / 3)
+    assert found["results"][0] == replies["q1"] | {"score": 0.75}
+    assert 0 <= found["interval"][0] < found["score"] < found["interval"][1] <= 1
+    assert all(type(score) is float for score in [found["score"], *found["individual_scores"]])
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ({"statements": ["s"], "statement_scores": [1, 0]}, "1 statements have 2 statement_scores"),
+        ({"statements": ["s"], "statement_scores": []}, "1 statements have 0 statement_scores"),
+        (statements(5), "a list of numbers from 0 to 1 is expected"),
+        (statements(-0.5), "a list of numbers from 0 to 1 is expected"),
+        (statements("1"), "a list of numbers from 0 to 1 is expected"),
+        (statements(None), "a list of numbers from 0 to 1 is expected"),
+        ({"statements": ["s"], "statement_scores": 1}, "a list of numbers from 0 to 1 is expected"),
+        ({"statements": "s", "statement_scores": [1]}, "statements: a list of texts is expected, found 's'"),
+        ({"statements": [7], "statement_scores": [1]}, "statements: a list of texts is expected"),
+        ({"statements": None, "statement_scores": [1]}, "statements: a list of texts is expected"),
+        ({"relevant_statements": ["s"]}, "Missing expected keys in JSON"),
+        ('{"statements": ["s"], "statement_scores": [NaN]}', "NaN is no number of JSON"),
+    ],
+)
+def test_scores_that_are_none_are_the_rows_error_and_no_crash(reply, why, caplog):
+    def say(row):
+        return reply if row["questions"] == "q2" else statements(1)
+
+    evaluator = FaithfulnessEvaluator(progress_bar=False, raise_on_failure=False, chat_generator=Scripted(say))
+    found = evaluator.run(**ANSWERS)
+    assert found["score"] == 1.0
+    assert [math.isnan(score) for score in found["individual_scores"]] == [False, True, False]
+    failed = found["results"][1]
+    assert math.isnan(failed.pop("score"))
+    assert failed == {"statements": [], "statement_scores": [], "status": "error"}
+    assert why in found["reasons"][1]
+    assert found["failed"] == 1
+    with pytest.raises(EvaluationError, match="row 2"):
+        FaithfulnessEvaluator(progress_bar=False, chat_generator=Scripted(say)).run(**ANSWERS)
+
+
+def test_where_all_rows_failed_there_is_no_score(caplog):
+    evaluator = FaithfulnessEvaluator(progress_bar=False, raise_on_failure=False, chat_generator=Scripted())
+    found = evaluator.run(**ANSWERS)
+    assert math.isnan(found["score"])
+    assert all(map(math.isnan, found["interval"]))
+
+
+def test_context_relevance_is_a_share_and_todays_reply_is_understood():
+    replies = {
+        "q1": statements(1, 0, 0, 0),
+        "q2": {"relevant_statements": ["s"]},
+        "q3": {"relevant_statements": []},
+    }
+    found = ContextRelevanceEvaluator(
+        progress_bar=False, chat_generator=Scripted(lambda row: replies[row["questions"]])
+    ).run(ANSWERS["questions"], ANSWERS["contexts"])
+    assert found["individual_scores"] == [0.25, 1.0, 0.0]
+    assert found["results"][1] == {"relevant_statements": ["s"], "score": 1.0}
+
+
+@pytest.mark.parametrize("reply", [{"relevant_statements": "none"}, {"relevant_statements": None}, {"statements": []}])
+def test_todays_reply_is_checked_too(reply, caplog):
+    evaluator = ContextRelevanceEvaluator(
+        progress_bar=False, raise_on_failure=False, chat_generator=Scripted(lambda row: reply)
+    )
+    found = evaluator.run(questions=["q"], contexts=[["c"]])
+    assert found["failed"] == 1
+
+
+def test_todays_examples_ask_for_todays_reply():
+    examples = [{"inputs": {"questions": "q", "contexts": ["c"]}, "outputs": {"relevant_statements": ["c"]}}]
+    generator = Scripted(lambda row: {"relevant_statements": ["s"]})
+    evaluator = ContextRelevanceEvaluator(examples, progress_bar=False, chat_generator=generator)
+    found = evaluator.run(questions=["q"], contexts=[["c"]])
+    assert (evaluator.outputs, found["score"]) == (["relevant_statements"], 1.0)
+    assert '["relevant_statements"]' in generator.prompts[0]
+
+
+def test_the_default_examples_are_replies_that_would_be_read():
+    for kind in (FaithfulnessEvaluator, ContextRelevanceEvaluator):
+        evaluator = kind(chat_generator=Scripted())
+        names = [name for name, _ in evaluator.inputs]
+        for example in evaluator.examples:
+            assert [*example["inputs"]] == names
+            assert evaluator._read(json.dumps(example["outputs"]))["score"] in {0.0, 0.5, 2 / 3}
+
+
+@pytest.mark.parametrize("kind", [FaithfulnessEvaluator, ContextRelevanceEvaluator])
+def test_what_haystack_stored_is_understood(kind, monkeypatch):
+    import haystack.components.evaluators as theirs
+
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    stored = getattr(theirs, kind.__name__)(chat_generator=OpenAIChatGenerator(model="m")).to_dict()
+    stored["type"] = f"{kind.__module__}.{kind.__name__}"
+    before = deepcopy(stored)
+    again = kind.from_dict(stored)
+    assert stored == before
+    assert isinstance(again._chat_generator, OpenAIChatGenerator)
+    assert again.to_dict()["init_parameters"] | {"concurrency": 0} == stored["init_parameters"] | {"concurrency": 0}
+
+
+def test_a_pipeline_is_stored_loaded_and_run():
+    pipeline = Pipeline()
+    pipeline.add_component("faith", FaithfulnessEvaluator(progress_bar=False, chat_generator=Scripted(meta={"a": 1})))
+    pipeline.add_component("relevance", ContextRelevanceEvaluator(progress_bar=False, chat_generator=Scripted()))
+    rating = {"instructions": "Is it fine?", "inputs": [("answers", list[str])], "outputs": ["score"], "examples": []}
+    pipeline.add_component("llm", LLMEvaluator(**rating, progress_bar=False, chat_generator=Scripted()))
+    trusted = ["karat.adapters.haystack", Scripted.__module__]
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=trusted)
+    assert again.dumps() == pipeline.dumps()
+    for name, reply in (("faith", statements(1, 0)), ("relevance", statements(1)), ("llm", {"score": 1})):
+        again.get_component(name)._chat_generator.say = lambda row, reply=reply: reply
+    asked_for = {key: ANSWERS[key] for key in ("questions", "contexts")}
+    inputs = {"faith": ANSWERS, "relevance": asked_for, "llm": {"answers": ["a"]}}
+    found = again.run(inputs)
+    assert (found["faith"]["score"], found["relevance"]["score"]) == (0.5, 1.0)
+    assert found["llm"]["results"] == [{"score": 1}]
+    report = EvaluationRunResult("run", ANSWERS, {name: found[name] for name in ("faith", "relevance")})
+    assert report.aggregated_report() == {"metrics": ["faith", "relevance"], "score": [0.5, 1.0]}
