@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 DATA = Path(__file__).parents[1] / "shared" / "data"
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores Ctrl-C in what it starts in the background
 
 
 @pytest.fixture

@@ -41,6 +41,10 @@ def arrow(columns, rows=slice(None)):
 
 @pytest.fixture(params=[m.using(**NEEDED.get(m.name, {})) for m in all_metrics()], ids=lambda m: m.name)
 def metric(request):
+    if request.param.name == "cross_similarity":
+        return request.param.using(model=request.getfixturevalue("cross_encoder")())
+    if request.param.name in ("semantic_similarity", "token_similarity"):
+        return request.param.using(model=request.getfixturevalue("minilm"))
     return request.param
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from karat.judges.judge import Judge as Judge
     from karat.models.faults import ModelError as ModelError
     from karat.models.governor import Governor as Governor
+    from karat.runs.compare import compare as compare
+    from karat.runs.compared import Compared as Compared
     from karat.runs.evaluate import score as score
     from karat.runs.result import Result as Result
     from karat.stats.value import Value as Value
@@ -57,6 +59,8 @@ _HOMES = {
     "karat.judges.judge": ("Judge",),
     "karat.models.faults": ("ModelError",),
     "karat.models.governor": ("Governor",),
+    "karat.runs.compare": ("compare",),
+    "karat.runs.compared": ("Compared",),
     "karat.runs.evaluate": ("score",),
     "karat.runs.result": ("Result",),
     "karat.stats.value": ("Value",),

@@ -48,7 +48,9 @@ _OPTIONS = [
     ),
     click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Judges: a hard cap, retries included."),
     click.option("--price", callback=_price, metavar="IN,OUT", help="Judges: USD per million tokens in and out."),
-    click.option("--resume", is_flag=True, help="Judges: go on with a run that was interrupted; its caps go on too."),
+    click.option(
+        "--resume", is_flag=True, help="Go on with a --run that was stopped; judges: with their calls and caps."
+    ),
     click.option("--dry-run", is_flag=True, help="Judges: say what would be asked and cost; ask nothing."),
     click.option("--no-cache", is_flag=True, help="Judges: neither use replies kept before nor keep any."),
 ]
@@ -68,33 +70,35 @@ def model_options(command: Command) -> Command:
 
 
 @contextmanager
-def judging(specs: Sequence[str], asked: Mapping[str, Any], run: Any) -> Iterator[list[Any]]:
+def judging(specs: Sequence[str], asked: Mapping[str, Any], run: Any, *, kept: bool) -> Iterator[list[Any]]:
     """The metrics to score with; within it, judges among them ask as told, and at its end it says what that took.
 
-    `run` is all else that makes a run the same one when it is resumed.
+    `run` is all else that makes a run the same one when it is resumed; `kept` says that it is kept under a name.
     """
     if not any(spec.strip().startswith("judge:") for spec in specs):
-        if given := [name for name, value in asked.items() if value not in _ABSENT]:
+        about_models = {name: value for name, value in asked.items() if name != "resume" or not kept}
+        if given := [name for name, value in about_models.items() if value not in _ABSENT]:
             flag = given[0].replace("_", "-").replace("models", "model")
-            raise click.UsageError(f"--{flag} is about models, but no metric asks one: -m judge:NAME")
+            other = "; --run NAME keeps a run that it can go on with" if flag == "resume" else ""
+            raise click.UsageError(f"--{flag} is about models, but no metric asks one: -m judge:NAME{other}")
         yield list(specs)
         return
-    if asked["resume"] and asked["no_cache"]:
+    if asked["resume"] and asked["no_cache"] and not kept:
         raise click.UsageError("--resume goes on with replies that --no-cache does not keep")
     from karat.judges import asking  # noqa: PLC0415  (heavy)
     from karat.models.faults import ModelError  # noqa: PLC0415
 
     metrics = list(_with_model(specs, asked["models"]))
     governor = _governor(asked, json.dumps([run, [metric.signature for metric in metrics], asked["base_url"]]))
-    kept = "" if asked["no_cache"] else f"\n{RESUME}"
+    goes_on = "" if asked["no_cache"] else f"\n{RESUME}"
     try:
         with asking(governor, base_url=asked["base_url"], connect=_connect(asked)):
             yield metrics
     except KeyboardInterrupt:
-        click.echo(_took(governor.totals) + kept, err=True)
+        click.echo(_took(governor.totals) + goes_on, err=True)
         raise
     except ModelError as error:
-        raise click.ClickException(f"{error}{kept if governor.totals.calls else ''}") from error
+        raise click.ClickException(f"{error}{goes_on if governor.totals.calls else ''}") from error
     click.echo(
         _quoted(governor.quote, asked["price"]) if asked["dry_run"] else _took(governor.totals),
         err=not asked["dry_run"],

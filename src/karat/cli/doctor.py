@@ -39,12 +39,15 @@ def _examine() -> Iterator[tuple[str, str]]:
 
     from karat.core.parallel import threads  # noqa: PLC0415
     from karat.core.registry import all_metrics, load_plugins  # noqa: PLC0415
+    from karat.models.encoder import explain_backend  # noqa: PLC0415
 
     yield "ok", f"karat {karat.__version__} in {sys.prefix}"
     yield "ok", f"Python {platform.python_version()}, Unicode {unicodedata.unidata_version}, {platform.platform()}"
     yield "ok", f"{threads()} threads (KARAT_THREADS bounds them)"
     yield from _kernels()
     yield "ok", f"{len(all_metrics())} metrics"
+    line = explain_backend()
+    yield "--" if "nothing to run" in line else "ok", line
     for point, failure in load_plugins().items():
         yield "--", f"plugin {point} does not load: {failure}"
     yield from _requirements()

@@ -1,6 +1,7 @@
 """``karat``: the group of commands, and how errors leave it.
 
-Exit codes: 0 done, 1 could not run, 2 wrong usage, 3 a value is under `--fail-under`, 130 interrupted.
+Exit codes: 0 done, 1 could not run, 2 wrong usage, 3 a value is under `--fail-under`, 4 a system is worse under
+`--fail-if-worse`, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from typing import Any
 import click
 
 import karat
+from karat.cli.compare import compare
 from karat.cli.doctor import doctor
 from karat.cli.fake import fake_llm
 from karat.cli.metrics import metrics
+from karat.cli.power import power
+from karat.cli.runs import runs
 from karat.cli.score import score
 
 
@@ -46,5 +50,5 @@ def main() -> None:
     """How close to gold is each answer, and is the difference between two systems real?"""
 
 
-for _command in (score, metrics, doctor, fake_llm):
+for _command in (score, compare, power, runs, metrics, doctor, fake_llm):
     main.add_command(_command)

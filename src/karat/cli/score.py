@@ -38,6 +38,7 @@ def _once(_: click.Context, option: click.Parameter, given: tuple[str, ...]) -> 
 @click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; qrels.")
 @click.option("--on", metavar="COLUMN", help="The id that joins FILE and --gold (LEFT=RIGHT where names differ).")
 @click.option("-o", "--output", metavar="OUT", help="Write the scored rows; the format is the ending's.")
+@click.option("--run", metavar="NAME", help="Keep the whole run under this name: `karat runs`.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option(
     "--by",
@@ -76,16 +77,23 @@ def score(
     karat score answers.jsonl -m exact_match -m token_f1
     karat score answers.csv -m "token_f1(normalize=none)" --map prediction=said --map reference=gold -o scored.parquet
     karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"
-    karat score answers.jsonl -m judge:correctness --model NAME --budget 5
+    karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --run first
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     given = dict(_split(each, "--map") for each in mapping)
     bounds = [_floor(each) for each in floors]
     from karat.runs.evaluate import score as evaluate  # noqa: PLC0415  (heavy)
 
     if asked["dry_run"]:
-        options["output"] = None
-    run = [str(Path(file).absolute()), given, {name: options[name] for name in ("gold", "on", "where", "limit")}]
-    with warnings.catch_warnings(record=True) as said, judging(metrics, asked, run) as chosen, _progress() as progress:
+        options["output"] = options["run"] = None
+    kept = options["run"] is not None
+    options["resume"] = kept and asked["resume"]
+    same = [str(Path(file).absolute()), given, {name: options[name] for name in ("gold", "on", "where", "limit")}]
+    with (
+        warnings.catch_warnings(record=True) as said,
+        _saying_how_to_go_on(options["run"]),
+        judging(metrics, asked, same, kept=kept) as chosen,
+        _progress() as progress,
+    ):
         warnings.simplefilter("always", UserWarning)
         result = evaluate(file, chosen, map=given, progress=progress, **options)
     if asked["dry_run"]:
@@ -152,6 +160,17 @@ def _reaches(value: Value, bound: float, direction: str) -> bool:
     if value.value is None:
         return False
     return value.value >= bound if direction == "maximize" else value.value <= bound
+
+
+@contextmanager
+def _saying_how_to_go_on(run: str | None) -> Iterator[None]:
+    """A line for a run that is kept and was interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if run is not None:
+            click.echo(f"run {run} is kept as far as it came: the same command with --resume goes on", err=True)
+        raise
 
 
 @contextmanager

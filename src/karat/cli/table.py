@@ -60,8 +60,15 @@ def show(result: Result, by: str | None) -> None:
         for name, counted in counts.items():
             said = ", ".join(f"{label} {count}" for label, count in sorted(counted.items()))
             out.print(f"{spec}.{name}: {said}", markup=False, style="dim")
+    for line in _said_of_files(result):
+        out.print(line, style="dim", markup=False)
+
+
+def _said_of_files(result: Result) -> Iterator[str]:
     if result.output is not None:
-        out.print(f"rows written to {result.output}", style="dim", markup=False)
+        yield f"rows written to {result.output}"
+    if result.run is not None:
+        yield f"run {result.run.name} is kept in {result.run.path}"
 
 
 def _said_of_join(result: Result) -> Iterator[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
 
 from karat.core.errors import SpecError
 from karat.core.metric import Metric
@@ -33,11 +35,21 @@ def combine(metric: Metric, pairs: Rows, sizes: Array, across: Any) -> Rows:
         statistics[held] = (np.fmax if across == "max" else np.fmin).reduceat(pairs.statistics, starts)
     else:
         statistics[held] = pairs.statistics[_chosen(across, pairs.scores(metric), starts, sizes[held])]
+    details = {name: _any(column, held, starts) for name, column in pairs.details.items() if pt.is_boolean(column.type)}
     if pairs.reasons is None:
-        return Rows(statistics)
+        return Rows(statistics, details=details)
     reasons = np.full(len(sizes), None, dtype=object)
     reasons[held] = pairs.reasons[starts]
-    return explained(Rows(statistics, np.where(np.isnan(statistics[:, 0]), reasons, NOTHING)))
+    return explained(Rows(statistics, np.where(np.isnan(statistics[:, 0]), reasons, NOTHING), details))
+
+
+def _any(column: pa.Array, held: Any, starts: Array) -> pa.Array:
+    """Whether something is so of any pair of a row; null where it is said of none."""
+    said, so = np.asarray(column.is_valid()), np.asarray(column.fill_null(False))
+    rows = len(held) if isinstance(held, np.ndarray) else len(starts)
+    any_said, any_so = np.zeros((2, rows), dtype=bool)
+    any_said[held], any_so[held] = (np.logical_or.reduceat(each, starts) for each in (said, so))
+    return pa.array(any_so, mask=~any_said)
 
 
 def _chosen(across: str, scores: Array, starts: Array, sizes: Array) -> Array:

@@ -190,7 +190,7 @@ def _score_lists(metric: Metric, columns: Mapping[str, pa.Array], role: str) -> 
         return rows
     reasons = np.full(len(sizes), None, dtype=object) if rows.reasons is None else rows.reasons
     reasons[sizes == 0] = f"{role} is an empty list"
-    return Rows(rows.statistics, reasons)
+    return Rows(rows.statistics, reasons, rows.details)
 
 
 def _repeat(metric: Metric, column: pa.Array, parents: pa.Array) -> pa.Array:

@@ -39,6 +39,8 @@ Direction: TypeAlias = Literal["maximize", "minimize"]
 Details: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """From a metric's settings to the Arrow type of each column that it gives beside the score."""
 
+_SHOWN = ("__module__", "__name__", "__qualname__", "__doc__")  # what help() and doctest see of a function
+
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
@@ -90,12 +92,7 @@ class Metric:
     def __post_init__(self) -> None:
         values = {name: setting.default for name, setting in self.definition.settings.items()} | dict(self.settings)
         object.__setattr__(self, "settings", MappingProxyType(values))
-        for name in (
-            "__module__",
-            "__name__",
-            "__qualname__",
-            "__doc__",
-        ):  # so that help() and doctest see the function
+        for name in _SHOWN:
             object.__setattr__(self, name, getattr(self.definition.function, name))
         object.__setattr__(self, "__wrapped__", self.definition.function)
 
@@ -180,9 +177,7 @@ def _restore(module: str, name: str, settings: Mapping[str, Any]) -> Metric:
 
 
 def _literal(value: Any) -> str:
-    if callable(value):
-        return f"<{value.__module__}.{value.__qualname__}>"
-    return repr(value)
+    return f"<{value.__module__}.{value.__qualname__}>" if callable(value) else repr(value)
 
 
 def metric(
@@ -197,6 +192,8 @@ def metric(
     direction: Direction = "maximize",
     aliases: tuple[str, ...] = (),
     encoded: bool = False,
+    remote: bool = False,
+    details: Details | None = None,
     register: bool = True,
 ) -> Callable[[Callable[..., Any]], Metric]:
     """Make a function from columns to scores (or additive counts) a metric.
@@ -210,7 +207,8 @@ def metric(
     `source`: the paper or commit-pinned link that defines the metric. `version`: raised when its scores change.
     `low`, `high`: its range, None where it has no bound. `aliases`: short names that also find it.
     `encoded`: the function takes dictionary-encoded columns, as they come where a row has several references,
-    and so need not see a prediction once per reference.
+    and so need not see a prediction once per reference. `remote`: it waits for others, such as a model, and is called
+    by one thread. `details`: from its settings to the Arrow type of each further column that its `karat.Rows` hold.
 
     Raises `SpecError`, when the function is defined, if it does not describe itself fully.
     """
@@ -245,6 +243,8 @@ def metric(
                 direction=direction,
                 aliases=aliases,
                 encoded=encoded,
+                remote=remote,
+                details=details,
             )
         )
         for setting in settings.values():

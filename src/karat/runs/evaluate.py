@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from karat.core.errors import ColumnError, SpecError, did_you_mean
-from karat.core.lift import cast_columns, score_rows, to_column
+from karat.core.errors import SpecError
+from karat.core.lift import score_rows, to_column
 from karat.core.metric import Metric
 from karat.core.parallel import map_ordered
 from karat.core.progress import listening
 from karat.core.rows import Rows
-from karat.core.setting import SEVERAL
-from karat.core.spec import parse_all
-from karat.core.types import GRADED, IDS, NUMBER, Kind, is_text
-from karat.data.filter import keep as keep_rows
 from karat.data.join import Joined
-from karat.data.mapping import map_columns
-from karat.data.raw import decode_ids, decode_text
-from karat.data.source import RAW, Source
 from karat.data.write import check_output, refuse_overwriting, write
-from karat.runs.details import Progress, Watch, detail_columns, score_fields
+from karat.runs.asked import Asked
+from karat.runs.details import Progress, Watch, detail_columns
 from karat.runs.judgements import count_judged
+from karat.runs.keep import Keeper, keeping
+from karat.runs.origin import describe
+from karat.runs.plan import Plan, plan, warn_of_lists_in_text
 from karat.runs.result import Result, Values
-from karat.runs.sources import open_sources
-from karat.runs.tally import Grouped, cluster_keys, group_rows, join_reasons
+from karat.runs.tally import cluster_keys, group_rows, join_reasons
 from karat.text.columns import memo
 
-_Worked: TypeAlias = tuple[pa.RecordBatch, dict[str, pa.Array], dict[str, Rows], Counter[str]]
-"""A batch, its columns by role, the rows of each metric that computes, and what is counted of retrieved documents."""
+_Worked: TypeAlias = tuple[int, pa.RecordBatch, dict[str, pa.Array], dict[str, Rows], Counter[str]]
+"""The number of a batch's first row, the batch, its columns by role, the rows of each metric that computes, and what is
+counted of retrieved documents."""
 
 
 def score(
@@ -52,6 +48,8 @@ def score(
     keep: bool | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    run: str | None = None,
+    resume: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Score a table of answers with one or more metrics.
@@ -66,8 +64,9 @@ def score(
     get values of their own. `cluster`: a column whose equal values mark rows that are not independent (questions on one
     document), for the intervals. `where`: SQL that chooses rows. `limit`: the first so many of them. `output`: a file
     for the scored rows. `keep`: whether the result holds the rows in memory; by default only when they are not written
-    to `output`. `confidence`, `seed`: of the intervals. `progress`: called with the rows done and, where known, the
-    rows there are, from any thread.
+    to `output` or a run. `confidence`, `seed`: of the intervals. `run`: a name under which the whole run is kept, in a
+    folder of `$KARAT_RUNS`, else of `karat-runs`; `resume`: go on with it where it was stopped. `progress`: called with
+    the rows done and, where known, the rows there are, from any thread.
 
     Raises a `karat.KaratError` that says what to do; nothing stands under `output` then.
 
@@ -81,166 +80,93 @@ def score(
     """
     if not 0 < confidence < 1 or seed < 0:
         raise SpecError(f"confidence={confidence} must lie between 0 and 1, seed={seed} be 0 or more")
+    if resume and run is None:
+        raise SpecError("resume goes on with a run that was stopped: run='NAME' says which")
     if output is not None:
         check_output(output)
         refuse_overwriting(output, data, gold)
-    run = _plan(data, metrics, map or {}, gold, on, by, cluster, where, limit, seed)
-    kept: list[pa.RecordBatch] | None = [] if (output is None if keep is None else keep) else None
-    batches = _scored(run, Watch(progress, run.source.rows, sum(metric.definition.remote for metric in run.metrics)))
+    planned = plan(data, metrics, map or {}, gold, on, by, cluster, where, limit, seed)
+    if keep is None:
+        keep = output is None and run is None
+    if run is None:
+        return _evaluate(planned, confidence, output, progress, None, keep=keep)
+    settings = {"on": on, "by": by, "cluster": cluster, "where": where, "limit": limit}
+    manifest = describe(planned, run, data, gold, {**settings, "confidence": confidence, "seed": seed})
+    asked = Asked(planned.metrics)
+    with keeping(manifest, planned.metrics, resume=resume) as keeper:
+        result = _evaluate(planned, confidence, output, progress, keeper, keep=keep)
+        return replace(result, run=keeper.finish(result.as_dict(), asked.since()))
+
+
+def _evaluate(
+    planned: Plan, confidence: float, output: str | Path | None, progress: Progress | None, keeper: Keeper | None,
+    *, keep: bool,
+) -> Result:  # fmt: skip
+    """Have all rows scored and written, and their values."""
+    kept: list[pa.RecordBatch] | None = [] if keep else None
+    watch = Watch(progress, planned.source.rows, sum(metric.definition.remote for metric in planned.metrics))
+    batches = _scored(planned, watch, keeper)
+    if keeper is not None:
+        batches = keeper.writing(batches, planned.schema)
     if output is not None:
-        write(_keep(batches, kept), run.schema, output)
+        write(_keep(batches, kept), planned.schema, output)
     else:
         deque(_keep(batches, kept), maxlen=0)
-    return _result(run, confidence, None if output is None else Path(output).resolve(), kept)
+    return _result(planned, confidence, None if output is None else Path(output).resolve(), kept)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """All that is decided before the first row is read, and the sums that grow as rows go by."""
-
-    source: Source
-    joined: Joined | None
-    metrics: list[Metric]
-    kinds: dict[str, Kind]
-    mapping: dict[str, str]
-    text: set[str]  # the columns that are read as text
-    by: str | None
-    cluster: str | None
-    schema: pa.Schema
-    tallies: list[Grouped]
-    counted: Counter[str] = field(default_factory=Counter)  # of retrieved documents
-
-    def columns(self, batch: pa.RecordBatch, first: int = 1) -> dict[str, pa.Array]:
-        """What the metrics get of a batch, by role; `first` is the number of its first row."""
-        found = {role: batch.column(name) for role, name in self.mapping.items()}
-        return {role: self._decode(role, column, first) for role, column in found.items()}
-
-    def _decode(self, role: str, column: pa.Array, first: int) -> pa.Array:
-        """JSON text as what the role's kind reads: ids, or text."""
-        if column.type != RAW:
-            return column
-        read = self.kinds[role].read
-        return decode_text(column, first) if read is None else decode_ids(column, first, read)
-
-    @property
-    def named(self) -> dict[str, str]:
-        """What error messages call each role's column."""
-        return {role: f"{self.source.name}: column {name!r} ({role})" for role, name in self.mapping.items()}
-
-
-def _plan(
-    data: Any,
-    metrics: str | Metric | Iterable[str | Metric],
-    given: Mapping[str, str],
-    gold: Any,
-    on: str | None,
-    by: str | None,
-    cluster: str | None,
-    where: str | None,
-    limit: int | None,
-    seed: int,
-) -> _Run:
-    chosen = parse_all(metrics)
-    kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
-    source = open_sources(data, gold, on, ranked=any(kind in (IDS, GRADED) for kind in kinds.values()))
-    joined = source if isinstance(source, Joined) else None
-    if where is not None or limit is not None:
-        source = keep_rows(source, where, limit)
-    names = source.schema.names
-    sides, called = ({}, {}) if joined is None else (joined.sides, joined.called)
-    mapping = map_columns(names, list(kinds), given, sides=sides, called=called, where=source.name)
-    text = {mapping[role] for role, kind in kinds.items() if kind not in (NUMBER, IDS, GRADED)}
-    for name in (by, cluster):
-        if name is not None and name not in names:
-            raise ColumnError(f"{source.name}: there is no column {name!r}{did_you_mean(name, names)}")
-        if name is not None and pa.types.is_nested(kind := source.schema.field(name).type):
-            raise ColumnError(
-                f"{source.name}: column {name!r} holds {kind}; values such as text or numbers make groups"
-            )
-    run = _Run(
-        source=source,
-        joined=joined,
-        metrics=chosen,
-        kinds=kinds,
-        mapping=mapping,
-        by=by,
-        cluster=cluster,
-        text=text,
-        schema=_extend(source.schema_as(text), chosen),
-        tallies=[Grouped(metric, cluster is not None, seed) for metric in chosen],
-    )
-    schema = source.schema_as(text)
-    nothing = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
-    for metric in chosen:  # a column that does not fit is found before the first row is read
-        cast_columns(metric, run.columns(nothing), run.named)
-    return run
-
-
-def _extend(schema: pa.Schema, metrics: list[Metric]) -> pa.Schema:
-    """The user's columns, those of each metric, and `reason`; a name that is taken gets a number."""
-    added = [field for metric in metrics for field in score_fields(metric)]
-    for name, kind in [*added, ("reason", pa.string())]:
-        free = name
-        while free in schema.names:
-            stem, _, number = free.rpartition("_")
-            free = f"{stem}_{int(number) + 1}" if stem == name and number.isdecimal() else f"{name}_2"
-        schema = schema.append(pa.field(free, kind))
-    return schema
-
-
-def _scored(run: _Run, watch: Watch) -> Iterator[pa.RecordBatch]:
+def _scored(planned: Plan, watch: Watch, keeper: Keeper | None) -> Iterator[pa.RecordBatch]:
     """Each batch with its scores; the tallies grow as batches pass, in order.
 
-    Metrics that compute do so in the pool; those that wait for others are called here, where Ctrl-C arrives.
+    Metrics that compute do so in the pool; those that wait for others are called here, where Ctrl-C arrives. Rows that
+    the keeper has from before are not scored again.
     """
+    before = 0 if keeper is None else keeper.kept
 
     def work(numbered: tuple[int, pa.RecordBatch]) -> _Worked:
         first, batch = numbered
-        columns = run.columns(batch, first)
+        columns = planned.columns(batch, first)
+        metrics = [metric for metric in planned.metrics if first > before and not metric.definition.remote]
         with memo():
-            here = {m.spec: score_rows(m, columns, run.named) for m in run.metrics if not m.definition.remote}
-            return batch, columns, here, Counter() if run.joined is None else count_judged(columns)
+            here = {metric.spec: score_rows(metric, columns, planned.named) for metric in metrics}
+            return first, batch, columns, here, Counter() if planned.joined is None else count_judged(columns)
 
     seen: set[str] = set()
-    batches = map_ordered(work, _numbered(run.source.batches(run.text)))
-    for number, (batch, columns, here, counted) in enumerate(batches):
-        if number == 0:
-            _warn_of_lists_in_text(run, batch)
-        run.counted.update(counted)
-        with listening(watch.advance):
-            scored = [here.get(m.spec) or score_rows(m, columns, run.named) for m in run.metrics]
-        keys = cluster_keys(batch.column(run.cluster), run.tallies[0].whole.n) if run.cluster else None
-        parts = group_rows(batch.column(run.by), seen, run.by) if run.by else {}
-        for tally, rows in zip(run.tallies, scored, strict=True):
+    for first, batch, columns, here, counted in map_ordered(
+        work, _numbered(planned.source.batches(planned.text), before)
+    ):
+        if first == 1:
+            warn_of_lists_in_text(planned, batch)
+        planned.counted.update(counted)
+        if keeper is not None and first <= before:
+            scored = keeper.again(batch)
+        else:
+            with listening(watch.advance):
+                scored = [here.get(m.spec) or score_rows(m, columns, planned.named) for m in planned.metrics]
+            if keeper is not None:
+                keeper.add(batch, scored)
+        keys = cluster_keys(batch.column(planned.cluster), first - 1) if planned.cluster else None
+        parts = group_rows(batch.column(planned.by), seen, planned.by) if planned.by else {}
+        for tally, rows in zip(planned.tallies, scored, strict=True):
             tally.add(rows, keys, parts)
         added = [
             column
-            for metric, rows in zip(run.metrics, scored, strict=True)
+            for metric, rows in zip(planned.metrics, scored, strict=True)
             for column in (to_column(rows.scores(metric)), *detail_columns(metric, rows))
         ]
-        yield pa.RecordBatch.from_arrays([*batch.columns, *added, join_reasons(run.metrics, scored)], schema=run.schema)
+        reasons = join_reasons(planned.metrics, scored)
+        yield pa.RecordBatch.from_arrays([*batch.columns, *added, reasons], schema=planned.schema)
         watch.finish(len(batch))
 
 
-def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Each batch with the number of its first row, counted from 1."""
+def _numbered(batches: Iterable[pa.RecordBatch], before: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Each batch with the number of its first row, counted from 1; one that goes beyond the first `before` is cut."""
     first = 1
     for batch in batches:
-        yield first, batch
-        first += len(batch)
-
-
-def _warn_of_lists_in_text(run: _Run, batch: pa.RecordBatch) -> None:
-    """CSV has no lists: references that came from a list would each be scored as one long text."""
-    for role in SEVERAL.keys() & run.mapping.keys():
-        column = batch.column(run.mapping[role])
-        texts = list(filter(None, column.slice(0, 100).to_pylist())) if is_text(column.type) else []
-        if texts and all(text.startswith("[") and text.endswith("]") for text in texts):
-            warnings.warn(
-                f"{run.named[role]} looks like JSON lists but is text, and each is scored as one; "
-                "JSON Lines and Parquet hold lists",
-                stacklevel=2,
-            )
+        left = before - first + 1
+        for piece in (batch.slice(0, left), batch.slice(left)) if 0 < left < len(batch) else (batch,):
+            yield first, piece
+            first += len(piece)
 
 
 def _keep(batches: Iterable[pa.RecordBatch], kept: list[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
@@ -250,10 +176,10 @@ def _keep(batches: Iterable[pa.RecordBatch], kept: list[pa.RecordBatch] | None) 
         yield batch
 
 
-def _result(run: _Run, confidence: float, output: Path | None, kept: list[pa.RecordBatch] | None) -> Result:
-    tallies = {tally.metric.spec: tally for tally in run.tallies}
+def _result(planned: Plan, confidence: float, output: Path | None, kept: list[pa.RecordBatch] | None) -> Result:
+    tallies = {tally.metric.spec: tally for tally in planned.tallies}
     return Result(
-        metrics=tuple(run.metrics),
+        metrics=tuple(planned.metrics),
         values=Values({spec: tally.whole.value(confidence) for spec, tally in tallies.items()}),
         reasons={spec: dict(tally.whole.reasons) for spec, tally in tallies.items()},
         counts={spec: dict(tally.counts) for spec, tally in tallies.items() if tally.counts},
@@ -261,16 +187,16 @@ def _result(run: _Run, confidence: float, output: Path | None, kept: list[pa.Rec
             {
                 spec: {label: group.value(confidence) for label, group in sorted(tally.groups.items())}
                 for spec, tally in tallies.items()
-                if run.by
+                if planned.by
             }
         ),
-        n=run.tallies[0].whole.n,
-        mapping=run.mapping,
-        joined=_said_of_join(run.joined, run.counted),
+        n=planned.tallies[0].whole.n,
+        mapping=planned.mapping,
+        joined=_said_of_join(planned.joined, planned.counted),
         confidence=confidence,
         output=output,
         batches=None if kept is None else tuple(kept),
-        schema=run.schema,
+        schema=planned.schema,
     )
 
 

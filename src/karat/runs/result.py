@@ -14,6 +14,7 @@ import pyarrow as pa
 from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric import Metric
 from karat.core.spec import parse
+from karat.runs.store import Run
 from karat.stats.value import Value
 
 Of = TypeVar("Of")
@@ -38,7 +39,7 @@ class Result:
     what. `counts`: by spec, how often a judge gave each label. `joined`: how many rows of gold had no prediction
     (`missing`) and how many predictions no gold (`unknown`), where gold came from a second file; of documents, how many
     in these rows were `retrieved` and how many of them `unjudged`, and by side what reading counted (`comments`,
-    `duplicates`).
+    `duplicates`). `run`: the run as which all this is kept, where a name for it was given.
     """
 
     metrics: tuple[Metric, ...]
@@ -51,6 +52,7 @@ class Result:
     joined: Mapping[str, Any] | None = None
     confidence: float = 0.95
     output: Path | None = None
+    run: Run | None = None
     batches: tuple[pa.RecordBatch, ...] | None = field(default=None, repr=False)
     schema: pa.Schema | None = field(default=None, repr=False)
 
@@ -63,11 +65,12 @@ class Result:
         if self.batches is not None:
             table = pa.Table.from_batches(self.batches, self.schema)
             return table if table.column(-1).null_count < len(table) else table.drop_columns(table.column_names[-1])
-        if self.output is None:
+        written = self.output or (self.run and self.run.rows)
+        if written is None:
             raise DataError("the rows were not kept: score(..., keep=True) keeps them, output='FILE' writes them")
         from karat.data.read import open_source  # noqa: PLC0415  (only for rows that are on disk)
 
-        source = open_source(self.output)
+        source = open_source(written)
         return pa.Table.from_batches(source.batches(), source.schema)
 
     def to_pandas(self) -> Any:

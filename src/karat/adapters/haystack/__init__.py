@@ -22,6 +22,7 @@ try:
     from karat.adapters.haystack.llm import LLMEvaluator
     from karat.adapters.haystack.metric import KaratEvaluator
     from karat.adapters.haystack.result import EvaluationRunResult
+    from karat.adapters.haystack.sas import SASEvaluator
     from karat.adapters.haystack.statements import ContextRelevanceEvaluator, FaithfulnessEvaluator
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "haystack":
@@ -41,4 +42,5 @@ __all__ = [
     "KaratEvaluator",
     "LLMEvaluator",
     "RecallMode",
+    "SASEvaluator",
 ]

@@ -1,0 +1,65 @@
+"""``karat compare``: is the difference between two systems real?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+WORSE = 4  # exit code: a system is worse, under --fail-if-worse
+
+
+@click.command()
+@click.argument("systems", nargs=-1, required=True, metavar="A B [C]...")
+@click.option("-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="Of those scored; all if not given.")
+@click.option("--by", metavar="COLUMN", help="Also compare for each value of this column.")
+@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
+@click.option("--on", metavar="COLUMN", help="The id that says which rows belong together.")
+@click.option(
+    "--flipped", type=click.IntRange(min=0), default=0, metavar="N",
+    help="Show N rows on which a system does worst against A, and N on which it does best.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@click.option("--allow-different", is_flag=True, help="Compare even what was not scored alike, or against other gold.")
+@click.option(
+    "--fail-if-worse", is_flag=True,
+    help=f"Exit with {WORSE} if a system is worse than A: in any metric or slice, all tests counted (Holm).",
+)  # fmt: skip
+@click.option(
+    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
+    help="Of the intervals; the rest of 1 is the level of the tests.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn at random.")
+def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **options: Any) -> None:
+    """Compare systems on the same rows, each with the first: A.
+
+    Each is a run, by its name or folder, or a file of scored rows (`karat score -o`). Every metric of every system gets
+    a paired test; p is corrected for all of them (Holm).
+
+    \b
+    karat compare before after
+    karat compare before after -m token_f1 --by topic --flipped 5
+    karat compare before.parquet after.parquet --on question --fail-if-worse
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    if len(systems) < 2:
+        raise click.UsageError("two systems at least are expected: karat compare A B")
+    from karat.runs.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
+
+    found = compare_systems(*systems, **options)
+    if as_json:
+        click.echo(json.dumps(found.as_dict(), ensure_ascii=False))
+    else:
+        from karat.cli.contrast import show  # noqa: PLC0415  (heavy)
+
+        show(found, by=options["by"])
+    if not fail_if_worse:
+        return
+    for finding in found.worse:
+        click.echo(f"{finding.heading}: {finding.sentence}", err=True)
+    if found.worse:
+        sys.exit(WORSE)
+    for finding in found.findings:
+        if finding.slice is None and not finding.known:
+            raise click.ClickException(f"{finding.heading}, {finding.system}: {finding.sentence}")

@@ -1,0 +1,78 @@
+"""``karat power``: how many rows a difference needs, and what the rows at hand can see."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from karat.stats.plan import Plan
+
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command()
+@click.option(
+    "--run", "runs", multiple=True, required=True, metavar="A",
+    help="A run or a scored file; a second one tells how much two systems differ on a row.",
+)  # fmt: skip
+@click.option(
+    "--difference",
+    type=click.FloatRange(0, min_open=True),
+    required=True,
+    metavar="D",
+    help="What is to be found: 0.02.",
+)
+@click.option("-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="Of those scored; all if not given.")
+@click.option("--power", type=_SHARE, default=0.8, show_default=True, help="The chance to find it.")
+@click.option("--level", type=_SHARE, default=0.05, show_default=True, help="The level of the test.")
+@click.option(
+    "--correlation", type=click.FloatRange(-1, 1, max_open=True), default=0.5, show_default=True,
+    help="Assumed, row by row, between the run and the next system; with two runs it is known.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
+def power(
+    runs: tuple[str, ...],
+    difference: float,
+    metrics: tuple[str, ...],
+    power: float,
+    level: float,
+    correlation: float,
+    *,
+    as_json: bool,
+) -> None:
+    """Say how many rows are needed to find a difference between two systems, and what the rows at hand can see.
+
+    \b
+    karat power --run before --difference 0.02
+    karat power --run before --run after --difference 0.02 -m token_f1 --power 0.9
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    if len(runs) > 2:
+        raise click.UsageError(f"--run: one run or two are expected, {len(runs)} were given")
+    from karat.runs.planning import plan_rows  # noqa: PLC0415  (heavy)
+
+    plans = plan_rows(
+        runs[0],
+        difference,
+        beside=runs[1] if len(runs) > 1 else None,
+        metrics=metrics,
+        correlation=correlation,
+        power=power,
+        level=level,
+    )
+    if as_json:
+        click.echo(json.dumps({spec: plan.as_dict() for spec, plan in plans.items()}, ensure_ascii=False))
+        return
+    for spec, plan in plans.items():
+        click.echo(f"{spec}: {_say(plan)}")
+
+
+def _say(plan: Plan) -> str:
+    assumed = "" if plan.correlation is None else f", if two systems correlate by {plan.correlation:g}"
+    seen = "no difference is sure to be seen" if plan.smallest is None else f"{plan.smallest:.4f} can be seen"
+    return (
+        f"{plan.rows} rows show a difference of {plan.difference:g} with a chance of {100 * plan.power:g} % "
+        f"at level {plan.level:g}{assumed}; with {plan.n} rows {seen}"
+    )

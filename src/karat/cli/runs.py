@@ -1,0 +1,161 @@
+"""``karat runs``: the runs that are kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from karat.runs.result import Result
+    from karat.runs.store import Run
+
+_FIELDS = ("value", "low", "high", "n", "scored", "failed", "worst", "best")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of a table.")
+@click.pass_context
+def runs(context: click.Context, as_json: bool) -> None:
+    """List the runs that are kept, or show, export or remove one.
+
+    A run is a folder of $KARAT_RUNS, else of karat-runs, which `karat score --run NAME` makes: a manifest, the rows
+    with their scores (Parquet) and the values (JSON), which other tools can read as they are.
+
+    \b
+    karat runs
+    karat runs show first
+    karat runs export first -o first.csv
+    duckdb -c "SELECT topic, avg(exact_match) FROM 'karat-runs/first/rows.parquet' GROUP BY topic"
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    if context.invoked_subcommand is None:
+        _list(as_json=as_json)
+
+
+@runs.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest and the values as one JSON object.")
+def show(name: str, as_json: bool) -> None:
+    """Show the values of the run NAME and how they came about."""
+    from karat.cli.table import console, show  # noqa: PLC0415  (heavy)
+    from karat.runs.store import open_run  # noqa: PLC0415
+
+    run = open_run(name)
+    if as_json:
+        click.echo(json.dumps({"manifest": asdict(run.manifest), "values": run.values}, ensure_ascii=False))
+        return
+    out = console()
+    for what, said in _story(run):
+        out.print(f"{what:9} {said}", markup=False, style="dim")
+    show(_result(run), by=run.manifest.settings.get("by"))
+
+
+@runs.command()
+@click.argument("name")
+@click.option("-o", "--output", required=True, metavar="OUT", help="The file; its ending says the form.")
+def export(name: str, output: str) -> None:
+    """Write the run NAME to a file.
+
+    By its ending: .csv, .tsv, .json, .jsonl, .parquet, .arrow the rows; .md a table of the values; .xml (JUnit) a suite
+    a metric and a test case a row, failed where it has the worst score there is, in error where it has none.
+    """
+    from karat.runs.export import export_run  # noqa: PLC0415  (heavy)
+    from karat.runs.store import open_run  # noqa: PLC0415
+
+    export_run(open_run(name), output)
+
+
+@runs.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+def remove(names: tuple[str, ...]) -> None:
+    """Remove runs, finished or not, with all that is kept of them."""
+    from karat.runs.store import remove_run  # noqa: PLC0415  (heavy)
+
+    for name in names:
+        remove_run(name)
+
+
+def _list(*, as_json: bool) -> None:
+    """A line for each run: when it was begun, its rows and its values."""
+    from karat.core.errors import DataError  # noqa: PLC0415  (heavy)
+    from karat.runs.store import open_run, run_names, unfinished  # noqa: PLC0415
+
+    found: list[dict[str, Any]] = []
+    for name in run_names():
+        try:
+            run = open_run(name)
+        except DataError as error:
+            found.append({"name": name, "created": "", "n": None, "state": str(error), "values": {}})
+            continue
+        values = {said["spec"]: said["value"] for said in run.values["metrics"]}
+        given = {"created": run.manifest.created, "n": run.manifest.n}
+        found.append({"name": name, **given, "state": "finished", "values": values})
+    found.sort(key=lambda run: str(run["created"]))
+    found += [{"name": n, "created": "", "n": None, "state": "not finished", "values": {}} for n in unfinished()]
+    if as_json:
+        for each in found:
+            click.echo(json.dumps(each, ensure_ascii=False))
+    else:
+        _print(found)
+
+
+def _print(found: list[dict[str, Any]]) -> None:
+    from rich.box import SIMPLE  # noqa: PLC0415  (heavy)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    from karat.cli.table import console  # noqa: PLC0415
+    from karat.runs.result import number  # noqa: PLC0415
+    from karat.runs.store import root  # noqa: PLC0415
+
+    out = console()
+    if not found:
+        out.print(f"no run is kept in {root()}: karat score … --run NAME", markup=False)
+        return
+    table = Table("run", "begun", "n", "values", box=SIMPLE, pad_edge=False, show_edge=False)
+    for each in found:
+        values = "  ".join(f"{spec} {number(value)}" for spec, value in each["values"].items())
+        said = values if each["state"] == "finished" else each["state"]
+        n = "" if each["n"] is None else str(each["n"])
+        table.add_row(Text(each["name"]), each["created"].replace("+00:00", "Z"), n, Text(said))
+    out.print(table)
+
+
+def _story(run: Run) -> list[tuple[str, str]]:
+    """How a run came about, line by line."""
+    manifest = run.manifest
+    settings = "  ".join(f"{name}={value}" for name, value in manifest.settings.items() if value is not None)
+    lines = [
+        ("run", f"{run.name}, begun {manifest.created}, in {run.path}"),
+        ("call", manifest.call),
+        ("read", "  ".join(f"{side} {name}" for side, name in manifest.sources.items())),
+        ("settings", settings),
+        ("versions", "  ".join(f"{name} {version}" for name, version in manifest.versions.items())),
+    ]
+    lines += [("metric", str(metric.signature)) for metric in manifest.metrics]
+    if manifest.models is not None:
+        lines.append(("models", "  ".join(f"{what}={value}" for what, value in manifest.models.items())))
+    return lines
+
+
+def _result(run: Run) -> Result:
+    """The values of a run as when they were scored."""
+    from karat.runs.result import Result, Values  # noqa: PLC0415  (heavy)
+    from karat.stats.value import Value  # noqa: PLC0415
+
+    def value(said: dict[str, Any]) -> Value:
+        return Value(**{name: said[name] for name in _FIELDS})
+
+    metrics = {said["spec"]: said for said in run.values["metrics"]}
+    return Result(
+        metrics=(),
+        values=Values({spec: value(said) for spec, said in metrics.items()}),
+        n=run.values["n"],
+        mapping=run.values["mapping"],
+        groups={spec: {g: value(v) for g, v in said.get("groups", {}).items()} for spec, said in metrics.items()},
+        counts={spec: said["counts"] for spec, said in metrics.items() if "counts" in said},
+        joined=run.values.get("joined"),
+        confidence=run.manifest.settings["confidence"],
+    )

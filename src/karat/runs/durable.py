@@ -1,0 +1,38 @@
+"""Files that are there whole or not at all, also after the power fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that becomes it at the end; where an error ends it, it vanishes."""
+    temporary = path.with_name(f".{path.name}.new")
+    try:
+        yield temporary
+        sync(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, "utf-8")
+
+
+def sync(path: Path) -> None:
+    """Have what a file, or a folder's list of files, says on the disk before going on."""
+    if os.name == "nt" and path.is_dir():  # Windows opens no folders
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

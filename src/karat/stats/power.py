@@ -1,0 +1,141 @@
+"""What a comparison of two systems on the same rows can see: how many rows a difference needs, and the reverse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+
+from karat.core.errors import SpecError
+from karat.stats.student import NODES, WEIGHTS, quantile
+
+NORMAL = NormalDist()
+CLOSE = 1e-9  # of what is found by bisection
+
+
+def power_of(shift: float, freedom: float, *, level: float = 0.05) -> float:
+    """How often a two-sided paired t test at `level` rejects, the difference being `shift` standard errors.
+
+    The chance for a given ratio of estimated to true standard error, averaged over that ratio by quadrature. The
+    permutation test of the same differences sees as much, but for the very smallest samples.
+
+    >>> round(power_of(2.5, 29), 6)
+    0.676026
+    """
+    t = quantile(1 - level / 2, freedom)
+    if math.isinf(freedom):
+        return NORMAL.cdf(shift - t) + NORMAL.cdf(-shift - t)
+    reach = 8 / math.sqrt(2 * freedom)
+    start = max(0.0, 1 - reach)
+    ratios = start + (1 + reach - start) * (NODES + 1) / 2
+    logs = (freedom - 1) * np.log(ratios) - freedom * ratios**2 / 2
+    weights = WEIGHTS * np.exp(logs - logs.max())
+    rejected = [NORMAL.cdf(shift - t * ratio) + NORMAL.cdf(-shift - t * ratio) for ratio in ratios.tolist()]
+    return float(weights @ rejected / weights.sum())
+
+
+def smallest_visible(error: float, freedom: float, *, power: float = 0.8, level: float = 0.05) -> float:
+    """The smallest true difference that is found with probability `power`, given the difference's standard error.
+
+    >>> round(smallest_visible(0.01, 199), 5)
+    0.02815
+    """
+    _check(power, level)
+    return error * _bisect(lambda shift: power_of(shift, freedom, level=level) >= power, 1.0)
+
+
+def rows_needed(difference: float, deviation: float, *, power: float = 0.8, level: float = 0.05) -> int:
+    """The number of rows with which a difference of means is found with probability `power`.
+
+    `deviation` is the standard deviation of the rows' differences; for clusters or a value that is no mean, the
+    difference's standard error times the root of the number of rows.
+
+    >>> rows_needed(0.02, 0.4)
+    3142
+    """
+    _check(power, level)
+    if not difference or not deviation > 0:
+        raise SpecError(f"a difference and a spread other than 0 expected, found {difference} and {deviation}")
+    shift = abs(difference) / deviation
+
+    def enough(rows: int) -> bool:
+        return power_of(shift * math.sqrt(rows), rows - 1, level=level) >= power
+
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def pairs_needed(difference: float, discordant: float, *, power: float = 0.8, level: float = 0.05) -> int:
+    """The number of rows with which McNemar's exact test finds a difference of shares with probability `power`.
+
+    `discordant` is the share of rows that one system alone gets right, at least the difference.
+
+    Source: R. Connor, "Sample size for testing differences in proportions for the paired-sample design", Biometrics 43
+    (1987), with a continuity correction of one row, since the exact test is no quicker to reject than the corrected.
+
+    >>> pairs_needed(0.02, 0.1)
+    2059
+    """
+    _check(power, level)
+    if not 0 < abs(difference) <= discordant <= 1:
+        raise SpecError(f"a share of discordant rows from |{difference}| to 1 expected, found {discordant}")
+    return math.ceil(_root(abs(difference), discordant, power, level) ** 2)
+
+
+def smallest_share(rows: int, discordant: float, *, power: float = 0.8, level: float = 0.05) -> float | None:
+    """The smallest difference of shares that McNemar's exact test finds with probability `power`.
+
+    None if the `discordant` rows are so few that it would miss even one in which the same system is always right.
+
+    >>> round(smallest_share(2059, 0.1), 4), smallest_share(50, 0.1)
+    (0.02, None)
+    """
+    _check(power, level)
+
+    def found(share: float) -> bool:
+        return _root(share, discordant, power, level) <= math.sqrt(rows)
+
+    return _bisect(found, discordant) if discordant > 0 and found(discordant) else None
+
+
+def paired_deviation(deviation: float, correlation: float) -> float:
+    """The standard deviation of differences between two systems whose scores each vary by `deviation`.
+
+    For right and wrong answers its square is the share of discordant rows, less the square of the difference.
+
+    >>> paired_deviation(0.4, 0.5)
+    0.4
+    """
+    if not -1 <= correlation < 1:
+        raise SpecError(f"a correlation from -1 to below 1 expected, found {correlation}")
+    return deviation * math.sqrt(2 * (1 - correlation))
+
+
+def _root(difference: float, discordant: float, power: float, level: float) -> float:
+    """The root of the number of rows: that of n·d - 1 = √n·(z·√discordant + z'·√(discordant - d²))."""
+    reach = NORMAL.inv_cdf(1 - level / 2) * math.sqrt(discordant)
+    reach += NORMAL.inv_cdf(power) * math.sqrt(discordant - difference**2)
+    return (reach + math.sqrt(reach**2 + 4 * difference)) / (2 * difference)
+
+
+def _bisect(holds: Callable[[float], bool], high: float) -> float:
+    """The least number above 0 for which `holds`, which holds for all greater ones."""
+    while not holds(high):
+        high *= 2
+    low = 0.0
+    while high - low > CLOSE * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _check(power: float, level: float) -> None:
+    if not 0 < level < power < 1:
+        raise SpecError(f"0 < level < power < 1 expected, found a level of {level} and a power of {power}")

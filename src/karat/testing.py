@@ -1,0 +1,90 @@
+"""Assertions about systems, for tests in CI: they fail with the interval and with the worst rows.
+
+>>> import karat
+>>> from karat.testing import assert_at_least, assert_better
+>>> rows = {"id": range(20), "gold": ["yes"] * 20}
+>>> before = karat.score({**rows, "prediction": ["no"] * 15 + ["yes"] * 5}, "em")
+>>> after = karat.score({**rows, "prediction": ["no"] * 2 + ["yes"] * 18}, "em")
+>>> assert_at_least(0.8, after, "em")
+>>> assert_better(after, than=before)
+>>> assert_at_least(0.95, after, "em")
+Traceback (most recent call last):
+    ...
+AssertionError: exact_match is 0.9000 [0.6990, 0.9721] on 20 rows; at least 0.95 is expected
+the worst rows:
+  0.0000  0 → no
+  0.0000  1 → no
+  ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from karat.core.metric import Metric
+    from karat.runs.systems import System
+
+WORST = 5  # rows that a failure shows
+_LONG = 120  # characters of a text that it shows
+
+
+def assert_at_least(bound: float, system: System, metric: str | Metric, *, surely: bool = False) -> None:
+    """Fail unless a metric's value is at least `bound`; for errors and rates of them, at most.
+
+    `system` is a `Result`, a run or a scored file. With `surely` the whole interval has to be there: then it is not so
+    by chance. A metric without a value fails. Raises `SpecError` for one that was not scored.
+    """
+    __tracebackhide__ = True
+    from karat.runs.flips import find_worst  # noqa: PLC0415  (heavy)
+    from karat.runs.result import number  # noqa: PLC0415
+    from karat.runs.systems import open_system, value_of  # noqa: PLC0415
+
+    run = open_system(system, "the result")
+    scored = run.manifest.metric(metric if isinstance(metric, str) else metric.spec)
+    value, more = value_of(run, scored.spec), scored.direction == "maximize"
+    reached = value.value if not surely else value.low if more else value.high
+    if reached is not None and (reached >= bound if more else reached <= bound):
+        return
+    said = f"{number(value.value)} [{number(value.low)}, {number(value.high)}] on {value.scored} rows"
+    missing = f", {value.failed} have no score" if value.failed else ""
+    wish = f"{'surely ' if surely else ''}at {'least' if more else 'most'} {bound:g} is expected"
+    found = find_worst(run, scored.spec, WORST)
+    worst = [f"  {score:.4f}  {_row(key, asked, answer)}" for key, asked, answer, score in found]
+    lines = [f"{scored.spec} is {said}{missing}; {wish}", *(["the worst rows:", *worst] if worst else [])]
+    raise AssertionError("\n".join(lines))
+
+
+def assert_better(
+    system: System, *, than: System, metrics: str | Metric | Iterable[str | Metric] = (), **how: Any
+) -> None:
+    """Fail unless a system is significantly better than another one in each of the metrics.
+
+    `metrics`: by default all that both were scored with; p is corrected for their number (Holm). `how` is for
+    `karat.compare`: `by`, `cluster`, `on`, `confidence`, …
+    """
+    __tracebackhide__ = True
+    from karat.runs.compare import compare  # noqa: PLC0415  (heavy)
+
+    found = compare(than, system, metrics=metrics, **{"flipped": WORST, **how})
+    failed = {each.metric: each.comparison.direction for each in found.findings if each.verdict != "better"}
+    if not failed:
+        return
+    lines = [f"{each.heading}: {each.sentence}" for each in found.findings if each.verdict != "better"]
+    lost = [
+        f"  {flip.scores[0]:.4f} → {flip.scores[1]:.4f}  {_row(flip.id, flip.question, flip.predictions[1])}"
+        for flip in found.flipped
+        if flip.metric in failed and (flip.scores[1] < flip.scores[0]) == (failed[flip.metric] == "maximize")
+    ]
+    raise AssertionError("\n".join([*lines, *(["the rows that lose most:", *lost] if lost else [])]))
+
+
+def _row(key: str, question: str | None, prediction: str | None) -> str:
+    asked = f": {_cut(question)}" if question is not None and question != key else ""
+    return f"{_cut(key)}{asked} → {'(null)' if prediction is None else _cut(prediction)}"
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONG else f"{line[:_LONG]}…"

@@ -1,0 +1,131 @@
+"""`karat compare` and `karat power`: what they print, and how they end."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import karat
+from karat.cli.main import main
+
+N = 80
+random = np.random.default_rng(1)
+RIGHT = {"before": random.random(N) < 0.3, "after": random.random(N) < 0.8}
+RIGHT["again"] = np.roll(RIGHT["before"], 1)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KARAT_RUNS", raising=False)
+    for name, right in RIGHT.items():
+        rows = [
+            {
+                "id": row,
+                "question": f"is it {row}?",
+                "topic": "ab"[row % 2],
+                "gold": "yes",
+                "prediction": ["no", "yes"][ok],
+            }
+            for row, ok in enumerate(right.tolist())
+        ]
+        karat.score(rows, ["em", "f1"], run=name, output=f"{name}.parquet")
+    return lambda *words: CliRunner().invoke(main, list(words))
+
+
+def test_a_table_and_a_verdict_in_words(run):
+    result = run("compare", "before", "after")
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert lines[0] == "80 rows, compared row by row, by id"
+    assert lines[1].split()[:4] == ["metric", "before", "after", "difference"]
+    row = next(line for line in lines if line.startswith("exact_match ")).split()
+    assert row[1:4] == [f"{RIGHT['before'].mean():.4f}", f"{RIGHT['after'].mean():.4f}", f"{row[3]}"]
+    assert "McNemar" in row
+    assert any(line.startswith("exact_match: after is better than before by ") for line in lines)
+    assert any("after Holm over 2" in line for line in lines)
+
+
+def test_several_systems_have_a_line_each_against_the_first(run):
+    result = run("compare", "before", "after", "again", "-m", "em", "--by", "topic")
+    rows = [line.split()[:3] for line in result.output.splitlines() if line.startswith("exact_match ")]
+    assert [row[1] for row in rows] == ["after"] * 3 + ["again"] * 3
+    assert [row[2] for row in rows if row[2] in "ab"] == ["a", "b", "a", "b"]
+
+
+def test_files_are_compared_like_runs(run):
+    numbers = [
+        [each["difference"] for each in json.loads(run("compare", *systems, "--json").stdout)["findings"]]
+        for systems in (("before", "after"), ("before.parquet", "after.parquet"))
+    ]
+    assert numbers[0] == numbers[1]
+
+
+def test_flipped_rows_are_shown_with_question_and_both_predictions(run):
+    result = run("compare", "before", "after", "-m", "em", "--flipped", "1")
+    won = int(np.flatnonzero(RIGHT["after"] & ~RIGHT["before"]).astype(str).tolist() and
+              min(np.flatnonzero(RIGHT["after"] & ~RIGHT["before"]).astype(str).tolist()))  # fmt: skip
+    assert f"exact_match, {won}: is it {won}?\n  0.0000  before: no\n  1.0000  after: yes" in result.output
+
+
+@pytest.mark.parametrize(
+    ("systems", "code"), [(("after", "before"), 4), (("before", "after"), 0), (("before", "again"), 0)]
+)
+def test_fail_if_worse_ends_with_4_only_where_a_system_is_worse(run, systems, code):
+    assert run("compare", *systems, "--fail-if-worse").exit_code == code
+    assert run("compare", *systems).exit_code == 0
+
+
+def test_fail_if_worse_sees_any_system_and_says_which(run):
+    result = run("compare", "after", "after", "before", "-m", "em", "--fail-if-worse", "--json")
+    assert result.exit_code == 4
+    assert result.stderr.startswith("exact_match: before is worse than after by ")
+    assert json.loads(result.stdout)["findings"][1]["verdict"] == "worse"
+
+
+def test_fail_if_worse_does_not_pass_where_nothing_could_be_compared(run):
+    rows = [{"id": row, "gold": "yes", "prediction": None} for row in range(N)]
+    karat.score(rows, ["em", "bleu"], run="broken")
+    karat.score([{**row, "prediction": "no"} for row in rows], ["em", "bleu"], run="whole")
+    for metric, spec in (("em", "exact_match"), ("bleu", "bleu")):
+        result = run("compare", "whole", "broken", "-m", metric, "--fail-if-worse")
+        assert result.exit_code == 1
+        assert f"Error: {spec}, broken: nothing can be said: no row is scored in both" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("before",), 2, "two systems at least"),
+        (("before", "afterr"), 1, "did you mean 'after'"),
+        (("before", "after", "-m", "rouge_l"), 2, "rouge_l was not scored"),
+        (("before", "after", "--on", "topic"), 1, "more than once"),
+        (("before", "after", "--by", "topik"), 1, "did you mean 'topic'"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(run, words, code, said):
+    result = run("compare", *words)
+    assert result.exit_code == code
+    assert said in result.stderr
+
+
+def test_other_settings_need_allow_different(run):
+    karat.score("before.parquet", "em(normalize=squad)", map={"reference": "gold"}, run="strict")
+    refused = run("compare", "strict", "after", "-m", "em(normalize=squad)")
+    assert (refused.exit_code, "normalize='squad'" in refused.stderr) == (1, True)
+    assert run("compare", "strict", "after", "--allow-different").exit_code == 0
+
+
+def test_power_says_how_many_rows_are_needed_and_what_these_can_see(run):
+    one = run("power", "--run", "before", "--difference", "0.02", "-m", "em")
+    assert one.output.startswith("exact_match: ")
+    assert "if two systems correlate by 0.5; with 80 rows" in one.output
+    two = json.loads(run("power", "--run", "before", "--run", "after", "--difference", "0.02", "--json").stdout)
+    assert two["exact_match"]["n"] == N
+    assert two["exact_match"]["rows"] > 1000
+    more = json.loads(
+        run("power", "--run", "before", "--run", "after", "--difference", ".02", "--power", ".9", "--json").stdout
+    )
+    assert more["exact_match"]["rows"] > two["exact_match"]["rows"]
+    assert run("power", "--run", "before", "--difference", "0").exit_code == 2

@@ -1,0 +1,176 @@
+import json
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import karat
+from karat.cli.main import main
+from karat.data.read import open_source
+from karat.runs.store import open_run, unfinished
+
+ANSWERS = """{"id": "a", "prediction": "Paris", "gold": "Paris", "topic": "towns"}
+{"id": "b", "prediction": "the Seine", "gold": "Loire", "topic": "rivers"}
+{"id": "<c>", "prediction": null, "gold": "Nile", "topic": "rivers"}
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KARAT_RUNS", raising=False)
+    monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
+    (tmp_path / "answers.jsonl").write_text(ANSWERS)
+
+    def invoke(*words):
+        return CliRunner().invoke(main, list(words))
+
+    return invoke
+
+
+def test_a_run_is_kept_listed_shown_and_removed(run):
+    assert "no run is kept in karat-runs" in run("runs").stdout
+    scored = run("score", "answers.jsonl", "-m", "em", "-m", "bleu", "--by", "topic", "--run", "first")
+    assert "run first is kept in karat-runs/first" in scored.stdout
+    assert Path("karat-runs/first/manifest.json").is_file()
+    line = next(line for line in run("runs").stdout.splitlines() if line.startswith("first"))
+    assert line.split()[2:5] == ["3", "exact_match", "0.5000"]
+    shown = run("runs", "show", "first").stdout
+    values = [line for line in scored.stdout.splitlines() if line.startswith(("metric", "exact_match", "bleu", " "))]
+    assert [line for line in shown.splitlines() if line in values] == values
+    assert "answers.jsonl" in shown
+    assert "settings  by=topic  confidence=0.95  seed=0" in shown
+    assert run("runs", "remove", "first").exit_code == 0
+    assert list(Path("karat-runs").iterdir()) == []
+
+
+def test_json_says_all_of_it(run):
+    said = json.loads(run("score", "answers.jsonl", "-m", "em", "--run", "first", "--json").stdout)
+    shown = json.loads(run("runs", "show", "first", "--json").stdout)
+    assert shown["values"] == said
+    assert shown["manifest"]["metrics"][0]["signature"] == said["metrics"][0]["signature"]
+    listed = json.loads(run("runs", "--json").stdout)
+    assert (listed["name"], listed["n"], listed["values"]) == ("first", 3, {"exact_match": 0.5})
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "jsonl", "parquet", "arrow"])
+def test_rows_are_exported_as_score_writes_them(run, ending):
+    run("score", "answers.jsonl", "-m", "em", "--run", "first", "-o", f"rows.{ending}")
+    assert run("runs", "export", "first", "-o", f"out.{ending}").exit_code == 0
+    exported, written = open_source(f"out.{ending}"), open_source(f"rows.{ending}")
+    assert exported.schema == written.schema
+    assert list(exported.batches()) == list(written.batches())
+
+
+def test_values_are_exported_as_a_table_of_markdown(run):
+    run("score", "answers.jsonl", "-m", "em", "--by", "topic", "--run", "first")
+    run("runs", "export", "first", "-o", "out.md")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in Path("out.md").read_text().splitlines()[2:]]
+    assert rows[0] == ["metric", "value", "95 % interval", "n", "scored", "failed"]
+    assert [(row[0], row[1], *row[3:]) for row in rows[2:]] == [
+        ("`exact_match`", "0.5000", "3", "2", "1"),
+        ("rivers", "0.0000", "2", "1", "1"),
+        ("towns", "1.0000", "1", "1", "0"),
+    ]
+
+
+def test_rows_are_exported_as_tests_of_junit(run):
+    run("score", "answers.jsonl", "-m", "em", "-m", "wer", "--run", "first")
+    run("runs", "export", "first", "-o", "out.xml")
+    suites = ET.parse("out.xml").getroot().findall("testsuite")  # noqa: S314  (our own)
+    assert [(s.get("name"), s.get("tests"), s.get("failures"), s.get("errors")) for s in suites] == [
+        ("exact_match", "3", "1", "1"),
+        ("wer", "3", "0", "1"),
+    ]
+    right, wrong, unscored = suites[0].findall("testcase")
+    assert [case.get("name") for case in (right, wrong, unscored)] == ["a", "b", "<c>"]
+    assert (len(right), wrong[0].tag, unscored[0].tag) == (0, "failure", "error")
+    assert unscored[0].get("message") == "prediction is null"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["score", "answers.jsonl", "-m", "em", "--run", "first"], 1, "there is a run first already"),
+        (["score", "answers.jsonl", "-m", "em", "--run", "../first"], 2, "a name of letters"),
+        (["score", "answers.jsonl", "-m", "em", "--resume"], 2, "--run NAME keeps a run that it can go on with"),
+        (["score", "answers.jsonl", "-m", "em", "--run", "x", "--max-calls", "3"], 2, "--max-calls is about models"),
+        (["runs", "show", "frist"], 1, "did you mean 'first'"),
+        (["runs", "remove", "frist"], 1, "did you mean 'first'"),
+        (["runs", "export", "first", "-o", "out.xlsx"], 1, ".md, .xml, or one of rows"),
+        (["runs", "export", "first", "-o", "nowhere/out.md"], 1, "there is no folder nowhere"),
+        (["runs", "export", "first", "-o", "karat-runs/first/rows.parquet"], 1, "is what is read"),
+    ],
+)
+def test_what_cannot_be_done_says_what_to_do(run, words, code, said):
+    run("score", "answers.jsonl", "-m", "em", "--run", "first")
+    result = run(*words)
+    assert result.exit_code == code
+    assert said in result.stderr
+    assert run("runs", "show", "first").exit_code == 0
+
+
+def test_a_damaged_run_does_not_hide_the_others(run):
+    for name in ("first", "second"):
+        run("score", "answers.jsonl", "-m", "em", "--run", name)
+    Path("karat-runs/first/manifest.json").write_text("{")
+    listed = run("runs")
+    assert "is not the manifest of a run" in listed.stdout
+    assert "exact_match 0.5000" in listed.stdout
+
+
+def test_a_dry_run_keeps_nothing(run):
+    words = ["score", "answers.jsonl", "-m", "judge:correctness", "--model", "m", "--map", "question=id"]
+    assert run(*words, "--dry-run", "--run", "first").exit_code == 0
+    assert not Path("karat-runs").exists()
+
+
+SLOW = """
+import sys, time
+import karat
+from karat.cli.main import main
+
+@karat.metric(source="ours")
+def slow(prediction: karat.Text) -> karat.Score:
+    "1 for each."
+    print("scored", flush=True)
+    time.sleep(0.05)
+    return [1.0] * len(prediction)
+
+sys.argv[0] = "karat"
+main()
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypatch, sent, code):
+    monkeypatch.setenv("KARAT_THREADS", "1")
+    rows = pa.table({"prediction": [f"a{row}" for row in range(500)], "gold": ["a1"] * 500})
+    with pa.ipc.new_file("rows.arrow", rows.schema) as writer:
+        writer.write_table(rows, max_chunksize=5)
+    words = [sys.executable, "-c", SLOW, "score", "rows.arrow", "-m", "slow", "-m", "em", "--run", "first"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for _ in range(4):
+            assert process.stdout.readline() == "scored\n"
+        process.send_signal(sent)
+        process.stdout.read()
+        said = process.stderr.read()
+    assert process.returncode == code
+    assert ("the same command with --resume goes on" in said) == (sent == signal.SIGINT)
+    assert "Traceback" not in said
+    assert unfinished() == ["first"]
+    assert "not finished" in run("runs").stdout
+    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (refused.returncode, "--resume goes on with it" in refused.stderr) == (1, True)
+    again = subprocess.run([*words, "--resume"], capture_output=True, text=True, check=True)
+    assert again.stdout.count("scored\n") <= 97
+    kept = open_run("first")
+    assert kept.values["metrics"][1] == karat.score(rows, "em").as_dict()["metrics"][0]
+    assert kept.scores("slow").sum() == len(pq.read_table(kept.rows)) == 500
+    assert kept.manifest.call == "karat score rows.arrow -m slow -m em --run first --resume"
