@@ -26,7 +26,7 @@ from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 from side_by_side import in_turn, machine
 
 from karat.core.lift import SLICE, score_rows
-from karat.core.parallel import map_ordered
+from karat.core.parallel import even_part, map_ordered
 from karat.core.rows import Rows
 from karat.core.types import Array
 from karat.metrics import bleu, rouge_l, rouge_lsum, rouge_n, sentence_bleu
@@ -71,7 +71,7 @@ def corpus_bleu(table: pa.Table) -> float:
         total: Array = score_rows(bleu, columns).statistics.sum(axis=0)
         return total
 
-    totals = np.sum(list(map_ordered(work, table.to_batches(max_chunksize=SLICE))), axis=0)
+    totals = np.sum(list(map_ordered(work, table.to_batches(max_chunksize=even_part(len(table), SLICE)))), axis=0)
     return float(Rows(totals[None]).scores(bleu)[0])
 
 
@@ -83,7 +83,9 @@ def rouge(table: pa.Table) -> list[Array]:
         with memo():
             return np.stack([score_rows(metric, columns).scores(metric) for metric in (rouge_n, rouge_l)])
 
-    return list(np.concatenate(list(map_ordered(work, table.to_batches(max_chunksize=SLICE))), axis=1))
+    return list(
+        np.concatenate(list(map_ordered(work, table.to_batches(max_chunksize=even_part(len(table), SLICE)))), axis=1)
+    )
 
 
 def report(name: str, peer: float, seconds: float) -> None:

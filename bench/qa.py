@@ -23,7 +23,7 @@ from answers import make
 from side_by_side import in_turn, machine
 
 from karat.core.lift import SLICE, score_rows
-from karat.core.parallel import map_ordered
+from karat.core.parallel import even_part, map_ordered
 from karat.core.types import Array
 from karat.metrics import exact_match, token_f1
 from karat.text.columns import memo
@@ -78,7 +78,9 @@ def together(table: pa.Table) -> list[Array]:
         with memo():
             return np.stack([score_rows(metric, columns).scores(metric) for metric in METRICS])
 
-    return list(np.concatenate(list(map_ordered(work, table.to_batches(max_chunksize=SLICE))), axis=1))
+    return list(
+        np.concatenate(list(map_ordered(work, table.to_batches(max_chunksize=even_part(len(table), SLICE)))), axis=1)
+    )
 
 
 def one_by_one(table: pa.Table) -> list[pa.Array]:

@@ -35,7 +35,7 @@ from side_by_side import in_turn, machine
 import karat
 from karat.core.lift import SLICE, score_rows
 from karat.core.memo import memo
-from karat.core.parallel import map_ordered
+from karat.core.parallel import even_part, map_ordered
 from karat.core.types import Array
 from karat.metrics import average_precision, ndcg, recall, reciprocal_rank
 
@@ -63,7 +63,9 @@ def columns(table: pa.Table) -> list[float]:
         with memo():
             return np.array([score_rows(metric, given).scores(metric).sum() for metric in METRICS])
 
-    totals: Array = np.sum(list(map_ordered(work, table.to_batches(max_chunksize=SLICE))), axis=0)
+    totals: Array = np.sum(
+        list(map_ordered(work, table.to_batches(max_chunksize=even_part(len(table), SLICE)))), axis=0
+    )
     return list(totals / len(table))
 
 

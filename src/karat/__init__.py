@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from karat.runs.compare import compare as compare
     from karat.runs.compared import Compared as Compared
     from karat.runs.evaluate import score as score
+    from karat.runs.experiment import experiment as experiment
     from karat.runs.result import Result as Result
     from karat.stats.value import Value as Value
 
@@ -62,6 +63,7 @@ _HOMES = {
     "karat.runs.compare": ("compare",),
     "karat.runs.compared": ("Compared",),
     "karat.runs.evaluate": ("score",),
+    "karat.runs.experiment": ("experiment",),
     "karat.runs.result": ("Result",),
     "karat.stats.value": ("Value",),
 }

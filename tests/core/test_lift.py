@@ -9,6 +9,7 @@ import pytest
 from karat import ColumnError, Counts, Number, RowError, Rows, Score, SpecError, Text, metric
 from karat.core import lift
 from karat.core.lift import score_rows
+from karat.core.parallel import even_part
 from karat.metrics import exact_match, token_f1
 
 ROWS = ["Paris", "Lyon", None, "Nice", "Brest", "Metz"]
@@ -238,3 +239,11 @@ def test_a_score_beyond_the_range_is_told_with_what_to_do():
     with pytest.raises(SpecError, match=r"seconds gave 4.5, beyond its range of 0.0 to 1.0: @metric"):
         seconds([0.5, 4.5, None])
     assert latency([0.5, 4.5, None]).to_pylist() == [0.5, 4.5, None]
+
+
+@pytest.mark.parametrize(
+    ("rows", "workers", "size"), [(100_000, 2, 25_000), (100_000, 1, 1 << 15), (5_000, 2, 1 << 15), (70_000, 3, 23_334)]
+)
+def test_every_thread_gets_as_many_rows(rows, workers, size, monkeypatch):
+    monkeypatch.setenv("KARAT_THREADS", str(workers))
+    assert even_part(rows, 1 << 15) == size

@@ -17,6 +17,7 @@ import click
 import karat
 from karat.cli.compare import compare
 from karat.cli.doctor import doctor
+from karat.cli.experiment import experiment
 from karat.cli.fake import fake_llm
 from karat.cli.metrics import metrics
 from karat.cli.power import power
@@ -50,5 +51,5 @@ def main() -> None:
     """How close to gold is each answer, and is the difference between two systems real?"""
 
 
-for _command in (score, compare, power, runs, metrics, doctor, fake_llm):
+for _command in (score, experiment, compare, power, runs, metrics, doctor, fake_llm):
     main.add_command(_command)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UNDER = 3  # exit code: a value is under --fail-under
 
 
-def _once(_: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:
+def once(_: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:
     if len(given) > 1:
         raise click.BadParameter(f"one column is expected, {', '.join(given)} were given", param=option)
     return given[0] if given else None
@@ -43,7 +43,7 @@ def _once(_: click.Context, option: click.Parameter, given: tuple[str, ...]) -> 
 @click.option(
     "--by",
     metavar="COLUMN",
-    callback=_once,
+    callback=once,
     multiple=True,
     help="Also a value for each value of this column.",
 )
@@ -79,8 +79,8 @@ def score(
     karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"
     karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --run first
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    given = dict(_split(each, "--map") for each in mapping)
-    bounds = [_floor(each) for each in floors]
+    given = dict(split(each, "--map") for each in mapping)
+    bounds = [floor(each) for each in floors]
     from karat.runs.evaluate import score as evaluate  # noqa: PLC0415  (heavy)
 
     if asked["dry_run"]:
@@ -90,15 +90,15 @@ def score(
     same = [str(Path(file).absolute()), given, {name: options[name] for name in ("gold", "on", "where", "limit")}]
     with (
         warnings.catch_warnings(record=True) as said,
-        _saying_how_to_go_on(options["run"]),
+        saying_how_to_go_on(options["run"]),
         judging(metrics, asked, same, kept=kept) as chosen,
-        _progress() as progress,
+        progress_bar() as progress,
     ):
         warnings.simplefilter("always", UserWarning)
         result = evaluate(file, chosen, map=given, progress=progress, **options)
     if asked["dry_run"]:
         return
-    for line in dict.fromkeys([str(each.message) for each in said] + list(_unsaid(result))):
+    for line in dict.fromkeys([str(each.message) for each in said] + list(unsaid(result))):
         click.echo(f"warning: {line}", err=True)
     if as_json:
         click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
@@ -106,20 +106,20 @@ def score(
         from karat.cli.table import show  # noqa: PLC0415  (heavy)
 
         show(result, by=options["by"])
-    if missed := list(_missed(result, bounds)):
+    if missed := list(find_missed(result, bounds)):
         for line in missed:
             click.echo(line, err=True)
         sys.exit(UNDER)
 
 
-def _split(text: str, flag: str) -> tuple[str, str]:
+def split(text: str, flag: str) -> tuple[str, str]:
     left, equals, right = text.partition("=")
     if not (left and equals and right):
         raise click.UsageError(f"{flag} {text!r}: ROLE=COLUMN is expected, such as reference=gold")
     return left, right
 
 
-def _floor(text: str) -> tuple[str, float]:
+def floor(text: str) -> tuple[str, float]:
     """The spec, if any, and the number of a `--fail-under`."""
     spec, _, number = text.rpartition("=")
     try:
@@ -128,14 +128,14 @@ def _floor(text: str) -> tuple[str, float]:
         raise click.UsageError(f"--fail-under {text!r}: a number, or SPEC=NUMBER, is expected") from None
 
 
-def _unsaid(result: Result) -> Iterator[str]:
+def unsaid(result: Result) -> Iterator[str]:
     """A line for each metric that has no value."""
     for spec, value in result.values.items():
         if value.value is None:
             yield f"{spec} has no value: none of {value.n} rows is scored"
 
 
-def _missed(result: Result, floors: list[tuple[str, float]]) -> Iterator[str]:
+def find_missed(result: Result, floors: list[tuple[str, float]]) -> Iterator[str]:
     """A line for each value that does not reach its floor."""
     for spec, bound in floors:
         names = [_spec_of(spec, result)] if spec else list(result.values)
@@ -163,7 +163,7 @@ def _reaches(value: Value, bound: float, direction: str) -> bool:
 
 
 @contextmanager
-def _saying_how_to_go_on(run: str | None) -> Iterator[None]:
+def saying_how_to_go_on(run: str | None) -> Iterator[None]:
     """A line for a run that is kept and was interrupted."""
     try:
         yield
@@ -174,7 +174,7 @@ def _saying_how_to_go_on(run: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int | None], None] | None]:
+def progress_bar() -> Iterator[Callable[[int, int | None], None] | None]:
     """A bar on a terminal; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None

@@ -22,7 +22,7 @@ from karat.core.errors import ColumnError, RowError, SpecError
 from karat.core.extract import extract_answers
 from karat.core.memo import once
 from karat.core.metric import Metric
-from karat.core.parallel import map_ordered
+from karat.core.parallel import even_part, map_ordered
 from karat.core.rows import NOTHING, Rows, explained
 from karat.core.setting import SEVERAL
 from karat.core.types import TEXTS, Array, Kind, is_list
@@ -38,7 +38,9 @@ def score_columns(metric: Metric, columns: Mapping[str, Any]) -> pa.Array:
     """
     kinds = metric.definition.columns
     table = pa.table(_equally_long({role: to_arrow(column, role, kinds[role]) for role, column in columns.items()}))
-    batches = table.to_batches(max_chunksize=SLICE) or [pa.RecordBatch.from_pylist([], table.schema)]
+    batches = table.to_batches(max_chunksize=even_part(len(table), SLICE)) or [
+        pa.RecordBatch.from_pylist([], table.schema)
+    ]
     scores = np.empty(len(table))
     starts = np.cumsum([0, *map(len, batches)])
 

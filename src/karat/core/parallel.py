@@ -6,12 +6,15 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import ceil
 from typing import TypeVar
 
 from karat.core.errors import SpecError
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+
+FEW = 1 << 13  # rows that are sooner scored than shared out
 
 
 def threads() -> int:
@@ -22,6 +25,18 @@ def threads() -> int:
     if not given.isdecimal() or int(given) < 1:
         raise SpecError(f"KARAT_THREADS={given!r}: a whole number from 1 is expected")
     return int(given)
+
+
+def even_part(rows: int, most: int) -> int:
+    """How many rows make a part, `most` at most, so that each thread gets as many parts; few rows are one part.
+
+    >>> even_part(100, 1000)
+    1000
+    """
+    workers = threads()
+    if rows <= FEW or workers == 1:
+        return most
+    return ceil(rows / (workers * ceil(rows / (workers * most))))
 
 
 def map_ordered(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:

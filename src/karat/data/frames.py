@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.errors import ColumnError, DataError, RowError
+from karat.core.parallel import even_part
 from karat.data.files import spool_batches
 from karat.data.source import BATCH_ROWS, RAW, Source
 
@@ -143,7 +144,10 @@ def _is_missing(value: Any) -> bool:
 
 
 def _from_table(table: pa.Table, name: str) -> Source:
-    return Source(name, table.schema, table.num_rows, lambda _text: iter(table.to_batches(BATCH_ROWS)))
+    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        yield from table.to_batches(even_part(table.num_rows, BATCH_ROWS))
+
+    return Source(name, table.schema, table.num_rows, read)
 
 
 def _from_stream(data: Any, name: str) -> Source:

@@ -89,16 +89,16 @@ def score(
     if keep is None:
         keep = output is None and run is None
     if run is None:
-        return _evaluate(planned, confidence, output, progress, None, keep=keep)
+        return evaluate(planned, confidence, output, progress, None, keep=keep)
     settings = {"on": on, "by": by, "cluster": cluster, "where": where, "limit": limit}
     manifest = describe(planned, run, data, gold, {**settings, "confidence": confidence, "seed": seed})
     asked = Asked(planned.metrics)
     with keeping(manifest, planned.metrics, resume=resume) as keeper:
-        result = _evaluate(planned, confidence, output, progress, keeper, keep=keep)
+        result = evaluate(planned, confidence, output, progress, keeper, keep=keep)
         return replace(result, run=keeper.finish(result.as_dict(), asked.since()))
 
 
-def _evaluate(
+def evaluate(
     planned: Plan, confidence: float, output: str | Path | None, progress: Progress | None, keeper: Keeper | None,
     *, keep: bool,
 ) -> Result:  # fmt: skip

@@ -170,6 +170,11 @@ def lock_of(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.lock")
 
 
+def answers_of(folder: Path) -> Path:
+    """Where the answers of an experiment are until its run is whole."""
+    return folder.with_name(f".{folder.name}.answers")
+
+
 def run_names() -> list[str]:
     """The names of all runs that are finished, in order."""
     return sorted(path.parent.name for path in root().glob(f"*/{FILE}") if not path.parent.name.startswith("."))
@@ -177,7 +182,8 @@ def run_names() -> list[str]:
 
 def unfinished() -> list[str]:
     """The names of the runs that were begun and not finished."""
-    begun = (path.parent.name[1 : -len(".partial")] for path in root().glob(f".*.partial/{FILE}"))
+    begun = {path.parent.name[1 : -len(".partial")] for path in root().glob(f".*.partial/{FILE}")}
+    begun |= {path.name[1 : -len(".answers")] for path in root().glob(".*.answers")}
     return sorted(name for name in begun if not (root() / name).exists())
 
 
@@ -189,8 +195,8 @@ def list_runs() -> list[Run]:
 def remove_run(name: str) -> None:
     """Remove a run and all that is kept of it, finished or not; `DataError` where there is none of that name."""
     folder = folder_of(name)
-    partial = partial_of(folder)
-    if not (folder / FILE).is_file() and not partial.is_dir():
+    partial, answers = partial_of(folder), answers_of(folder)
+    if not (folder / FILE).is_file() and not partial.is_dir() and not answers.is_dir():
         raise DataError(f"there is no run {name!r} in {root()}{did_you_mean(name, [*run_names(), *unfinished()])}")
     with holding(lock_of(folder), name):
         if (folder / FILE).is_file():
@@ -200,6 +206,9 @@ def remove_run(name: str) -> None:
             shutil.rmtree(gone)
         if partial.is_dir():
             shutil.rmtree(partial)
+        if answers.is_dir():
+            with holding(answers / "lock", name):
+                shutil.rmtree(answers)
 
 
 def open_scored(path: str | Path) -> Run:
