@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,18 +10,12 @@ from typing import Any
 import click
 
 from karat.cli.ask import judging, model_options
-from karat.cli.score import UNDER, find_missed, floor, once, progress_bar, saying_how_to_go_on, split, unsaid
+from karat.cli.scoring import floor, progress_bar, report, saying_how_to_go_on, scoring_options, split
 
 
 @click.command()
 @click.argument("task", metavar="FILE.py:FUNCTION")
 @click.option("--data", required=True, metavar="FILE", help="The rows: questions, with their gold.")
-@click.option(
-    "-m", "--metric", "metrics", multiple=True, required=True, metavar="SPEC", help="A metric: `karat metrics`."
-)
-@click.option(
-    "--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, reference, …"
-)
 @click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; the task does not see it.")
 @click.option("--on", metavar="COLUMN", help="The id that joins --data and --gold (LEFT=RIGHT where names differ).")
 @click.option("--repetitions", type=click.IntRange(min=1), default=1, show_default=True, help="Answers to each row.")
@@ -35,24 +27,7 @@ from karat.cli.score import UNDER, find_missed, floor, once, progress_bar, sayin
     "--attempts", type=click.IntRange(min=1), default=6, show_default=True,
     help="Calls for a row, where calling again may help.",
 )  # fmt: skip
-@click.option("-o", "--output", metavar="OUT", help="Write the scored rows; the format is the ending's.")
-@click.option("--run", metavar="NAME", help="Keep the whole run under this name: `karat runs`.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@click.option(
-    "--by", metavar="COLUMN", callback=once, multiple=True, help="Also a value for each value of this column."
-)
-@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent; for the intervals.")
-@click.option("--where", metavar="SQL", help="Only rows for which this holds.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals that are resampled.")
-@click.option(
-    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
-    help="Of the intervals.",
-)  # fmt: skip
-@click.option(
-    "--fail-under", "floors", multiple=True, metavar="[SPEC=]VALUE",
-    help="Exit with 3 if a value (of this metric, else of any) is lower; for errors and rates of them: higher.",
-)  # fmt: skip
+@scoring_options
 @model_options
 def experiment(
     task: str,
@@ -97,15 +72,5 @@ def experiment(
         result = carry_out(
             data, task, chosen, map=given, resume=resume, concurrency=concurrency, progress=progress, **options
         )
-    for line in dict.fromkeys([str(each.message) for each in said] + list(unsaid(result))):
-        click.echo(f"warning: {line}", err=True)
-    if as_json:
-        click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
-    else:
-        from karat.cli.table import show  # noqa: PLC0415  (heavy)
-
-        show(result, by=options["by"])
-    if missed := list(find_missed(result, bounds)):
-        for line in missed:
-            click.echo(line, err=True)
-        sys.exit(UNDER)
+    lines = [str(each.message) for each in said]
+    report(result, lines, bounds, as_json=as_json, by=options["by"])

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from time import sleep, time
+from time import time
 from typing import Self
 
 from karat.core.errors import DataError
 from karat.models.call import Reply
+from karat.models.sqlite import open_shared
 
 VERSION = 1
-PATIENCE = 60.0  # seconds to wait for another process that writes
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL, created REAL NOT NULL) WITHOUT ROWID;
@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS attempts (
     attempt INTEGER PRIMARY KEY, run TEXT NOT NULL, started REAL NOT NULL, ended REAL,
     input_tokens INTEGER, output_tokens INTEGER, cost REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS attempts_of_run ON attempts (run);
+CREATE INDEX IF NOT EXISTS attempts_of_run ON attempts (run)
 """
 
 
@@ -53,29 +53,7 @@ class Store:
         self.path = os.fspath(path or default_path())
         self._lock = Lock()
         with self._alone():
-            if self.path != ":memory:":
-                Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version > VERSION:
-                raise DataError(f"{self.path} was written by a newer karat (form {version}, this one knows {VERSION})")
-            if version < VERSION:
-                self._write_ahead()
-                self._db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-            self._db.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing; a power cut the last ones
-
-    def _write_ahead(self) -> None:
-        """Switch to write-ahead logging, for which SQLite does not itself wait where another process does the same."""
-        end = time() + PATIENCE
-        while True:
-            try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time() > end:
-                    raise
-                sleep(0.02)
-            else:
-                return
+            self._db = open_shared(self.path, SCHEMA, VERSION, "KARAT_CACHE")
 
     def get(self, key: str) -> Reply | None:
         """The reply kept under a key."""

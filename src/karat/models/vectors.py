@@ -10,7 +10,6 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
-from time import sleep, time
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ import numpy as np
 from karat.core.errors import DataError
 from karat.core.types import Array
 from karat.models.encoder import Made, Pair
+from karat.models.sqlite import open_shared
 
 VERSION = 1
-PATIENCE = 60.0  # seconds to wait for another process that writes
 LARGEST = 8 << 30  # bytes; beyond them the oldest quarter is forgotten
 ASKED = 500  # keys a query
 
@@ -60,30 +59,8 @@ class Vectors:
     def __init__(self, path: str, *, largest: int = LARGEST) -> None:
         self.path, self._largest, self._lock = path, largest, Lock()
         with self._alone():
-            if path:
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version > VERSION:
-                raise DataError(f"{path} was written by a newer karat; set KARAT_VECTORS to another file")
-            if path and version < VERSION:
-                self._write_ahead()
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.executescript(f"BEGIN IMMEDIATE; {SCHEMA}; PRAGMA user_version = {VERSION}; COMMIT;")
+            self._db = open_shared(path, SCHEMA, VERSION, "KARAT_VECTORS")
             self._forget_oldest()
-
-    def _write_ahead(self) -> None:
-        """Switch to write-ahead logging, for which SQLite does not itself wait where another process does the same."""
-        end = time() + PATIENCE
-        while True:
-            try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time() > end:
-                    raise
-                sleep(0.02)
-            else:
-                return
 
     def fetch(
         self,
