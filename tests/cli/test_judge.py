@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.judges import context
+from karat.models import asking
 from karat.models.fake import FakeServer
 
 pytest.importorskip("openai")
@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    context._default.cache_clear()
+    asking._default.cache_clear()
     write(tmp_path / "answers.jsonl", 6)
     return tmp_path
 
@@ -89,10 +89,8 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_nothing(folder):
         assert server.calls == 0
         run(server, "--limit", "2")
         some = run(server, "--dry-run")
-    assert re.match(
-        r"6 rows, 6 calls, of which 0 are in the cache; about \d+ tokens in, \d+ out; about \$0\.0", dry.stdout
-    )
-    assert some.stdout.startswith("6 rows, 6 calls, of which 2 are in the cache")
+    assert re.match(r"6 calls, of which 0 are in the cache; about \d+ tokens in, \d+ out; about \$0\.0", dry.stdout)
+    assert some.stdout.startswith("6 calls, of which 2 are in the cache")
     assert server.calls == 2
     assert not (folder / "out.jsonl").exists()
 
@@ -101,7 +99,7 @@ def test_a_dry_run_needs_no_key(folder, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     words = ["-m", "judge:pairwise", "--model", "m", "--dry-run", "--map", "other_prediction=id"]
     result = CliRunner().invoke(main, ["score", "answers.jsonl", *words])
-    assert result.stdout.startswith("6 rows, 12 calls, of which 0 are in the cache")
+    assert result.stdout.startswith("12 calls, of which 0 are in the cache")
 
 
 def test_a_cap_leaves_rows_unscored_and_goes_on_counting_when_resumed(folder):

@@ -2,16 +2,20 @@
 
 import base64
 import json
+import os
 import shutil
 import subprocess
 import sys
 import threading
+import warnings
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from karat.cli.main import main
 from karat.core.errors import SpecError
 from karat.models.encoder import Choice, backend_of, explain_backend, open_encoder
 from karat.models.encoder_files import NotExported, locate
@@ -266,3 +270,41 @@ def test_similarity_by_an_endpoint(endpoint, cache):
     assert len(endpoint) == asked
     with pytest.raises(SpecError, match="device is not a setting"):
         metric(["a"], ["b"], device="cpu")
+
+
+def by_endpoint(*words):
+    spec = "semantic_similarity(backend='endpoint',batch_size=1,model='small')"
+    result = CliRunner().invoke(main, ["score", "answers.jsonl", "-m", spec, *words])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture
+def answers(tmp_path, monkeypatch, cache):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"prediction": "a" * n, "reference": "a" * n + "b"} for n in range(1, 4)]
+    Path("answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+def test_the_limits_of_a_command_reach_its_embeddings(endpoint, answers):
+    quoted = by_endpoint("--dry-run", "--price", "1000,1")
+    assert quoted.stdout.startswith("6 calls, of which 0 are in the cache")
+    assert ", 0 out; about $0.0" in quoted.stdout
+    assert endpoint == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        capped = by_endpoint("--max-calls", "4", "--concurrency", "1")
+        assert len(endpoint) == 4
+        assert "models: 4 calls" in capped.stderr
+        assert "2 not asked" in capped.stderr
+        by_endpoint("--resume", "--max-calls", "4", "--concurrency", "1")
+        assert len(endpoint) == 4  # those of the run so far count
+    assert "models: 2 calls" in by_endpoint().stderr
+    assert sorted(endpoint) == [["a"], ["aa"], ["aaa"], ["aaab"], ["aab"], ["ab"]]
+
+
+def test_the_endpoint_of_a_command_is_that_of_its_embeddings(endpoint, answers, monkeypatch):
+    url = os.environ["OPENAI_BASE_URL"]
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert "models: 6 calls" in by_endpoint("--base-url", url).stderr
+    assert len(endpoint) == 6

@@ -39,19 +39,19 @@ def _price(_: click.Context, option: click.Parameter, given: str | None) -> tupl
 
 _OPTIONS = [
     click.option("--model", "models", multiple=True, metavar="NAME", help="Judges: the model asked; several: a panel."),
-    click.option("--base-url", metavar="URL", help="Judges: an OpenAI-compatible endpoint; else $OPENAI_BASE_URL."),
-    click.option("--concurrency", type=click.IntRange(min=1), metavar="MAX", help="Judges: most calls at a time."),
-    click.option("--rpm", type=click.IntRange(min=1), metavar="N", help="Judges: requests a minute."),
-    click.option("--tpm", type=click.IntRange(min=1), metavar="N", help="Judges: tokens a minute."),
+    click.option("--base-url", metavar="URL", help="Models: an OpenAI-compatible endpoint; else $OPENAI_BASE_URL."),
+    click.option("--concurrency", type=click.IntRange(min=1), metavar="MAX", help="Models: most calls at a time."),
+    click.option("--rpm", type=click.IntRange(min=1), metavar="N", help="Models: requests a minute."),
+    click.option("--tpm", type=click.IntRange(min=1), metavar="N", help="Models: tokens a minute."),
     click.option(
-        "--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Judges: a hard cap, retries included."
+        "--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Models: a hard cap, retries included."
     ),
-    click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Judges: a hard cap, retries included."),
-    click.option("--price", callback=_price, metavar="IN,OUT", help="Judges: USD per million tokens in and out."),
+    click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Models: a hard cap, retries included."),
+    click.option("--price", callback=_price, metavar="IN,OUT", help="Models: USD per million tokens in and out."),
     click.option(
-        "--resume", is_flag=True, help="Go on with a --run that was stopped; judges: with their calls and caps."
+        "--resume", is_flag=True, help="Go on with a --run that was stopped; models: with their calls and caps."
     ),
-    click.option("--dry-run", is_flag=True, help="Judges: say what would be asked and cost; ask nothing."),
+    click.option("--dry-run", is_flag=True, help="Models: say what would be asked and cost; ask nothing."),
     click.option("--no-cache", is_flag=True, help="Judges: neither use replies kept before nor keep any."),
 ]
 
@@ -71,24 +71,27 @@ def model_options(command: Command) -> Command:
 
 @contextmanager
 def judging(specs: Sequence[str], asked: Mapping[str, Any], run: Any, *, kept: bool) -> Iterator[list[Any]]:
-    """The metrics to score with; within it, judges among them ask as told, and at its end it says what that took.
+    """The metrics to score with; within it, those that ask a model do so as told, and at its end it says what it took.
 
     `run` is all else that makes a run the same one when it is resumed; `kept` says that it is kept under a name.
     """
-    if not any(spec.strip().startswith("judge:") for spec in specs):
+    from karat.core.spec import parse_all  # noqa: PLC0415  (heavy)
+
+    metrics = parse_all(specs)
+    if not any(map(_asks, metrics)):
         about_models = {name: value for name, value in asked.items() if name != "resume" or not kept}
         if given := [name for name, value in about_models.items() if value not in _ABSENT]:
             flag = given[0].replace("_", "-").replace("models", "model")
             other = "; --run NAME keeps a run that it can go on with" if flag == "resume" else ""
             raise click.UsageError(f"--{flag} is about models, but no metric asks one: -m judge:NAME{other}")
-        yield list(specs)
+        yield metrics
         return
     if asked["resume"] and asked["no_cache"] and not kept:
         raise click.UsageError("--resume goes on with replies that --no-cache does not keep")
     from karat.judges import asking  # noqa: PLC0415  (heavy)
     from karat.models.faults import ModelError  # noqa: PLC0415
 
-    metrics = list(_with_model(specs, asked["models"]))
+    metrics = list(_with_model(metrics, asked["models"]))
     governor = _governor(asked, json.dumps([run, [metric.signature for metric in metrics], asked["base_url"]]))
     goes_on = "" if asked["no_cache"] else f"\n{RESUME}"
     try:
@@ -105,17 +108,16 @@ def judging(specs: Sequence[str], asked: Mapping[str, Any], run: Any, *, kept: b
     )
 
 
-def _with_model(specs: Sequence[str], models: Sequence[str]) -> Iterator[Metric]:
-    """Each metric; a judge that names no model gets those of the command line."""
-    from karat.core.spec import parse_all  # noqa: PLC0415  (heavy)
+def _asks(metric: Metric) -> bool:
+    """Whether it asks a model of an endpoint."""
+    return metric.name.startswith("judge:") or metric.settings.get("backend") == "endpoint"
 
+
+def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Metric]:
+    """Each metric; a judge that names no model gets those of the command line."""
     used = not models
-    for metric in parse_all(specs):
-        if (
-            "model" not in metric.settings
-            or not metric.name.startswith("judge:")
-            or metric.settings["model"] is not None
-        ):
+    for metric in metrics:
+        if not metric.name.startswith("judge:") or metric.settings["model"] is not None:
             yield metric
         elif models:
             used = True
@@ -160,6 +162,6 @@ def _quoted(quote: Quote, price: tuple[float, float] | None) -> str:
     """What would be asked, and about what it would take, were every reply right at once."""
     cost = "give --price IN,OUT for the cost" if price is None else f"about ${quote.cost(price):.4f}"
     return (
-        f"{quote.rows} rows, {quote.calls} calls, of which {quote.kept} are in the cache; "
+        f"{quote.calls} calls, of which {quote.kept} are in the cache; "
         f"about {quote.input_tokens} tokens in, {quote.output_tokens} out; {cost}"
     )

@@ -11,11 +11,11 @@ from karat.core.registry import add_maker
 
 if TYPE_CHECKING:
     from karat.core.metric import Metric
-    from karat.judges.context import asking as asking
     from karat.judges.judge import Judge as Judge
     from karat.judges.rubric import own_judges as own_judges
+    from karat.models.asking import asking as asking
 
-_HOMES = {"Judge": "judge", "asking": "context", "own_judges": "rubric"}
+_HOMES = {"Judge": "judges.judge", "asking": "models.asking", "own_judges": "judges.rubric"}
 __all__ = [*_HOMES]  # noqa: PLE0604  (strings all)
 
 
@@ -35,4 +35,4 @@ def __getattr__(name: str) -> Any:
         return _make(name.removeprefix("judge:"))
     if name not in _HOMES:
         raise AttributeError(f"module 'karat.judges' has no attribute {name!r}")
-    return getattr(import_module(f"karat.judges.{_HOMES[name]}"), name)
+    return getattr(import_module(f"karat.{_HOMES[name]}"), name)

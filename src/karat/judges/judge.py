@@ -18,12 +18,12 @@ from karat.core.rows import Rows
 from karat.core.setting import Setting
 from karat.judges.ask import Bench, Member
 from karat.judges.columns import KINDS, to_materials
-from karat.judges.context import current
 from karat.judges.details import detail_types, to_rows
 from karat.judges.panel import Vote
 from karat.judges.prompt import fixed_messages, instructions
 from karat.judges.reply import Fields
 from karat.judges.rubric import Rubric, checked, field_names, load, read_inputs
+from karat.models.asking import current
 from karat.models.call import Message, Model
 from karat.models.governor import Governor
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from karat.core.errors import MissingExtra, SpecError
 from karat.models.budget import Price, prompt_tokens
 from karat.models.call import Model, Reply, Request
-from karat.models.faults import AskError
+from karat.models.faults import AskError, NotAsked
 from karat.models.governor import Governor
 from karat.models.openai import OpenAIModel
 from karat.models.store import Store
-
-In = TypeVar("In")
-Out = TypeVar("Out")
 
 LABEL_TOKENS, LIST_TOKENS = 80, 400  # of a reply with a label and its reason, of one with a list of statements
 
@@ -24,7 +20,6 @@ LABEL_TOKENS, LIST_TOKENS = 80, 400  # of a reply with a label and its reason, o
 class Quote:
     """Calls that would be made, of which `kept` have their replies in the cache; tokens are of the others, roughly."""
 
-    rows: int = 0
     calls: int = 0
     kept: int = 0
     input_tokens: int = 0
@@ -58,12 +53,6 @@ class Quoting(Governor):
         self.quote = Quote()
         self._kept = store
 
-    def map(self, work: Callable[[In], Awaitable[Out]], items: Iterable[In]) -> list[Out]:
-        """Count the rows, and what is asked for each."""
-        rows = list(items)
-        self.quote.rows += len(rows)
-        return super().map(work, rows)
-
     async def ask(self, model: Model, request: Request) -> Reply:
         """Count the question; raises AskError."""
         endpoint, name = getattr(model, "endpoint", None), getattr(model, "name", None)
@@ -73,5 +62,6 @@ class Quoting(Governor):
             self.quote.kept += 1
         else:
             self.quote.input_tokens += prompt_tokens(request)
-            self.quote.output_tokens += LIST_TOKENS if "statements" in str(request.schema) else LABEL_TOKENS
-        raise AskError("not asked: this is a dry run")
+            usual = LIST_TOKENS if "statements" in str(request.schema) else LABEL_TOKENS
+            self.quote.output_tokens += request.settings.get("max_tokens", usual)
+        raise NotAsked("not asked: this is a dry run")

@@ -9,7 +9,7 @@ from math import ceil
 
 from karat.core.errors import SpecError
 from karat.models.call import Reply, Request
-from karat.models.faults import AskError
+from karat.models.faults import NotAsked
 
 BYTES_A_TOKEN = 3  # of UTF-8: more than English takes, and about what other scripts take
 MESSAGE_TOKENS = 8  # roles and separators
@@ -68,8 +68,9 @@ class Usage:
 
     def estimate(self, request: Request, counted: int, price: Price | None) -> tuple[int, float]:
         """Tokens and USD that a request may take: `counted` and its `max_tokens`, else the longest reply so far."""
-        given = request.settings.get("max_completion_tokens") or request.settings.get("max_tokens")
-        prompt, output = ceil(counted * self.heavier), given or self.longest or UNSEEN_OUTPUT
+        given = request.settings.get("max_completion_tokens", request.settings.get("max_tokens"))
+        prompt = ceil(counted * self.heavier)
+        output = (self.longest or UNSEEN_OUTPUT) if given is None else given
         return prompt + output, price.of(prompt, output) if price else self.dearest * (prompt + output)
 
     def measure(self, reply: Reply, counted: int, price: Price | None) -> tuple[int, float | None]:
@@ -126,14 +127,14 @@ class Caps:
         self._waiting: list[asyncio.Future[None]] = []
 
     async def reserve(self, estimate: float) -> None:
-        """Count a call that may cost so much, or raise AskError where it must not be made."""
+        """Count a call that may cost so much, or raise NotAsked where it must not be made."""
         while True:
             if self.max_calls is not None and self.calls >= self.max_calls:
-                raise AskError(f"not asked: the cap of {self.max_calls} calls is reached")
+                raise NotAsked(f"not asked: the cap of {self.max_calls} calls is reached")
             if self.budget is None or self.spent + self._reserved + estimate <= self.budget:
                 break
             if self.spent + estimate > self.budget or not self._under_way:
-                raise AskError(
+                raise NotAsked(
                     f"not asked: it may cost ${estimate:.2g}, and ${self.spent:.4g} of the budget of "
                     f"${self.budget:.4g} is spent"
                 )

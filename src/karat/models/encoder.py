@@ -28,7 +28,10 @@ BLOCK = 256  # texts that a callable gets at a time
 
 
 class Made(NamedTuple):
-    """What a model makes of some items: a row of float32 each, NaN where it made none, and which were cut to fit."""
+    """What a model makes of some items: a row of float32 each, NaN where it made none, and which were cut to fit.
+
+    Rows of no columns: it made none of any.
+    """
 
     rows: Array
     cut: Array

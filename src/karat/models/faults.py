@@ -36,6 +36,10 @@ class AskError(KaratError):
     """A question that got no answer: its row's failure and no other row's."""
 
 
+class NotAsked(AskError):
+    """A question that was not sent: a cap is reached, or it is only counted."""
+
+
 class ModelError(KaratError):
     """A model that cannot be asked at all (a bad key, no such model): the run stops."""
 

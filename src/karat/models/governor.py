@@ -251,7 +251,7 @@ class Governor:
             with question.batch.wait():
                 await self._caps.reserve(question.cost)
         except AskError as error:
-            raise AskError(f"{question.fault.message}; {error}" if question.fault else str(error)) from None
+            raise type(error)(f"{question.fault.message}; {error}" if question.fault else str(error)) from None
         self.totals.calls += 1
         self.totals.retries += question.attempts > 0
         question.attempts += 1

@@ -71,10 +71,10 @@ class Vectors:
         block: int = 1024,
         done: Callable[[int], None] = lambda _: None,
     ) -> Made:
-        """The row of each of the items, which differ; `make` makes those that are not kept, `block` at a time.
+        """The row of each of the items, which differ, NaN where there is none.
 
-        They are made in the order of their lengths, so that a block needs little padding, and kept block by block.
-        `done` is told of items as they are there.
+        `make` makes those that are not kept, `block` at a time, in the order of their lengths, so that a block needs
+        little padding; they are kept block by block. `done` is told of items as they are there.
         """
         keys = _keys(maker, items)
         with self._alone():
@@ -86,17 +86,18 @@ class Vectors:
         for start in range(0, len(missing), block):
             places = missing[start : start + block]
             made = make([items[place] for place in places])
-            rows = _fill(rows, len(items), places, made.rows)
-            cut[places] = made.cut
-            with self._alone():
-                self._put([keys[place] for place in places], made)
+            if made.rows.shape[1]:  # else nothing could be made of any
+                rows = _fill(rows, len(items), places, made.rows)
+                cut[places] = made.cut
+                with self._alone():
+                    self._put([keys[place] for place in places], made)
             done(len(places))
         found = [place for place, key in enumerate(keys) if key in kept]
         if found:
             blobs = b"".join(kept[keys[place]][1] for place in found)
             rows = _fill(rows, len(items), found, np.frombuffer(blobs, dtype="<f4").reshape(len(found), -1))
             cut[found] = [kept[keys[place]][0] for place in found]
-        return Made(np.empty((0, 0), np.float32) if rows is None else rows, cut)
+        return Made(np.full((len(items), 1), np.nan, np.float32) if rows is None else rows, cut)
 
     def _get(self, keys: Sequence[bytes]) -> dict[bytes, tuple[int, bytes]]:
         found = {}
@@ -157,6 +158,6 @@ def _length(item: str | Pair) -> int:
 
 def _fill(rows: Array | None, n: int, places: Sequence[int], made: Array) -> Array:
     if rows is None:
-        rows = np.empty((n, made.shape[1]), dtype=np.float32)
+        rows = np.full((n, made.shape[1]), np.nan, dtype=np.float32)
     rows[places] = made
     return rows

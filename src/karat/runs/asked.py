@@ -36,7 +36,7 @@ class Asked:
     def _governors(self) -> list[Governor]:
         if not self._judges:
             return []
-        from karat.judges.context import current  # noqa: PLC0415  (only where a model is asked)
+        from karat.models.asking import current  # noqa: PLC0415  (only where a model is asked)
 
         own = (getattr(metric.definition.function, "governor", None) for metric in self._judges)
         return list(dict.fromkeys(governor or current().governor for governor in own))

@@ -1,4 +1,4 @@
-"""Through which governor judges ask, and which model a name means: things of a run, not settings of a judge."""
+"""Through which governor models are asked, and what a name means: things of a run, not settings of a metric."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from karat.models.store import Store
 
 @dataclass(frozen=True)
 class Asking:
-    """The governor that all calls go through, and what makes a model of its name."""
+    """The governor that all calls go through, what makes a model of its name, and the endpoint of embeddings."""
 
     governor: Governor
     connect: Callable[[str], Model]
+    base_url: str | None = None
 
 
 _current: ContextVar[Asking | None] = ContextVar("asking", default=None)
 
 
 def current() -> Asking:
-    """How judges ask here: as told by `asking`, else as the environment says."""
+    """How models are asked here: as told by `asking`, else as the environment says."""
     return _current.get() or _default()
 
 
@@ -33,11 +34,11 @@ def current() -> Asking:
 def asking(
     governor: Governor, *, base_url: str | None = None, connect: Callable[[str], Model] | None = None
 ) -> Iterator[Asking]:
-    """Within it, judges without a governor of their own ask through this one.
+    """Within it, judges without a governor of their own ask through this one, and so do embeddings of an endpoint.
 
-    A model's name means that of an OpenAI-compatible endpoint, `base_url`; or what `connect` makes of it.
+    A model's name means that of an OpenAI-compatible endpoint, `base_url`; a judge's, what `connect` makes of it.
     """
-    token = _current.set(Asking(governor, connect or _connector(base_url)))
+    token = _current.set(Asking(governor, connect or _connector(base_url), base_url))
     try:
         yield current()
     finally:
