@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
-from scipy import stats
+from scipy import optimize, special, stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 from karat.metrics.ngram import finish_bleu
-from karat.stats.discordant import mcnemar
+from karat.stats.discordant import mcnemar, tango
 from karat.stats.multiple import holm
 from karat.stats.paired import compare
 from karat.stats.pairs import Pairs
@@ -146,3 +146,26 @@ def test_the_error_of_a_difference_in_bleu_is_that_of_a_paired_bootstrap(real_da
     assert pairs.deviation / 20 == pytest.approx(theirs.standard_error, rel=0.08)
     found = pairs.interval(0.95)
     assert found == pytest.approx(tuple(theirs.confidence_interval), abs=0.3 * theirs.standard_error)
+
+
+@pytest.mark.parametrize(("wins", "losses", "rows"), [(12, 2, 50), (0, 0, 20), (5, 0, 9), (40, 20, 160), (0, 7, 7)])
+def test_the_ends_of_tangos_interval_are_where_a_score_test_turns(wins, losses, rows):
+    """The variance under each end is that of the likeliest shares with this difference, found by search."""
+
+    def statistic(difference):
+        def unlikely(losing):
+            shares = np.array([losing + difference, losing, 1 - difference - 2 * losing])
+            return -special.xlogy([wins, losses, rows - wins - losses], np.maximum(shares, 0)).sum()
+
+        room = (max(0.0, -difference), (1 - difference) / 2)
+        losing = optimize.minimize_scalar(unlikely, bounds=room, method="bounded", options={"xatol": 1e-12}).x
+        variance = rows * (2 * losing + difference - difference**2)
+        return abs(wins - losses - rows * difference) / np.sqrt(variance)
+
+    for end in tango(wins, losses, rows, 1.959964):
+        assert abs(end) == 1 or statistic(end) == pytest.approx(1.959964, abs=2e-4)
+
+
+def test_tangos_interval_as_published():
+    """M. Fagerland, S. Lydersen and P. Laake, Statistics in Medicine 33 (2014): airway reactivity of 21 children."""
+    assert tango(1, 7, 21, 1.959964) == pytest.approx((-0.517, -0.026), abs=5e-4)

@@ -140,6 +140,11 @@ def test_an_exception_is_its_rows_error_and_no_other_rows():
     assert errors[5] == "bad"
     assert errors[8] == "TypeError: the task gave object; text, numbers, lists or a dict of columns are expected"
     assert result.table.column("prediction").to_pylist()[3:11] == [None] * 8
+    assert result.table.column("reason").to_pylist()[2:5] == [
+        None,
+        "prediction is null: KeyError: 'verdict'",
+        "prediction is null: SystemExit: no",
+    ]
     assert (result.values["em"].value, result.values["em"].failed, result.n) == (1, 8, 30)
 
 

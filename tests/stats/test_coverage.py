@@ -35,6 +35,7 @@ POPULATIONS = {
     "proportion .95": np.repeat([0.0, 1.0], [5, 95]),
     "F1 of a weak system": f1_like(4_000, 4_000),
     "F1 of a strong system": f1_like(400, 8_600),
+    "a narrow band": np.random.default_rng(0).beta(50, 50, 10_000),
 }
 
 

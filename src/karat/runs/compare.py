@@ -55,7 +55,7 @@ def compare(
     >>> second = karat.score({**rows, "prediction": ["yes"] * 8 + ["no"]}, "em")
     >>> compared = compare(first, second, flipped=1)
     >>> print(compared.findings[0].sentence)
-    B is better than A by 77.8 points [18.1, 100.0], p = 0.039
+    B is better than A by 77.8 points [13.0, 96.0], p = 0.039
     >>> compared.findings[0].verdict, compared.findings[0].comparison.test
     ('better', 'mcnemar')
     >>> [(flip.id, flip.predictions) for flip in compared.flipped]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.errors import SpecError
 from karat.core.lift import score_rows, to_column
@@ -155,6 +156,8 @@ def _scored(planned: Plan, watch: Watch, keeper: Keeper | None) -> Iterator[pa.R
             for column in (to_column(rows.scores(metric)), *detail_columns(metric, rows))
         ]
         reasons = join_reasons(planned.metrics, scored)
+        if planned.errors:
+            reasons = pc.coalesce(pc.binary_join_element_wise(reasons, batch.column(planned.errors), ": "), reasons)
         yield pa.RecordBatch.from_arrays([*batch.columns, *added, reasons], schema=planned.schema)
         watch.finish(len(batch))
 

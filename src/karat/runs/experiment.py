@@ -113,7 +113,7 @@ def experiment(
             cluster = ROW
 
         def planned(table: Any) -> Plan:
-            return plan(table, chosen, map or {}, gold, on, by, cluster, None, None, seed)
+            return replace(plan(table, chosen, map or {}, gold, on, by, cluster, None, None, seed), errors=ERROR)
 
         spelled = planned(answered.outline()).text & answered.respelled
         decided = planned(replace(answered, text=frozenset(spelled)))

@@ -41,6 +41,7 @@ class Plan:
     schema: pa.Schema
     tallies: list[Grouped]
     counted: Counter[str] = field(default_factory=Counter)  # of retrieved documents
+    errors: str | None = None  # the column that says why a row has no answer
 
     def columns(self, batch: pa.RecordBatch, first: int = 1) -> dict[str, pa.Array]:
         """What the metrics get of a batch, by role; `first` is the number of its first row."""

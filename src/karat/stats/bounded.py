@@ -11,7 +11,7 @@ from karat.core.errors import DataError
 from karat.stats.aggregate import Finish, Units
 from karat.stats.student import quantile
 
-PRIOR = 0.125  # unseen all-or-nothing units, chosen by simulation (docs/statistics.md)
+PRIOR = 0.375  # unseen units at an end, where all that are seen are there; by simulation (docs/statistics.md)
 ROUNDING = 1e-9  # how far sums of floats may overstep a bound
 
 
@@ -61,12 +61,20 @@ def enclose(
         else:
             variance, freedom = (room - between) / (rows - 1), rows - 1
     else:
-        variance, freedom = jackknife(observed, value_of) / span**2, (len(units) - 1 if room else math.inf)
+        variance, freedom = jackknife(observed, value_of) / span**2, len(units) - 1
     if math.isinf(variance):
         return low, high
     each = weigh_unit(units)
-    trials = (room + PRIOR * each) / (variance + PRIOR * each**2)
-    lowest, highest = wilson(share, trials, quantile((1 + confidence) / 2, freedom))
+    spread = variance / (each * room) if room else 0.0  # 1 where each unit is at an end
+    likely = (1 + confidence) / 2
+    if spread > ROUNDING:
+        prior = PRIOR * min(1.0, spread)
+        trials = (room + prior * each) / (variance + prior * each**2)
+    else:
+        trials, freedom = 1 / each, math.inf
+    lowest, highest = wilson(share, trials, quantile(likely, freedom))
+    surest = wilson(1.0, 1 / each, quantile(likely, math.inf))[0]  # nothing is surer than units that are all at an end
+    lowest, highest = min(lowest, surest), max(highest, 1 - surest)
     return low + span * lowest, low + span * highest
 
 

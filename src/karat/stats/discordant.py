@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
+from collections.abc import Callable
 
 import numpy as np
+
+HALVINGS = 50  # of the way to an end: as near as floats come
 
 
 def mcnemar(wins: int, losses: int) -> float:
@@ -26,17 +28,36 @@ def mcnemar(wins: int, losses: int) -> float:
     return min(1.0, 2 * math.exp(largest) * (1 + float(np.exp(ratios).sum())))
 
 
-def bonett_price(wins: int, losses: int, rows: int, confidence: float) -> tuple[float, float]:
-    """The interval of (wins - losses) / rows: Wald's, after one more win and one more loss.
+def tango(wins: float, losses: float, rows: float, deviations: float) -> tuple[float, float]:
+    """The interval of (wins - losses) / rows: the differences that a score test does not reject.
 
-    Source: D. G. Bonett and R. M. Price, "Adjusted Wald confidence interval for a difference of binomial proportions
-    based on paired data", Journal of Educational and Behavioral Statistics 37 (2012).
+    `deviations` is the quantile that the test may reach. With real numbers in place of counts the three stand for a
+    mean difference, its spread and the trials that it rests on.
 
-    >>> low, high = bonett_price(12, 5, 100, 0.95)
-    >>> round(low, 4), round(high, 4)
-    (-0.0141, 0.1513)
+    Source: T. Tango, "Equivalence test and confidence interval for the difference in proportions for the paired-sample
+    design", Statistics in Medicine 17 (1998).
+
+    >>> [round(end, 3) for end in tango(1, 7, 21, 1.959964)]
+    [-0.517, -0.026]
     """
-    rows += 2
-    middle = (wins - losses) / rows
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(((wins + losses + 2) / rows - middle**2) / rows)
-    return max(-1.0, middle - reach), min(1.0, middle + reach)
+    seen = (wins - losses) / rows
+
+    def rejected(difference: float) -> bool:
+        # `losing` is the likeliest share of losses, were this the difference: the root of a quadratic.
+        linear = (2 * rows - wins + losses) * difference - (wins + losses)
+        root = math.sqrt(max(0.0, linear**2 + 8 * rows * losses * difference * (1 - difference)))
+        losing = (root - linear) / (4 * rows)
+        variance = max(0.0, rows * (2 * losing + difference * (1 - difference)))
+        return (wins - losses - rows * difference) ** 2 > deviations**2 * variance
+
+    return _last(seen, -1.0, rejected), _last(seen, 1.0, rejected)
+
+
+def _last(inside: float, outside: float, rejected: Callable[[float], bool]) -> float:
+    """The difference farthest towards `outside` that is not rejected."""
+    if not rejected(outside):
+        return outside
+    for _ in range(HALVINGS):
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if rejected(middle) else (middle, outside)
+    return inside

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.stats.aggregate import Finish, Units
-from karat.stats.bounded import jackknife
 from karat.stats.comparison import Test
-from karat.stats.discordant import bonett_price, mcnemar
+from karat.stats.discordant import mcnemar, tango
 from karat.stats.interval import Bounds, interval, observe
 from karat.stats.power import smallest_share, smallest_visible
+from karat.stats.student import quantile
 from karat.stats.swap import swap
 
 BATCH = 65_536  # rows added at a time
@@ -83,23 +83,56 @@ class Pairs:
         return swap(units.totals[:, :width], units.totals[:, width:], alike, self.value_of, seed=self.seed)
 
     def interval(self, confidence: float) -> Bounds:
-        """The ends of the difference's interval; None for one that is not known."""
+        """The ends of the difference's interval; None for one that is not known.
+
+        Where the range has two ends, it is the interval of as many wins and losses in as many trials as would vary as
+        much, each worth what a unit's difference typically is; and never shorter than Student's.
+        """
+        span, likely = self._span, (1 + confidence) / 2
+        if math.isinf(span):
+            return interval(self._units, self._gap, bounds=(None, None), confidence=confidence, seed=self.seed)
         if self.kind == "mcnemar":
-            return bonett_price(*self.higher, len(self.a), confidence)
-        bounds = (None, None) if math.isinf(self._span) else (-self._span, self._span)
-        return interval(self._units, self._gap, bounds=bounds, confidence=confidence, seed=self.seed)
+            return tango(*self.higher, len(self.a), quantile(likely, math.inf))
+        if self.difference is None or self.deviation is None:
+            return -span, span
+        trials = float(len(self._shares))
+        size, variance = span, float(self._shares.var(ddof=1)) / trials
+        if self.varies:
+            squares = self._shares**2
+            size = min(span, math.sqrt((squares @ squares) / squares.sum()))
+        mean = self.difference / size
+        differing = min(1.0, max(trials * variance / size**2 + mean**2, abs(mean)))
+        if self.varies:
+            trials = (differing - mean**2) * size**2 / variance
+        wins, losses = (trials * (differing + sign * mean) / 2 for sign in (1, -1))
+        low, high = tango(wins, losses, trials, quantile(likely, math.inf))
+        reach = quantile(likely, self.independent - 1) * math.sqrt(variance)
+        return (
+            max(-span, min(low * size, self.difference - reach)),
+            min(span, max(high * size, self.difference + reach)),
+        )
 
     @cached_property
     def deviation(self) -> float | None:
         """The standard deviation of the rows' differences, or the difference's standard error times √rows."""
-        rows = len(self.a)
+        shares = self._shares
+        if len(shares) < 2 or not np.isfinite(shares).all():
+            return None
+        return float(np.std(shares, ddof=1)) * math.sqrt(len(self.a) / len(shares))
+
+    @cached_property
+    def _shares(self) -> NDArray[np.float64]:
+        """What each unit has in the difference: of a mean over rows, its own; else the jackknife's pseudo-values.
+
+        Source: J. W. Tukey, "Bias and confidence in not quite large samples", Annals of Mathematical Statistics 29
+        (1958).
+        """
         if self.finish is None and self.keys is None:
-            deviation = float(np.std(self.b - self.a, ddof=1)) if rows > 1 else math.inf
-        else:
-            deviation = (
-                math.sqrt(jackknife(*observe(self._units, self._gap)) * rows) if self.independent > 1 else math.inf
-            )
-        return deviation if math.isfinite(deviation) else None
+            return (self.b - self.a)[:, 0]
+        observed, value_of = observe(self._units, self._gap)
+        total = observed.sum(axis=0)
+        with np.errstate(all="ignore"):
+            return len(observed) * value_of(total) - (len(observed) - 1) * value_of(total - observed)
 
     @property
     def varies(self) -> bool:

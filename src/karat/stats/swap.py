@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +9,6 @@ from karat.stats.aggregate import Finish
 
 DRAWS = 9_999  # so that p is a multiple of 1/10,000
 COUNTED = 16  # units up to which every swap is counted
-CELLS = 1_000_000  # numbers drawn at a time
 ROUNDING = 1e-12  # differences of values are equal when they are this close beside the values
 
 
@@ -36,24 +33,26 @@ def swap(
     gap = b - a
     values = value_of(np.stack([first, second]))
     least = abs(float(values[1] - values[0])) - ROUNDING * float(np.abs(values).max())
-    large = drawn = 0
+    exact = len(gap) <= COUNTED
+    moved = _all_sums(gap) if exact else _drawn_sums(gap, seed)
     with np.errstate(all="ignore"):
-        for chosen in _choose(len(gap), seed):
-            moved = chosen @ gap
-            change = value_of(second - moved) - value_of(first + moved)
-            large += len(change) - int(np.count_nonzero(np.abs(change) < least))
-            drawn += len(change)
-    return (large / drawn, 0) if len(gap) <= COUNTED else ((large + 1) / (drawn + 1), drawn)
+        change = value_of(second - moved) - value_of(first + moved)
+    large = len(change) - int(np.count_nonzero(np.abs(change) < least))
+    return (large / len(change), 0) if exact else ((large + 1) / (len(change) + 1), len(change))
 
 
-def _choose(units: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Which units are swapped: 1 or 0, shape (swaps, units), a bounded chunk at a time."""
-    if units <= COUNTED:
-        yield (np.arange(2**units)[:, None] >> np.arange(units) & 1).astype(float)
-        return
+def _all_sums(gap: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of each subset of the units, shape (2 ** units, statistics)."""
+    units = len(gap)
+    chosen: NDArray[np.float64] = (np.arange(2**units)[:, None] >> np.arange(units) & 1).astype(float)
+    return chosen @ gap
+
+
+def _drawn_sums(gap: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """The sums of random subsets of the units, shape (DRAWS, statistics): a byte draws eight units' part."""
     random = np.random.default_rng(seed)
-    chunk = max(1, CELLS // units)
-    for start in range(0, DRAWS, chunk):
-        swaps = min(chunk, DRAWS - start)
-        coins = np.frombuffer(random.bytes(swaps * units // 8 + 1), np.uint8)
-        yield np.unpackbits(coins, count=swaps * units).reshape(swaps, units).astype(float)
+    sums = np.zeros((DRAWS, gap.shape[1]))
+    for start in range(0, len(gap), 8):
+        parts = _all_sums(gap[start : start + 8])
+        sums += np.take(parts, np.frombuffer(random.bytes(DRAWS), np.uint8) & (len(parts) - 1), axis=0)
+    return sums
