@@ -427,3 +427,16 @@ def test_map_raises_what_stopped_it():
     governor = Governor()
     with pytest.raises(ModelError):
         governor.map(asking(governor, Fake(lambda *_: Http(401), latency=0)), "abc")
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
+def test_a_model_that_ends_the_process_ends_the_run_and_no_later_one(ending):
+    async def quitting(messages, schema, settings):
+        raise ending
+
+    async def ask(model):
+        return (await Governor().ask(model, request("a"))).text
+
+    with pytest.raises(ending):
+        Governor().map(ask, [quitting] * 5)
+    assert Governor().map(ask, [Fake(latency=0)]) != []

@@ -138,7 +138,7 @@ def token_similarity(
     place = ("precision", "recall", "f1").index(part)
 
     def score(encoder: Any, pairs: list[Pair], fetch: Fetch) -> Made:
-        made = fetch("tokens", pairs, TokenMatcher(encoder).score, MOST_PAIRS)
+        made = fetch("tokens 1", pairs, TokenMatcher(encoder).score, MOST_PAIRS)
         return Made(made.rows[:, place].astype(np.float64), made.cut)
 
     return score_pairs(prediction, reference, open_encoder(choice), score)

@@ -34,7 +34,7 @@ class _Thread:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="karat models", daemon=True).start()
+                threading.Thread(target=_serve, args=(self._loop,), name="karat models", daemon=True).start()
                 atexit.register(self.end)
             return self._loop
 
@@ -44,6 +44,15 @@ class _Thread:
         if loop is not None:
             wait([asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop)], timeout=1)
             loop.call_soon_threadsafe(loop.stop)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped: what some work means to end the process with is for who waits for that work."""
+    while True:
+        try:
+            return loop.run_forever()
+        except (KeyboardInterrupt, SystemExit):
+            continue
 
 
 _thread = _Thread()
@@ -71,3 +80,11 @@ def run(work: Coroutine[Any, Any, T], *, drain: Callable[[], None]) -> T:
             future.cancel()
         raise
     return future.result()
+
+
+async def join(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` in karat's loop, in the caller's context, and await it in whichever loop this is."""
+    loop = _thread.loop()
+    if asyncio.get_running_loop() is loop:
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))

@@ -125,7 +125,7 @@ class DocumentMAPEvaluator(_DocumentEvaluator):
     >>> gold = [[Document(content="France")], [Document(content="9th century"), Document(content="9th")]]
     >>> found = [gold[0], [gold[1][0], Document(content="10th century"), gold[1][1]]]
     >>> DocumentMAPEvaluator().run(gold, found)
-    {'individual_scores': [1.0, 0.8333333333333333], 'score': 0.9166666666666666, 'interval': [0.01..., 0.99...]}
+    {'individual_scores': [1.0, 0.8333333333333333], 'score': 0.9166666666666666, 'interval': [0.02..., 0.99...]}
     """
 
     metric = average_precision
