@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from karat.core.types import Score as Score
     from karat.core.types import Text as Text
     from karat.core.types import Texts as Texts
+    from karat.data.read import spans as spans
     from karat.judges.judge import Judge as Judge
     from karat.models.faults import ModelError as ModelError
     from karat.models.governor import Governor as Governor
@@ -57,6 +58,7 @@ _HOMES = {
     "karat.core.rows": ("Rows",),
     "karat.core.metric": ("Metric", "metric"),
     "karat.core.types": ("Text", "Texts", "Number", "Ids", "Graded", "Score", "Counts"),
+    "karat.data.read": ("spans",),
     "karat.judges.judge": ("Judge",),
     "karat.models.faults": ("ModelError",),
     "karat.models.governor": ("Governor",),

@@ -24,6 +24,7 @@ FORMATS = {
     ".arrow": "arrow",
     ".ipc": "arrow",
     ".feather": "arrow",
+    ".eval": "inspect",
 }
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 BOM = b"\xef\xbb\xbf"

@@ -42,7 +42,7 @@ def keep(source: Source, where: str | None, limit: int | None) -> Source:
         for batch in source.read(text):
             if left == 0:
                 return
-            kept = batch if where is None else _choose(batch, _mask(connection, where, named, batch))
+            kept = batch if where is None else choose(batch, _mask(connection, where, named, batch))
             if left is not None:
                 kept = kept.slice(0, left)
                 left -= kept.num_rows
@@ -102,7 +102,7 @@ def _mask(
     return found.column(0).combine_chunks()
 
 
-def _choose(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
+def choose(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
     """The rows where the mask is true; of types that Arrow does not filter, the runs of rows one after the other."""
     try:
         return batch.filter(mask)

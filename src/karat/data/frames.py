@@ -77,8 +77,12 @@ def _is_pandas(data: Any) -> bool:
 
 
 def _from_pandas(data: Any) -> pa.Table:
-    """A pandas frame's columns; an index with a name is one too, one without says nothing and is left out."""
-    named = [name for name in data.index.names if name is not None]
+    """A pandas frame's columns; an index with a name is one too, one without says nothing and is left out.
+
+    So is an index that has a column's name and values, as Phoenix's frames have.
+    """
+    same = [name for name in data.index.names if name in data.columns and _is_column(data, name)]
+    named = [name for name in data.index.names if name is not None and name not in same]
     try:
         data = data.reset_index(level=named) if named else data
     except ValueError as error:
@@ -87,6 +91,10 @@ def _from_pandas(data: Any) -> pa.Table:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ColumnError(f"the frame has {', '.join(map(repr, twice))} more than once")
     return _from_columns(dict(zip(names, (column for _, column in data.items()), strict=True)))
+
+
+def _is_column(data: Any, name: str) -> bool:
+    return bool((data.index.get_level_values(name) == data[name].to_numpy()).all())
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:

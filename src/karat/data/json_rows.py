@@ -15,7 +15,7 @@ from karat.data.diagnose import explain_json
 from karat.data.duck import connect, literal, stream
 from karat.data.files import BOM, open_bytes, read_head, spool
 from karat.data.look import JsonFile, Kinds, look
-from karat.data.raw import cut
+from karat.data.members import cut_all, unquote
 from karat.data.shape import to_sql, to_structure
 from karat.data.source import RAW, Source, keeps_spelling, rows_per_batch
 
@@ -71,20 +71,20 @@ def _read_typed(file: JsonFile, target: Kinds, many: int) -> Iterator[pa.RecordB
 
 
 def _read_spelled(file: JsonFile, target: Kinds, many: int) -> Iterator[pa.RecordBatch]:
-    """Read the columns of type `RAW` from the objects' own text, the others by DuckDB beside it."""
-    typed = {key: kind for key, kind in target.items() if kind != RAW}
+    """Read the columns of type `RAW`, and text beside them, from the objects' own text; the others by DuckDB."""
+    plain = all(kind in (RAW, pa.string(), pa.null()) for kind in target.values())
+    typed = {} if plain else {key: kind for key, kind in target.items() if kind != RAW}
     shape = json.dumps({key: to_structure(kind) for key, kind in typed.items()})
     beside = f", unnest(from_json(json, {literal(shape)}))" if typed else ""
     query = f"SELECT json{beside} FROM {file.objects()}"  # noqa: S608
     for batch in stream(connect(), query, many):
-        objects = [cut(text) for text in batch.column(0).to_pylist()]
-        read = dict(zip(typed, batch.columns[1:], strict=True))
-        columns = [read[key] if key in typed else _raw([row.get(key) for row in objects]) for key in target]
-        yield _settle(columns, target)
-
-
-def _raw(cells: list[str | None]) -> pa.Array:
-    return pa.array([None if cell == "null" else cell for cell in cells], pa.string())
+        spelled = [key for key in target if key not in typed]
+        texts = cut_all(batch.column(0), list(target), spelled)
+        cells = (
+            unquote(text) if target[key] == pa.string() else text for key, text in zip(spelled, texts, strict=True)
+        )
+        read = dict(zip([*typed, *spelled], [*batch.columns[1:], *cells], strict=True))
+        yield _settle([read[key] for key in target], target)
 
 
 def _settle(columns: list[pa.Array], target: Kinds) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""What a whole JSON document can be: an array of rows, SQuAD's layout, answers by id, columns."""
+"""What a whole JSON document can be: an array of rows, SQuAD's layout, other tools' logs, answers by id, columns."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from karat.data.diagnose import explain_json, unique
 from karat.data.files import BOM, open_bytes, read_head
 from karat.data.frames import is_by_query, open_frame
 from karat.data.json_rows import open_json_rows
+from karat.data.logs import inspect_rows, is_inspect, is_ragas, ragas_rows
 from karat.data.mapping import is_known
 from karat.data.source import Source
 
@@ -33,7 +34,8 @@ def open_document(path: Path, name: str, role: Literal["prediction", "reference"
 
     An array of objects and JSON Lines are rows. An object is SQuAD's official layout; where one of its keys is a
     column name known to `mapping`, columns if all values are lists, else one row; otherwise documents' numbers by
-    query, or answers by id. Raises `DataError` naming these where it is none of them.
+    query, or answers by id. Logs of Inspect's and annotations of ragas's have a sample a row. Raises `DataError` naming
+    these where it is none of them.
     """
     head = read_head(path).removeprefix(BOM).lstrip()
     if head.startswith(b"["):
@@ -68,6 +70,7 @@ def _is_row(document: Any) -> bool:
         isinstance(document, dict)
         and any(map(is_known, document))
         and not all(isinstance(value, list) for value in document.values())
+        and not is_inspect(document)
     )
 
 
@@ -78,6 +81,10 @@ def _read_object(document: Any, name: str, role: str) -> Source:
         return open_frame(list(_squad(document["data"], name)))
     if is_by_query(document):
         return open_frame(document)
+    if is_inspect(document):
+        return open_frame(list(inspect_rows(document)))
+    if is_ragas(document):
+        return open_frame(list(ragas_rows(document)))
     lists = [isinstance(value, list) for value in document.values()]
     if all(lists) and any(map(is_known, document)):
         return open_frame(document)

@@ -13,9 +13,10 @@ from karat.data.duck import connect, interruptible, literal, one_file, quote, st
 from karat.data.plain import count_lines
 from karat.data.shape import has_numbers, settle, to_type, twins, unite
 from karat.data.source import RAW
+from karat.data.spans_names import is_spans
 
 Kinds = dict[str, pa.DataType]
-_SAMPLE = 20_000
+_GLANCE, _SAMPLE = 200, 20_000
 _TESTS = {
     pa.null(): "{} IS NULL",
     pa.string(): "starts_with({}, '\"')",
@@ -56,19 +57,28 @@ def look(file: JsonFile) -> tuple[Kinds, int, int]:
     """
     connection = connect()
     shaped = f"SELECT json_structure(json) AS shape, json FROM {file.objects()}"  # noqa: S608
-    kinds, rows, size, odd = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
-    lines = rows == _SAMPLE and _is_flat(kinds) and file.layout == "newline_delimited"
+    kinds, rows, size, odd = _unite_shapes(connection, f"{shaped} LIMIT {_GLANCE}", {})
+    if spans := is_spans(kinds):  # what they nest differs from span to span, and is kept as it is spelled
+        kinds = _unnest(kinds)
+    elif rows == _GLANCE:
+        kinds, rows, size, odd = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
+    lines = (rows == _SAMPLE or spans) and _is_flat(kinds) and file.layout == "newline_delimited"
     if lines and (plain := count_lines(file.path, kinds)):
         return {key: settle(kind) for key, kind in kinds.items()}, *plain
-    if rows == _SAMPLE:
+    if rows == _SAMPLE or spans:
         kinds, rows, size, odd = _unite_shapes(
             connection, _shape_odd(file, kinds) if _is_flat(kinds) else shaped, kinds
         )
+    kinds = _unnest(kinds) if spans else kinds
     blurred = twins(list(kinds)) | ({""} & kinds.keys())
     kinds = {key: RAW if key in blurred else settle(kind) for key, kind in kinds.items()}
     for key in _too_long(connection, file, kinds) if odd else []:
         kinds[key] = RAW
     return kinds, rows, size
+
+
+def _unnest(kinds: Kinds) -> Kinds:
+    return {key: RAW if pa.types.is_nested(kind) else kind for key, kind in kinds.items()}
 
 
 def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kinds) -> tuple[Kinds, int, int, int]:
@@ -101,9 +111,12 @@ def _shape_odd(file: JsonFile, kinds: Kinds) -> str:
     """The SQL for every row's shape, which is `{}` where the row has just these columns, of these types."""
     keys = f"[{', '.join(map(literal, kinds))}]"
     tests = " AND ".join(
-        [f"json_keys(json) = {keys}", *(_test(f"cells.{quote(key)}", kind) for key, kind in kinds.items())]
+        [
+            f"json_keys(json) = {keys}",
+            *(_test(f"cells.{quote(key)}", kind) for key, kind in kinds.items() if kind != RAW),
+        ]
     )
-    texts = json.dumps({key: _texts(kind) for key, kind in kinds.items()})
+    texts = json.dumps({key: _texts(kind) for key, kind in kinds.items() if kind != RAW})
     rows = f"SELECT json, from_json(json, {literal(texts)}) AS cells FROM {file.objects()}"  # noqa: S608
     return f"SELECT CASE WHEN {tests} THEN '{_AS_EXPECTED}' ELSE json_structure(json) END AS shape, json FROM ({rows})"  # noqa: S608
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from karat.data.files import open_bytes
+from karat.data.source import RAW
 
 try:
     from karat.data.kernel import count_plain
@@ -17,7 +18,7 @@ try:
 except ImportError:  # no compiler at install time
     COMPILED = False
 
-_KINDS = {pa.null(): 0, pa.string(): 1, pa.bool_(): 2, pa.int64(): 3, pa.float64(): 4}
+_KINDS = {pa.null(): 0, pa.string(): 1, pa.bool_(): 2, pa.int64(): 3, pa.float64(): 4, RAW: 5}
 _CHUNK = 8 << 20
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +21,11 @@ from karat.data.frames import open_frame
 from karat.data.guard import guard, naming
 from karat.data.json_rows import open_json_rows
 from karat.data.layouts import open_document
+from karat.data.logs import open_inspect
 from karat.data.source import Source
+from karat.data.spans import Spans, open_spans
+from karat.data.spans_names import is_spans
+from karat.data.spans_otlp import is_otlp, open_otlp
 from karat.data.trec import find_layout, lacks_header, open_trec
 from karat.data.union import unite_sources
 
@@ -52,7 +57,44 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
     return source if where is None and limit is None else keep(source, where, limit)
 
 
+def spans(data: Any, kind: str | None = None, since: str | datetime | None = None) -> Spans:
+    """Spans from a file or a frame: what was asked, said and retrieved in each, beside the columns they have.
+
+    The columns `question`, `prediction`, `contexts` (texts), `retrieved` (ids), `retrieved_scores`, `span_id`,
+    `trace_id`, `parent_id`, `span_kind` and `start_time` (UTC) are added; `karat.score` takes what comes, and as every
+    frame does it has `__arrow_c_stream__`. Attributes are OpenInference's, OpenTelemetry's for GenAI or TruLens's,
+    nested, as JSON text, or flat columns. `kind` keeps the spans of a kind (`LLM`, `RETRIEVER`, `CHAIN`, …), `since`
+    those that started at or after a time (a `datetime` or ISO text, UTC where it names no zone) or so long ago (`30m`,
+    `2h`, `3d`).
+
+    An LLM span asks its last user message and says its last assistant message; other spans' input is what they ask and
+    their output what they say. A retriever's documents are its contexts; a root that is a chain or an agent has those
+    of the outermost retrievers below it, in the order in which these started.
+
+    Raises `DataError` for what are no spans, for a kind that none of them is of, and for a time that is none.
+
+    >>> from karat.data.read import spans
+    >>> rows = [{"span_id": "a", "trace_id": "t", "span_kind": "LLM", "attributes.output.value": "Paris"}]
+    >>> spans(rows, kind="LLM").kinds
+    {'LLM': 1}
+    """
+    source = open_source(data)
+    if not isinstance(source, Spans):
+        raise DataError(
+            f"{source.name}: no spans: ids of spans and traces (context.span_id, context.trace_id) and attributes are "
+            f"expected, the columns are {', '.join(source.schema.names)}"
+        )
+    return source.only(kind, since)
+
+
 def _open(data: Any, role: Role) -> Source:
+    if isinstance(data, Source):
+        return data
+    source = _open_plain(data, role)
+    return open_spans(source) if is_spans(source.schema.names) else source
+
+
+def _open_plain(data: Any, role: Role) -> Source:
     if not isinstance(data, (str, PathLike)):
         return guard(open_frame(data), checked=False)
     if data == "-":
@@ -85,12 +127,16 @@ def _open_file(path: Path, name: str, role: Role) -> Source:
 
 
 def _open_format(path: Path, name: str, kind: str, role: Role) -> Source:
+    if kind in ("jsonl", "json") and is_otlp(read_head(path)):
+        return open_otlp(path, name)
     if kind == "jsonl":
         return open_json_rows(path, name, "newline_delimited")
     if kind == "json":
         return open_document(path, name, role)
     if kind in ("csv", "tsv"):
         return open_delimited(path, name, kind)
+    if kind == "inspect":
+        return replace(open_inspect(path, name), name=name)
     if kind in ("run", "qrels"):
         return open_trec(path, name, kind)
     return open_columnar(path, name, kind)

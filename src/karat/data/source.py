@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -41,6 +42,10 @@ class Source:
         spelling; `decode_text` turns it into text.
         """
         return self.read(frozenset(self._raw(text)))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The rows for every library that speaks Arrow: `pyarrow.table(source)`, `polars.DataFrame(source)`."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches()).__arrow_c_stream__(requested_schema)
 
     def schema_as(self, text: Collection[str]) -> pa.Schema:
         """The schema of `batches(text)`."""

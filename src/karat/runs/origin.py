@@ -14,6 +14,7 @@ from typing import Any
 
 import karat
 from karat.core.parallel import threads
+from karat.data.source import Source
 from karat.runs.manifest import Manifest, Scored, note
 from karat.runs.plan import Plan
 
@@ -51,6 +52,8 @@ def _metrics(planned: Plan) -> list[Scored]:
 
 
 def _called(source: Any) -> str:
+    if isinstance(source, Source):
+        return source.name
     return os.fspath(source) if isinstance(source, str | PathLike) else type(source).__name__
 
 

@@ -20,6 +20,7 @@ from karat.data.filter import keep as keep_rows
 from karat.data.join import Joined
 from karat.data.mapping import map_columns
 from karat.data.raw import decode_ids, decode_text
+from karat.data.reach import reach
 from karat.data.source import RAW, Source
 from karat.runs.details import score_fields
 from karat.runs.sources import open_sources
@@ -77,6 +78,7 @@ def plan(
     kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
     source = open_sources(data, gold, on, ranked=any(kind in (IDS, GRADED) for kind in kinds.values()))
     joined = source if isinstance(source, Joined) else None
+    source = reach(source, given.values())
     if where is not None or limit is not None:
         source = keep_rows(source, where, limit)
     names = source.schema.names

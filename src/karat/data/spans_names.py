@@ -1,0 +1,64 @@
+"""What spans call things: OpenInference's names, OpenTelemetry's for GenAI, Phoenix's and TruLens's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+SPAN_ID = ("context.span_id", "span_id", "spanId", "trace.span_id")
+TRACE_ID = ("context.trace_id", "trace_id", "traceId", "trace.trace_id")
+PARENT_ID = ("parent_id", "parent_span_id", "parentSpanId", "trace.parent_id", "record.parent_span_id")
+STARTED = ("start_time", "startTimeUnixNano", "start_timestamp", "start_time_unix_nano")
+IDENTITY = (*SPAN_ID, *TRACE_ID, *PARENT_ID, *STARTED, "span_kind")
+"""Paths from the row, the attributes' from the attributes on."""
+
+INPUT = ("input.value", "ai.observability.record_root.input")
+OUTPUT = ("output.value", "ai.observability.record_root.output", "ai.observability.call.return")
+QUERY = ("gen_ai.retrieval.query.text", "ai.observability.retrieval.query_text", "reranker.query")
+ASKED = ("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt")
+SAID = ("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion")
+DOCUMENTS = ("retrieval.documents", "reranker.output_documents", "gen_ai.retrieval.documents")
+PASSAGES = ("ai.observability.retrieval.retrieved_contexts",)
+KIND = ("openinference.span.kind", "gen_ai.operation.name", "ai.observability.span_type")
+LISTS = (*ASKED, *SAID, *DOCUMENTS, *PASSAGES)
+ATTRIBUTES = (*INPUT, *OUTPUT, *QUERY, *KIND, *LISTS)
+
+ROLE = ("message.role", "role")
+CONTENT = ("message.content", "content")
+PARTS = ("message.contents", "contents", "parts")
+PART_TYPE = ("message_content.type", "type")
+PART = ("message_content.text", "text", "content")
+DOCUMENT = ("document.content", "content", "text", "page_content")
+DOCUMENT_ID = ("document.id", "id")
+DOCUMENT_SCORE = ("document.score", "score")
+
+KINDS = (
+    *("LLM", "CHAIN", "RETRIEVER", "AGENT", "TOOL", "EMBEDDING", "RERANKER", "GUARDRAIL", "EVALUATOR", "PROMPT"),
+    *("DECISION", "UNKNOWN"),
+)
+CALLED = {
+    **dict.fromkeys(("CHAT", "TEXT_COMPLETION", "GENERATE_CONTENT", "GENERATION"), "LLM"),
+    **dict.fromkeys(("RETRIEVAL", "RETRIEVE"), "RETRIEVER"),
+    **dict.fromkeys(("EMBEDDINGS",), "EMBEDDING"),
+    **dict.fromkeys(("EXECUTE_TOOL",), "TOOL"),
+    **dict.fromkeys(("CREATE_AGENT", "INVOKE_AGENT"), "AGENT"),
+    **dict.fromkeys(("INVOKE_WORKFLOW", "RECORD_ROOT"), "CHAIN"),
+    "RERANKING": "RERANKER",
+}
+"""OpenInference's name of what the others call a kind of span."""
+
+HOLDERS = ("attributes", "record_attributes")
+"""Columns that hold all attributes as one object."""
+_TELLING = ("attributes.", "gen_ai.", "llm.", "openinference.", "retrieval.documents", "input.value", "output.value")
+
+
+def is_spans(names: Collection[str]) -> bool:
+    """Whether columns are those of spans: a span's id, its trace's, and attributes.
+
+    >>> is_spans(["context.span_id", "context.trace_id", "attributes.input.value"]), is_spans(["context", "attributes"])
+    (True, False)
+    """
+    with_ids = not {*SPAN_ID[:3]}.isdisjoint(names) and not {*TRACE_ID[:3]}.isdisjoint(names)
+    in_context = {"context", "parent_id", "start_time"}.issubset(names)
+    in_trace = {"trace", "event_id", "record_attributes"}.issubset(names)
+    has_attributes = any(name in HOLDERS or name.startswith(_TELLING) for name in names)
+    return (with_ids or in_context or in_trace) and has_attributes

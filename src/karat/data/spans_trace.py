@@ -1,0 +1,85 @@
+"""Which retrievals a trace's root stands for: those of the retrievers below it, in the order in which they started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_DEEPEST = 1000  # a chain of parents that is longer goes in a circle
+
+
+@dataclass(frozen=True)
+class Retrievals:
+    """The rows of retrievers by the row of the root they serve: `retrievers[bounds[i]:bounds[i + 1]]` of `roots[i]`."""
+
+    roots: np.ndarray
+    bounds: np.ndarray
+    retrievers: np.ndarray
+
+    def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The retrievers that serve some of these rows, before them the places of those that they serve."""
+        served = np.flatnonzero(np.isin(rows, self.roots))
+        at = np.searchsorted(self.roots, rows[served])
+        starts, stops = self.bounds[at], self.bounds[at + 1]
+        slices = [self.retrievers[low:high] for low, high in zip(starts, stops, strict=True)]
+        return np.repeat(served, stops - starts), np.concatenate([self.retrievers[:0], *slices])
+
+
+def find_retrievals(
+    ids: np.ndarray, started: np.ndarray, orphan: np.ndarray, retriever: np.ndarray, chain: np.ndarray
+) -> Retrievals:
+    """The outermost retrievers below each root that is a chain or an agent.
+
+    `ids` has a span's, its parent's and its trace's number, `orphan` whether it has no parent. Where parents are
+    missing from an export, a retriever is of the trace's root if there is only one.
+
+    >>> ids = np.array([[1, 0, 7], [2, 1, 7], [3, 2, 7]], np.uint64)
+    >>> no, yes = np.zeros(3, bool), np.ones(3, bool)
+    >>> found = find_retrievals(ids, np.arange(3), np.arange(3) == 0, np.arange(3) > 0, np.arange(3) == 0)
+    >>> found.roots.tolist(), found.retrievers.tolist()
+    ([0], [1])
+    """
+    span, parent, trace = ids.T
+    above = _find(_pair(trace, span), _pair(trace, parent))
+    above[orphan] = -1
+    top, inner = np.flatnonzero(retriever), np.zeros(int(retriever.sum()), bool)
+    for _ in range(_DEEPEST):
+        up = above[top]
+        climbing = up >= 0
+        if not climbing.any():
+            break
+        inner |= climbing & retriever[up]
+        top = np.where(climbing, up, top)
+    root = np.where(orphan[top], top, _only_root(trace, orphan)[top])
+    row = np.flatnonzero(retriever)
+    serves = ~inner & (root >= 0) & chain[root]
+    row, root = row[serves], root[serves]
+    order = np.lexsort((row, started[row], root))
+    roots, starts = np.unique(root[order], return_index=True)
+    return Retrievals(roots, np.append(starts, len(order)), row[order])
+
+
+def _pair(trace: np.ndarray, span: np.ndarray) -> np.ndarray:
+    """One number for a span of a trace; ids need to be unique within their trace only."""
+    mixed: np.ndarray = trace * np.uint64(0x9E3779B97F4A7C15) ^ span
+    return mixed
+
+
+def _find(spans: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The row of each wanted span, -1 where there is none."""
+    if not len(spans):
+        return np.empty(0, np.int64)
+    order = np.argsort(spans, kind="stable")
+    place = np.minimum(np.searchsorted(spans[order], wanted), len(spans) - 1)
+    return np.where(spans[order][place] == wanted, order[place], -1)
+
+
+def _only_root(trace: np.ndarray, orphan: np.ndarray) -> np.ndarray:
+    """For each row the root of its trace, -1 where that has none or several."""
+    rows = np.flatnonzero(orphan)
+    traces, first, times = np.unique(trace[rows], return_index=True, return_counts=True)
+    if not len(traces):
+        return np.full(len(trace), -1)
+    place = np.minimum(np.searchsorted(traces, trace), len(traces) - 1)
+    return np.where((traces[place] == trace) & (times[place] == 1), rows[first][place], -1)
