@@ -9,6 +9,7 @@ from setuptools import Extension, setup
 
 KERNELS = (
     "karat.adapters.haystack.kernel",
+    "karat.adapters.phoenix.kernel",
     "karat.data.kernel",
     "karat.text.kernel",
     "karat.metrics.aligning",

@@ -22,6 +22,7 @@ KERNELS = (
     "karat.metrics.ranking",
     "karat.data.kernel",
     "karat.adapters.haystack.kernel",
+    "karat.adapters.phoenix.kernel",
 )
 
 

@@ -1,7 +1,7 @@
 """``karat``: the group of commands, and how errors leave it.
 
 Exit codes: 0 done, 1 could not run, 2 wrong usage, 3 a value is under `--fail-under`, 4 a system is worse under
-`--fail-if-worse`, 130 interrupted.
+`--fail-if-worse`, 5 scores could not be logged, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 import karat
+from karat.cli.annotate import annotate
 from karat.cli.compare import compare
 from karat.cli.doctor import doctor
 from karat.cli.experiment import experiment
@@ -51,5 +52,5 @@ def main() -> None:
     """How close to gold is each answer, and is the difference between two systems real?"""
 
 
-for _command in (score, experiment, compare, power, runs, metrics, doctor, fake_llm):
+for _command in (score, experiment, compare, power, runs, metrics, annotate, doctor, fake_llm):
     main.add_command(_command)

@@ -140,7 +140,7 @@ def saying_how_to_go_on(run: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[int, int | None], None] | None]:
+def progress_bar(doing: str = "scoring", what: str = "rows") -> Iterator[Callable[[int, int | None], None] | None]:
     """A bar on a terminal; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None
@@ -148,7 +148,7 @@ def progress_bar() -> Iterator[Callable[[int, int | None], None] | None]:
     from rich.console import Console  # noqa: PLC0415  (heavy)
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeElapsedColumn())
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("scoring", total=None)
+        task = bar.add_task(doing, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -9,7 +9,7 @@ from typing import Any
 
 from karat.judges.panel import Vote, of_both_orders, of_items, of_panel
 from karat.judges.prompt import again, messages
-from karat.judges.reply import Label, Verdict
+from karat.judges.reply import Form, Label, Verdict
 from karat.judges.rubric import Rubric
 from karat.judges.strict import ReplyError, read_reply
 from karat.models.call import Message, Model, Reply, Request
@@ -62,24 +62,28 @@ class Bench:
         return of_both_orders(*await asyncio.gather(*orders), swap, form)
 
     async def _ask(self, member: Member, material: Mapping[str, Any]) -> Vote:
-        form, vote = self.rubric.form, Vote()
-        asked = messages(self.fixed, material)
-        for _ in ("the question", "and once more"):
-            request = Request(asked, form.schema, member.settings, member.sample)
-            try:
-                reply = await self.governor.ask(member.model, request)
-            except AskError as error:
-                return replace(vote, error=_whole_characters(str(error)))
-            vote = _taken(vote, reply)
-            said = _whole_characters(reply.text)
-            try:
-                verdict = form.verdict(read_reply(said, form.schema))
-            except ReplyError as error:
-                vote = replace(vote, error=_whole_characters(reply.problem or str(error)), raw=said)
-                asked = again(asked, said, vote.error or "")
-            else:
-                return replace(vote, verdict=verdict, error=None, raw=None)
-        return vote
+        return await ask(self.governor, member, messages(self.fixed, material), self.rubric.form)
+
+
+async def ask(governor: Governor, member: Member, asked: Sequence[Message], form: Form) -> Vote:
+    """The vote that a reply is; a reply that is not of the form is asked for once more, with what is wrong with it."""
+    vote = Vote()
+    for _ in ("the question", "and once more"):
+        request = Request(asked, form.schema, member.settings, member.sample)
+        try:
+            reply = await governor.ask(member.model, request)
+        except AskError as error:
+            return replace(vote, error=_whole_characters(str(error)))
+        vote = _taken(vote, reply)
+        said = _whole_characters(reply.text)
+        try:
+            verdict = form.verdict(read_reply(said, form.schema))
+        except ReplyError as error:
+            vote = replace(vote, error=_whole_characters(reply.problem or str(error)), raw=said)
+            asked = again(asked, said, vote.error or "")
+        else:
+            return replace(vote, verdict=verdict, error=None, raw=None)
+    return vote
 
 
 def _taken(vote: Vote, reply: Reply) -> Vote:

@@ -15,11 +15,14 @@ from karat.judges.rubric import Rubric
 
 _TAKEN = {"input_tokens": pa.int64(), "output_tokens": pa.int64(), "cost": pa.float64(), "latency": pa.float64()}
 _VERDICT = ("label", "explanation", "statements")
-_VOTE = ("error", "raw", "consistent", "agreement", *_TAKEN)
+_VOTE = ("error", "raw", "consistent", "agreement", "trace_id", *_TAKEN)
 
 
-def detail_types(rubric: Rubric, names: Sequence[str]) -> dict[str, pa.DataType]:
-    """The columns beside the score and their types; `names` are those of the judges on a panel."""
+def detail_types(rubric: Rubric, names: Sequence[str], *, traced: bool = False) -> dict[str, pa.DataType]:
+    """The columns beside the score and their types; `names` are those of the judges on a panel.
+
+    `traced` rows say which trace they are in.
+    """
     form, words = rubric.form, ["error", "raw"]
     if rubric.each is not None or isinstance(form, Statements):
         words = ["statements", *words]
@@ -36,7 +39,7 @@ def detail_types(rubric: Rubric, names: Sequence[str]) -> dict[str, pa.DataType]
     if len(names) > 1:
         voted = pa.string() if isinstance(form, Label) and rubric.each is None else pa.float64()
         found |= {"agreement": pa.float64()} | dict.fromkeys(names, voted)
-    return found | _TAKEN
+    return found | _TAKEN | ({"trace_id": pa.string()} if traced else {})
 
 
 def to_rows(votes: Sequence[Vote], types: Mapping[str, pa.DataType], names: Sequence[str]) -> Rows:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from karat.core import tracing
 from karat.core.errors import SpecError
 from karat.core.metric import Definition, Metric
 from karat.core.progress import advance
@@ -23,6 +24,7 @@ from karat.judges.panel import Vote
 from karat.judges.prompt import fixed_messages, instructions
 from karat.judges.reply import Fields
 from karat.judges.rubric import Rubric, checked, field_names, load, read_inputs
+from karat.judges.traced import traced
 from karat.models.asking import current
 from karat.models.call import Message, Model
 from karat.models.governor import Governor
@@ -104,12 +106,21 @@ class Asker:
         bench = Bench(self.rubric, self.fixed, self._members(settings, asking.connect), governor)
 
         async def judge(material: Mapping[str, Any]) -> Vote:
-            vote = await bench.judge(material)
+            vote = await traced(self.called, material, bench.judge(material))
             advance(1)
             return vote
 
         votes = governor.map(judge, to_materials(self.rubric.inputs, columns))
-        return to_rows(votes, detail_types(self.rubric, names), names)
+        return to_rows(votes, self.details(settings), names)
+
+    def details(self, settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
+        """The columns beside the score, and their types."""
+        return detail_types(self.rubric, member_names(settings), traced=self._traced)
+
+    @cached_property
+    def _traced(self) -> bool:
+        """Whether rows say which trace they are in: found once, for all rows of a run are to be alike."""
+        return tracing.on()
 
     @cached_property
     def fixed(self) -> list[Message]:
@@ -155,7 +166,7 @@ def _metric(name: str, asker: Asker) -> Metric:
             aliases=(),
             encoded=False,
             remote=True,
-            details=lambda settings: detail_types(rubric, member_names(settings)),
+            details=asker.details,
             marks={"prompt": asker.digest},
         )
     )

@@ -20,6 +20,7 @@ class Vote:
 
     `raw` is the last reply, kept where it could not be read. `consistent` says, where a pair was judged in both orders,
     whether the verdicts agree. `agreement` says how alike the votes of a panel are; `votes` are theirs.
+    `trace_id` is that of the row's span, where it has one.
     """
 
     verdict: Verdict | None = None
@@ -31,6 +32,7 @@ class Vote:
     latency: float | None = None
     consistent: bool | None = None
     agreement: float | None = None
+    trace_id: str | None = None
     votes: Sequence[Vote] = field(default=(), repr=False)
 
     @property

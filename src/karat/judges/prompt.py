@@ -41,7 +41,12 @@ Reply with one JSON object and nothing else: no fence, no text before or after i
 
 def instructions(system: str, task: str, form: Form) -> str:
     """The fixed part of a prompt: who is asked, what, how the material comes, and how to reply."""
-    return "\n\n".join([system.strip(), task.strip(), _RULES, _REPLY.format(outline=form.outline)])
+    return "\n\n".join([system.strip(), task.strip(), _RULES, how_to_reply(form)])
+
+
+def how_to_reply(form: Form) -> str:
+    """What tells a model the form of its reply."""
+    return _REPLY.format(outline=form.outline)
 
 
 def messages(fixed: Sequence[Message], material: Mapping[str, Any]) -> list[Message]:

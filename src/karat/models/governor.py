@@ -17,6 +17,7 @@ from karat.models.call import Model, Reply, Request
 from karat.models.faults import AskError, Fault, ModelError, classify
 from karat.models.limit import Lane
 from karat.models.store import Store
+from karat.models.traced import note_kept, tell, traced
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -139,6 +140,7 @@ class Governor:
             await asyncio.wait([asked])  # the same question is under way
         if (kept := self._store.get(key)) is not None:
             self.totals.cached += 1
+            note_kept()
             return kept
         asked = self._asking[key] = asyncio.get_running_loop().create_future()
         try:
@@ -187,7 +189,9 @@ class Governor:
                 slot = await lane.enter(question.tokens)
             began = now()
             try:
-                outcome = await self._call(question, min(self._timeout, left))
+                with traced(question.model, question.request) as span:
+                    outcome = await self._call(question, min(self._timeout, left))
+                    tell(span, outcome)
                 if isinstance(outcome, Reply):
                     lane.answered(slot)
                     return outcome

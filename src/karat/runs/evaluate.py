@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from time import time_ns
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from karat.runs.origin import describe
 from karat.runs.plan import Plan, plan, warn_of_lists_in_text
 from karat.runs.result import Result, Values
 from karat.runs.tally import cluster_keys, group_rows, join_reasons
+from karat.runs.traced import tell_values
 from karat.text.columns import memo
 
 _Worked: TypeAlias = tuple[int, pa.RecordBatch, dict[str, pa.Array], dict[str, Rows], Counter[str]]
@@ -105,6 +107,7 @@ def evaluate(
 ) -> Result:  # fmt: skip
     """Have all rows scored and written, and their values."""
     kept: list[pa.RecordBatch] | None = [] if keep else None
+    began = time_ns()
     watch = Watch(progress, planned.source.rows, sum(metric.definition.remote for metric in planned.metrics))
     batches = _scored(planned, watch, keeper)
     if keeper is not None:
@@ -113,7 +116,9 @@ def evaluate(
         write(_keep(batches, kept), planned.schema, output)
     else:
         deque(_keep(batches, kept), maxlen=0)
-    return _result(planned, confidence, None if output is None else Path(output).resolve(), kept)
+    result = _result(planned, confidence, None if output is None else Path(output).resolve(), kept)
+    tell_values(result, began)
+    return result
 
 
 def _scored(planned: Plan, watch: Watch, keeper: Keeper | None) -> Iterator[pa.RecordBatch]:

@@ -141,7 +141,7 @@ def _from_batch(metrics: Sequence[Metric], batch: pa.RecordBatch) -> list[Rows]:
             Rows(
                 np.asarray(lists.flatten()).reshape(len(lists), -1),
                 None if reasons.null_count == len(reasons) else reasons.to_numpy(zero_copy_only=False),
-                {name: batch.column(f"{at}.{name}") for name in metric.details},
+                {name: batch.column(f"{at}.{name}") for name in metric.details if f"{at}.{name}" in batch.schema.names},
             )
         )
     return scored

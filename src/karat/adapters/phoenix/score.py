@@ -1,0 +1,156 @@
+"""What an evaluator gives: one score of one record, or a column of them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Any, Literal, Protocol, TypeAlias, get_args
+
+import pyarrow as pa
+
+from karat.core.errors import SpecError, did_you_mean
+
+Kind: TypeAlias = Literal["human", "llm", "code"]
+Direction: TypeAlias = Literal["maximize", "minimize", "neutral"]
+Strings: TypeAlias = pa.Array | Sequence[Any]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Score:
+    """One score of one record, as Phoenix has it.
+
+    `kind` says who gave it, `direction` whether more is better. Two scores that are equal have one hash, which leaves
+    the metadata out. Raises `karat.SpecError`, a `ValueError`, for a kind or direction that there is not.
+
+    >>> Score(name="exact_match", score=1.0, label=True, kind="code")
+    Score(name='exact_match', score=1.0, label=True, kind='code', direction='maximize')
+    >>> Score(score=1.0, kind="coed")
+    Traceback (most recent call last):
+        ...
+    karat.core.errors.SpecError: kind='coed' is none; did you mean 'code'?
+    """
+
+    name: str | None
+    score: float | int | None
+    label: str | bool | None
+    explanation: str | None
+    metadata: Mapping[str, Any] = field(hash=False)
+    kind: Kind | None
+    direction: Direction
+
+    def __init__(
+        self,
+        *,
+        name: str | None = None,
+        score: float | None = None,
+        label: str | bool | None = None,
+        explanation: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        kind: Kind | Literal["heuristic"] | None = None,
+        direction: Direction = "maximize",
+        source: Kind | Literal["heuristic"] | None = None,
+    ) -> None:
+        if source is not None or (kind is not None and kind not in get_args(Kind)):
+            kind = known_kind(kind, source)
+        if direction not in get_args(Direction):
+            raise SpecError(f"direction={direction!r} is none{did_you_mean(str(direction), get_args(Direction))}")
+        self.__dict__.update(
+            name=name,
+            score=score,
+            label=label,
+            explanation=explanation,
+            metadata={} if metadata is None else metadata,
+            kind=kind,
+            direction=direction,
+        )
+
+    @property
+    def source(self) -> Kind | None:
+        """The old name of `kind`."""
+        warnings.warn("Score.source is now Score.kind", DeprecationWarning, stacklevel=2)
+        return self.kind
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but what is None, in Phoenix's order.
+
+        >>> Score(name="exact_match", score=1.0, kind="code").to_dict()
+        {'name': 'exact_match', 'score': 1.0, 'metadata': {}, 'kind': 'code', 'direction': 'maximize'}
+        """
+        whole = self.__dict__ | {"metadata": dict(self.metadata)}
+        return {name: value for name, value in whole.items() if value is not None}
+
+    def pretty_print(self, indent: int = 2) -> None:
+        """Print it as JSON."""
+        print(json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, default=str))  # noqa: T201
+
+    def __repr__(self) -> str:
+        said = {name: value for name, value in self.to_dict().items() if value != {}}
+        return f"Score({', '.join(f'{name}={value!r}' for name, value in said.items())})"
+
+
+class Read(Protocol):
+    """The columns of a frame, as an evaluator may read them."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The frame's columns."""
+
+    def __call__(self, field: str) -> pa.Array:
+        """The column that a field is mapped to, else that of its name; KeyError where that is no plain column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One score a row, by columns: all of one length.
+
+    `score` is float64, null or NaN where there is none. `reason` says why a row has none, as text, None where it has
+    one; None where all have. `row_metadata` holds further metadata, one value a row, None for none. What is not a
+    column is the same for every row.
+    """
+
+    name: str
+    score: pa.Array
+    label: Strings | None = None
+    explanation: Strings | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    kind: Kind = "code"
+    direction: Direction = "maximize"
+    reason: Strings | None = None
+    row_metadata: Mapping[str, Strings] = field(default_factory=dict)
+
+    def at(self, row: int) -> Score:
+        """The score of one row."""
+        score = _cell(self.score, row)
+        further = {name: _cell(values, row) for name, values in self.row_metadata.items()}
+        return Score(
+            name=self.name,
+            score=None if score is None or isnan(score) else score,
+            label=_cell(self.label, row),
+            explanation=_cell(self.explanation, row),
+            metadata={**self.metadata, **{name: value for name, value in further.items() if value is not None}},
+            kind=self.kind,
+            direction=self.direction,
+        )
+
+
+def _cell(values: Strings | None, row: int) -> Any:
+    value = None if values is None else values[row]
+    return value.as_py() if isinstance(value, pa.Scalar) else value
+
+
+def known_kind(kind: str | None, source: str | None = None) -> Any:
+    """The kind, where it goes by an old name too; `SpecError` for one that there is not."""
+    if source is not None:
+        warnings.warn("source= is now kind=", DeprecationWarning, stacklevel=3)
+        if kind not in (None, source):
+            raise SpecError(f"kind={kind!r} and source={source!r} differ; source is the old name of kind")
+        kind = source
+    if kind == "heuristic":
+        warnings.warn("kind='heuristic' is now 'code'", DeprecationWarning, stacklevel=3)
+        kind = "code"
+    if kind not in get_args(Kind):
+        raise SpecError(f"kind={kind!r} is none{did_you_mean(str(kind), get_args(Kind))}")
+    return kind
