@@ -247,6 +247,21 @@ def test_judges_say_label_explanation_and_model_and_annotate_documents_where_the
     assert documents == dict.fromkeys([("b", 0), ("b", 1), ("c", 0)], expected)
 
 
+def test_a_document_of_a_chain_and_of_its_retriever_has_the_verdict_of_its_own_row():
+    def judged(messages):
+        label = "relevant" if "the retriever's" in messages[-1]["content"] else "irrelevant"
+        return {"explanation": "So it is.", "label": label}
+
+    judge = Judge("document_relevance", model=FakeModel(judged), governor=Governor())
+    place = {"contexts": ["Paris"], "context_spans": ["b"], "context_positions": [0]}
+    rows = [{"span_id": each, "question": f"the {called}'s", **place} for each, called in
+            (("a", "chain"), ("b", "retriever"), ("c", "agent"))]  # fmt: skip
+    fake = FakePhoenix()
+    with fake.serving() as url:
+        assert log_annotations(karat.score(rows, judge), url).logged == 4
+    assert [each["result"]["label"] for (*_, place), each in fake.kept.items() if place == 0] == ["relevant"]
+
+
 def test_rows_must_say_which_span_they_are_of_and_no_two_may_be_of_one():
     with pytest.raises(karat.ColumnError, match="which span"):
         log_annotations(karat.score([{"prediction": "a", "reference": "a"}], "em"), "http://localhost:1")
@@ -275,7 +290,66 @@ def test_frames_are_logged_and_what_is_missing_in_them_is_not():
     assert [each["result"] for each in fake.kept.values()] == [{"score": 0.5}, {"label": "good", "explanation": "why"}]
 
 
+def test_scores_and_labels_of_frames_have_the_types_that_phoenix_takes():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "span_id": ["a", "b"],
+            "annotation_name": "n",
+            "score": [True, False],
+            "label": [1, "\ud83d"],
+            "metadata": '{"k": 1}',
+        }
+    )
+    fake = FakePhoenix()
+    with fake.serving() as url:
+        log_annotations(frame, url)
+    assert [each["result"] for each in fake.kept.values()] == [
+        {"score": 1.0, "label": "1"},
+        {"score": 0.0, "label": "?"},
+    ]
+    assert {each["metadata"]["k"] for each in fake.kept.values()} == {1}
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("score", [1, "high"], "row 2: score: a number is expected, got 'high'"),
+        ("annotator_kind", ["LLM", "model"], "row 2: annotator_kind 'model'"),
+        ("metadata", [{}, "not JSON"], "row 2: metadata: an object is expected, got 'not JSON'"),
+        ("span_id", ["a", "a"], "rows 1 and 2 are both 'n' of span a"),
+    ],
+)
+def test_what_is_wrong_in_a_frame_is_told_by_row_before_anything_is_sent(tmp_path, column, values, said):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"span_id": ["a", "b"], "annotation_name": "n", "score": [1, 2]} | {column: values})
+    with pytest.raises(karat.DataError, match=said):
+        log_annotations(frame, "http://localhost:1")
+    assert not list(tmp_path.iterdir())
+
+
+def test_polars_frames_are_logged_too():
+    frame = pytest.importorskip("polars").DataFrame({"span_id": ["a"], "annotation_name": ["n"], "score": [0.5]})
+    fake = FakePhoenix()
+    with fake.serving() as url:
+        assert log_annotations(frame, url).logged == 1
+
+
+def test_what_would_keep_scores_from_being_logged_is_told_before_anything_is_scored(tmp_path):
+    with pytest.raises(karat.DataError, match="there cannot be written to"):
+        log_annotations(
+            karat.score([{"span_id": "s", "output": "a", "gold": "a"}], "em"), "http://a", outbox="there/it"
+        )
+    (tmp_path / "rows.jsonl").write_text('{"span_id": "s", "output": "a", "gold": "a"}')
+    result = CliRunner().invoke(main, ["score", "rows.jsonl", "-m", "em", "--phoenix", "localhost:6006", "--annotate"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "'localhost:6006' is no address of a Phoenix" in result.stderr
+
+
 def test_a_file_that_holds_no_annotations_is_told_by_line(tmp_path):
+    (tmp_path / "scored.parquet").write_bytes(b"PAR1\xcc\x00")
+    with pytest.raises(karat.RowError, match=r"scored.parquet, line 1: .*utf-8"):
+        send_annotations(tmp_path / "scored.parquet", "http://localhost:1")
     (tmp_path / "some.jsonl").write_text('{"span_id": "a"}\n')
     with pytest.raises(karat.RowError, match=r"some.jsonl, line 1: an annotation with name"):
         send_annotations(tmp_path / "some.jsonl", "http://localhost:1")
@@ -296,7 +370,7 @@ def test_the_command_says_what_is_left_and_leaves_with_its_own_code(scored, tmp_
     assert len(fake.kept) == 498
 
 
-@pytest.mark.parametrize("press", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("press", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_is_stopped_loses_nothing(scored, tmp_path, press):
     fake = FakePhoenix()
     fake.faults = ["lost"] * 4
@@ -311,8 +385,8 @@ def test_a_command_that_is_stopped_loses_nothing(scored, tmp_path, press):
         process.send_signal(press)
         said = process.communicate()[1]
         left = len(told.value.path.read_text().splitlines())
-        if press is signal.SIGINT:
-            assert (process.returncode, left) == (130, 298)
+        if press is not signal.SIGKILL:
+            assert (process.returncode, left) == (128 + press, 298)
             assert f"karat annotate {told.value.path} --phoenix {url}" in said
         else:
             assert left == 498
@@ -364,6 +438,15 @@ def test_a_wrong_address_is_told_at_once(monkeypatch):
     with fake.serving() as url, pytest.raises(ServerError, match=r"HTTP 401.*PHOENIX_API_KEY"):
         spans(url, "demo")
     assert fake.requests == [("/v1/projects", "Bearer secret")]
+
+
+def test_an_empty_project_is_told_with_the_others():
+    fake = FakePhoenix()
+    with (
+        fake.serving() as url,
+        pytest.raises(karat.DataError, match=r"'demo' at .* holds no spans; other projects: none"),
+    ):
+        spans(url, "demo")
 
 
 def test_reading_goes_on_where_a_page_failed():

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from karat import KaratError, SpecError
-from karat.adapters.phoenix import LLM, ClassificationEvaluator, Score, create_classifier
+from karat.adapters.phoenix import LLM, ClassificationEvaluator, Score, create_classifier, evaluate_dataframe
 from karat.adapters.phoenix.template import Template
 from karat.core.errors import DataError
 from karat.judges import asking
@@ -461,3 +461,30 @@ def test_the_fields_of_phoenix_can_be_mapped(mapping):
     scored = evaluate_dataframe(pd.DataFrame({"said": ["a"]}), [bind_evaluator(evaluator, mapping)])
     assert scored["toxicity_score"][0]["label"] == "harmless"
     assert model.requests[0] == model.requests[1]
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan"), "NA", "NaT"])
+@pytest.mark.parametrize("mapping", [{}, {"output": lambda output: output}])
+def test_what_a_frame_has_where_there_is_nothing_is_not_asked(nothing, mapping):
+    pd = pytest.importorskip("pandas")
+    model = FakeModel(YES)
+    frame = pd.DataFrame({"output": pd.Series(["a", getattr(pd, str(nothing), nothing)], dtype=object)})
+    given = classifier(model, "Is {{output}} right?")
+    given.bind(mapping)
+    with pytest.warns(UserWarning, match="output is null"):
+        found = evaluate_dataframe(frame, [given])
+    assert [score and score["label"] for score in found["c_score"]] == ["yes", None]
+    assert len(model.requests) == 1
+
+
+def test_a_name_that_stands_in_sections_alone_can_be_mapped_to_a_column():
+    pd = pytest.importorskip("pandas")
+    model = FakeModel(YES)
+    given = classifier(model, "Is it right?{{#documents}} {{text}}{{/documents}}")
+    given.bind({"text": "body"})
+    frame = pd.DataFrame({"documents": [["a"], ["b"]], "body": ["first", "second"]})
+    evaluate_dataframe(frame, [given])
+    assert {asked.messages[0]["content"].split("\n")[0] for asked in model.requests} == {
+        "Is it right? first",
+        "Is it right? second",
+    }

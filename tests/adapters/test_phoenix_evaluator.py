@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 
@@ -292,3 +293,44 @@ def test_where_tracing_is_set_up_a_score_says_its_trace():
     pytest.importorskip("opentelemetry.sdk")
     said = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, check=True).stdout
     assert said == 'exact_match.evaluate {"output": "a", "expected": "b"} True\n'
+
+
+@pytest.mark.parametrize("name", ["", " ", None, 3])
+def test_an_evaluator_has_a_name(name):
+    with pytest.raises(SpecError, match="the evaluator's name is expected"):
+        create_evaluator(name=name)(lambda output: 1)
+
+
+def test_metadata_are_a_dict():
+    with pytest.raises(TypeError, match="metadata='rule 7': a dict is expected"):
+        Score(metadata="rule 7")
+    with pytest.raises(DataError, match="short returned 'rule 7' as its metadata: a dict is expected"):
+        create_evaluator(name="short")(lambda output: {"metadata": "rule 7"}).evaluate({"output": "a"})
+
+
+def test_a_score_of_phoenix_s_own_is_read_too():
+    with warnings.catch_warnings(action="ignore"):
+        theirs = pytest.importorskip("phoenix.evals").Score(name="x", score=0.5, label="fair", metadata={"rule": 7})
+    (score,) = create_evaluator(name="short")(lambda output: theirs).evaluate({"output": "a"})
+    assert score == Score(name="short", score=0.5, label="fair", metadata={"rule": 7}, kind="code")
+
+
+def test_numpy_s_numbers_are_printed_as_numbers(capsys):
+    numpy = pytest.importorskip("numpy")
+    Score(score=numpy.float32(0.5), metadata={"n": numpy.int64(3)}).pretty_print()
+    assert json.loads(capsys.readouterr().out) == {"score": 0.5, "metadata": {"n": 3}, "direction": "maximize"}
+
+
+def test_attributes_of_a_function_do_not_become_the_evaluator_s():
+    again = create_evaluator(name="again")(create_evaluator(name="first")(lambda output: 1))
+    assert again.name == "again"
+    assert again.evaluate({"output": "a"}) == [Score(name="again", score=1, kind="code")]
+
+
+def test_a_score_that_says_no_kind_has_the_evaluator_s():
+    class Plain(Evaluator):
+        def _evaluate(self, _):
+            return [Score(name="a", score=1), Score(name="b", score=0, kind="human")]
+
+    scores = Plain(name="plain", kind="code", input_schema=Schema({})).evaluate({})
+    assert [score.kind for score in scores] == ["code", "human"]

@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from karat import Governor, Judge
 from karat.adapters.phoenix import (
+    ClassificationEvaluator,
     Score,
     as_evaluator,
     async_evaluate_dataframe,
@@ -32,6 +34,7 @@ from karat.adapters.phoenix.frame import EvaluationStopped
 from karat.adapters.phoenix.schema import Schema
 from karat.adapters.phoenix.score import Column
 from karat.core.errors import ColumnError, SpecError
+from karat.models.faults import ModelError
 
 FRAME = pd.DataFrame(
     {
@@ -505,3 +508,86 @@ class TestAnnotations:
         assert sent[0]["result"] == {"label": "True", "score": 1.0}
         assert sent[2]["result"] == {"label": "False", "score": 0.0}
         assert "nan" not in json.dumps(sent).lower()
+
+
+def test_evaluators_may_be_any_iterable_of_them():
+    found = evaluate_dataframe(FRAME, (each for each in [exact_match, matches_regex("a")]))
+    assert list(found.columns[-2:]) == ["exact_match_score", "matches_regex_score"]
+    for given in (exact_match, "exact_match"):
+        with pytest.raises(TypeError, match="a list of evaluators is expected"):
+            evaluate_dataframe(FRAME, given)
+
+
+def test_columns_of_several_levels_are_refused():
+    with pytest.raises(ColumnError, match="one level of columns is expected, it has 2"):
+        evaluate_dataframe(pd.concat({"a": FRAME}, axis=1), [exact_match])
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [1, 2.5],
+        [[1, 2.5], [1]],
+        [{"x": 1}, {"y": 2}],
+        [{"x": None}, {"x": [None]}],
+        [None, 1],
+        [True, None],
+        [pd.Timestamp(2020, 1, 1), np.array("a")],
+    ],
+)
+def test_columns_of_objects_reach_an_evaluator_as_rows_do(cells):
+    frame = pd.DataFrame({"output": pd.Series(cells, dtype=object)})
+    read = []
+    for mapping in ({}, {"output": lambda record: record["output"]}):
+        asked = []
+
+        async def model(messages, schema, settings, asked=asked):
+            asked.append(messages[0]["content"])
+            return {"explanation": "", "label": "yes"}
+
+        evaluator = ClassificationEvaluator(
+            name="c", llm=model, prompt_template="Is {{output}} right?", choices=["yes"], governor=Governor()
+        )
+        with warnings.catch_warnings(action="ignore"):
+            evaluate_dataframe(frame, [bind_evaluator(evaluator, mapping)])
+        read.append(sorted(asked))
+    assert read[0] == read[1] != []
+
+
+def test_rows_that_were_judged_before_the_model_could_no_longer_be_asked_keep_their_scores():
+    asked = []
+
+    async def model(messages, schema, settings):
+        asked.append(1)
+        if len(asked) > 2:
+            raise ModelError("no such model")
+        return {"explanation": "", "label": "correct"}
+
+    frame = pd.DataFrame({"input": list("abcd"), "output": ["x"] * 4, "expected": ["x", "x", "x", None]})
+    judge = as_evaluator(Judge("correctness", model=model, governor=Governor(concurrency=1)), name="j")
+    with pytest.warns(UserWarning, match=r"j: 1 of 4 rows failed .*no such model"):
+        found = evaluate_dataframe(frame, [judge])
+    assert [score and score.get("score") for score in found["j_score"]] == [1.0, 1.0, None, None]
+    assert found["j_score"][3]["explanation"] == "reference is null"
+    assert [cell["status"] for cell in found["j_execution_details"]] == ["COMPLETED"] * 2 + ["FAILED", "COMPLETED"]
+    assert len(asked) == 3
+
+
+def test_what_is_no_score_is_its_row_s_failure():
+    class Loose(Evaluator):
+        def _evaluate(self, eval_input):
+            return {"a": [{"score": 1}], "b": None, "c d": Score(name="x")}.get(eval_input["output"], [])
+
+    with pytest.warns(UserWarning, match="Loose is to give a list of Scores, it gave"):
+        found = evaluate_dataframe(FRAME, [Loose(name="loose", kind="code", input_schema=Schema({"output": str}))])
+    assert [cell["status"] for cell in found["loose_execution_details"]] == ["FAILED"] * 3 + ["COMPLETED"]
+
+
+def test_a_function_that_raises_stop_iteration_ends_all_the_same():
+    @create_evaluator(name="first")
+    def first(n):
+        return next(iter(()))
+
+    with pytest.warns(UserWarning, match="first raised StopIteration"):
+        found = asyncio.run(asyncio.wait_for(async_evaluate_dataframe(FRAME, [first]), 20))
+    assert {cell["status"] for cell in found["first_execution_details"]} == {"FAILED"}

@@ -280,3 +280,8 @@ def test_a_column_leaves_out_what_a_row_does_not_have():
     evaluator = as_evaluator("exact_match")
     (column,) = evaluator.score_columns(TEXTS)
     assert column.at(0) == Score(name="exact_match", score=1.0, metadata=column.metadata, kind="code")
+
+
+def test_a_column_that_is_mapped_twice():
+    with pytest.raises(DataError, match="f1: 'output' and 'prediction' are both mapped, and both are prediction"):
+        as_evaluator("token_f1", name="f1").evaluate({"a": "x", "b": "y"}, {"output": "a", "prediction": "b"})

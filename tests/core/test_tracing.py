@@ -358,3 +358,25 @@ def test_where_it_is_not_set_up_nothing_of_it_is_imported(tmp_path):
 def test_without_tracing_a_judge_gives_the_columns_it_always_gave():
     spec, (row,) = judged(FakeModel(CORRECT))
     assert f"{spec}.trace_id" not in row
+
+
+def test_errors_quote_nothing_where_texts_are_left_out(spans, monkeypatch):
+    monkeypatch.setenv("OPENINFERENCE_HIDE_INPUTS", "true")
+    with pytest.raises(ValueError, match="Paris"), tracing.evaluation("mine", "Paris"):
+        raise ValueError("no such town: Paris")
+    (span,) = spans
+    assert span.status.status_code.name == "ERROR"
+    assert [dict(event.attributes) for event in span.events] == [{"exception.type": "ValueError"}]
+    assert "Paris" not in span.to_json()
+
+
+def test_a_column_of_a_frame_tells_its_mean_and_one_taken_by_rows_leaves_no_span_of_its_own(spans):
+    pd = pytest.importorskip("pandas")
+    from karat.adapters.phoenix import evaluate_dataframe, exact_match
+
+    evaluate_dataframe(pd.DataFrame({"output": ["a", "b"], "expected": ["a", "c"]}), [exact_match])
+    assert [events(span) for span in spans] == [[{"name": "exact_match", "score.value": 0.5}]]
+    spans.exporter.clear()
+    with pytest.warns(UserWarning, match="str is expected"):
+        evaluate_dataframe(pd.DataFrame({"output": ["a", 3], "expected": ["a", "c"]}), [exact_match])
+    assert [(span.name, span.status.is_ok) for span in spans] == [("exact_match.evaluate", True)]

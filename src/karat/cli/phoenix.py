@@ -80,19 +80,28 @@ def reading(file: str | None, spans: Mapping[str, Any]) -> Iterator[Any]:
         yield file
 
 
-def annotate(result: Result, url: str) -> None:
+def annotate(result: Result, url: str, outbox: Path) -> None:
     """Log the scores; leave with 5 where some could not be logged."""
-    from karat.adapters.phoenix.outbox import log_annotations, new_outbox  # noqa: PLC0415  (heavy)
+    from karat.adapters.phoenix.outbox import log_annotations  # noqa: PLC0415  (heavy)
 
-    outbox = new_outbox()
     with saying_what_is_left(outbox, url), progress_bar("logging", "annotations") as progress:
         logged = log_annotations(result, url, outbox=outbox, progress=progress)
     say_logged(logged, url)
 
 
+def outbox_for(spans: Mapping[str, Any]) -> Path | None:
+    """Where annotations wait; None where none are asked for. Told before anything is scored: that they cannot."""
+    if not spans["annotate"]:
+        return None
+    from karat.adapters.phoenix.outbox import check, new_outbox  # noqa: PLC0415  (heavy)
+
+    check(spans["phoenix"], outbox := new_outbox())
+    return outbox
+
+
 @contextmanager
 def saying_what_is_left(outbox: Path, url: str) -> Iterator[None]:
-    """Say which file holds what could not be logged, and leave with 5; where Ctrl-C ended it, with 130."""
+    """Say which file holds what could not be logged, and leave with 5; also where Ctrl-C ended it."""
     from karat.adapters.phoenix.outbox import NotLogged, how_to_send  # noqa: PLC0415  (heavy)
 
     try:
@@ -100,7 +109,7 @@ def saying_what_is_left(outbox: Path, url: str) -> Iterator[None]:
     except NotLogged as error:
         click.echo(str(error), err=True)
         sys.exit(UNLOGGED)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         if outbox.exists():
             click.echo(how_to_send(outbox, url), err=True)
         raise

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from karat.cli.ask import judging, model_options
-from karat.cli.phoenix import annotate, reading, span_options
+from karat.cli.phoenix import annotate, outbox_for, reading, span_options
 from karat.cli.scoring import floor, progress_bar, report, saying_how_to_go_on, scoring_options, split
 
 
@@ -50,7 +50,8 @@ def score(
         options["output"] = options["run"] = None
     kept = options["run"] is not None
     options["resume"] = kept and asked["resume"]
-    if spans["annotate"]:
+    outbox = None if asked["dry_run"] else outbox_for(spans)
+    if outbox is not None:
         options["keep"] = True
     same = [
         None if file is None else str(Path(file).absolute()),
@@ -72,5 +73,5 @@ def score(
     try:
         report(result, lines, bounds, as_json=as_json, by=options["by"])
     finally:  # also where a value is under its floor
-        if spans["annotate"]:
-            annotate(result, spans["phoenix"])
+        if outbox is not None:
+            annotate(result, spans["phoenix"], outbox)

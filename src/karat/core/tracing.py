@@ -22,12 +22,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from math import isfinite
+from traceback import format_exception
 from typing import Any, TypeVar
 
 JSON = "application/json"
+_QUOTING = ("status.", "exception.message", "exception.stacktrace", "problem")  # errors may quote either
 _HIDDEN = {
-    "OPENINFERENCE_HIDE_INPUTS": ("input.", "llm.input_messages."),
-    "OPENINFERENCE_HIDE_OUTPUTS": ("output.", "llm.output_messages.", "gen_ai.evaluation.explanation"),
+    "OPENINFERENCE_HIDE_INPUTS": ("input.", "llm.input_messages.", *_QUOTING),
+    "OPENINFERENCE_HIDE_OUTPUTS": ("output.", "llm.output_messages.", "gen_ai.evaluation.explanation", *_QUOTING),
 }
 _OFF: AbstractContextManager[None] = nullcontext()
 _known: tuple[Any, Any] = (None, None)  # a provider, and the tracer that it gave
@@ -43,8 +45,9 @@ def _tracer() -> Any | None:
     try:
         trace = sys.modules["opentelemetry.trace"]
         provider = trace.get_tracer_provider()
-        if provider is _known[0]:
-            return _known[1]
+        known, tracer = _known
+        if provider is known:
+            return tracer
         if isinstance(provider, (trace.ProxyTracerProvider, trace.NoOpTracerProvider)):
             return None
         _known = provider, provider.get_tracer("karat")
@@ -75,13 +78,19 @@ class Span:
         self._failed = True
         self.put({"error.type": kind})
         with suppress(Exception):
-            self._span.set_status(sys.modules["opentelemetry.trace"].StatusCode.ERROR, message)
+            shown = _shown({"status.description": message})
+            self._span.set_status(sys.modules["opentelemetry.trace"].StatusCode.ERROR, *shown.values())
 
     def raised(self, error: BaseException) -> None:
         """`fail`, with an exception."""
         self.fail(f"{type(error).__name__}: {error}", type(error).__qualname__)
-        with suppress(Exception):
-            self._span.record_exception(error)
+        stack = "".join(format_exception(error))
+        told = {
+            "exception.type": type(error).__qualname__,
+            "exception.message": str(error),
+            "exception.stacktrace": stack,
+        }
+        self.event("exception", told)
 
     def drop(self) -> None:
         """Let nothing be told of this span."""

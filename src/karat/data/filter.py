@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from karat.core.errors import DataError
 from karat.data.duck import connect, explain, interruptible
+from karat.data.reach import reach
 from karat.data.source import Source
 
 _MORE_THAN_A_ROW = {
@@ -27,22 +28,28 @@ _MORE_THAN_A_ROW = {
 def keep(source: Source, where: str | None, limit: int | None) -> Source:
     """The rows for which the SQL condition `where` holds, and of these the first `limit`.
 
+    A name in double quotes may be a path into objects, see `reach`: `"attributes.metadata.tier" = 'paid'`.
     Raises `DataError` with DuckDB's reason for a condition that is none.
     """
     if limit is not None and (not isinstance(limit, int) or limit < 0):
         raise DataError(f"limit is {limit!r}; expected a whole number from 0")
-    named = [] if where is None else _columns(where, source.schema.names)
+    seen, named = source, list[str]()
     if where is not None:
-        _mask(_connect(), where, named, source.schema.empty_table())
+        words = _words(where)
+        seen = reach(source, words, spelled=False)
+        folded = {word.casefold() for word in words}
+        named = [name for name in seen.schema.names if name.casefold() in folded]
+        _mask(_connect(), where, named, seen.schema.empty_table())
     rows = source.rows if where is None else None
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         connection = _connect()
         left = limit
-        for batch in source.read(text):
+        for found in seen.read(text):
             if left == 0:
                 return
-            kept = batch if where is None else choose(batch, _mask(connection, where, named, batch))
+            batch = found.select(range(len(source.schema)))
+            kept = batch if where is None else choose(batch, _mask(connection, where, named, found))
             if left is not None:
                 kept = kept.slice(0, left)
                 left -= kept.num_rows
@@ -57,8 +64,8 @@ def _connect() -> duckdb.DuckDBPyConnection:
     return connect(enable_external_access="false")  # a condition reads no files
 
 
-def _columns(where: str, names: list[str]) -> list[str]:
-    """The columns that a condition names.
+def _words(where: str) -> set[str]:
+    """What a condition names: columns, and paths, in double quotes or not.
 
     Raises `DataError` for a condition that looks at more than its own row.
     """
@@ -69,12 +76,13 @@ def _columns(where: str, names: list[str]) -> list[str]:
     tree = json.loads(parsed)
     if tree["error"]:
         raise DataError(f"the condition {where!r} does not work: {tree['error_message']}")
-    words = set()
+    words = set[str]()
     for node in _walk(tree):
         if reason := _MORE_THAN_A_ROW.get(node.get("class", "")) or _MORE_THAN_A_ROW.get(node.get("function_name", "")):
             raise DataError(f"the condition {where!r} must hold for one row at a time; {reason} does not")
-        words |= {word.casefold() for word in node.get("column_names", ())}
-    return [name for name in names if name.casefold() in words]
+        names = node.get("column_names", ())
+        words |= {*names, ".".join(names)}
+    return words
 
 
 def _walk(tree: Any) -> Iterator[dict[str, Any]]:
@@ -96,7 +104,9 @@ def _mask(
         connection.register("karat_rows", seen)
         found = connection.sql(f"SELECT CAST(({where}\n) AS BOOLEAN) FROM karat_rows").to_arrow_table()  # noqa: S608
     except duckdb.Error as error:
-        raise DataError(f"the condition {where!r} does not work: {explain(error)}") from error
+        bare = [name for name in named if "." in name and f'"{name}"' not in where]
+        hint = f'; names with dots stand in double quotes: "{bare[0]}"' if bare else ""
+        raise DataError(f"the condition {where!r} does not work: {explain(error)}{hint}") from error
     if found.shape != (rows.num_rows, 1):
         raise DataError(f"the condition {where!r} must hold for one row at a time; an aggregate does not")
     return found.column(0).combine_chunks()

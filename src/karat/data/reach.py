@@ -15,11 +15,12 @@ from karat.data.source import RAW, Source
 from karat.data.spans_tree import from_python
 
 
-def reach(source: Source, paths: Iterable[str]) -> Source:
+def reach(source: Source, paths: Iterable[str], *, spelled: bool = True) -> Source:
     """The source with a column for each of the paths that leads into one of its own columns.
 
     A path is keys with dots between them, which may have dots themselves. Objects are structs, or JSON text, where
-    values keep the spelling they have. A path that leads nowhere is not added.
+    values keep the spelling they have, or are text where they need not be `spelled`. A path that leads nowhere is not
+    added.
 
     >>> from karat.data.frames import open_frame
     >>> source = reach(open_frame([{"meta": {"gold": "Paris"}}, {"meta": None}]), ["meta.gold"])
@@ -27,16 +28,21 @@ def reach(source: Source, paths: Iterable[str]) -> Source:
     [['Paris', None]]
     """
     found = {path: kind for path in paths if (kind := _kind(source, path)) is not None}
+    plain = {path: kind if spelled or kind != RAW else pa.string() for path, kind in found.items()}
     if not found:
         return source
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         for batch in source.read(text - found.keys()):
-            added = [_column(batch, path).cast(kind) for path, kind in found.items()]
-            schema = pa.schema([*batch.schema, *found.items()])
+            cells = [_column(batch, path) for path in found]
+            added = [
+                (_unquoted(column) if found[path] != kind else column).cast(kind)
+                for column, (path, kind) in zip(cells, plain.items(), strict=True)
+            ]
+            schema = pa.schema([*batch.schema, *plain.items()])
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
-    return replace(source, schema=pa.schema([*source.schema, *found.items()]), read=read)
+    return replace(source, schema=pa.schema([*source.schema, *plain.items()]), read=read)
 
 
 def _kind(source: Source, path: str) -> pa.DataType | None:
@@ -65,6 +71,12 @@ def _column(batch: pa.RecordBatch, path: str) -> pa.Array:
                 cells = (column.storage if column.type == RAW else column).to_pylist()
                 return pa.array([None if cell is None else _cut(cell, rest) for cell in cells], pa.string())
     return pa.nulls(batch.num_rows, pa.string())
+
+
+def _unquoted(column: pa.Array) -> pa.Array:
+    """JSON's values as text: a text is what it says, others are as they are spelled."""
+    cells = (json.loads(cell) if cell and cell.startswith('"') else cell for cell in column.to_pylist())
+    return pa.array(cells, pa.string())
 
 
 def _field(column: pa.Array, path: str) -> pa.Array | None:

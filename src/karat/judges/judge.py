@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -27,6 +29,7 @@ from karat.judges.rubric import Rubric, checked, field_names, load, read_inputs
 from karat.judges.traced import traced
 from karat.models.asking import current
 from karat.models.call import Message, Model
+from karat.models.faults import ModelError
 from karat.models.governor import Governor
 
 PREFIX = "judge:"
@@ -84,6 +87,23 @@ def Judge(  # noqa: N802  (it reads as the value that it makes)
     return _metric(name, Asker(f"{PREFIX}{name}", rubric, models, governor)).using(**settings)
 
 
+_stopped: ContextVar[list[ModelError] | None] = ContextVar("stopped", default=None)
+
+
+@contextmanager
+def keeping_answers() -> Iterator[list[ModelError]]:
+    """Within it, where a model cannot be asked any more, a judge gives what was answered before instead of raising.
+
+    The other rows are unscored, by the error's words; the errors are in the list.
+    """
+    kept: list[ModelError] = []
+    token = _stopped.set(kept)
+    try:
+        yield kept
+    finally:
+        _stopped.reset(token)
+
+
 @dataclass(frozen=True)
 class Asker:
     """The function of a judge's metric: from columns to scores, by asking."""
@@ -105,13 +125,22 @@ class Asker:
         governor = self.governor or asking.governor
         bench = Bench(self.rubric, self.fixed, self._members(settings, asking.connect), governor)
 
-        async def judge(material: Mapping[str, Any]) -> Vote:
-            vote = await traced(self.called, material, bench.judge(material))
-            advance(1)
-            return vote
+        materials = to_materials(self.rubric.inputs, columns)
+        votes: list[Vote | None] = [None] * len(materials)
 
-        votes = governor.map(judge, to_materials(self.rubric.inputs, columns))
-        return to_rows(votes, self.details(settings), names)
+        async def judge(row: int) -> None:
+            votes[row] = await traced(self.called, materials[row], bench.judge(materials[row]))
+            advance(1)
+
+        stopped = ""
+        try:
+            governor.map(judge, range(len(materials)))
+        except ModelError as error:
+            if (kept := _stopped.get()) is None:
+                raise
+            kept.append(error)
+            stopped = str(error)
+        return to_rows([vote or Vote(error=stopped) for vote in votes], self.details(settings), names)
 
     def details(self, settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
         """The columns beside the score, and their types."""

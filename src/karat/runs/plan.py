@@ -78,6 +78,7 @@ def plan(
     kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
     source = open_sources(data, gold, on, ranked=any(kind in (IDS, GRADED) for kind in kinds.values()))
     joined = source if isinstance(source, Joined) else None
+    source = reach(source, [name for name in (by, cluster) if name is not None], spelled=False)
     source = reach(source, given.values())
     if where is not None or limit is not None:
         source = keep_rows(source, where, limit)

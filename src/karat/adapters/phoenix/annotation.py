@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from karat.adapters.phoenix.mapping import is_missing
 from karat.core.errors import ColumnError, MissingExtra, did_you_mean
 
 SPAN_IDS = ("context.span_id", "span_id")
@@ -132,6 +133,4 @@ def _dtype(name: str, values: list[Any]) -> Any:
 
 def _missing(value: Any) -> bool:
     """None, pandas' NA, and numbers that JSON has no form for; an empty text says nothing either."""
-    if isinstance(value, float):
-        return not math.isfinite(value)
-    return value is None or value == "" or type(value).__name__ in {"NAType", "NaTType"}
+    return is_missing(value) or value in ("", math.inf, -math.inf)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from karat.adapters.phoenix.evaluator import Evaluator
 from karat.adapters.phoenix.llm import to_model
+from karat.adapters.phoenix.mapping import is_missing
 from karat.adapters.phoenix.schema import Schema
 from karat.adapters.phoenix.score import Column, Direction, Read, Score
 from karat.adapters.phoenix.template import Template
@@ -94,7 +95,8 @@ class ClassificationEvaluator(Evaluator):
         schema = self._schema
         if schema is None:
             return None
-        names = [*schema.required, *(name for name in schema.optional if name in read.names)]
+        there = {*read.names, *(self._mapping or ())}
+        names = [*schema.required, *(name for name in schema.optional if name in there)]
         columns = [read(name) for name in names]
         if not columns:
             return None
@@ -143,7 +145,7 @@ class ClassificationEvaluator(Evaluator):
     def _prompt(self, record: Mapping[str, Any]) -> list[Message]:
         """The template with the record in it, and how to reply."""
         for field, text in self._template.fields.items():
-            if text and record.get(field, "") is None:
+            if text and is_missing(record.get(field, "")):
                 raise DataError(f"{field} is null")
         *before, last = self._template.render(record)
         if last["role"] == "user":

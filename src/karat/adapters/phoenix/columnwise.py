@@ -9,11 +9,13 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from karat.adapters.phoenix.score import Column, Score, Strings
 from karat.core import tracing
 from karat.core.errors import DataError
+from karat.core.types import is_text
 
 
 def copies_one_by_one(models: list[dict[str, Any]], which: NDArray[np.int32], inner: str, rows: NDArray[Any]) -> None:
@@ -104,8 +106,6 @@ def score_by_column(evaluator: Any, columns: Columns) -> Scored | None:
     began = perf_counter()
     try:
         given, error = _traced(evaluator, columns), None
-    except (KeyError, DataError):
-        return None
     except Exception as raised:  # noqa: BLE001  (told in the frame, as every evaluator's failure is)
         given, error = [], raised
     seconds = (perf_counter() - began) / max(columns.rows, 1)
@@ -127,18 +127,26 @@ def _traced(evaluator: Any, columns: Columns) -> list[Column] | None:
     """The evaluator's columns, told in one span where OpenTelemetry is configured."""
     if not hasattr(evaluator, "score_columns"):
         return None
-    read = columns.mapped(evaluator.input_mapping)
     if evaluator.traces_itself or not tracing.on():
-        return cast("list[Column] | None", evaluator.score_columns(read))
+        return _given(evaluator, columns)
     about = {"kind": evaluator.kind, "cls": type(evaluator).__name__}
     with tracing.evaluation(evaluator.name, {"rows": columns.rows}, **about) as span:
-        given: list[Column] | None = evaluator.score_columns(read)
+        given = _given(evaluator, columns)
         if span is None:
             return given
         if given is None:
             span.drop()
             return None
+        for column in given:
+            span.result(column.name, pc.mean(column.score.filter(pc.is_finite(column.score))).as_py())
         return [replace(column, metadata={**column.metadata, "trace_id": span.trace_id}) for column in given]
+
+
+def _given(evaluator: Any, columns: Columns) -> list[Column] | None:
+    try:
+        return cast("list[Column] | None", evaluator.score_columns(columns.mapped(evaluator.input_mapping)))
+    except (KeyError, DataError):
+        return None
 
 
 def _dicts(column: Column, length: int) -> NDArray[Any]:
@@ -216,11 +224,21 @@ def _to_list(values: Strings) -> Sequence[Any]:
 
 
 def _to_arrow(series: Any) -> pa.Array | None:
-    """A pandas column, missing values as null; None where its values are of several kinds."""
+    """A pandas column, missing values as null; None where its values are of several kinds, or Arrow's would differ."""
     try:
         array = pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
+    except (ValueError, TypeError, NotImplementedError, OverflowError):  # Arrow's own are kinds of these
         return None
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if series.dtype == object and not _is_same(array, series):
+        return None
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _is_same(array: pa.Array, series: Any) -> bool:
+    """Whether Arrow holds Python's values as they are: no integers as floats, no dicts with keys of other rows."""
+    if pa.types.is_floating(array.type):
+        return all(isinstance(value, float) for value in series[series.notna()])
+    kind = array.type.value_type if pa.types.is_list(array.type) else array.type
+    return any(is_it(kind) for is_it in (is_text, pa.types.is_integer, pa.types.is_boolean, pa.types.is_null))

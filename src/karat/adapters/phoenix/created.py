@@ -46,7 +46,7 @@ class Created(Evaluator):
     def __init__(self, function: Callable[..., Any], name: str, kind: Kind, direction: Direction) -> None:
         super().__init__(name=name, kind=kind, direction=direction, input_schema=Schema.of(function))
         self._function = function
-        update_wrapper(self, function)
+        update_wrapper(self, function, updated=())  # attributes of the function stay its own
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself."""

@@ -44,6 +44,8 @@ class Evaluator:
         input_schema: Any = None,
         source: Kind | None = None,
     ) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise SpecError(f"name={name!r:.80}: the evaluator's name is expected, a text")
         given = Score(name=name, kind=known_kind(kind, source), direction=direction)
         self._name, self._kind, self._direction = name, given.kind, direction
         self._input_schema, self._schema = input_schema, asking(input_schema)
@@ -148,7 +150,13 @@ class Evaluator:
         return loop.run(self._async_evaluate(eval_input), drain=lambda: None)
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
-        return await asyncio.to_thread(self._evaluate, eval_input)
+        return await asyncio.to_thread(self._evaluate_in_thread, eval_input)
+
+    def _evaluate_in_thread(self, eval_input: dict[str, Any]) -> list[Score]:
+        try:
+            return self._evaluate(eval_input)
+        except StopIteration as error:  # a future cannot hold one, and would be awaited for ever
+            raise RuntimeError(f"{self.name} raised StopIteration") from error
 
     def _own_names(self) -> Sequence[str]:
         return (self._was or self._name,)
@@ -162,6 +170,10 @@ class Evaluator:
         return f"{self._name}_{name}"
 
     def _renamed(self, scores: list[Score]) -> list[Score]:
+        """The scores, checked, with the evaluator's kind where they say none."""
+        if not isinstance(scores, list) or not all(isinstance(score, Score) for score in scores):
+            raise TypeError(f"{self.name}: {type(self).__name__} is to give a list of Scores, it gave {scores!r:.80}")
+        scores = [score if score.kind else replace(score, kind=self.kind) for score in scores]
         if self._was is None:
             return scores
         return [replace(score, name=self._called(score.name)) for score in scores]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from karat.adapters.phoenix.evaluator import Evaluator, bind_evaluator
-from karat.adapters.phoenix.mapping import InputMapping, extractor
+from karat.adapters.phoenix.mapping import InputMapping, PathNotFound, extractor
 from karat.adapters.phoenix.score import Score
 from karat.adapters.phoenix.wrapped import as_evaluator
+from karat.core.errors import ColumnError
 from karat.core.metric import Metric
 
-_UNWRAPPED = {"input", "output", "expected", "reference"}
+_UNWRAPPED = ("input", "output", "expected", "reference")
 
 
 class ExperimentEvaluator:
@@ -32,11 +34,13 @@ class ExperimentEvaluator:
 
     def evaluate(self, **given: Any) -> list[dict[str, Any]]:
         """What the scores of one run of the task are."""
-        return [_told(score) for score in self._evaluator.evaluate(*self._asked(given))]
+        with _saying_which(given):
+            return [_told(score) for score in self._evaluator.evaluate(*self._asked(given))]
 
     async def async_evaluate(self, **given: Any) -> list[dict[str, Any]]:
         """The same, awaited."""
-        return [_told(score) for score in await self._evaluator.async_evaluate(*self._asked(given))]
+        with _saying_which(given):
+            return [_told(score) for score in await self._evaluator.async_evaluate(*self._asked(given))]
 
     def _asked(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], InputMapping]:
         """The record: what is mapped, from what Phoenix gives as it is; all else with dicts of one value unwrapped."""
@@ -61,6 +65,21 @@ def experiment_evaluator(
     if isinstance(evaluator, Evaluator):
         return ExperimentEvaluator(bind_evaluator(evaluator, name=name), mapping)
     return ExperimentEvaluator(as_evaluator(evaluator, name=name), mapping)
+
+
+@contextmanager
+def _saying_which(given: Mapping[str, Any]) -> Iterator[None]:
+    """Have an error of a column that does not fit name the dicts of several values that it may come from."""
+    try:
+        yield
+    except PathNotFound:
+        raise
+    except ColumnError as error:
+        several = [name for name in _UNWRAPPED if isinstance(value := given.get(name), Mapping) and len(value) > 1]
+        if not several:
+            raise
+        said = f"of several values in {', '.join(several)} a mapping says which, as '{several[0]}.NAME'"
+        raise ColumnError(f"{error}; {said}") from error
 
 
 def _single(value: Any) -> Any:

@@ -10,13 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Self, TypeAlias
 
-from karat.adapters.phoenix.columnwise import (
-    Columns,
-    Filled,
-    Scored,
-    fill_by_column,
-    score_by_column,
-)
+from karat.adapters.phoenix.columnwise import Columns, Filled, Scored, fill_by_column, score_by_column
 from karat.adapters.phoenix.rowwise import Row, Way, fill_by_row, gather_rows, run_rows
 from karat.core.errors import ColumnError, KaratError, MissingExtra, SpecError
 from karat.core.progress import listening
@@ -36,7 +30,7 @@ class EvaluationStopped(KaratError):
 
 def evaluate_dataframe(
     dataframe: Any,
-    evaluators: Sequence[Any],
+    evaluators: Iterable[Any],
     tqdm_bar_format: str | None = None,
     hide_tqdm_bar: bool = False,
     exit_on_error: bool | None = None,
@@ -67,7 +61,7 @@ def evaluate_dataframe(
     """
     with _Task(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
         way = _way(exit_on_error, max_retries, None, task.advance)
-        for evaluator in evaluators:
+        for evaluator in task.evaluators:
             scored = task.by_column(evaluator)
             given = run_rows(evaluator, task.records, way) if scored is None else scored
             if task.add(evaluator, given) and way.stops:
@@ -77,7 +71,7 @@ def evaluate_dataframe(
 
 async def async_evaluate_dataframe(
     dataframe: Any,
-    evaluators: Sequence[Any],
+    evaluators: Iterable[Any],
     concurrency: int | None = None,
     tqdm_bar_format: str | None = None,
     hide_tqdm_bar: bool = False,
@@ -90,7 +84,7 @@ async def async_evaluate_dataframe(
     """
     with _Task(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
         way = _way(exit_on_error, max_retries, concurrency, task.advance)
-        for evaluator in evaluators:
+        for evaluator in task.evaluators:
             scored = await asyncio.to_thread(task.by_column, evaluator)
             given = await gather_rows(evaluator, task.records, way) if scored is None else scored
             if task.add(evaluator, given) and way.stops:
@@ -111,18 +105,22 @@ def _way(
 class _Task:
     """A frame, and what evaluators add to it, while it is evaluated."""
 
-    def __init__(self, frame: Any, evaluators: Sequence[Any], bar_format: str | None, hide_bar: bool) -> None:
+    def __init__(self, frame: Any, evaluators: Iterable[Any], bar_format: str | None, hide_bar: bool) -> None:
         try:
             import pandas as pd  # noqa: PLC0415  (optional)
         except ModuleNotFoundError:
             raise MissingExtra("pandas", extra="phoenix", need="evaluate_dataframe") from None
         if not isinstance(frame, pd.DataFrame):
             raise TypeError(f"dataframe: a pandas DataFrame is expected, got {type(frame).__name__}")
-        self._frame, self._evaluators, self._new_column = frame, evaluators, pd.Series
-        self._owners = _owners(map(str, frame.columns), evaluators)
+        if frame.columns.nlevels > 1:
+            raise ColumnError(f"dataframe: one level of columns is expected, it has {frame.columns.nlevels}")
+        if isinstance(evaluators, str) or not isinstance(evaluators, Iterable):
+            raise TypeError(f"evaluators: a list of evaluators is expected, got {evaluators!r:.80}")
+        self._frame, self.evaluators, self._new_column = frame, list(evaluators), pd.Series
+        self._owners = _owners(map(str, frame.columns), self.evaluators)
         self._columns = Columns(frame)
         self._given: dict[str, Given] = {}
-        self._bar = _bar(len(frame) * len(evaluators), bar_format) if bar_format and not hide_bar else None
+        self._bar = _bar(len(frame) * len(self.evaluators), bar_format) if bar_format and not hide_bar else None
 
     def __enter__(self) -> Self:
         return self
@@ -171,11 +169,11 @@ class _Task:
         collects = gc.isenabled()
         gc.disable()  # it would look again and again at all that is being made
         try:
-            filled = {each.name: self._fill(each) for each in self._evaluators}
+            filled = {each.name: self._fill(each) for each in self.evaluators}
             result = self._frame.copy()
             for name, columns in filled.items():
                 self._put(result, f"{name}_execution_details", columns.details)
-            for evaluator in self._evaluators:
+            for evaluator in self.evaluators:
                 scores = filled[evaluator.name].scores
                 for name in scores or _known_names(evaluator):
                     self._put(result, f"{name}_score", scores.get(name, [None] * len(result)))

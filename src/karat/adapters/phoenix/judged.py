@@ -32,7 +32,8 @@ class _OfJudge(MetricEvaluator):
 
     def _whole(self, mapping: InputMapping | None) -> InputMapping:
         """The mapping with Phoenix's fields, which are read from keys of their names unless it says otherwise."""
-        return {**{field: field for field in self.FIELDS}, **(mapping or {})}
+        mapped = {self._role(field) for field in mapping or {}}
+        return {field: field for field, role in self.FIELDS.items() if role not in mapped} | dict(mapping or {})
 
     def _role(self, field: str) -> str | None:
         return super()._role(self.FIELDS.get(field, field))

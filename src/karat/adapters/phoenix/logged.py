@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -68,7 +68,7 @@ def _of_result(result: Result) -> Annotations:
             else:
                 found.append(_of_span(metric, name, span_id, score, {key: said[key][row] for key in said}))
         if SPANS in table.column_names and result.mapping.get("contexts") == "contexts":
-            found += _of_documents(metric, name, said.get("statements"), table)
+            found += _of_documents(metric, name, said.get("statements"), table, span_ids)
     return Annotations(found, unscored)
 
 
@@ -127,15 +127,25 @@ def _header(metric: Metric, name: str, more: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _of_documents(metric: Metric, name: str, given: Sequence[str | None] | None, table: pa.Table) -> Iterator[Any]:
-    """An annotation of each document that a judge judged alone, where the row says which span retrieved it."""
+def _of_documents(
+    metric: Metric, name: str, given: Sequence[str | None] | None, table: pa.Table, rows: Sequence[str]
+) -> list[dict[str, Any]]:
+    """An annotation of each document that a judge judged alone, where the row says which span retrieved it.
+
+    Of a document that is in several rows, a chain's and its retriever's, the verdict in its own span's row counts.
+    """
     asker = metric.definition.function
     if not given or not isinstance(asker, Asker) or asker.rubric.each != "contexts":
-        return
+        return []
     header = _header(metric, name, {})
-    for verdicts, spans, positions in zip(given, table[SPANS].to_pylist(), table[POSITIONS].to_pylist(), strict=True):
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    places = (table[column].to_pylist() for column in (SPANS, POSITIONS))
+    for row, verdicts, spans, positions in zip(rows, given, *places, strict=True):
         items = json.loads(verdicts or "[]")
         if items and spans and len(items) == len(spans):  # else the contexts were not those of the spans
             for item, span_id, position in zip(items, spans, positions, strict=True):
                 result = {key: value for key, value in item.items() if value is not None}
-                yield {"span_id": span_id, "document_position": position, **header, "result": result}
+                one = {"span_id": span_id, "document_position": position, **header, "result": result}
+                if span_id == row or (span_id, position) not in found:
+                    found[span_id, position] = one
+    return list(found.values())

@@ -63,6 +63,13 @@ def extract_with_jsonpath(data: Mapping[str, Any], path: str, match_all: bool = 
     return found if match_all else found[0]
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value is one of those that records and frames have where there is none."""
+    if isinstance(value, float):
+        return value != value  # noqa: PLR0124  (only NaN differs from itself)
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
+
+
 def extractor(field: str, how: str | Callable[..., Any]) -> Extract:
     """What gets a field from a record; `TypeError` for a mapping that is neither text nor a function."""
     if isinstance(how, str):

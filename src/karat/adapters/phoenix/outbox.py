@@ -9,6 +9,7 @@ hold, is found, stays in the file, and holds nothing else up.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from karat.adapters.phoenix.logged import annotations_of
-from karat.adapters.phoenix.server import Progress, ServerError, connected
-from karat.core.errors import KaratError, RowError
+from karat.adapters.phoenix.server import Progress, ServerError, check_address, connected
+from karat.core.errors import DataError, KaratError, RowError
 from karat.data.guard import naming
 from karat.runs.durable import write_text
 
@@ -59,8 +60,10 @@ def log_annotations(
 
     Raises `NotLogged` where Phoenix stays away or refuses some: what is left is in the file that it names.
     """
+    path = Path(outbox or new_outbox())
+    check(url, path)
     annotations = annotations_of(scored)
-    _send(annotations.found, url, Path(outbox or new_outbox()), progress)
+    _send(annotations.found, url, path, progress)
     return Logged(len(annotations.found), annotations.unscored)
 
 
@@ -69,9 +72,19 @@ def send_annotations(path: str | Path, url: str, *, progress: Progress | None = 
 
     Raises `karat.RowError` for a line that is none, `NotLogged` where some are not logged: the file then keeps those.
     """
+    check(url, Path(path))
     annotations = list(_read(Path(path)))
     _send(annotations, url, Path(path), progress)
     return Logged(len(annotations))
+
+
+def check(url: str, outbox: Path) -> None:
+    """Raise, before anything is scored or sent, what would keep annotations from being logged or kept."""
+    check_address(url)
+    if not os.access(outbox.parent, os.W_OK):
+        raise DataError(
+            f"{outbox}: what is not logged yet is to be kept there, but {outbox.parent.resolve()} cannot be written to"
+        )
 
 
 def new_outbox() -> Path:
@@ -159,7 +172,7 @@ def _write(annotations: Sequence[Annotation], path: Path) -> None:
 
 
 def _read(path: Path) -> Iterator[Annotation]:
-    with naming(str(path)), path.open(encoding="utf-8") as lines:
+    with naming(str(path)), path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 found = json.loads(line)

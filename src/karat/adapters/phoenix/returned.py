@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat.adapters.phoenix.score import Score
 from karat.core.errors import DataError
 
 _PARTS = ("score", "label", "explanation")
@@ -23,7 +22,7 @@ def to_parts(given: Any, name: str) -> dict[str, Any]:
     >>> to_parts({"score": 1, "metadata": {"rule": 7}, "words": 3}, "short")
     {'score': 1, 'metadata': {'rule': 7, 'words': 3}}
     """
-    if isinstance(given, Score):
+    if all(hasattr(given, part) for part in (*_PARTS, "metadata", "direction")):  # a Score, Phoenix's own too
         given = {part: getattr(given, part) for part in (*_PARTS, "metadata")}
     if isinstance(given, Mapping):
         return _of_mapping(given, name)
@@ -53,8 +52,11 @@ def _of_mapping(given: Mapping[str, Any], name: str) -> dict[str, Any]:
     score = found.get("score")
     if score is not None and not isinstance(score, int | float):
         raise DataError(f"{name} returned {score!r:.80} as its score: a number is expected")
+    said = given.get("metadata") or {}
+    if not isinstance(said, Mapping):
+        raise DataError(f"{name} returned {said!r:.80} as its metadata: a dict is expected")
     rest = {key: value for key, value in given.items() if key not in (*_PARTS, *_OF_EVALUATOR, "metadata")}
-    if metadata := {**(given.get("metadata") or {}), **rest}:
+    if metadata := {**said, **rest}:
         found["metadata"] = metadata
     return found
 

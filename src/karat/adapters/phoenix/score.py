@@ -57,6 +57,8 @@ class Score:
             kind = known_kind(kind, source)
         if direction not in get_args(Direction):
             raise SpecError(f"direction={direction!r} is none{did_you_mean(str(direction), get_args(Direction))}")
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise TypeError(f"metadata={metadata!r:.80}: a dict is expected")
         self.__dict__.update(
             name=name,
             score=score,
@@ -84,7 +86,7 @@ class Score:
 
     def pretty_print(self, indent: int = 2) -> None:
         """Print it as JSON."""
-        print(json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, default=str))  # noqa: T201
+        print(json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, default=_plain))  # noqa: T201
 
     def __repr__(self) -> str:
         said = {name: value for name, value in self.to_dict().items() if value != {}}
@@ -139,6 +141,11 @@ class Column:
 def _cell(values: Strings | None, row: int) -> Any:
     value = None if values is None else values[row]
     return value.as_py() if isinstance(value, pa.Scalar) else value
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: NumPy's numbers as Python's, anything else as its text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def known_kind(kind: str | None, source: str | None = None) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from importlib.util import find_spec
 from typing import Any
 
 from karat.core.errors import DataError, KaratError, MissingExtra, did_you_mean
@@ -31,22 +32,27 @@ class ServerError(KaratError):
     """A Phoenix that cannot be reached, or does not let us in."""
 
 
+def check_address(url: str) -> None:
+    """Raise `ServerError` for what is no address, and `karat.MissingExtra` where Phoenix's client is not there."""
+    if not url.startswith(("http://", "https://")):
+        raise ServerError(f"{url!r} is no address of a Phoenix: http://localhost:6006 is one")
+    if find_spec("phoenix") is None or find_spec("phoenix.client") is None:
+        raise MissingExtra("arize-phoenix-client", extra="phoenix", need="a running Phoenix")
+
+
 @contextmanager
 def connected(url: str, *, wait: bool = False, answered: Callable[[Any], None] = lambda _: None) -> Iterator[Any]:
     """Phoenix's client for the server at `url`; what goes wrong within is raised as a `ServerError` that says so.
 
     `wait`: also for a server that has not answered yet. `answered` is shown each answer.
     """
-    try:
-        import httpx  # noqa: PLC0415  (an extra)
-        from phoenix.client import Client  # noqa: PLC0415
-        from phoenix.client.utils.config import get_env_client_headers  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtra("arize-phoenix-client", extra="phoenix", need="a running Phoenix") from error
+    check_address(url)
+    import httpx  # noqa: PLC0415  (an extra)
+    from phoenix.client import Client  # noqa: PLC0415
+    from phoenix.client.utils.config import get_env_client_headers  # noqa: PLC0415
+
     from karat.adapters.phoenix.patience import Patient, refusal  # noqa: PLC0415  (it needs httpx)
 
-    if not url.startswith(("http://", "https://")):
-        raise ServerError(f"{url!r} is no address of a Phoenix: http://localhost:6006 is one")
     with Patient(base_url=url, headers=get_env_client_headers(), wait=wait, answered=answered) as http:
         try:
             yield Client(http_client=http)
@@ -88,26 +94,28 @@ def spans(
     with connected(url, answered=turned) as client:
         from karat.adapters.phoenix.patience import TIMEOUT  # noqa: PLC0415  (it needs httpx)
 
+        ids = {each["name"]: each["id"] for each in client.projects.list()}
         found = client.spans.get_spans(
-            project_identifier=_project_id(client, url, project),
+            project_identifier=_project_id(ids, url, project),
             start_time=since,
             limit=sys.maxsize,
             timeout=TIMEOUT,
         )
     if not found:
-        raise DataError(f"project {project!r} at {url} holds no spans{f' since {since}' if since else ''}")
+        others = sorted(ids.keys() - {project})
+        said = f" since {since:%Y-%m-%d %H:%M:%S %Z}" if since else f"; other projects: {', '.join(others) or 'none'}"
+        raise DataError(f"project {project!r} at {url} holds no spans{said}")
     source = replace(open_frame(_columns(found[::-1])), name=f"Phoenix's project {project!r}")
     return open_spans(guard(source, checked=False)).only(kind, since)
 
 
-def _project_id(client: Any, url: str, project: str) -> str:
+def _project_id(ids: Mapping[str, str], url: str, project: str) -> str:
     """The id of a project, as names may hold what an address cannot."""
-    ids = {each["name"]: each["id"] for each in client.projects.list()}
     if project in ids.values():
         return project
     if project not in ids:
         raise DataError(f"Phoenix at {url} has no project {project!r}{did_you_mean(project, ids)}")
-    return str(ids[project])
+    return ids[project]
 
 
 def _columns(spans: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.adapters.phoenix.evaluator import Evaluator
-from karat.adapters.phoenix.mapping import InputMapping, extractor
+from karat.adapters.phoenix.mapping import InputMapping, extractor, is_missing
 from karat.adapters.phoenix.score import Column, Direction, Kind, Read, Score
 from karat.core.errors import ColumnError
 from karat.core.lift import SLICE, score_rows, to_arrow, to_column
@@ -24,6 +24,7 @@ from karat.core.parallel import even_part, map_ordered
 from karat.core.spec import parse_all
 from karat.core.types import IDS, NUMBER, TEXT, TEXTS
 from karat.data.mapping import fits, map_columns
+from karat.judges.judge import keeping_answers
 from karat.judges.reply import Fields
 from karat.runs.details import detail_columns
 from karat.text.columns import memo
@@ -78,17 +79,19 @@ class MetricEvaluator(Evaluator):
 
     def score_columns(self, read: Read) -> list[Column] | None:
         """The scores of all rows at once: computed by every core, or asked by one governor."""
-        mapped = {role: field for field in self._mapping or () if (role := self._role(field))}
         try:
+            mapped = self._mapped(self._mapping or {})
             found = self._found(tuple(read.names), tuple(mapped))
             columns = {role: read(mapped.get(role) or found[role]) for role in self._kinds}
-            named = self._columns(columns)
+            with keeping_answers() as stopped:
+                named = self._columns(columns)
         except ColumnError:  # one by one each row says what it lacks
             return None
-        return [replace(column, name=self._called(column.name)) for column in named]
+        why = [str(error) for error in stopped]
+        return [replace(each, name=self._called(each.name), reason=_not_asked(each, why)) for each in named]
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
-        values = {role: None if _is_nan(value) else value for role, value in eval_input.items()}
+        values = {role: None if is_missing(value) else value for role, value in eval_input.items()}
         columns = {role: to_arrow([value], role, self._kinds[role]) for role, value in values.items()}
         return [column.at(0) for column in self._columns(columns)]
 
@@ -106,12 +109,23 @@ class MetricEvaluator(Evaluator):
         """The value of each role, by the mapping or by the names that other tools have for it."""
         if not isinstance(record, Mapping):
             return super()._given(record, mapping)
-        mapped = {
-            role: (field, how) for field, how in (mapping or self._mapping or {}).items() if (role := self._role(field))
-        }
-        values = {role: extractor(field, how)(record) for role, (field, how) in mapped.items()}
+        given = mapping or self._mapping or {}
+        mapped = self._mapped(given)
+        values = {role: extractor(field, given[field])(record) for role, field in mapped.items()}
         found = self._found(tuple(key for key in record if isinstance(key, str)), tuple(mapped))
         return {role: values[role] if role in values else record[found[role]] for role in self._kinds}
+
+    def _mapped(self, mapping: InputMapping) -> dict[str, str]:
+        """The mapping's field of each role that it has."""
+        found: dict[str, str] = {}
+        for field in mapping:
+            if role := self._role(field):
+                if role in found:
+                    raise ColumnError(
+                        f"{self.name}: {found[role]!r} and {field!r} are both mapped, and both are {role}"
+                    )
+                found[role] = field
+        return found
 
     def _role(self, field: str) -> str | None:
         """The role that a mapping's field is: of that name, or the one that other tools call so."""
@@ -155,13 +169,16 @@ class Roles:
         return {"type": "object", "properties": properties, "required": list(self.required)}
 
 
-def _is_nan(value: Any) -> bool:
-    """Whether a value is what rows of pandas have where there is none."""
-    return isinstance(value, float) and value != value  # noqa: PLR0124  (only NaN differs from itself)
-
-
 def _kind(metric: Metric) -> Kind:
     return "llm" if metric.name.startswith("judge:") else "code"
+
+
+def _not_asked(column: Column, why: Sequence[str]) -> pa.Array | None:
+    """Why the rows failed that a judge's model could no longer be asked."""
+    said = column.explanation
+    if not why or not isinstance(said, pa.Array):
+        return None
+    return pc.if_else(pc.is_in(said, pa.array(why, said.type)), said, None)
 
 
 _find = lru_cache(maxsize=256)(map_columns)
