@@ -265,6 +265,15 @@ def test_intervals_of_scores_and_of_corpus_metrics_hold_the_truth(n):
     assert (held / 600 <= 0.97 + 0.015).all()
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-13, 1e-11, 1e-8, 1e-4])
+def test_rows_that_all_gain_nearly_the_same_have_an_interval_around_it(noise):
+    a = np.linspace(0.1, 0.6, 40)[:, None]
+    b = a + 0.25 + noise * np.random.default_rng(0).standard_normal(a.shape)
+    low, high = Pairs(a, b, None, None, SHARE, 0).interval(0.95)
+    assert 0 < low <= 0.25 + noise
+    assert 0.25 - noise <= high < 0.6
+
+
 @pytest.mark.parametrize("bounds", [SHARE, OPEN])
 def test_a_comparison_is_plain_json(bounds):
     random = np.random.default_rng(8)

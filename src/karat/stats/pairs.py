@@ -103,7 +103,7 @@ class Pairs:
         mean = self.difference / size
         differing = min(1.0, max(trials * variance / size**2 + mean**2, abs(mean)))
         if self.varies:
-            trials = (differing - mean**2) * size**2 / variance
+            trials = max(trials, (differing - mean**2) * size**2 / variance)
         wins, losses = (trials * (differing + sign * mean) / 2 for sign in (1, -1))
         low, high = tango(wins, losses, trials, quantile(likely, math.inf))
         reach = quantile(likely, self.independent - 1) * math.sqrt(variance)
