@@ -223,7 +223,7 @@ def simulate_power(times: int = 2_000) -> None:
 
 
 def main() -> None:
-    """Run every simulation; about four minutes on one core."""
+    """Run every simulation; about five minutes on one core."""
     start = time.perf_counter()
     simulate_coverage()
     simulate_clusters()
