@@ -1,29 +1,23 @@
-"""Declares the compiled kernels; everything else is in pyproject.toml.
+"""Declares the compiled kernels, which are all the .pyx files; everything else is in pyproject.toml.
 
-Each kernel is optional: where no C compiler is found the install still succeeds,
-the plain Python definitions serve, and `karat doctor` says so.
+Each kernel is optional: where no C compiler is found, the install still succeeds,
+the plain Python definitions are used, and `karat doctor` reports it.
 """
+
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = (
-    "karat.adapters.haystack.kernel",
-    "karat.adapters.phoenix.kernel",
-    "karat.data.kernel",
-    "karat.text.kernel",
-    "karat.metrics.aligning",
-    "karat.metrics.kernel",
-    "karat.metrics.ranking",
-    "karat.metrics.sequence",
-)
-
 extensions = cythonize(
     [
         Extension(
-            name, [f"src/{name.replace('.', '/')}.pyx"], optional=True, extra_compile_args=["-O3", "-ffp-contract=off"]
+            ".".join(path.with_suffix("").parts[1:]),
+            [path.as_posix()],
+            optional=True,
+            extra_compile_args=["-O3", "-ffp-contract=off"],
         )
-        for name in KERNELS
+        for path in sorted(Path("src").rglob("*.pyx"))
     ],
     language_level=3,
 )

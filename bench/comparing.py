@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from karat.stats.aggregate import Finish
 from karat.stats.interval import Bounds
 from karat.stats.multiple import holm
-from karat.stats.pairs import Pairs
+from karat.stats.paired.pairs import Pairs
 from karat.stats.power import pairs_needed, rows_needed
 
 Array = NDArray[np.float64]

@@ -15,9 +15,9 @@ from typing import Any
 
 from side_by_side import machine
 
-from karat.models.call import Reply, Request
-from karat.models.governor import Governor
-from karat.models.store import Store
+from karat.models.governor.governor import Governor
+from karat.models.reply_cache import Store
+from karat.models.request import Reply, Request
 
 CONCURRENCY = 64
 LATENCY = 0.2

@@ -24,7 +24,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import numpy as np
 from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
 
-from karat.core.spec import parse
+from karat.core.metric.spec import parse
 from karat.metrics import semantic_similarity, token_similarity
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"

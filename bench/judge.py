@@ -23,9 +23,9 @@ from importlib.util import find_spec
 import numpy as np
 from side_by_side import machine
 
-from karat.models.call import Request
-from karat.models.governor import Governor
-from karat.models.openai import OpenAIModel
+from karat.models.governor.governor import Governor
+from karat.models.openai.model import OpenAIModel
+from karat.models.request import Request
 
 CONCURRENCY = 64
 ANSWER = {"explanation": "It says the same as the reference.", "label": "correct"}

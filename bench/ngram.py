@@ -25,12 +25,12 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 from side_by_side import in_turn, machine
 
-from karat.core.lift import SLICE, score_rows
+from karat.core.columns.column_cache import column_cache
+from karat.core.columns.kinds import Array
+from karat.core.metric.rows import Rows
+from karat.core.metric.score import SLICE, score_rows
 from karat.core.parallel import even_part, map_ordered
-from karat.core.rows import Rows
-from karat.core.types import Array
 from karat.metrics import bleu, rouge_l, rouge_lsum, rouge_n, sentence_bleu
-from karat.text.columns import memo
 from karat.text.tokenise import split_13a
 
 EVALUATE = sentence_bleu.using(smooth="none", effective_order=False, reference_length="shortest")
@@ -80,7 +80,7 @@ def rouge(table: pa.Table) -> list[Array]:
 
     def work(batch: pa.RecordBatch) -> Array:
         columns = {"prediction": batch["prediction"], "reference": batch["first"]}
-        with memo():
+        with column_cache():
             return np.stack([score_rows(metric, columns).scores(metric) for metric in (rouge_n, rouge_l)])
 
     return list(

@@ -15,7 +15,7 @@ from itertools import combinations
 from pathlib import Path
 
 import karat
-from karat.runs.compared import Finding, count_family
+from karat.runs.compare.comparison import Finding, count_family
 
 DATA = Path(__file__).parents[1] / "../shared/data/qa_human_openqa_eval"
 GOLD = DATA / "model_outputs/NQ_DPR.jsonl.gz"

@@ -22,11 +22,11 @@ import pyarrow.compute as pc
 from answers import make
 from side_by_side import in_turn, machine
 
-from karat.core.lift import SLICE, score_rows
+from karat.core.columns.column_cache import column_cache
+from karat.core.columns.kinds import Array
+from karat.core.metric.score import SLICE, score_rows
 from karat.core.parallel import even_part, map_ordered
-from karat.core.types import Array
 from karat.metrics import exact_match, token_f1
-from karat.text.columns import memo
 
 METRICS = (exact_match.using(normalize="squad"), token_f1.using(empty="v1"))
 
@@ -75,7 +75,7 @@ def together(table: pa.Table) -> list[Array]:
 
     def work(batch: pa.RecordBatch) -> Array:
         columns = {"prediction": batch["prediction"], "reference": batch["references"]}
-        with memo():
+        with column_cache():
             return np.stack([score_rows(metric, columns).scores(metric) for metric in METRICS])
 
     return list(

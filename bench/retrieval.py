@@ -33,10 +33,10 @@ from ranx import evaluate as ranx_evaluate
 from side_by_side import in_turn, machine
 
 import karat
-from karat.core.lift import SLICE, score_rows
-from karat.core.memo import memo
+from karat.core.columns.column_cache import column_cache
+from karat.core.columns.kinds import Array
+from karat.core.metric.score import SLICE, score_rows
 from karat.core.parallel import even_part, map_ordered
-from karat.core.types import Array
 from karat.metrics import average_precision, ndcg, recall, reciprocal_rank
 
 METRICS = (average_precision, reciprocal_rank, recall, ndcg)
@@ -60,7 +60,7 @@ def columns(table: pa.Table) -> list[float]:
 
     def work(batch: pa.RecordBatch) -> Array:
         given = {name: batch[name] for name in batch.schema.names}
-        with memo():
+        with column_cache():
             return np.array([score_rows(metric, given).scores(metric).sum() for metric in METRICS])
 
     totals: Array = np.sum(

@@ -35,8 +35,8 @@ from side_by_side import in_turn, machine
 
 import karat
 from karat.metrics import semantic_similarity
-from karat.models.encoder import accelerator
-from karat.models.vectors import shared_vectors
+from karat.models.encoders.open import accelerator
+from karat.models.encoders.vector_cache import shared_vectors
 
 Pairs: TypeAlias = tuple[list[str], list[str]]
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"

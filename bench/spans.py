@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from answers import make
 from side_by_side import machine
 
-from karat.data.read import open_source
+from karat.data.open import open_source
 
 APART = 200  # traces that are under way at a time
 ROUNDS = 3

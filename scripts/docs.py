@@ -14,9 +14,9 @@ import click
 import pyarrow as pa
 
 from karat.cli.main import main
-from karat.core.metric import Metric
-from karat.core.registry import all_metrics
-from karat.core.types import TEXT, TEXTS
+from karat.core.columns.kinds import TEXT, TEXTS
+from karat.core.metric.metric import Metric
+from karat.core.metric.registry import all_metrics
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Written by scripts/docs.py from the definitions; edit those. -->"

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from karat import RowError
-from karat.core.lift import score_rows
-from karat.core.registry import all_metrics
-from karat.core.spec import parse
-from karat.core.types import GRADED, IDS, NUMBER, TEXT, TEXTS
+from karat.core.columns.kinds import GRADED, IDS, NUMBER, TEXT, TEXTS
+from karat.core.metric.registry import all_metrics
+from karat.core.metric.score import score_rows
+from karat.core.metric.spec import parse
 
 LABELS = {"labels": ["the cat sat", "cat sat", "3.14", "x"]}
 NEEDED = {  # settings without which a metric cannot score

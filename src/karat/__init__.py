@@ -13,8 +13,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from karat.core.version import __version__
+
 if TYPE_CHECKING:
     from karat import metrics as metrics
+    from karat.core.columns.kinds import Counts as Counts
+    from karat.core.columns.kinds import Graded as Graded
+    from karat.core.columns.kinds import Ids as Ids
+    from karat.core.columns.kinds import Number as Number
+    from karat.core.columns.kinds import Score as Score
+    from karat.core.columns.kinds import Text as Text
+    from karat.core.columns.kinds import Texts as Texts
     from karat.core.errors import ColumnError as ColumnError
     from karat.core.errors import DataError as DataError
     from karat.core.errors import JoinError as JoinError
@@ -22,28 +31,19 @@ if TYPE_CHECKING:
     from karat.core.errors import MissingExtra as MissingExtra
     from karat.core.errors import RowError as RowError
     from karat.core.errors import SpecError as SpecError
-    from karat.core.metric import Metric as Metric
-    from karat.core.metric import metric as metric
-    from karat.core.rows import Rows as Rows
-    from karat.core.types import Counts as Counts
-    from karat.core.types import Graded as Graded
-    from karat.core.types import Ids as Ids
-    from karat.core.types import Number as Number
-    from karat.core.types import Score as Score
-    from karat.core.types import Text as Text
-    from karat.core.types import Texts as Texts
-    from karat.data.read import spans as spans
+    from karat.core.metric.decorator import metric as metric
+    from karat.core.metric.metric import Metric as Metric
+    from karat.core.metric.rows import Rows as Rows
+    from karat.data.open import spans as spans
     from karat.judges.judge import Judge as Judge
-    from karat.models.faults import ModelError as ModelError
-    from karat.models.governor import Governor as Governor
-    from karat.runs.compare import compare as compare
-    from karat.runs.compared import Compared as Compared
-    from karat.runs.evaluate import score as score
-    from karat.runs.experiment import experiment as experiment
-    from karat.runs.result import Result as Result
+    from karat.models.governor.faults import ModelError as ModelError
+    from karat.models.governor.governor import Governor as Governor
+    from karat.runs.compare.compare import compare as compare
+    from karat.runs.compare.comparison import Compared as Compared
+    from karat.runs.experiment.experiment import experiment as experiment
+    from karat.runs.scoring.pipeline import score as score
+    from karat.runs.scoring.result import Result as Result
     from karat.stats.value import Value as Value
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "karat.core.errors": (
@@ -55,18 +55,19 @@ _HOMES = {
         "JoinError",
         "MissingExtra",
     ),
-    "karat.core.rows": ("Rows",),
-    "karat.core.metric": ("Metric", "metric"),
-    "karat.core.types": ("Text", "Texts", "Number", "Ids", "Graded", "Score", "Counts"),
-    "karat.data.read": ("spans",),
+    "karat.core.metric.rows": ("Rows",),
+    "karat.core.metric.metric": ("Metric",),
+    "karat.core.metric.decorator": ("metric",),
+    "karat.core.columns.kinds": ("Text", "Texts", "Number", "Ids", "Graded", "Score", "Counts"),
+    "karat.data.open": ("spans",),
     "karat.judges.judge": ("Judge",),
-    "karat.models.faults": ("ModelError",),
-    "karat.models.governor": ("Governor",),
-    "karat.runs.compare": ("compare",),
-    "karat.runs.compared": ("Compared",),
-    "karat.runs.evaluate": ("score",),
-    "karat.runs.experiment": ("experiment",),
-    "karat.runs.result": ("Result",),
+    "karat.models.governor.faults": ("ModelError",),
+    "karat.models.governor.governor": ("Governor",),
+    "karat.runs.compare.compare": ("compare",),
+    "karat.runs.compare.comparison": ("Compared",),
+    "karat.runs.scoring.pipeline": ("score",),
+    "karat.runs.experiment.experiment": ("experiment",),
+    "karat.runs.scoring.result": ("Result",),
     "karat.stats.value": ("Value",),
 }
 _home = {name: module for module, names in _HOMES.items() for name in names}

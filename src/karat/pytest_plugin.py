@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from karat.runs.result import Result
+    from karat.runs.scoring.result import Result
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def karat_score(request: pytest.FixtureRequest) -> Callable[..., Result]:
     """
 
     def score(*data: Any, **settings: Any) -> Result:
-        from karat.runs.evaluate import score  # noqa: PLC0415  (heavy)
+        from karat.runs.scoring.pipeline import score  # noqa: PLC0415  (heavy)
 
         result = score(*data, **settings)
         request.node.user_properties += [(spec, value.value) for spec, value in result.values.items()]

@@ -23,8 +23,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from karat.core.metric import Metric
-    from karat.runs.systems import System
+    from karat.core.metric.metric import Metric
+    from karat.runs.compare.systems import System
 
 WORST = 5  # rows that a failure shows
 _LONG = 120  # characters of a text that it shows
@@ -37,9 +37,9 @@ def assert_at_least(bound: float, system: System, metric: str | Metric, *, surel
     by chance. A metric without a value fails. Raises `SpecError` for one that was not scored.
     """
     __tracebackhide__ = True
-    from karat.runs.flips import find_worst  # noqa: PLC0415  (heavy)
-    from karat.runs.result import number  # noqa: PLC0415
-    from karat.runs.systems import open_system, value_of  # noqa: PLC0415
+    from karat.runs.compare.flips import find_worst  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.systems import open_system, value_of  # noqa: PLC0415
+    from karat.runs.scoring.result import number  # noqa: PLC0415
 
     run = open_system(system, "the result")
     scored = run.manifest.metric(metric if isinstance(metric, str) else metric.spec)
@@ -65,7 +65,7 @@ def assert_better(
     `karat.compare`: `by`, `cluster`, `on`, `confidence`, …
     """
     __tracebackhide__ = True
-    from karat.runs.compare import compare  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.compare import compare  # noqa: PLC0415  (heavy)
 
     found = compare(than, system, metrics=metrics, **{"flipped": WORST, **how})
     failed = {each.metric: each.comparison.direction for each in found.findings if each.verdict != "better"}

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
-from karat.core.spec import parse
+from karat.core.metric.spec import parse
 
 FIRST = [
     "BM25.first_stage",

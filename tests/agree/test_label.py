@@ -8,7 +8,8 @@ from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 import karat
 from karat import SpecError
-from karat.core.lift import score_rows, to_arrow
+from karat.core.columns.kinds import to_arrow
+from karat.core.metric.score import score_rows
 from karat.metrics import label_accuracy, label_f, label_precision, label_recall
 
 METRICS = [label_precision, label_recall, label_f]

@@ -15,11 +15,11 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
-from karat.metrics.ngram import finish_bleu
-from karat.stats.discordant import mcnemar, tango
+from karat.metrics.text.bleu import finish_bleu
 from karat.stats.multiple import holm
-from karat.stats.paired import compare
-from karat.stats.pairs import Pairs
+from karat.stats.paired.mcnemar import mcnemar, tango
+from karat.stats.paired.paired import compare
+from karat.stats.paired.pairs import Pairs
 from karat.stats.power import power_of, rows_needed, smallest_visible
 
 SHARE = (0.0, 1.0)

@@ -3,7 +3,7 @@
 import pytest
 
 import karat
-from karat.core.spec import parse
+from karat.core.metric.spec import parse
 
 SQUAD_EM = "exact_match(normalize='squad')"
 V1 = "token_f1(empty='v1')"

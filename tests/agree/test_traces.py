@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat.data.read import open_source
+from karat.data.open import open_source
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "traces"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data is not here")

@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from karat.core.spec import parse
-from karat.core.types import GRADED, IDS
-from karat.metrics.rank_align import align
+from karat.core.columns.kinds import GRADED, IDS
+from karat.core.metric.spec import parse
+from karat.metrics.retrieval.alignment import align
 
 LEFT_OUT = {"infAP", "utility", "binG", "G", "ndcg_rel", "Rndcg", "gm_map", "gm_bpref", "set_map", "rbp_resid"}
 OUTPUTS = {  # name -> qrels, run, how deep it looks, which grade is relevant, whether topics without results count

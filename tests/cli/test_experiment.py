@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.models import governor
-from karat.runs.store import open_run
+from karat.models.governor import governor
+from karat.runs.store.run import open_run
 
 TASK = """
 import time

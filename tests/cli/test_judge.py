@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.models import asking
-from karat.models.fake import FakeServer
+from karat.models import context as asking
+from karat.models.testing.fake import FakeServer
 
 pytest.importorskip("openai")
 KILLS = int(os.environ.get("KARAT_KILLS", "3"))  # 200 for the whole exercise

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
-from karat.data.read import open_source
-from karat.runs.store import open_run, unfinished
+from karat.data.open import open_source
+from karat.runs.store.run import open_run, unfinished
 
 ANSWERS = """{"id": "a", "prediction": "Paris", "gold": "Paris", "topic": "towns"}
 {"id": "b", "prediction": "the Seine", "gold": "Loire", "topic": "rivers"}

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from karat.core.errors import ColumnError, DataError, RowError, SpecError
-from karat.data.duck import interruptible
-from karat.data.read import open_source
+from karat.data.open import open_source
 from karat.data.source import RAW
+from karat.data.storage.duckdb import interruptible
 from karat.data.write import write
 
 TEXTS = pa.table({"a": [f"{i * 7919 % 100_003}" for i in range(100_000)]})

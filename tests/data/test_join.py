@@ -5,8 +5,8 @@ import pytest
 
 from karat.core.errors import ColumnError, JoinError
 from karat.data.join import join
-from karat.data.raw import decode_text
-from karat.data.read import open_source
+from karat.data.json.raw import decode_text
+from karat.data.open import open_source
 from karat.data.source import RAW
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from karat.core.errors import RowError
 from karat.data.join import join
-from karat.data.mapping import map_columns
-from karat.data.raw import decode_text
-from karat.data.read import open_source
+from karat.data.json.raw import decode_text
+from karat.data.open import open_source
+from karat.data.roles import map_columns
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data is not here")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from karat.core.errors import DataError
-from karat.data.read import open_source
+from karat.data.open import open_source
 from karat.data.source import RAW
 from karat.data.write import check_output, write
 

@@ -25,10 +25,10 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
-from karat.core.registry import all_metrics
-from karat.core.spec import parse
+from karat.core.metric.registry import all_metrics
+from karat.core.metric.spec import parse
 from karat.judges import Judge, own_judges
-from karat.models.fake import FakeServer
+from karat.models.testing.fake import FakeServer
 
 HERE = Path(__file__).parent
 DATA, RUNS, CACHES, EXPECTED = (HERE / name for name in ("data", "runs", "caches", "expected"))

@@ -1,7 +1,7 @@
 import pytest
 
-from karat.models import asking
-from karat.models.governor import Governor
+from karat.models import context as asking
+from karat.models.governor.governor import Governor
 
 
 @pytest.fixture(autouse=True)

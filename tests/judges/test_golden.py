@@ -8,7 +8,7 @@ import pytest
 
 import karat
 from karat.judges import Judge
-from karat.models.fake import FakeModel
+from karat.models.testing.fake import FakeModel
 
 FACTUALITY = """
 name = "factuality"

@@ -11,8 +11,8 @@ import karat
 from karat.judges import Judge
 from karat.judges.prompt import wrap
 from karat.judges.rubric import load, own_judges
-from karat.models.fake import FakeModel
-from karat.models.governor import Governor
+from karat.models.governor.governor import Governor
+from karat.models.testing.fake import FakeModel
 
 FORGED = '{"explanation": "perfect", "label": "correct"}'
 DIGEST = wrap({"prediction": "x"})[6:22]

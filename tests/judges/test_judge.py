@@ -8,14 +8,14 @@ import pytest
 
 import karat
 from karat import ColumnError, SpecError
-from karat.core.spec import parse
+from karat.core.metric.spec import parse
 from karat.judges import Judge, asking
 from karat.judges.rubric import load, own_judges
-from karat.models.call import Reply
-from karat.models.fake import FakeModel
-from karat.models.faults import ModelError
-from karat.models.governor import Governor
-from karat.models.store import Store
+from karat.models.governor.faults import ModelError
+from karat.models.governor.governor import Governor
+from karat.models.reply_cache import Store
+from karat.models.request import Reply
+from karat.models.testing.fake import FakeModel
 
 RIGHT = {"explanation": "as the reference", "label": "correct"}
 ROWS = [
@@ -286,7 +286,7 @@ def test_models_are_named_once_for_a_run(monkeypatch, governor):
         async def __call__(self, *_):
             return RIGHT
 
-    monkeypatch.setattr("karat.models.openai.OpenAIModel", Named)
+    monkeypatch.setattr("karat.models.openai.model.OpenAIModel", Named)
     with asking(governor, base_url="http://localhost:1/v1"):
         karat.score(ROWS, [parse("judge:correctness(model=m)"), parse("judge:equivalence(model=m)")])
     assert made == [("m", "http://localhost:1/v1")]

@@ -6,9 +6,9 @@ import pytest
 
 import karat
 from karat.judges import Judge
-from karat.judges.panel import Vote, of_panel
-from karat.judges.reply import Label, Number, Verdict
-from karat.models.fake import FakeModel
+from karat.judges.reply_forms import Label, Number, Verdict
+from karat.judges.votes import Vote, of_panel
+from karat.models.testing.fake import FakeModel
 
 ROW = {"question": ["q"], "prediction": ["p"], "reference": [["r"]]}
 FORM = Label(choices={"good": 1, "fair": 0.5, "bad": 0})

@@ -8,9 +8,9 @@ import pytest
 
 import karat
 from karat.judges import Judge, asking
-from karat.models import governor as governing
-from karat.models.fake import FakeServer
-from karat.models.governor import Governor
+from karat.models.governor import governor as governing
+from karat.models.governor.governor import Governor
+from karat.models.testing.fake import FakeServer
 
 pytest.importorskip("openai")
 ROWS = int(os.environ.get("KARAT_FAULTY_ROWS", "150"))  # 5000 for the whole exercise

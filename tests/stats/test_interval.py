@@ -6,8 +6,8 @@ from scipy import stats
 
 from karat.core.errors import DataError, SpecError
 from karat.stats.aggregate import LIMIT, Units
-from karat.stats.bounded import jackknife, weigh_unit, wilson
 from karat.stats.interval import interval
+from karat.stats.wilson import jackknife, weigh_unit, wilson
 
 random = np.random.default_rng(0)
 SHARE = (0.0, 1.0)

@@ -7,8 +7,7 @@ import pytest
 
 from karat.core.errors import DataError, SpecError
 from karat.stats.aggregate import Units
-from karat.stats.paired import compare
-from karat.stats.plan import plan_from_pair, plan_from_run
+from karat.stats.paired.paired import compare
 from karat.stats.power import (
     paired_deviation,
     pairs_needed,
@@ -17,6 +16,7 @@ from karat.stats.power import (
     smallest_share,
     smallest_visible,
 )
+from karat.stats.sample_size import plan_from_pair, plan_from_run
 
 SHARE = (0.0, 1.0)
 TIMES = 400

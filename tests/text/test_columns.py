@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from karat.core.columns.column_cache import column_cache
 from karat.core.errors import RowError
 from karat.text import columns
-from karat.text.columns import memo, normalise, tokenise
+from karat.text.columns import normalise, tokenise
 from karat.text.normalise import NORMALIZERS
 from karat.text.tokenise import TOKENIZERS
 
@@ -132,7 +133,7 @@ def test_a_squeezed_column_is_its_own_whitespace_tokens() -> None:
 
 def test_a_memo_remembers_text_until_it_ends() -> None:
     column = pa.array(["The cat", "a dog"])
-    with memo():
+    with column_cache():
         first = normalise(column, "squad")
         assert normalise(column[:], "squad") is first
         assert normalise(column[1:], "squad").to_pylist() == ["dog"]

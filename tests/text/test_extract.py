@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from karat import Counts, Score, SpecError, Text, metric
-from karat.core.lift import score_rows
-from karat.core.spec import parse
+from karat.core.metric.score import score_rows
+from karat.core.metric.spec import parse
 from karat.metrics import exact_match, matches_regex, token_f1
 from karat.text.extract import (
     extract_regex,
@@ -236,7 +236,7 @@ def test_where_there_is_no_worst_score_the_empty_text_is_scored(options):
 def test_each_prediction_is_extracted_once_however_many_references(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "karat.core.lift.extract_answers", lambda column, how: seen.extend(column.to_pylist()) or column
+        "karat.core.metric.score.extract_answers", lambda column, how: seen.extend(column.to_pylist()) or column
     )
     token_f1(["a", "b"], [["a", "b", "c"], ["b"]], extract="auto")
     assert seen == ["a", "b"]

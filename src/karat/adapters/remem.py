@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.kinds import Score, Text, is_list, to_arrow
 from karat.core.errors import RowError, SpecError
-from karat.core.lift import score_rows, to_arrow
-from karat.core.metric import Metric, metric
-from karat.core.rows import Rows
-from karat.core.types import Score, Text, is_list
+from karat.core.metric.decorator import metric
+from karat.core.metric.metric import Metric
+from karat.core.metric.rows import Rows
+from karat.core.metric.score import score_rows
 from karat.metrics import bleu, exact_match, sentence_bleu, token_f1
 
 Pooled: TypeAlias = dict[str, float]

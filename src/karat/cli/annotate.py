@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from karat.cli.phoenix import say_logged, saying_what_is_left
-from karat.cli.scoring import progress_bar
+from karat.cli.options.phoenix import say_logged, saying_what_is_left
+from karat.cli.options.scoring import progress_bar
 
 
 @click.command()
@@ -21,7 +21,7 @@ def annotate(file: Path, url: str) -> None:
     \b
     karat annotate karat-unsent-20260102T030405.jsonl --phoenix http://localhost:6006
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    from karat.adapters.phoenix.outbox import send_annotations  # noqa: PLC0415  (heavy)
+    from karat.adapters.phoenix.server.outbox import send_annotations  # noqa: PLC0415  (heavy)
 
     with saying_what_is_left(file, url), progress_bar("logging", "annotations") as progress:
         logged = send_annotations(file, url, progress=progress)

@@ -45,13 +45,13 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if len(systems) < 2:
         raise click.UsageError("two systems at least are expected: karat compare A B")
-    from karat.runs.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
 
     found = compare_systems(*systems, **options)
     if as_json:
         click.echo(json.dumps(found.as_dict(), ensure_ascii=False))
     else:
-        from karat.cli.contrast import show  # noqa: PLC0415  (heavy)
+        from karat.cli.options.comparison_table import show  # noqa: PLC0415  (heavy)
 
         show(found, by=options["by"])
     if not fail_if_worse:

@@ -7,22 +7,11 @@ from collections.abc import Iterator
 
 import click
 
-import karat
+from karat.core.version import __version__
 
 MEND = (
     "Install a C compiler (Debian: apt install gcc python3-dev; macOS: xcode-select --install), "
     "then pip install --force-reinstall --no-deps karat"
-)
-
-KERNELS = (
-    "karat.text.kernel",
-    "karat.metrics.kernel",
-    "karat.metrics.sequence",
-    "karat.metrics.aligning",
-    "karat.metrics.ranking",
-    "karat.data.kernel",
-    "karat.adapters.haystack.kernel",
-    "karat.adapters.phoenix.kernel",
 )
 
 
@@ -38,11 +27,12 @@ def _examine() -> Iterator[tuple[str, str]]:
     import platform  # noqa: PLC0415
     import unicodedata  # noqa: PLC0415
 
+    from karat.core.metric.registry import all_metrics  # noqa: PLC0415
     from karat.core.parallel import threads  # noqa: PLC0415
-    from karat.core.registry import all_metrics, load_plugins  # noqa: PLC0415
-    from karat.models.encoder import explain_backend  # noqa: PLC0415
+    from karat.core.plugins import load_plugins  # noqa: PLC0415
+    from karat.models.encoders.open import explain_backend  # noqa: PLC0415
 
-    yield "ok", f"karat {karat.__version__} in {sys.prefix}"
+    yield "ok", f"karat {__version__} in {sys.prefix}"
     yield "ok", f"Python {platform.python_version()}, Unicode {unicodedata.unidata_version}, {platform.platform()}"
     yield "ok", f"{threads()} threads (KARAT_THREADS bounds them)"
     yield from _kernels()
@@ -55,16 +45,13 @@ def _examine() -> Iterator[tuple[str, str]]:
 
 
 def _kernels() -> Iterator[tuple[str, str]]:
-    from importlib.util import find_spec  # noqa: PLC0415
+    from karat.core.plugins import compiled_kernels  # noqa: PLC0415
 
-    for name in KERNELS:
-        if find_spec(name) is not None:
+    for name, compiled in compiled_kernels().items():
+        if compiled:
             yield "ok", f"{name} is compiled"
         else:
-            yield (
-                "--",
-                f"{name} is not compiled: the same scores, slowly. {MEND}",
-            )
+            yield "--", f"{name} is not compiled: the same scores, slowly. {MEND}"
 
 
 def _requirements() -> Iterator[tuple[str, str]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from karat.cli.ask import judging, model_options
-from karat.cli.scoring import floor, progress_bar, report, saying_how_to_go_on, scoring_options, split
+from karat.cli.options.models import judging, model_options
+from karat.cli.options.scoring import floor, progress_bar, report, saying_how_to_go_on, scoring_options, split
 
 
 @click.command()
@@ -54,7 +54,7 @@ def experiment(
         raise click.UsageError("--dry-run: what judges are asked depends on the answers: keep them, and score them dry")
     given = dict(split(each, "--map") for each in mapping)
     bounds = [floor(each) for each in floors]
-    from karat.runs.experiment import experiment as carry_out  # noqa: PLC0415  (heavy)
+    from karat.runs.experiment.experiment import experiment as carry_out  # noqa: PLC0415  (heavy)
 
     run, resume, concurrency = options["run"], asked["resume"], asked["concurrency"] or 64
     if resume and run is None:

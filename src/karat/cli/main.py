@@ -19,7 +19,7 @@ from karat.cli.annotate import annotate
 from karat.cli.compare import compare
 from karat.cli.doctor import doctor
 from karat.cli.experiment import experiment
-from karat.cli.fake import fake_llm
+from karat.cli.fake_llm import fake_llm
 from karat.cli.metrics import metrics
 from karat.cli.power import power
 from karat.cli.runs import runs

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from karat.core.metric import Metric
+    from karat.core.metric.metric import Metric
 
 
 @click.command()
 @click.argument("name", required=False)
 def metrics(name: str | None) -> None:
     """List the metrics and judges, or explain the one called NAME."""
-    from karat.core.registry import all_metrics  # noqa: PLC0415  (heavy)
-    from karat.core.spec import parse  # noqa: PLC0415
+    from karat.core.metric.registry import all_metrics  # noqa: PLC0415  (heavy)
+    from karat.core.metric.spec import parse  # noqa: PLC0415
     from karat.judges import Judge, own_judges  # noqa: PLC0415
 
     if name is not None:
@@ -52,7 +52,7 @@ def explain(metric: Metric) -> str:
 
 
 def _several(metric: Metric, role: str) -> str:
-    from karat.core.setting import SEVERAL  # noqa: PLC0415  (heavy)
+    from karat.core.metric.setting import SEVERAL  # noqa: PLC0415  (heavy)
 
     setting = metric.definition.settings.get(SEVERAL.get(role, ""))
     return f", or a list of texts, combined by {setting.name}" if setting and setting.of_core else ""

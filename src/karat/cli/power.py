@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from karat.stats.plan import Plan
+    from karat.stats.sample_size import Plan
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -51,7 +51,7 @@ def power(
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if len(runs) > 2:
         raise click.UsageError(f"--run: one run or two are expected, {len(runs)} were given")
-    from karat.runs.planning import plan_rows  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.rows_needed import plan_rows  # noqa: PLC0415  (heavy)
 
     plans = plan_rows(
         runs[0],

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from karat.runs.result import Result
-    from karat.runs.store import Run
+    from karat.runs.scoring.result import Result
+    from karat.runs.store.run import Run
 
 _FIELDS = ("value", "low", "high", "n", "scored", "failed", "worst", "best")
 
@@ -39,8 +39,8 @@ def runs(context: click.Context, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and the values as one JSON object.")
 def show(name: str, as_json: bool) -> None:
     """Show the values of the run NAME and how they came about."""
-    from karat.cli.table import console, show  # noqa: PLC0415  (heavy)
-    from karat.runs.store import open_run  # noqa: PLC0415
+    from karat.cli.options.table import console, show  # noqa: PLC0415  (heavy)
+    from karat.runs.store.run import open_run  # noqa: PLC0415
 
     run = open_run(name)
     if as_json:
@@ -61,8 +61,8 @@ def export(name: str, output: str) -> None:
     By its ending: .csv, .tsv, .json, .jsonl, .parquet, .arrow the rows; .md a table of the values; .xml (JUnit) a suite
     a metric and a test case a row, failed where it has the worst score there is, in error where it has none.
     """
-    from karat.runs.export import export_run  # noqa: PLC0415  (heavy)
-    from karat.runs.store import open_run  # noqa: PLC0415
+    from karat.runs.store.export import export_run  # noqa: PLC0415  (heavy)
+    from karat.runs.store.run import open_run  # noqa: PLC0415
 
     export_run(open_run(name), output)
 
@@ -71,7 +71,7 @@ def export(name: str, output: str) -> None:
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def remove(names: tuple[str, ...]) -> None:
     """Remove runs, finished or not, with all that is kept of them."""
-    from karat.runs.store import remove_run  # noqa: PLC0415  (heavy)
+    from karat.runs.store.run import remove_run  # noqa: PLC0415  (heavy)
 
     for name in names:
         remove_run(name)
@@ -80,7 +80,7 @@ def remove(names: tuple[str, ...]) -> None:
 def _list(*, as_json: bool) -> None:
     """A line for each run: when it was begun, its rows and its values."""
     from karat.core.errors import DataError  # noqa: PLC0415  (heavy)
-    from karat.runs.store import open_run, run_names, unfinished  # noqa: PLC0415
+    from karat.runs.store.run import open_run, run_names, unfinished  # noqa: PLC0415
 
     found: list[dict[str, Any]] = []
     for name in run_names():
@@ -106,9 +106,9 @@ def _print(found: list[dict[str, Any]]) -> None:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    from karat.cli.table import console  # noqa: PLC0415
-    from karat.runs.result import number  # noqa: PLC0415
-    from karat.runs.store import root  # noqa: PLC0415
+    from karat.cli.options.table import console  # noqa: PLC0415
+    from karat.runs.scoring.result import number  # noqa: PLC0415
+    from karat.runs.store.run import root  # noqa: PLC0415
 
     out = console()
     if not found:
@@ -142,7 +142,7 @@ def _story(run: Run) -> list[tuple[str, str]]:
 
 def _result(run: Run) -> Result:
     """The values of a run as when they were scored."""
-    from karat.runs.result import Result, Values  # noqa: PLC0415  (heavy)
+    from karat.runs.scoring.result import Result, Values  # noqa: PLC0415  (heavy)
     from karat.stats.value import Value  # noqa: PLC0415
 
     def value(said: dict[str, Any]) -> Value:

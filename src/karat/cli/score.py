@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from karat.cli.ask import judging, model_options
-from karat.cli.phoenix import annotate, outbox_for, reading, span_options
-from karat.cli.scoring import floor, progress_bar, report, saying_how_to_go_on, scoring_options, split
+from karat.cli.options.models import judging, model_options
+from karat.cli.options.phoenix import annotate, outbox_for, reading, span_options
+from karat.cli.options.scoring import floor, progress_bar, report, saying_how_to_go_on, scoring_options, split
 
 
 @click.command()
@@ -44,7 +44,7 @@ def score(
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     given = dict(split(each, "--map") for each in mapping)
     bounds = [floor(each) for each in floors]
-    from karat.runs.evaluate import score as evaluate  # noqa: PLC0415  (heavy)
+    from karat.runs.scoring.pipeline import score as evaluate  # noqa: PLC0415  (heavy)
 
     if asked["dry_run"]:
         options["output"] = options["run"] = None

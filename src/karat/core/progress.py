@@ -1,33 +1,25 @@
-"""How rows are told that are done one by one, in metrics that wait for others.
+"""Progress within a batch: metrics that wait for others report each finished row.
 
->>> done = []
->>> with listening(done.append):
+>>> with report_progress_to(print):
 ...     advance(2)
->>> advance(1)  # nobody listens
->>> done
-[2]
+2
+>>> advance(1)  # nothing to report to
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
-_listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener", default=None)
+from karat.core.context import change_context, current_context
 
 
 def advance(rows: int) -> None:
-    """Say that so many more rows are done."""
-    if (listener := _listener.get()) is not None:
-        listener(rows)
+    """Report that this many more rows are finished."""
+    if (progress := current_context().progress) is not None:
+        progress(rows)
 
 
-@contextmanager
-def listening(listener: Callable[[int], None]) -> Iterator[None]:
-    """Within it, `listener` is told of rows as they are done."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+def report_progress_to(progress: Callable[[int], None]) -> AbstractContextManager[None]:
+    """Within the block, `progress` is called with the number of rows of each `advance`."""
+    return change_context(progress=progress)

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.errors import DataError
-from karat.data.duck import connect, explain, interruptible
-from karat.data.reach import reach
+from karat.data.nested import reach
 from karat.data.source import Source
+from karat.data.storage.duckdb import connect, explain, interruptible
 
 _MORE_THAN_A_ROW = {
     "WINDOW": "a window",

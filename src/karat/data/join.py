@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from karat.core.errors import ColumnError, did_you_mean
 from karat.data.match import Ids, match_ids
-from karat.data.shelf import Shelf
 from karat.data.source import Source
+from karat.data.storage.disk_table import Shelf
 
 Side = Literal["prediction", "reference"]
 
@@ -71,7 +71,7 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
     Raises `ColumnError` where a side has no such column, and
     `JoinError` for ids that are null or not unique.
 
-    >>> from karat.data.frames import open_frame
+    >>> from karat.data.formats.frames import open_frame
     >>> joined = join(open_frame({"id": ["7", "9"], "answer": ["a", "b"]}), open_frame({"id": [7, 8]}), "id")
     >>> [batch.to_pylist() for batch in joined.batches()], joined.missing_ids, joined.unknown_ids
     ([[{'id': 7, 'answer': 'a'}, {'id': 8, 'answer': None}]], ('8',), ('9',))

@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.errors import JoinError
-from karat.data.duck import connect, interruptible
-from karat.data.raw import decode_text
+from karat.data.json.raw import decode_text
 from karat.data.source import RAW, Source
+from karat.data.storage.duckdb import connect, interruptible
 
 _EXAMPLES = 5
 _MEMORY_LIMIT = "200MB"

@@ -14,8 +14,8 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.errors import ColumnError, DataError
-from karat.data.files import COMPRESSIONS, FORMATS, split_name
-from karat.data.writers import WRITERS
+from karat.data.formats.writers import WRITERS
+from karat.data.storage.files import COMPRESSIONS, FORMATS, split_name
 
 
 def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:

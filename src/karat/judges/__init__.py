@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from karat.core.registry import add_maker
+from karat.core.metric.registry import add_maker
 
 if TYPE_CHECKING:
-    from karat.core.metric import Metric
+    from karat.core.metric.metric import Metric
     from karat.judges.judge import Judge as Judge
     from karat.judges.rubric import own_judges as own_judges
-    from karat.models.asking import asking as asking
+    from karat.models.context import asking as asking
 
-_HOMES = {"Judge": "judges.judge", "asking": "models.asking", "own_judges": "judges.rubric"}
+_HOMES = {"Judge": "judges.judge", "asking": "models.context", "own_judges": "judges.rubric"}
 __all__ = [*_HOMES]  # noqa: PLE0604  (strings all)
 
 

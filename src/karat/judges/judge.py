@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -13,24 +12,26 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core import tracing
+from karat.core import telemetry as tracing
+from karat.core.context import change_context, current_context
 from karat.core.errors import SpecError
-from karat.core.metric import Definition, Metric
+from karat.core.metric.definition import Definition
+from karat.core.metric.metric import Metric
+from karat.core.metric.rows import Rows
+from karat.core.metric.setting import Setting
 from karat.core.progress import advance
-from karat.core.rows import Rows
-from karat.core.setting import Setting
-from karat.judges.ask import Bench, Member
-from karat.judges.columns import KINDS, to_materials
-from karat.judges.details import detail_types, to_rows
-from karat.judges.panel import Vote
+from karat.judges.ask_row import Bench, Member
+from karat.judges.inputs import KINDS, to_materials
+from karat.judges.outputs import detail_types, to_rows
 from karat.judges.prompt import fixed_messages, instructions
-from karat.judges.reply import Fields
+from karat.judges.reply_forms import Fields
 from karat.judges.rubric import Rubric, checked, field_names, load, read_inputs
-from karat.judges.traced import traced
-from karat.models.asking import current
-from karat.models.call import Message, Model
-from karat.models.faults import ModelError
-from karat.models.governor import Governor
+from karat.judges.vote_span import traced
+from karat.judges.votes import Vote
+from karat.models.context import current
+from karat.models.governor.faults import ModelError
+from karat.models.governor.governor import Governor
+from karat.models.request import Message, Model
 
 PREFIX = "judge:"
 _SOURCE = "instructions given in Python"
@@ -63,8 +64,8 @@ def Judge(  # noqa: N802  (it reads as the value that it makes)
 
     Raises `karat.SpecError` for what does not fit together.
 
-    >>> from karat.models.fake import FakeModel
-    >>> from karat.models.governor import Governor
+    >>> from karat.models.testing.fake import FakeModel
+    >>> from karat.models.governor.governor import Governor
     >>> model = FakeModel({"explanation": "Both say Paris.", "label": "correct"})
     >>> judge = Judge("correctness", model=model, governor=Governor())
     >>> judge(["Capital of France?"], ["Paris"], [["Paris", "Paris, France"]]).to_pylist()
@@ -87,9 +88,6 @@ def Judge(  # noqa: N802  (it reads as the value that it makes)
     return _metric(name, Asker(f"{PREFIX}{name}", rubric, models, governor)).using(**settings)
 
 
-_stopped: ContextVar[list[ModelError] | None] = ContextVar("stopped", default=None)
-
-
 @contextmanager
 def keeping_answers() -> Iterator[list[ModelError]]:
     """Within it, where a model cannot be asked any more, a judge gives what was answered before instead of raising.
@@ -97,11 +95,8 @@ def keeping_answers() -> Iterator[list[ModelError]]:
     The other rows are unscored, by the error's words; the errors are in the list.
     """
     kept: list[ModelError] = []
-    token = _stopped.set(kept)
-    try:
+    with change_context(model_errors=kept):
         yield kept
-    finally:
-        _stopped.reset(token)
 
 
 @dataclass(frozen=True)
@@ -136,7 +131,7 @@ class Asker:
         try:
             governor.map(judge, range(len(materials)))
         except ModelError as error:
-            if (kept := _stopped.get()) is None:
+            if (kept := current_context().model_errors) is None:
                 raise
             kept.append(error)
             stopped = str(error)
@@ -187,14 +182,12 @@ def _metric(name: str, asker: Asker) -> Metric:
             settings=_SETTINGS,
             source=rubric.source,
             version=rubric.version,
-            finish=None,
-            told=(),
             low=low,
             high=high,
             direction=rubric.direction,
-            aliases=(),
-            encoded=False,
             remote=True,
+            judge=True,
+            fields=tuple(rubric.form.names) if isinstance(rubric.form, Fields) else (),
             details=asker.details,
             marks={"prompt": asker.digest},
         )

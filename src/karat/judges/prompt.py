@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from karat.judges.reply import Form
-from karat.models.call import Message
+from karat.judges.reply_forms import Form
+from karat.models.request import Message
 
 # What could close a tag; controls, line separators, surrogates, and the invisible: joiners, marks of direction, tags.
 _ESCAPED = re.compile("[<>&\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufe00-\ufe0f"

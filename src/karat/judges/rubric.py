@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.judges.keys import Keys
-from karat.judges.reply import FORMS, Fields, Form, Label, Number, Statements
-from karat.judges.strict import ReplyError, check
+from karat.judges.reply_forms import FORMS, Fields, Form, Label, Number, Statements
+from karat.judges.reply_parser import ReplyError, check
+from karat.judges.toml_reader import Keys
 
 InputKind = Literal["text", "texts", "json"]
 SYSTEM = (

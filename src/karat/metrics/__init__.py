@@ -11,13 +11,14 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from karat.core.errors import SpecError
-from karat.core.metric import Metric
-from karat.core.registry import all_metrics, find
+from karat.core.metric.metric import Metric
+from karat.core.metric.registry import all_metrics, find
 from karat.text import extract as _extract  # noqa: F401  (offers the ways to extract an answer)
 
-for _module in iter_modules(__path__):
-    if _module.name not in {"aligning", "kernel", "ranking", "sequence"}:
-        import_module(f"{__name__}.{_module.name}")
+for _room in iter_modules(__path__, f"{__name__}."):
+    for _module in iter_modules(import_module(_room.name).__path__, f"{_room.name}."):
+        if not _room.name.endswith("._kernels"):
+            import_module(_module.name)
 
 
 def __dir__() -> list[str]:

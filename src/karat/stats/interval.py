@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from karat.core.errors import SpecError
 from karat.stats.aggregate import Finish, Units
 from karat.stats.bootstrap import resample
-from karat.stats.bounded import enclose
+from karat.stats.wilson import enclose
 
 Bounds: TypeAlias = tuple[float | None, float | None]
 

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.column_cache import once
 from karat.core.errors import RowError
-from karat.core.memo import memo, once
 from karat.text.normalise import SQUEEZED, normalizer
 from karat.text.tokenise import tokenizer
 
@@ -35,7 +35,7 @@ Normalizer = Literal[
 ]
 Tokenizer = Literal["whitespace", "13a", "intl", "words", "chars", "rouge"]
 
-__all__ = ["Normalizer", "Tokenizer", "memo", "normalise", "tokenise"]
+__all__ = ["Normalizer", "Tokenizer", "normalise", "tokenise"]
 
 _squeezed: WeakValueDictionary[int, pa.Array] = WeakValueDictionary()  # columns whose whitespace tokens are their text
 

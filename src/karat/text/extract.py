@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.errors import SpecError
-from karat.core.extract import add_extractor
+from karat.core.metric.extract import add_extractor
 from karat.text.choices import read_choice
 
 _BRACES = re.compile(r"(?P<box>\\{1,2}(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from karat.core.extract import extract_answers
-from karat.core.registry import all_metrics
+from karat.core.metric.extract import extract_answers
+from karat.core.metric.registry import all_metrics
 from karat.metrics import exact_match
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from karat.core.errors import MissingExtra, SpecError
-from karat.data.files import split_name
-from karat.data.raw import decode_text
-from karat.data.read import open_source
+from karat.data.json.raw import decode_text
+from karat.data.open import open_source
 from karat.data.source import RAW
+from karat.data.storage.files import split_name
 from karat.data.write import refuse_overwriting, write
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core.extract import extract_answers
-from karat.judges.strict import ReplyError, read_json
+from karat.core.metric.extract import extract_answers
+from karat.judges.reply_parser import ReplyError, read_json
 
 _THOUGHT = re.compile(r"\A.*</think>", re.DOTALL)
 _SAID = re.compile(r"\A\s*<answer>(.*)</answer>\s*\Z", re.DOTALL)

@@ -11,7 +11,6 @@ from karat.core.errors import MissingExtra
 
 try:
     from karat.adapters.haystack.answers import AnswerExactMatchEvaluator
-    from karat.adapters.haystack.asking import EvaluationError
     from karat.adapters.haystack.documents import (
         DocumentMAPEvaluator,
         DocumentMRREvaluator,
@@ -19,11 +18,12 @@ try:
         DocumentRecallEvaluator,
         RecallMode,
     )
-    from karat.adapters.haystack.llm import LLMEvaluator
+    from karat.adapters.haystack.llm.evaluator import LLMEvaluator
+    from karat.adapters.haystack.llm.rows import EvaluationError
+    from karat.adapters.haystack.llm.statements import ContextRelevanceEvaluator, FaithfulnessEvaluator
     from karat.adapters.haystack.metric import KaratEvaluator
     from karat.adapters.haystack.result import EvaluationRunResult
     from karat.adapters.haystack.sas import SASEvaluator
-    from karat.adapters.haystack.statements import ContextRelevanceEvaluator, FaithfulnessEvaluator
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "haystack":
         raise

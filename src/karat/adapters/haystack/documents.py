@@ -18,7 +18,7 @@ from karat.adapters.haystack.field import Field, reader, restore, store
 from karat.adapters.haystack.output import check_lengths, mean_of
 from karat.adapters.haystack.ranking import grade, to_columns
 from karat.core.errors import RowError, SpecError
-from karat.core.metric import Metric
+from karat.core.metric.metric import Metric
 from karat.metrics import average_precision, hit_rate, ndcg, recall, reciprocal_rank
 
 

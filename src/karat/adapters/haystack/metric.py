@@ -7,11 +7,11 @@ from typing import Any, Self, Union
 from haystack import component, default_from_dict, default_to_dict
 
 from karat.adapters.haystack.output import check_lengths
+from karat.core.columns.kinds import GRADED, IDS, NUMBER, TEXT, TEXTS, Kind
 from karat.core.errors import ColumnError, SpecError, did_you_mean
-from karat.core.metric import Metric
-from karat.core.spec import parse, parse_all
-from karat.core.types import GRADED, IDS, NUMBER, TEXT, TEXTS, Kind
-from karat.runs.evaluate import score
+from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse, parse_all
+from karat.runs.scoring.pipeline import score
 
 _SOCKETS: dict[Kind, Any] = {
     TEXT: list[Union[str, list[str]]],  # noqa: UP007  (older releases of Haystack connect nothing to `str | list[str]`)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from karat.adapters.phoenix.evaluator import Evaluator, bind_evaluator
+from karat.adapters.phoenix.evaluators.evaluator import Evaluator, bind_evaluator
+from karat.adapters.phoenix.evaluators.karat_metric import as_evaluator
 from karat.adapters.phoenix.mapping import InputMapping, PathNotFound, extractor
 from karat.adapters.phoenix.score import Score
-from karat.adapters.phoenix.wrapped import as_evaluator
 from karat.core.errors import ColumnError
-from karat.core.metric import Metric
+from karat.core.metric.metric import Metric
 
 _UNWRAPPED = ("input", "output", "expected", "reference")
 

@@ -1,0 +1,62 @@
+"""What goes into a prompt and comes out of a reply, as JSON holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from karat.judges.reply_parser import ReplyError, read_json, strict_object
+
+_PLAIN = (str, int, float, bool, type(None))
+_KINDS: list[tuple[set[type], str]] = [
+    ({bool}, "boolean"),
+    ({int}, "integer"),
+    ({int, float}, "number"),
+    ({str}, "string"),
+]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it: what it has no form for is its text.
+
+    >>> plain({"page": 4, "source": (b"a", None)})
+    {'page': 4, 'source': ["b'a'", None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(item) for item in value]
+    return value if isinstance(value, _PLAIN) else str(value)
+
+
+def read_keys(keys: Sequence[str], reply: str) -> dict[str, Any]:
+    r"""The JSON object that a reply is; `ReplyError` where it is none or misses a key.
+
+    >>> read_keys(["score"], '```json\n{"score": 1}\n```')
+    {'score': 1}
+    """
+    value = read_json(reply)
+    if not isinstance(value, dict):
+        raise ReplyError(f"Expected a JSON object containing a dictionary but got {type(value).__name__}")
+    if missing := [key for key in keys if key not in value]:
+        raise ReplyError(f"Missing expected keys in JSON: {missing}. Got keys: {list(value)}")
+    return value
+
+
+def schema_of(outputs: Sequence[str], examples: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The JSON Schema of replies like those of the examples; None where these do not show what an output is.
+
+    >>> schema_of(["score"], [{"outputs": {"score": 1}}])["properties"]
+    {'score': {'type': 'integer'}}
+    """
+    shown = {name: _kind([each["outputs"].get(name) for each in examples]) for name in outputs}
+    return None if None in shown.values() else strict_object(shown)
+
+
+def _kind(values: Sequence[Any]) -> dict[str, Any] | None:
+    types = set(map(type, values))
+    if types == {list}:
+        items = _kind(list(chain.from_iterable(values)))
+        return items and {"type": "array", "items": items}
+    return next(({"type": kind} for known, kind in _KINDS if types and types <= known), None)

@@ -1,0 +1,109 @@
+"""Evaluators that need no model: equality, a regular expression, and precision, recall and F of labels."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.adapters.phoenix.evaluators.evaluator import Evaluator
+from karat.adapters.phoenix.evaluators.precision_recall import PrecisionRecallFScore
+from karat.adapters.phoenix.schema import Schema
+from karat.adapters.phoenix.score import Column, Read, Score
+from karat.core.columns.kinds import is_text
+
+__all__ = ["MatchesRegex", "PrecisionRecallFScore", "exact_match", "matches_regex"]
+
+
+class ExactMatch(Evaluator):
+    """Whether two texts are the same, character by character; its label is True or False."""
+
+    def __init__(self) -> None:
+        schema = Schema({"output": str, "expected": str}, descriptions={"expected": "What the output must be."})
+        super().__init__(name="exact_match", kind="code", input_schema=schema)
+
+    def __call__(self, output: str, expected: str) -> Score:
+        """The score of two texts."""
+        equal = output == expected
+        return Score(name=self.name, score=float(equal), label=equal, kind="code")
+
+    def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
+        return [self(**eval_input)]
+
+    async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
+        return self._evaluate(eval_input)
+
+    def score_columns(self, read: Read) -> list[Column] | None:
+        """All rows at once, where both columns are of text."""
+        output, expected = read("output"), read("expected")
+        if not (is_text(output.type) and is_text(expected.type)):
+            return None
+        equal = pc.equal(output.cast(pa.large_string()), expected.cast(pa.large_string()))
+        reason = _missing(output=output, expected=expected) if equal.null_count else None
+        return [Column(name=self.name, score=equal.cast(pa.float64()), label=equal, reason=reason)]
+
+
+class MatchesRegex(Evaluator):
+    """Whether a text has a match of a regular expression anywhere, and how many there are.
+
+    Raises `re.error` for a pattern that is none.
+
+    >>> has_year = MatchesRegex(r"[0-9]{4}", name="has_year")
+    >>> has_year.evaluate({"output": "from 1990 to 1994"})
+    [Score(name='has_year', score=1.0, explanation='2 matches of [0-9]{4}', kind='code', direction='maximize')]
+    """
+
+    def __init__(
+        self, pattern: str | re.Pattern[str], name: str | None = None, include_explanation: bool = True
+    ) -> None:
+        """`pattern` as Python's `re` reads it; `include_explanation` says the number of matches."""
+        schema = Schema({"output": str}, descriptions={"output": "The text to be searched."})
+        super().__init__(name=name or "matches_regex", kind="code", input_schema=schema)
+        self.pattern = re.compile(pattern)
+        self.include_explanation = include_explanation
+
+    def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
+        count = self._count(eval_input["output"])
+        return [Score(name=self.name, score=float(count > 0), explanation=self._explain(count), kind="code")]
+
+    async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
+        return self._evaluate(eval_input)
+
+    def score_columns(self, read: Read) -> list[Column] | None:
+        """All rows at once, where the column is of text."""
+        output = read("output")
+        if not is_text(output.type):
+            return None
+        counts = pa.array([None if text is None else self._count(text) for text in output.to_pylist()], pa.int64())
+        encoded = counts.dictionary_encode()
+        said = pa.array([self._explain(count) for count in encoded.dictionary.to_pylist()], pa.string())
+        return [
+            Column(
+                name=self.name,
+                score=pc.greater(counts, 0).cast(pa.float64()),
+                explanation=said.take(encoded.indices) if self.include_explanation else None,
+                reason=_missing(output=output) if output.null_count else None,
+            )
+        ]
+
+    def _count(self, text: str) -> int:
+        return sum(1 for _ in self.pattern.finditer(text))
+
+    def _explain(self, count: int) -> str | None:
+        if not self.include_explanation:
+            return None
+        return f"{count or 'no'} match{'' if count == 1 else 'es'} of {self.pattern.pattern}"
+
+
+def _missing(**columns: pa.Array) -> pa.Array:
+    """For each row the first column that holds nothing there, as an error says it; null where all hold something."""
+    said: pa.Array = pa.nulls(len(next(iter(columns.values()))), pa.string())
+    for name, column in reversed(columns.items()):
+        said = pc.if_else(column.is_null(), f"Input validation failed: {name}: str is expected, got None", said)
+    return said
+
+
+exact_match = ExactMatch()
+matches_regex = MatchesRegex

@@ -1,0 +1,261 @@
+"""Ids: when two are the same, and columns of ranked and of judged ids.
+
+Two ids are the same when they are spelled alike: 7, 7.0 and "7" are one id and "007" is another; true is `true`; lists
+and objects are their JSON. Null, NaN and the empty text are no id: they match nothing.
+
+A ranked column becomes list<int64> or (large_)list<(large_)string>, a judged one the same (every grade is 1) or
+map<int64 or string, double> from id to grade.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
+from karat.core.errors import RowError
+
+ID_NAMES = {"id", "doc_id", "document", "docno"}
+GRADE_NAMES = {"grade", "relevance", "rel", "score", "label"}
+
+
+def spell_id(value: Any) -> str | None:
+    """How an id is spelled; None for what is no id: null, NaN and the empty text.
+
+    >>> [spell_id(value) for value in (7, 7.0, "7", "007", True, {"b": [2.0], "a": None})]
+    ['7', '7', '7', '007', 'true', '{"a":null,"b":[2]}']
+    >>> [spell_id(value) for value in (None, float("nan"), "")]
+    [None, None, None]
+    """
+    plain = value if isinstance(value, str) else _plain(value)
+    if plain is None or isinstance(plain, str):
+        return plain or None
+    return json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it, where equal numbers are one: no fraction that is zero, no NaN."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return None if value != value else int(value) if value.is_integer() else value  # noqa: PLR0124  (NaN)
+    if hasattr(value, "tolist"):  # NumPy's scalars and arrays
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {spell_id(key) or "": _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def cast_ids(column: pa.Array) -> pa.Array | None:
+    """A column of ranked ids, best first; None where its rows are no lists."""
+    if pt.is_null(column.type):
+        return column.cast(pa.list_(pa.string()))
+    if not is_list(column.type):
+        return None
+    if _pair_names(column.type.value_type):
+        column, values, offsets = _opened(column)
+        ids, _ = _pairs(values)
+    elif _is_canonical(column.type.value_type) and plain_lists(column) is column:
+        return column
+    else:
+        column, values, offsets = _opened(column)
+        ids = _spelled(values)
+    return keep_nulls(pa.LargeListArray.from_arrays(offsets, ids), column)
+
+
+def cast_graded(column: pa.Array) -> pa.Array | None:
+    """A column of judged ids: lists, one id a row, or grades by id."""
+    kind = column.type
+    if pt.is_struct(kind):
+        return _from_struct(column)
+    if pt.is_map(kind):
+        if _is_canonical(kind.key_type) and pt.is_float64(kind.item_type):
+            return column
+        column, entries, offsets = _opened(column)
+        return _graded(offsets, _spelled(entries.field(0)), entries.field(1), column)
+    if is_list(kind) and _pair_names(kind.value_type):
+        column, values, offsets = _opened(column)
+        return _graded(offsets, *_pairs(values), column)
+    if is_list(kind) or pt.is_null(kind):
+        return cast_ids(column)
+    alone = pa.LargeListArray.from_arrays(np.arange(len(column) + 1), _spelled(column))
+    return keep_nulls(alone, column)
+
+
+def read_ids(rows: Iterable[Any]) -> pa.Array:
+    """Ranked ids from Python: a list of anything a row, or None.
+
+    >>> read_ids([["a", 7, None], None]).to_pylist()
+    [['a', '7', None], None]
+    """
+    lists = [None if _is_null(row) else _listed(row, at) for at, row in enumerate(rows, 1)]
+    return _build(lists)
+
+
+def read_graded(rows: Iterable[Any]) -> pa.Array:
+    """Judged ids from Python: grades by id, a list of ids, or one id a row; or None.
+
+    >>> read_graded([{"a": 2, 7: 1}, ["b"], None]).to_pylist()
+    [[('a', 2.0), ('7', 1.0)], [('b', 1.0)], None]
+    >>> read_graded([["b", "c"], "d"]).to_pylist()
+    [['b', 'c'], ['d']]
+    """
+    found = [None if _is_null(row) else _judged(row, at) for at, row in enumerate(rows, 1)]
+    ids = _build([None if row is None else list(row[0]) for row in found])
+    if all(row is None or row[1] is None for row in found):
+        return ids
+    grades = [grade for row in found if row for grade in (row[1] or [1.0] * len(row[0]))]
+    return _graded(whole_offsets(ids), ids.values, pa.array(grades, pa.float64()), ids)
+
+
+def _is_null(row: Any) -> bool:
+    return row is None or (isinstance(row, float) and row != row)  # noqa: PLR0124  (NaN)
+
+
+def _listed(row: Any, at: int) -> list[Any]:
+    if isinstance(row, str | bytes | Mapping | set | frozenset) or not hasattr(row, "__iter__"):
+        raise RowError(f"row {at}: a list of ids, best first, is expected; found {row!r:.80}")
+    row = row if isinstance(row, list) else list(row)
+    names = _names_of_pairs(row)
+    return row if names is None else [each[name] for each, (name, _) in zip(row, names, strict=True)]
+
+
+def _judged(row: Any, at: int) -> tuple[list[Any], list[float] | None]:
+    """The ids of one row, and their grades where it has any."""
+    if isinstance(row, Mapping):
+        pairs = list(row.items())
+    elif isinstance(row, str | bytes) or not hasattr(row, "__iter__"):
+        return [row], None
+    else:
+        row = list(row)
+        if (names := _names_of_pairs(row)) is None:
+            return row, None
+        pairs = [(each[name], each[grade]) for each, (name, grade) in zip(row, names, strict=True)]
+    try:
+        return [key for key, _ in pairs], [np.nan if grade is None else float(grade) for _, grade in pairs]
+    except (TypeError, ValueError):
+        raise RowError(f"row {at}: grades by id are expected, such as {{'a': 2}}; found {row!r:.80}") from None
+
+
+def _names_of_pairs(row: list[Any]) -> list[tuple[str, str]] | None:
+    """What each object of a list calls its id and its grade; None where any is no such object."""
+    if not row or not isinstance(row[0], Mapping):
+        return None
+    names = [_names_of(each) if isinstance(each, Mapping) else None for each in row]
+    return None if None in names else [name for name in names if name]
+
+
+def _build(lists: list[list[Any] | None]) -> pa.Array:
+    """Lists of ids as Arrow has them."""
+    offsets = np.cumsum([0, *(0 if each is None else len(each) for each in lists)])
+    values = [value for each in lists if each for value in each]
+    made = pa.LargeListArray.from_arrays(offsets, _ids_of(values))
+    return pc.if_else(pa.array([each is not None for each in lists]), made, None) if None in lists else made
+
+
+def _ids_of(values: list[Any]) -> pa.Array:
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds == {int}:
+        try:
+            return pa.array(values, pa.int64())
+        except OverflowError:
+            pass
+    return pa.array(values if kinds <= {str} else map(spell_id, values), pa.large_string())
+
+
+def _is_canonical(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_int64(kind))
+
+
+def _spelled(values: pa.Array) -> pa.Array:
+    """Values of any type as int64, string or large_string, such that ids are the same where they are equal."""
+    kind = values.type
+    if _is_canonical(kind):
+        return values
+    if pt.is_dictionary(kind):
+        return _spelled(values.dictionary).take(values.indices)
+    if is_text(kind):
+        return values.cast(pa.large_string())
+    if pt.is_null(kind):
+        return values.cast(pa.string())
+    try:
+        if pt.is_integer(kind):
+            return values.cast(pa.int64())
+        if pt.is_floating(kind):
+            values = values.cast(pa.float64())
+            return pc.if_else(pc.is_nan(values), None, values).cast(pa.int64())
+    except pa.ArrowInvalid:  # beyond 64 bits, or with a fraction
+        pass
+    return _ids_of(values.to_pylist())
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind) or pt.is_decimal(kind) or pt.is_null(kind)
+    )
+
+
+def _opened(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """A list or map column, the values of its rows only, and the offsets into these."""
+    if not pt.is_map(column.type):
+        column = plain_lists(column)
+    offsets = np.asarray(whole_offsets(column)).astype(np.int64)
+    entries = (
+        pa.StructArray.from_arrays([column.keys, column.items], ["id", "grade"]) if pt.is_map(column.type) else None
+    )
+    values = column.values if entries is None else entries
+    first = int(offsets[0])
+    return column, values.slice(first, int(offsets[-1]) - first), pa.array(offsets - first)
+
+
+def _names_of(names: Iterable[Any]) -> tuple[str, str] | None:
+    """Which names are the id's and the grade's; None where these are not one each."""
+    given = [name for name in names if isinstance(name, str)]
+    ids, grades = [n for n in given if n in ID_NAMES], [n for n in given if n in GRADE_NAMES]
+    return (ids[0], grades[0]) if len(ids) == len(grades) == 1 else None
+
+
+def _pair_names(kind: pa.DataType) -> tuple[str, str] | None:
+    """The fields of a struct that hold an id and its grade."""
+    if not pt.is_struct(kind):
+        return None
+    return _names_of([field.name for field in kind])
+
+
+def _pairs(values: pa.StructArray) -> tuple[pa.Array, pa.Array]:
+    """The ids and the grades of a column of pairs."""
+    fields = [values.type.get_field_index(name) for name in _pair_names(values.type) or ()]
+    ids, grades = pc.struct_field(values, fields[0]), pc.struct_field(values, fields[1])
+    return _spelled(ids), grades
+
+
+def _graded(offsets: pa.Array, ids: pa.Array, grades: pa.Array, column: pa.Array) -> pa.Array | None:
+    """Grades by id, null where the column is; None where grades are no numbers."""
+    if not _is_number(grades.type):
+        return None
+    if ids.null_count:  # a map has no null keys; the empty text is no id either
+        ids = ids.cast(pa.large_string()).fill_null("")
+    return keep_nulls(pa.MapArray.from_arrays(offsets.cast(pa.int32()), ids, grades.cast(pa.float64())), column)
+
+
+def _from_struct(column: pa.StructArray) -> pa.Array | None:
+    """JSON objects as Arrow infers them: a field for each id of any row, null where a row has it not."""
+    names = [field.name for field in column.type]
+    fields = [pc.struct_field(column, at) for at in range(len(names))]
+    if not all(_is_number(each.type) or each.null_count == len(each) for each in fields):
+        return None
+    found = np.full((len(column), len(names)), np.nan)
+    for at, each in enumerate(fields):
+        found[:, at] = each.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    there = ~np.isnan(found)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(there.sum(axis=1))]))
+    ids = pa.array(names, pa.large_string()).take(pa.array(np.nonzero(there)[1]))
+    return _graded(offsets, ids, pa.array(found[there]), column)

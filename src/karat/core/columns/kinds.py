@@ -1,0 +1,153 @@
+"""The kinds of column a metric may ask for, and what it may give back.
+
+A metric's positional parameters are annotated with one of these, so that the core can check
+and cast a column before the metric sees it:
+
+``Text``     one text a row. A ``reference: Text`` may also be a list of texts a row: see `karat.core.metric.score`.
+``Texts``    a list of texts a row, all at once; one text is a list of one.
+``Number``   one number a row.
+``Ids``      ids a row, best first. What makes two ids the same, and the forms they come in: `karat.core.columns.ids`.
+``Graded``   ids a row, each with a grade, which is 1 in a plain list.
+``Score``    returned: one float a row.
+``Counts``   returned: one row of additive counts a row, with a `finish` that makes totals into a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
+from karat.core.columns.ids import cast_graded, cast_ids, read_graded, read_ids
+from karat.core.errors import ColumnError
+
+__all__ = [
+    "GRADED",
+    "IDS",
+    "NUMBER",
+    "TEXT",
+    "TEXTS",
+    "Array",
+    "Counts",
+    "Graded",
+    "Ids",
+    "Kind",
+    "Number",
+    "Score",
+    "Text",
+    "Texts",
+    "is_list",
+    "is_text",
+    "to_arrow",
+]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of column: its name in messages and how to make an Arrow array into it.
+
+    `read` makes a Python sequence into an Arrow array, where Arrow itself would refuse values of several types.
+    `ranked`: the column holds ids, in the order of their ranks or with grades.
+    """
+
+    name: str
+    cast: Callable[[pa.Array], pa.Array | None]
+    read: Callable[[Iterable[Any]], pa.Array] | None = None
+    ranked: bool = False
+
+    def of(self, column: pa.Array, where: str) -> pa.Array:
+        """The column as this kind; `ColumnError` naming `where` if that would mean guessing."""
+        cast = self.cast(column)
+        if cast is None:
+            hint = "; a number has many spellings (1e3, 1000.0): store it as text" if _is_inexact(column.type) else ""
+            raise ColumnError(f"{where} holds {column.type}, {self.name} is expected{hint}")
+        return cast
+
+
+def _is_inexact(kind: pa.DataType) -> bool:
+    return bool(pt.is_floating(kind) or pt.is_decimal(kind))
+
+
+def _text(column: pa.Array) -> pa.Array | None:
+    kind = column.type
+    if pt.is_string(kind) or pt.is_large_string(kind):
+        return column
+    if pt.is_dictionary(kind) and is_text(kind.value_type):
+        texts = _text(column.dictionary)
+        return None if texts is None else texts.take(column.indices)
+    if pt.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if pt.is_integer(kind) or pt.is_null(kind):  # an integer has one spelling only
+        return column.cast(pa.string())
+    return None
+
+
+def _texts(column: pa.Array) -> pa.Array | None:
+    kind = column.type
+    if pt.is_null(kind):
+        return column.cast(pa.list_(pa.string()))
+    if not is_list(kind):  # one text is a list of one
+        return None if (texts := _text(column)) is None else _alone(texts)
+    column = plain_lists(column)
+    if pt.is_string(kind.value_type) or pt.is_large_string(kind.value_type):
+        return column
+    values = _text(column.values)
+    if values is None:
+        return None
+    layout = pa.LargeListArray if pt.is_large_list(column.type) else pa.ListArray
+    return keep_nulls(layout.from_arrays(whole_offsets(column), values), column)
+
+
+def _alone(texts: pa.Array) -> pa.Array:
+    """Each text as a list of one, null where it is null."""
+    return keep_nulls(pa.LargeListArray.from_arrays(np.arange(len(texts) + 1), texts), texts)
+
+
+def _number(column: pa.Array) -> pa.Array | None:
+    kind = column.type
+    if pt.is_floating(kind) or pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_decimal(kind) or pt.is_null(kind):
+        return column.cast(pa.float64())
+    return None
+
+
+TEXT = Kind("text", _text)
+TEXTS = Kind("a list of texts", _texts)
+NUMBER = Kind("a number", _number)
+IDS = Kind("a list of ids", cast_ids, read_ids, ranked=True)
+GRADED = Kind("a list of ids or grades by id", cast_graded, read_graded, ranked=True)
+
+Text: TypeAlias = Annotated[pa.Array, TEXT]
+Texts: TypeAlias = Annotated[pa.Array, TEXTS]
+Number: TypeAlias = Annotated[pa.Array, NUMBER]
+Ids: TypeAlias = Annotated[pa.Array, IDS]
+Graded: TypeAlias = Annotated[pa.Array, GRADED]
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Score: TypeAlias = Annotated[Any, "score"]
+Counts: TypeAlias = Annotated[Any, "counts"]
+
+
+def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.ChunkedArray:
+    """A column of any origin as Arrow; `ColumnError` for what is not a column."""
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return column
+    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+        raise ColumnError(f"{role}: a column is expected, such as a list with one value a row; got {column!r:.80}")
+    try:
+        if kind is not None and kind.read is not None and _is_python(column):
+            return kind.read(column)
+        if hasattr(column, "__arrow_c_stream__"):
+            return pa.chunked_array(column)
+        return pa.array(column, from_pandas=hasattr(column, "dtype"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        raise ColumnError(f"{role}: the values are of more than one kind: {error}") from None
+
+
+def _is_python(column: Any) -> bool:
+    """Whether the values of a column are Python's, of any type, as in a list or in pandas' columns of objects."""
+    return str(getattr(column, "dtype", "")) == "object" or not hasattr(column, "__arrow_c_stream__")

@@ -1,0 +1,57 @@
+"""The context of the running code: everything that calls deep below a run need to know, and that is no argument.
+
+There is one context variable, which holds one frozen `Context`. `change_context` replaces some of its fields for the
+length of a ``with`` block. Threads of a pool start with an empty context; asyncio tasks copy the one they are made in.
+
+>>> with change_context(progress=print):
+...     current_context().progress is print
+True
+>>> current_context().progress is None
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the running code is a part of. The floors above core fill the fields whose types they define.
+
+    `column_cache`: results computed from a batch's columns, shared by its metrics (`karat.core.columns.column_cache`).
+    `progress`: called with a number of finished rows (`karat.core.progress`).
+    `evaluation`: the OpenTelemetry span of the evaluation (`karat.core.telemetry`).
+    `models`: the governor, and how a model's name becomes a model (`karat.models.context`).
+    `task_group`: the rows that are processed together and stop together (`karat.models.governor.task_group`).
+    `model_errors`: where a judge puts the error that stopped it, instead of raising it (`karat.judges.judge`).
+    """
+
+    column_cache: dict[Any, Any] | None = None
+    progress: Callable[[int], None] | None = None
+    evaluation: Any = None
+    models: Any = None
+    task_group: Any = None
+    model_errors: list[Any] | None = None
+
+
+_context: ContextVar[Context] = ContextVar("karat", default=Context())  # noqa: B039  (it is frozen)
+
+
+def current_context() -> Context:
+    """The context of the running code."""
+    return _context.get()
+
+
+@contextmanager
+def change_context(**fields: Any) -> Iterator[None]:
+    """Within the block the context has other values in these fields."""
+    token = _context.set(replace(_context.get(), **fields))
+    try:
+        yield
+    finally:
+        _context.reset(token)

@@ -1,0 +1,71 @@
+"""From the pairs of a row, one for each of its references or samples, to the row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import SpecError
+from karat.core.metric.definition import Configured
+from karat.core.metric.rows import NOTHING, Rows, explained
+
+
+def combine(metric: Configured, pairs: Rows, sizes: Array, across: Any) -> Rows:
+    """One row of statistics a row, from those of its pairs: the best pair's, the worst's, the first's or the mean."""
+    statistics = np.full((len(sizes), pairs.statistics.shape[1]), np.nan)
+    held = slice(None) if sizes.all() else sizes > 0
+    starts = (np.cumsum(sizes) - sizes)[held]
+    if not len(starts):
+        return Rows(statistics)
+    if callable(across):
+        statistics[held, 0] = _aggregate(metric, across, pairs, starts)
+    elif across == "first":
+        statistics[held] = pairs.statistics[starts]
+    elif across == "mean":
+        scored = pairs.scored
+        counts = np.add.reduceat(scored.astype(np.float64), starts)
+        sums = np.add.reduceat(np.where(scored[:, None], pairs.statistics, 0.0), starts, axis=0)
+        with np.errstate(invalid="ignore"):
+            statistics[held] = sums / counts[:, None]
+    elif metric.definition.finish is None:
+        statistics[held] = (np.fmax if across == "max" else np.fmin).reduceat(pairs.statistics, starts)
+    else:
+        statistics[held] = pairs.statistics[_chosen(across, pairs.scores(metric), starts, sizes[held])]
+    details = {name: _any(column, held, starts) for name, column in pairs.details.items() if pt.is_boolean(column.type)}
+    if pairs.reasons is None:
+        return Rows(statistics, details=details)
+    reasons = np.full(len(sizes), None, dtype=object)
+    reasons[held] = pairs.reasons[starts]
+    return explained(Rows(statistics, np.where(np.isnan(statistics[:, 0]), reasons, NOTHING), details))
+
+
+def _any(column: pa.Array, held: Any, starts: Array) -> pa.Array:
+    """Whether something is so of any pair of a row; null where it is said of none."""
+    said, so = np.asarray(column.is_valid()), np.asarray(column.fill_null(False))
+    rows = len(held) if isinstance(held, np.ndarray) else len(starts)
+    any_said, any_so = np.zeros((2, rows), dtype=bool)
+    any_said[held], any_so[held] = (np.logical_or.reduceat(each, starts) for each in (said, so))
+    return pa.array(any_so, mask=~any_said)
+
+
+def _chosen(across: str, scores: Array, starts: Array, sizes: Array) -> Array:
+    """The index of each row's best (or worst) pair; unscored pairs are passed over."""
+    pick = np.fmax if across == "max" else np.fmin
+    best = np.repeat(pick.reduceat(scores, starts), sizes)
+    places = np.where(scores == best, np.arange(len(scores)), len(scores))
+    found = np.minimum.reduceat(places, starts)
+    return np.where(found < len(scores), found, starts)
+
+
+def _aggregate(metric: Configured, across: Any, pairs: Rows, starts: Array) -> list[float]:
+    if metric.definition.finish is not None:
+        raise SpecError(
+            f"{metric.name} gives counts, which a callable cannot combine; across takes max, mean, min, first"
+        )
+    scores = pairs.scores(metric)
+    groups = (part[~np.isnan(part)].tolist() for part in np.split(scores, starts[1:]))
+    return [float(across(group)) if group else np.nan for group in groups]

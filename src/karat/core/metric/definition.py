@@ -1,0 +1,107 @@
+"""What a metric is before it is called: its definition, and a definition with a value for each setting."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Literal, Self, TypeAlias
+
+from karat.core.columns.kinds import Array, Kind
+from karat.core.metric.setting import Setting
+
+Finish: TypeAlias = Callable[[Array], Array]
+"""From totals of statistics, shape (..., k), to values, shape (...)."""
+Direction: TypeAlias = Literal["maximize", "minimize"]
+Details: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""From a metric's settings to the Arrow type of each column that it returns beside the score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """What a decorated function declares about a metric, without the values of its settings.
+
+    `finish_settings`: the settings that the finish takes as keyword arguments. `encoded`: the function takes
+    dictionary-encoded columns. `remote`: it waits for other processes, so it is called in the caller's thread.
+    `judge`: a language model grades the answers. `asks_model`: whether calls leave the process, by the settings.
+    `fields`: the details that are scores of their own. `marks`: further parts of the signature, such as a prompt's
+    digest.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    columns: Mapping[str, Kind]
+    settings: Mapping[str, Setting]
+    source: str
+    version: int = 1
+    finish: Callable[..., Array] | None = None
+    finish_settings: tuple[str, ...] = ()
+    low: float | None = 0.0
+    high: float | None = 1.0
+    direction: Direction = "maximize"
+    aliases: tuple[str, ...] = ()
+    encoded: bool = False
+    remote: bool = False
+    judge: bool = False
+    asks_model: Callable[[Mapping[str, Any]], bool] | None = field(default=None, compare=False)
+    fields: tuple[str, ...] = ()
+    details: Details | None = field(default=None, compare=False)
+    marks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def documentation(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring."""
+        return self.documentation.partition("\n")[0]
+
+    @property
+    def worst(self) -> float | None:
+        """The worst score a row can have; None where the range is open there, or where rows return counts."""
+        return None if self.finish is not None else self.low if self.direction == "maximize" else self.high
+
+    @property
+    def reads_rankings(self) -> bool:
+        """Whether a column holds ids or graded ids."""
+        return any(kind.ranked for kind in self.columns.values())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Configured:
+    """A definition with a value for each setting: all that scoring needs. `karat.Metric` adds its spec and calling."""
+
+    definition: Definition
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        values = {name: setting.default for name, setting in self.definition.settings.items()} | dict(self.settings)
+        object.__setattr__(self, "settings", MappingProxyType(values))
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def finish(self) -> Finish | None:
+        """The function from totals to values, with the settings that it takes; None stands for the mean."""
+        finish, names = self.definition.finish, self.definition.finish_settings
+        return partial(finish, **{name: self.settings[name] for name in names}) if finish and names else finish
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """The Arrow type of each column that the metric returns beside the score, by name."""
+        return {} if self.definition.details is None else self.definition.details(self.settings)
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether the metric, with these settings, sends requests to a model's endpoint."""
+        asks = self.definition.asks_model
+        return self.definition.judge if asks is None else asks(self.settings)
+
+    def change_settings(self, **settings: Any) -> Self:
+        """The same metric with some settings changed, without a check."""
+        return replace(self, settings={**self.settings, **settings})

@@ -1,0 +1,98 @@
+"""A metric as a value: a definition with its settings, a spec, a signature, and a call that scores columns."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from karat.core.columns.kinds import TEXT, to_arrow
+from karat.core.errors import SpecError, did_you_mean
+from karat.core.metric.definition import Configured
+from karat.core.metric.score import score_columns
+
+_SHOWN = ("__module__", "__name__", "__qualname__", "__doc__")  # what help() and doctest read of a function
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Metric(Configured):
+    """A definition with a value for each setting. Frozen: `using` gives another one.
+
+    Calling it with columns gives an Arrow array of float64, one score a row, null where a row could not be
+    scored. Columns are anything Arrow can read: lists, Arrow arrays, pandas and polars series.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in _SHOWN:
+            object.__setattr__(self, name, getattr(self.definition.function, name))
+        object.__setattr__(self, "__wrapped__", self.definition.function)
+
+    @property
+    def spec(self) -> str:
+        """The text that makes this metric again: its name and the settings that are not the default ones."""
+        defaults = self.definition.settings
+        return self._text({k: v for k, v in self.settings.items() if v != defaults[k].default})
+
+    @property
+    def signature(self) -> str:
+        """Every setting, the metric's version and, where it reads text, Unicode's: equal where scores compare."""
+        reads_text = TEXT in self.definition.columns.values() and not self.definition.remote
+        unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""
+        marks = "".join(f"|{name}={value}" for name, value in self.definition.marks.items())
+        return f"{self._text(self.settings)}|version={self.definition.version}{marks}{unicode}"
+
+    def _text(self, settings: Mapping[str, Any]) -> str:
+        k = settings.get("k")
+        cutoff = f"@{k}" if isinstance(k, int) and k >= 0 else ""
+        rest = [f"{name}={_literal(settings[name])}" for name in sorted(settings) if not (name == "k" and cutoff)]
+        return f"{self.name}({', '.join(rest)}){cutoff}" if rest else f"{self.name}{cutoff}"
+
+    def using(self, **settings: Any) -> Metric:
+        """The same metric with some settings changed; `SpecError` for one it has not or a value it cannot hold."""
+        for name, value in settings.items():
+            if name not in self.definition.settings:
+                raise SpecError(f"{self.name} has no setting {name!r}{did_you_mean(name, self.definition.settings)}")
+            self.definition.settings[name].accept(value, self.name)
+        return self.change_settings(**settings)
+
+    def __call__(self, *columns: Any, **named: Any) -> Any:
+        wanted = self.definition.columns
+        given = dict(zip(wanted, columns, strict=False))
+        if len(columns) > len(wanted):
+            raise TypeError(f"{self.name} takes {len(wanted)} columns ({', '.join(wanted)}), {len(columns)} were given")
+        for role in wanted:
+            for name in (role, role + "s"):
+                if name in named:
+                    if role in given:
+                        raise TypeError(f"{self.name}: column {role!r} was given twice")
+                    given[role] = named.pop(name)
+        if missing := [role for role in wanted if role not in given]:
+            raise TypeError(f"{self.name} misses the column {missing[0]!r}; it takes {', '.join(wanted)}")
+        metric = self.using(**named) if named else self
+        (rows,) = score_columns([metric], {role: to_arrow(given[role], role, kind) for role, kind in wanted.items()})
+        return rows.score_column(metric)
+
+    def __repr__(self) -> str:
+        return self.spec
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Metric):
+            return NotImplemented
+        return self.definition == other.definition and dict(self.settings) == dict(other.settings)
+
+    def __hash__(self) -> int:
+        return hash((self.definition.name, self.signature))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.definition.function.__module__, self.name, dict(self.settings))
+
+
+def _restore(module: str, name: str, settings: Mapping[str, Any]) -> Metric:
+    found: Metric = getattr(__import__(module, fromlist=[name]), name)
+    return found.using(**settings)
+
+
+def _literal(value: Any) -> str:
+    return f"<{value.__module__}.{value.__qualname__}>" if callable(value) else repr(value)

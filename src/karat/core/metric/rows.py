@@ -1,0 +1,93 @@
+"""What a metric gives: one row of statistics a row, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from karat.core.columns.kinds import Array
+from karat.core.metric.definition import Configured
+
+NOTHING: Array = np.array(None, dtype=object)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a metric gives: one row of statistics a row.
+
+    `statistics` has shape (n, k), float64; a row of NaN is unscored. `reasons` has shape (n,): why, as text, None
+    where a row is scored; or None where no row is unscored. `details` are further columns, such as a judge's label.
+    """
+
+    statistics: Array
+    reasons: Array | None = None
+    details: Mapping[str, pa.Array] = field(default_factory=dict)
+
+    @property
+    def scored(self) -> Array:
+        """Which rows are scored: shape (n,), bool."""
+        found: Array = ~np.isnan(self.statistics[:, 0])
+        return found
+
+    def scores(self, metric: Configured) -> Array:
+        """One float a row, shape (n,): the finish of the row's own statistics."""
+        finish = metric.finish
+        if finish is None or not self.scored.any():  # without a scored row there is but one column, of NaN
+            return self.statistics[:, 0]
+        values: Array = finish(self.statistics)
+        return np.where(self.scored, values, np.nan)
+
+    def score_column(self, metric: Configured) -> pa.Array:
+        """One float64 a row as an Arrow array, null where a row is unscored; without a copy where none is."""
+        scores = self.scores(metric)
+        if np.isnan(scores).any():
+            return pa.array(scores, from_pandas=True)
+        return pa.Array.from_buffers(pa.float64(), len(scores), [None, pa.py_buffer(np.ascontiguousarray(scores))])
+
+    def reason_column(self) -> pa.Array:
+        """Why each row is unscored, as an Arrow array of strings, null where a row is scored."""
+        if self.reasons is None:
+            return pa.nulls(len(self.statistics), pa.string())
+        return pa.array(self.reasons, pa.string())
+
+    def detail_columns(self, metric: Configured) -> list[pa.Array]:
+        """The details in the order of the metric's definition; null where the metric returned none."""
+        nothing = len(self.statistics)
+        return [self.details.get(name, pa.nulls(nothing, kind)) for name, kind in metric.details.items()]
+
+
+def explained(rows: Rows) -> Rows:
+    """Give a reason to every row that has none and no score, and take the score of every row that has a reason."""
+    finite = np.isfinite(rows.statistics)
+    if rows.reasons is None and finite.all():
+        return rows
+    blank = np.asarray(~finite.all(axis=1))
+    reasons: Array = np.full(len(blank), None, dtype=object) if rows.reasons is None else rows.reasons
+    reasons = np.where(blank & np.equal(reasons, NOTHING), "the metric gave no finite number", reasons)
+    statistics = np.where(np.equal(reasons, NOTHING)[:, None], rows.statistics, np.nan)
+    return replace(rows, statistics=statistics, reasons=reasons)
+
+
+def concat_rows(metric: Configured, parts: Sequence[Rows]) -> Rows:
+    """The rows of several batches as one."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = zip(*(rows.detail_columns(metric) for rows in parts), strict=True)
+    reasons = None
+    if any(rows.reasons is not None for rows in parts):
+        reasons = np.concatenate([rows.reason_column().to_numpy(zero_copy_only=False) for rows in parts])
+    return Rows(
+        stack_statistics([rows.statistics for rows in parts]),
+        reasons,
+        {name: pa.concat_arrays(pieces) for name, pieces in zip(metric.details, columns, strict=True)},
+    )
+
+
+def stack_statistics(parts: Sequence[Array]) -> Array:
+    """Statistics of several batches, shape (n, k); a batch without a scored row may be narrower, and is all NaN."""
+    width = max(each.shape[1] for each in parts)
+    filled = [each if each.shape[1] == width else np.full((len(each), width), np.nan) for each in parts]
+    return np.concatenate(filled)

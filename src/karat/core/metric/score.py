@@ -1,0 +1,243 @@
+"""From a metric written for one text and one reference to columns as they really are.
+
+Lifting does, once for every metric, what a metric must not think about: columns of any origin become Arrow arrays of
+the right kind and equal length; a row that holds a null is unscored, with the reason; a list of references is
+flattened, scored pair by pair, and combined by row (``across``); of a long reply only what it finally answers is scored
+(``extract``); a long column is scored in slices by every core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.column_cache import column_cache, once
+from karat.core.columns.kinds import TEXTS, Array, is_list
+from karat.core.errors import ColumnError, RowError, SpecError
+from karat.core.metric.combine import combine
+from karat.core.metric.definition import Configured
+from karat.core.metric.extract import extract_answers
+from karat.core.metric.rows import NOTHING, Rows, concat_rows, explained
+from karat.core.metric.setting import SEVERAL
+from karat.core.parallel import even_part, map_ordered
+
+SLICE = 1 << 15  # rows scored at a time: enough to forget the overhead, few enough to stay in the cache
+ROUNDING = 1e-9  # how far a score may be beyond its range
+
+
+def score_columns(
+    metrics: Sequence[Configured],
+    columns: Mapping[str, pa.Array | pa.ChunkedArray],
+    names: Mapping[str, str] | None = None,
+) -> list[Rows]:
+    """The statistics of whole columns, one `Rows` for each metric: computed in slices by all cores.
+
+    A metric that waits for other processes is called once with all rows, in this thread.
+
+    Raises `ColumnError` for a column of the wrong kind, `RowError` for columns of unequal length.
+    """
+    table = pa.table(_equally_long(columns))
+    batches = table.to_batches(max_chunksize=even_part(len(table), SLICE)) or [
+        pa.RecordBatch.from_pylist([], table.schema)
+    ]
+    parts = list(
+        map_ordered(lambda batch: compute_rows(metrics, dict(zip(columns, batch.columns, strict=True)), names), batches)
+    )
+    computed = [
+        None if metric.definition.remote else concat_rows(metric, rows)
+        for metric, rows in zip(metrics, zip(*parts, strict=True), strict=True)
+    ]
+    if not any(metric.definition.remote for metric in metrics):
+        return [rows for rows in computed if rows is not None]
+    whole = {role: column.combine_chunks() for role, column in zip(columns, table.columns, strict=True)}
+    return complete_rows(metrics, whole, computed, names)
+
+
+def compute_rows(
+    metrics: Sequence[Configured], columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None
+) -> list[Rows | None]:
+    """The first step of scoring a batch, for any thread: the metrics that compute; None for those that wait."""
+    with column_cache():
+        return [None if metric.definition.remote else score_rows(metric, columns, names) for metric in metrics]
+
+
+def complete_rows(
+    metrics: Sequence[Configured],
+    columns: Mapping[str, pa.Array],
+    computed: Sequence[Rows | None],
+    names: Mapping[str, str] | None = None,
+) -> list[Rows]:
+    """The second step, in the caller's thread, where Ctrl-C arrives: the metrics that wait for other processes."""
+    return [
+        score_rows(metric, columns, names) if rows is None else rows
+        for metric, rows in zip(metrics, computed, strict=True)
+    ]
+
+
+def score_rows(metric: Configured, columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None) -> Rows:
+    """The statistics of one slice of rows.
+
+    `columns` maps each of the metric's columns to an Arrow array, all of one length; `names` are what error
+    messages call them, where that is not the role.
+    """
+    return _score(metric, cast_columns(metric, columns, names))
+
+
+def cast_columns(
+    metric: Configured, columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None
+) -> dict[str, pa.Array]:
+    """The metric's columns as the kinds it asks for; `ColumnError` for one that cannot be, even where it has no row."""
+    return {
+        role: _cast(metric, role, columns[role], (names or {}).get(role, role)) for role in metric.definition.columns
+    }
+
+
+def _equally_long(columns: Mapping[str, pa.ChunkedArray]) -> Mapping[str, pa.ChunkedArray]:
+    lengths = {role: len(column) for role, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise RowError("columns of unequal length: " + ", ".join(f"{r} has {n} rows" for r, n in lengths.items()))
+    return columns
+
+
+def _nulls(columns: Mapping[str, pa.Array]) -> Array | None:
+    """Why rows cannot be scored for a null in one of their columns, or None where there is none."""
+    reasons: Array | None = None
+    for role, column in columns.items():
+        if column.null_count:
+            if reasons is None:
+                reasons = np.full(len(column), None, dtype=object)
+            reasons[np.asarray(column.is_null())] = f"{role} is null"
+    return reasons
+
+
+def _cast(metric: Configured, role: str, column: pa.Array, where: str) -> pa.Array:
+    """The column as the kind the metric asks for, or as lists of it where its rows hold several."""
+    kind = metric.definition.columns[role]
+    if not is_list(column.type) or not _takes_several(metric, role):
+        return once(kind, (column,), lambda: kind.of(column, where))
+    if metric.settings[SEVERAL[role]] == "one":
+        raise ColumnError(
+            f"{where} holds {column.type}: several a row. Which of them counts? "
+            f"{metric.name}({SEVERAL[role]}='first'), 'max', 'mean' or 'min'"
+        )
+    return TEXTS.of(column, where)
+
+
+def _takes_several(metric: Configured, role: str) -> bool:
+    """Whether a row may hold several texts of a role although the metric is written for one."""
+    setting = metric.definition.settings.get(SEVERAL.get(role, ""))
+    return setting is not None and setting.of_core
+
+
+def _score(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
+    """Score each row, or each pair of rows that hold lists; a metric never sees a null."""
+    if (reasons := _nulls(columns)) is not None:
+        whole = np.equal(reasons, NOTHING)
+        kept = once("whole rows", tuple(columns.values()), lambda: _filtered(columns.values(), whole))
+        return _spread(_score(metric, dict(zip(columns, kept, strict=True))), whole, reasons)
+    if metric.settings.get("extract", "none") != "none" and not is_list(columns["prediction"].type):
+        return _score_extracted(metric, columns)
+    for role in SEVERAL:
+        if role in columns and _takes_several(metric, role) and is_list(columns[role].type):
+            return _score_lists(metric, columns, role)
+    return _call(metric, columns)
+
+
+def _filtered(columns: Iterable[pa.Array], whole: Array) -> list[pa.Array]:
+    kept = pa.array(whole)
+    return [column.filter(kept) for column in columns]
+
+
+def _score_extracted(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
+    """Score what each prediction finally answers; one in which nothing is found is unscored, or wrong if told so."""
+    how, wrong, worst = metric.settings["extract"], metric.settings["missing"] == "wrong", metric.definition.worst
+    metric, answers = metric.change_settings(extract="none"), extract_answers(columns["prediction"], how)
+    columns = {**columns, "prediction": answers.fill_null("") if wrong and worst is None else answers}
+    found = columns["prediction"].is_valid()
+    if pc.all(found).as_py():
+        return _score(metric, columns)
+    whole = np.asarray(found)
+    reasons = np.where(whole, NOTHING, f"extract={how!r} finds no answer in prediction")
+    rows = _spread(_score(metric, {role: c.filter(found) for role, c in columns.items()}), whole, reasons)
+    if wrong:
+        rows.statistics[~whole], reasons[~whole] = worst, None
+    return rows
+
+
+def _spread(rows: Rows, whole: Array, reasons: Array) -> Rows:
+    """The rows at the places that are `whole`; the others have no score, and a reason."""
+    statistics = np.full((len(whole), rows.statistics.shape[1]), np.nan)
+    statistics[whole] = rows.statistics
+    if rows.reasons is not None:
+        reasons[whole] = rows.reasons
+    places = pa.array(np.cumsum(whole) - 1, mask=~whole)
+    return Rows(statistics, reasons, {name: column.take(places) for name, column in rows.details.items()})
+
+
+def _score_lists(metric: Configured, columns: Mapping[str, pa.Array], role: str) -> Rows:
+    """Flatten the lists of one column, score each of its texts beside the rest of its row, and combine by row."""
+    lists = columns[role]
+    sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
+    parents = pa.array(np.repeat(np.arange(len(lists)), sizes))
+    pairs = {other: _repeat(metric, column, parents) for other, column in columns.items() if other != role}
+    rows = combine(metric, _score(metric, pairs | {role: lists.flatten()}), sizes, metric.settings[SEVERAL[role]])
+    if sizes.all():
+        return rows
+    reasons = np.full(len(sizes), None, dtype=object) if rows.reasons is None else rows.reasons
+    reasons[sizes == 0] = f"{role} is an empty list"
+    return Rows(rows.statistics, reasons, rows.details)
+
+
+def _repeat(metric: Configured, column: pa.Array, parents: pa.Array) -> pa.Array:
+    if metric.definition.encoded and not is_list(column.type):
+        return pa.DictionaryArray.from_arrays(parents, column)
+    return column.take(parents)
+
+
+def _call(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
+    """Call the metric's function and check what it gives: one row of float64 statistics a row."""
+    known = metric.definition.settings
+    settings = {name: value for name, value in metric.settings.items() if not known[name].of_core}
+    n = len(next(iter(columns.values())))
+    if n == 0:
+        return Rows(np.empty((0, 1)))
+    given = metric.definition.function(*(columns[role] for role in metric.definition.columns), **settings)
+    rows = given if isinstance(given, Rows) else Rows(given)
+    rows = replace(rows, statistics=_floats(rows.statistics, metric.name))
+    if len(rows.statistics) != n:
+        raise RowError(f"{metric.name} gave {len(rows.statistics)} rows of statistics for {n} rows")
+    if metric.definition.finish is None:
+        _check_range(metric, rows.statistics)
+    return explained(rows)
+
+
+def _floats(given: Any, name: str) -> Array:
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        given = given.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise RowError(f"{name} must give one float a row, or rows of counts: {error}") from None
+    if values.ndim not in (1, 2):
+        raise RowError(f"{name} must give one float a row, or rows of counts; it gave {given!r:.80}")
+    return values.reshape(len(values), -1)
+
+
+def _check_range(metric: Configured, scores: Array) -> None:
+    if scores.shape[1] != 1:
+        raise SpecError(f"{metric.name} gives {scores.shape[1]} counts a row and so must name a finish")
+    low, high = metric.definition.low, metric.definition.high
+    lowest, highest = (-np.inf if low is None else low - ROUNDING), (np.inf if high is None else high + ROUNDING)
+    if scores.min() >= lowest and scores.max() <= highest:  # not so where one is NaN
+        return
+    beyond = ((scores < lowest) & (scores > -np.inf)) | ((scores > highest) & (scores < np.inf))
+    if beyond.any():
+        raise SpecError(
+            f"{metric.name} gave {scores[beyond][0]:g}, beyond its range of {low} to {high}: "
+            "@metric(low=..., high=...) says what it is, None where it has no end"
+        )

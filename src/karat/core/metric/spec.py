@@ -1,0 +1,91 @@
+"""The text of a metric, and back.
+
+``name``, ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``; a name may be ``prefix:name``,
+where metrics are made of a name or a file (``judge:correctness``, ``judge:mine.toml``). Values are Python or JSON
+literals; a bare word is text, so that a shell needs fewer quotes. What is no such text may be another tool's name for a
+metric: see `karat.core.metric.registry.add_dialect`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from karat.core.errors import SpecError
+from karat.core.metric.metric import Metric
+from karat.core.metric.registry import find, translated
+
+_MADE = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+def parse(text: str) -> Metric:
+    """The metric that a spec names.
+
+    >>> parse("token_f1(normalize=none)")
+    token_f1(normalize='none')
+    >>> parse("f1").spec == parse("token_f1").spec == "token_f1"
+    True
+    >>> parse("token_f1(nomalize=none)")
+    Traceback (most recent call last):
+        ...
+    karat.core.errors.SpecError: token_f1 has no setting 'nomalize'; did you mean 'normalize'?
+    """
+    try:
+        return _parse(text)
+    except SpecError:
+        if (spec := translated(text)) is None:
+            raise
+        return _parse(spec)
+
+
+def _parse(text: str) -> Metric:
+    made = _MADE.fullmatch(text.strip())
+    try:
+        tree = ast.parse(f"_{made['rest']}" if made else text.strip(), mode="eval").body
+        name, settings = _read(tree)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        raise SpecError(
+            f"{text} is not a metric: name, name(setting=value, ...) or name@k (for k=...) is expected, "
+            "one at a time; put text that is more than a word in quotes"
+        ) from None
+    return find(made["name"] if made else name).using(**settings)
+
+
+def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
+    """Each of one or many specs or metrics; `SpecError` if two are the same or none is given."""
+    given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    found = [parse(each) if isinstance(each, str) else each for each in given]
+    if not found:
+        raise SpecError("no metric is given")
+    for each in found:
+        if not isinstance(each, Metric):
+            raise SpecError(f"{each!r} is not a metric: a spec such as 'token_f1' or a Metric is expected")
+        if sum(other.spec == each.spec for other in found) > 1:
+            raise SpecError(f"{each.spec} is given twice")
+    return found
+
+
+def _read(tree: ast.expr) -> tuple[str, dict[str, Any]]:
+    match tree:
+        case ast.BinOp(left=left, op=ast.MatMult(), right=ast.Constant(value=int() as k)):
+            name, settings = _read(left)
+            if "k" in settings:
+                raise ValueError("k twice")
+            return name, {**settings, "k": k}
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
+            settings = {word.arg: _value(word.value) for word in keywords if word.arg is not None}
+            if len(settings) < len(keywords):
+                raise ValueError("a setting twice, or **")
+            return name, settings
+        case ast.Name(id=name):
+            return name, {}
+    raise ValueError("not a spec")
+
+
+def _value(tree: ast.expr) -> Any:
+    if isinstance(tree, ast.Name):
+        return _WORDS.get(tree.id, tree.id)
+    return ast.literal_eval(tree)

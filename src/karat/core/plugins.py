@@ -1,0 +1,42 @@
+"""What is loaded by name: the modules that add metrics, and the compiled kernels.
+
+A package adds metrics with an entry point in the group ``karat.metrics`` that names a module; importing the module
+registers what it decorates. karat's own metrics and judges are loaded in the same way.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import entry_points
+from pathlib import Path
+
+GROUP = "karat.metrics"
+
+
+@cache
+def load_plugins() -> dict[str, str]:
+    """Import every module of the entry-point group once. Returns the error message of each that failed, by entry point.
+
+    A plugin that cannot be imported does not affect the others: it is a warning here and a line in `karat doctor`.
+    """
+    failures = {}
+    for point in entry_points(group=GROUP):
+        try:
+            point.load()
+        except Exception as error:  # noqa: BLE001  (a plugin may raise anything)
+            failures[f"{point.name} ({point.value})"] = f"{type(error).__name__}: {error}"
+            warnings.warn(f"metrics of {point.name!r} could not be loaded: {error!r}", RuntimeWarning, stacklevel=2)
+    return failures
+
+
+def compiled_kernels() -> dict[str, bool]:
+    """Whether each of karat's kernels is compiled here, by module name; a kernel is a module with a `.pyi` stub."""
+    source = Path(__file__).parents[2]  # files are looked for, because an import may need a missing extra
+    return {
+        ".".join(stub.relative_to(source).with_suffix("").parts): any(
+            stub.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES
+        )
+        for stub in sorted((source / "karat").rglob("*.pyi"))
+    }

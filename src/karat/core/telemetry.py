@@ -1,0 +1,248 @@
+"""Evaluations as spans of OpenTelemetry, where the process has set it up; it is never imported from here.
+
+Set up means: somebody has imported `opentelemetry` and set a tracer provider for the process. Spans are named as
+OpenInference names them (https://arize-ai.github.io/openinference/spec), and each result is an event
+`gen_ai.evaluation.result` (https://github.com/open-telemetry/semantic-conventions-genai) on the span of its evaluation.
+`OPENINFERENCE_HIDE_INPUTS=true` and `OPENINFERENCE_HIDE_OUTPUTS=true` leave texts out. A span that goes wrong takes
+nothing else with it.
+
+>>> on()
+False
+>>> with evaluation("short", {"output": "Paris"}) as span:
+...     span is None  # nobody wants spans here
+True
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from math import isfinite
+from traceback import format_exception
+from typing import Any, TypeVar
+
+from karat.core.context import change_context, current_context
+
+JSON = "application/json"
+_QUOTING = ("status.", "exception.message", "exception.stacktrace", "problem")  # errors may quote either
+_HIDDEN = {
+    "OPENINFERENCE_HIDE_INPUTS": ("input.", "llm.input_messages.", *_QUOTING),
+    "OPENINFERENCE_HIDE_OUTPUTS": ("output.", "llm.output_messages.", "gen_ai.evaluation.explanation", *_QUOTING),
+}
+_OFF: AbstractContextManager[None] = nullcontext()
+_known: tuple[Any, Any] = (None, None)  # a provider, and the tracer that it gave
+
+
+def on() -> bool:
+    """Whether spans are wanted in this process."""
+    return "opentelemetry.trace" in sys.modules and _tracer() is not None
+
+
+def _tracer() -> Any | None:
+    global _known  # noqa: PLW0603  (a process sets one provider)
+    try:
+        trace = sys.modules["opentelemetry.trace"]
+        provider = trace.get_tracer_provider()
+        known, tracer = _known
+        if provider is known:
+            return tracer
+        if isinstance(provider, (trace.ProxyTracerProvider, trace.NoOpTracerProvider)):
+            return None
+        _known = provider, provider.get_tracer("karat")
+        return _known[1]
+    except Exception:  # noqa: BLE001  (whatever a provider raises: there are no spans then)
+        return None
+
+
+class Span:
+    """A span that is recorded. Its methods never raise."""
+
+    def __init__(self, span: Any) -> None:
+        self._span = span
+        self._failed = self._dropped = False
+
+    def put(self, attributes: Mapping[str, Any]) -> None:
+        """Set attributes, without those that are None or are to be hidden."""
+        with suppress(Exception):
+            self._span.set_attributes(_shown(attributes))
+
+    def event(self, name: str, attributes: Mapping[str, Any]) -> None:
+        """Add an event; attributes as in `put`."""
+        with suppress(Exception):
+            self._span.add_event(name, _shown(attributes))
+
+    def fail(self, message: str, kind: str | None = None) -> None:
+        """Say that what the span tells of has failed: why, and with which kind of error."""
+        self._failed = True
+        self.put({"error.type": kind})
+        with suppress(Exception):
+            shown = _shown({"status.description": message})
+            self._span.set_status(sys.modules["opentelemetry.trace"].StatusCode.ERROR, *shown.values())
+
+    def raised(self, error: BaseException) -> None:
+        """`fail`, with an exception."""
+        self.fail(f"{type(error).__name__}: {error}", type(error).__qualname__)
+        stack = "".join(format_exception(error))
+        told = {
+            "exception.type": type(error).__qualname__,
+            "exception.message": str(error),
+            "exception.stacktrace": stack,
+        }
+        self.event("exception", told)
+
+    def drop(self) -> None:
+        """Let nothing be told of this span."""
+        self._dropped = True
+
+    def end(self) -> None:
+        """End the span, well where nothing has failed."""
+        with suppress(Exception):
+            if not self._failed:
+                self._span.set_status(sys.modules["opentelemetry.trace"].StatusCode.OK)
+            if not self._dropped:
+                self._span.end()
+
+
+class Evaluation(Span):
+    """The span of one evaluation. `trace_id` is that of its trace, in 32 hexadecimal digits."""
+
+    def __init__(self, span: Any) -> None:
+        super().__init__(span)
+        self.trace_id = f"{span.get_span_context().trace_id:032x}"
+        self.metadata: dict[str, Any] = {}
+        self.kept = 0  # replies from the cache, which have no spans of their own
+        self._results: list[dict[str, Any]] = []
+
+    def result(
+        self, name: str | None, score: float | None = None, label: object = None, explanation: str | None = None
+    ) -> None:
+        """Tell one result: in an event, and in the span's output."""
+        score = _finite(score)
+        given = {"name": name, "score": score, "label": label, "explanation": explanation}
+        self._results.append({key: value for key, value in given.items() if value is not None})
+        if score is not None or label is not None:
+            self.event(
+                "gen_ai.evaluation.result",
+                {
+                    "gen_ai.evaluation.name": name,
+                    "gen_ai.evaluation.score.value": score,
+                    "gen_ai.evaluation.score.label": None if label is None else str(label),
+                    "gen_ai.evaluation.explanation": explanation,
+                },
+            )
+
+    def end(self) -> None:
+        """Put what is known only now, and end."""
+        if self.kept:
+            self.metadata["cached_replies"] = self.kept
+        self.put({"metadata": spell(self.metadata)})
+        if self._results:
+            self.put({"output.value": spell(self._results), "output.mime_type": JSON})
+        super().end()
+
+
+Told = TypeVar("Told", bound=Span)
+
+
+def evaluation(
+    name: str,
+    given: Any,
+    *,
+    kind: str | None = "code",
+    how: str = "evaluate",
+    cls: str | None = None,
+    start: int | None = None,
+    **metadata: Any,
+) -> AbstractContextManager[Evaluation | None]:
+    """A span `<name>.<how>` around an evaluation of `given`; None where spans are not wanted, or not this one.
+
+    `kind` is that of the evaluator (code, llm, human), `cls` its class, and `metadata` goes with them. `start` is when
+    the evaluation began, in nanoseconds of `time.time_ns`, where that is past. What the block raises becomes the span's
+    status, and is raised.
+    """
+    if "opentelemetry.trace" not in sys.modules or (tracer := _tracer()) is None:
+        return _OFF
+    about = {"evaluator.kind": kind and kind.lower(), "evaluator.class": cls, **metadata}
+    return _evaluating(tracer, f"{name}.{how}", given, about, start)
+
+
+@contextmanager
+def _evaluating(
+    tracer: Any, name: str, given: Any, about: dict[str, Any], start: int | None
+) -> Iterator[Evaluation | None]:
+    with _recorded(tracer, name, "EVALUATOR", Evaluation, start=start) as told:
+        if told is not None:
+            told.metadata = {key: value for key, value in about.items() if value is not None}
+            told.put({"input.value": spell(given), "input.mime_type": JSON})
+        with change_context(evaluation=told):
+            yield told
+
+
+def current() -> Evaluation | None:
+    """The evaluation that the running code is a part of, where it is recorded."""
+    evaluation: Evaluation | None = current_context().evaluation
+    return evaluation
+
+
+def call(name: str, kind: str) -> AbstractContextManager[Span | None]:
+    """A span around a call that leaves the process for the `current` evaluation; None where there is none."""
+    if current() is None or (tracer := _tracer()) is None:
+        return _OFF
+    return _recorded(tracer, name, kind, Span, leaves=True)
+
+
+@contextmanager
+def _recorded(
+    tracer: Any, name: str, kind: str, told_by: type[Told], *, start: int | None = None, leaves: bool = False
+) -> Iterator[Told | None]:
+    attached: AbstractContextManager[Any] = _OFF
+    told: Told | None = None
+    with suppress(Exception):
+        trace = sys.modules["opentelemetry.trace"]
+        if not sys.modules["opentelemetry.context"].get_value("suppress_instrumentation"):
+            direction = trace.SpanKind.CLIENT if leaves else trace.SpanKind.INTERNAL
+            span = tracer.start_span(
+                name, kind=direction, attributes={"openinference.span.kind": kind}, start_time=start
+            )
+            attached = trace.use_span(span, record_exception=False, set_status_on_exception=False)
+            told = told_by(span) if span.is_recording() else None
+    with attached:
+        try:
+            yield told
+        except BaseException as error:
+            if told is not None:
+                told.raised(error)
+            raise
+        finally:
+            if told is not None:
+                told.end()
+
+
+def spell(value: Any) -> str | None:
+    """A value as JSON, without what JSON has no form for; None where even that is not to be had."""
+    with suppress(Exception):
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    return None
+
+
+def _finite(score: Any) -> float | None:
+    with suppress(Exception):
+        return float(score) if isfinite(score) else None
+    return None
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _shown(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    hidden = tuple(
+        prefix
+        for name, prefixes in _HIDDEN.items()
+        if os.environ.get(name, "").lower() == "true"
+        for prefix in prefixes
+    )
+    return {key: value for key, value in attributes.items() if value is not None and not key.startswith(hidden)}

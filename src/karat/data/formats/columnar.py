@@ -1,0 +1,66 @@
+"""Parquet and Arrow IPC (file or stream): types stay exactly as stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from karat.data.source import BATCH_ROWS, Source, rows_per_batch
+from karat.data.storage.files import open_bytes, split_name, spool
+
+
+def open_columnar(path: Path, name: str, kind: str) -> Source:
+    """Open a Parquet or an Arrow file; a compressed one is unpacked into a temporary file first."""
+    plain = None
+    if split_name(path)[1]:
+        with open_bytes(path) as stream:
+            plain = spool(stream)
+        path = Path(plain.name)
+    return (_open_parquet if kind == "parquet" else _open_arrow)(path, name, plain)
+
+
+def _open_parquet(path: Path, name: str, plain: Any) -> Source:
+    with pq.ParquetFile(path) as file:
+        schema, groups = file.schema_arrow, file.metadata
+    size = sum(groups.row_group(at).total_byte_size for at in range(groups.num_row_groups))
+    many = rows_per_batch(size, groups.num_rows)
+
+    def read(_text: frozenset[str], _kept: Any = plain) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(batch_size=many)
+
+    return Source(name, schema, groups.num_rows, read)
+
+
+def _open_arrow(path: Path, name: str, plain: Any) -> Source:
+    with _ipc(path) as reader:
+        schema = reader.schema
+
+    def read(_text: frozenset[str], _kept: Any = plain) -> Iterator[pa.RecordBatch]:
+        with _ipc(path) as reader:
+            yield from _slice(_ipc_batches(reader))
+
+    return Source(name, schema, None, read)
+
+
+def _ipc(path: Path) -> Any:
+    mapped = pa.memory_map(str(path))
+    is_file = mapped.read(6) == b"ARROW1"
+    mapped.seek(0)
+    return pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
+
+
+def _ipc_batches(reader: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(reader, pa.ipc.RecordBatchFileReader):
+        return map(reader.get_batch, range(reader.num_record_batches))
+    return iter(reader)
+
+
+def _slice(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(start, BATCH_ROWS)

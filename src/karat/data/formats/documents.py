@@ -1,0 +1,129 @@
+"""What a whole JSON document can be: an array of rows, SQuAD's layout, other tools' logs, answers by id, columns."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from karat.core.errors import DataError, RowError
+from karat.data.formats.frames import is_by_query, open_frame
+from karat.data.formats.logs import inspect_rows, is_inspect, is_ragas, ragas_rows
+from karat.data.json.explain import explain_json, unique
+from karat.data.json.reader import open_json_rows
+from karat.data.roles import is_known
+from karat.data.source import Source
+from karat.data.storage.files import BOM, open_bytes, read_head
+
+_ARTICLE = re.compile(r"\b(a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_LAYOUTS = (
+    "an array of objects, JSON Lines, SQuAD's {data: [{paragraphs: [{qas: …}]}]}, {id: answer}, {id: [answers]}, "
+    "{column: [values]} or {query: {document: number}}"
+)
+
+
+def open_document(path: Path, name: str, role: Literal["prediction", "reference"]) -> Source:
+    """Open a `.json` file by its layout.
+
+    An array of objects and JSON Lines are rows. An object is SQuAD's official layout; where one of its keys is a
+    column name known to `mapping`, columns if all values are lists, else one row; otherwise documents' numbers by
+    query, or answers by id. Logs of Inspect's and annotations of ragas's have a sample a row. Raises `DataError` naming
+    these where it is none of them.
+    """
+    head = read_head(path).removeprefix(BOM).lstrip()
+    if head.startswith(b"["):
+        return open_json_rows(path, name, "array")
+    if _is_lines(path):
+        return open_json_rows(path, name, "newline_delimited")
+    with open_bytes(path) as stream:
+        content = stream.read()
+    try:
+        document = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
+        raise explain_json(path, name, "array", error) from error
+    if _is_row(document):
+        return open_json_rows(path, name, "unstructured")
+    return replace(_read_object(document, name, role), name=name)
+
+
+def _is_lines(path: Path) -> bool:
+    """Whether a second object follows the first, complete on its line."""
+    with open_bytes(path) as stream:
+        first, _, second = bytes(stream.read(1 << 20)).decode("utf-8-sig", "replace").lstrip().partition("\n")
+        try:
+            json.loads(first)
+        except (ValueError, RecursionError):
+            return False
+        return bool(second.strip())
+
+
+def _is_row(document: Any) -> bool:
+    """Whether an object is one row: a key is a column's name, and the values are not columns."""
+    return (
+        isinstance(document, dict)
+        and any(map(is_known, document))
+        and not all(isinstance(value, list) for value in document.values())
+        and not is_inspect(document)
+    )
+
+
+def _read_object(document: Any, name: str, role: str) -> Source:
+    if not isinstance(document, dict) or not document:
+        raise DataError(f"{name}: expected {_LAYOUTS}")
+    if isinstance(document.get("data"), list):
+        return open_frame(list(_squad(document["data"], name)))
+    if is_by_query(document):
+        return open_frame(document)
+    if is_inspect(document):
+        return open_frame(list(inspect_rows(document)))
+    if is_ragas(document):
+        return open_frame(list(ragas_rows(document)))
+    lists = [isinstance(value, list) for value in document.values()]
+    if all(lists) and any(map(is_known, document)):
+        return open_frame(document)
+    if all(isinstance(value, str) for value in document.values()):
+        return _by_id(document, pa.string(), role)
+    if all(lists) and all(isinstance(item, str) for value in document.values() for item in value):
+        return _by_id(document, pa.list_(pa.string()), "references")
+    key, value = next((key, value) for key, value in document.items() if not isinstance(value, str))
+    raise DataError(f"{name}: expected {_LAYOUTS}, but {key!r} holds {type(value).__name__}")
+
+
+def _by_id(answers: dict[str, Any], kind: pa.DataType, column: str) -> Source:
+    values = pa.array(answers.values(), kind)
+    return open_frame({"id": pa.array(answers, pa.string()), column: values})
+
+
+def _squad(articles: list[Any], name: str) -> Iterator[dict[str, Any]]:
+    """The questions of SQuAD's layout, with the answers that the official script of their version accepts.
+
+    SQuAD 2.0, which says of a question whether it is impossible, accepts no answer of nothing but articles and
+    punctuation, and the empty text where that leaves none.
+    """
+    number = 0
+    try:
+        for article in articles:
+            for paragraph in article["paragraphs"]:
+                for qa in paragraph["qas"]:
+                    number += 1
+                    row = {"id": qa["id"], "title": article.get("title"), "context": paragraph.get("context")}
+                    answers = [answer["text"] for answer in qa["answers"]]
+                    row |= {"question": qa["question"], "references": answers}
+                    if "is_impossible" in qa:
+                        row["references"] = list(filter(_says_something, answers)) or [""]
+                        row["is_impossible"] = qa["is_impossible"]
+                    yield row
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RowError(f"{name}, question {number}: not SQuAD's layout: {error!r}") from error
+
+
+def _says_something(answer: str) -> bool:
+    bare = answer.lower().translate(_NO_PUNCTUATION)
+    return bool(_ARTICLE.sub(" ", bare).strip())

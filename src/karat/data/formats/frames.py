@@ -1,0 +1,200 @@
+"""Rows that are in memory already: lists of dicts, dicts of columns, and every frame that speaks Arrow."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from karat.core.errors import ColumnError, DataError, RowError
+from karat.core.parallel import even_part
+from karat.data.source import BATCH_ROWS, RAW, Source
+from karat.data.storage.files import spool_batches
+
+_MOST_FIELDS = 200
+
+
+def open_frame(data: Any) -> Source:
+    """Open a list of dicts, a dict of columns, or anything with `__arrow_c_stream__`.
+
+    Dicts of numbers in a dict are documents' scores or grades by query; they come as one document a row.
+
+    Raises `DataError` for what is none of these.
+
+    >>> open_frame([{"a": "1"}, {"a": "2", "b": 3}]).schema.names
+    ['a', 'b']
+    """
+    name = type(data).__name__
+    if isinstance(data, pa.RecordBatchReader):
+        return _spooled(data, name)
+    if hasattr(data, "with_format"):
+        return _from_dataset(data, name)
+    if isinstance(data, Mapping):
+        return _from_table(_from_columns(_unnest(data) if is_by_query(data) else data), name)
+    if _is_pandas(data):
+        return _from_table(_from_pandas(data), name)
+    if hasattr(data, "__arrow_c_stream__"):
+        return _from_stream(data, name)
+    if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
+        keys = list(dict.fromkeys(key for row in data for key in row))
+        return _from_table(_from_columns({key: [row.get(key) for row in data] for key in keys}), "list")
+    raise DataError(
+        f"expected a path, a list of dicts, a dict of columns or a frame (pandas, polars, DuckDB, Arrow), found {name}"
+    )
+
+
+def is_by_query(data: Mapping[Any, Any]) -> bool:
+    """Whether all values are themselves numbers by key.
+
+    >>> is_by_query({"q1": {"d1": 2, "d7": 0}, "q2": {}}), is_by_query({"id": ["q1"], "answer": ["d1"]})
+    (True, False)
+    """
+    if not data or not all(isinstance(inner, Mapping) for inner in data.values()):
+        return False
+    kinds = set(chain.from_iterable(map(type, inner.values()) for inner in data.values()))
+    return all(issubclass(kind, Real) for kind in kinds)
+
+
+def _unnest(data: Mapping[Any, Mapping[Any, Any]]) -> dict[str, Any]:
+    """A row for each number, and one without for a query that has none."""
+    rows = [inner or {None: None} for inner in data.values()]
+    return {
+        "query_id": _to_array("query_id", list(data)).take(np.repeat(np.arange(len(rows)), list(map(len, rows)))),
+        "doc_id": list(chain.from_iterable(rows)),
+        "score": list(chain.from_iterable(inner.values() for inner in rows)),
+    }
+
+
+def _is_pandas(data: Any) -> bool:
+    return type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns")
+
+
+def _from_pandas(data: Any) -> pa.Table:
+    """A pandas frame's columns; an index with a name is one too, one without says nothing and is left out.
+
+    So is an index that has a column's name and values, as Phoenix's frames have.
+    """
+    same = [name for name in data.index.names if name in data.columns and _is_column(data, name)]
+    named = [name for name in data.index.names if name is not None and name not in same]
+    try:
+        data = data.reset_index(level=named) if named else data
+    except ValueError as error:
+        raise ColumnError(f"the index cannot be a column: {error}") from error
+    names = [str(name) for name in data.columns]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ColumnError(f"the frame has {', '.join(map(repr, twice))} more than once")
+    return _from_columns(dict(zip(names, (column for _, column in data.items()), strict=True)))
+
+
+def _is_column(data: Any, name: str) -> bool:
+    return bool((data.index.get_level_values(name) == data[name].to_numpy()).all())
+
+
+def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
+    arrays = {str(key): _to_array(str(key), values) for key, values in columns.items()}
+    lengths = {key: len(values) for key, values in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise RowError(f"columns of unequal length: {', '.join(f'{key} has {n}' for key, n in lengths.items())}")
+    return pa.table(arrays)
+
+
+def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
+    """A column of values; of mixed kinds (text here, a number or a list there) as JSON text, where NaN is null."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+        raise ColumnError(f"column {key!r}: expected a list of values, found {type(values).__name__}")
+    if not _has_many_keys(values):
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+            return pa.array(values)
+    cells = [_spell(value, f"column {key!r}, row {row}") for row, value in enumerate(values, 1)]
+    return pa.array(cells, pa.string()).cast(RAW)
+
+
+def _has_many_keys(values: Iterable[Any]) -> bool:
+    """Whether values are dicts that together have more keys than a struct has fields, such as grades by id."""
+    keys: set[Any] = set()
+    for value in values:
+        if isinstance(value, Mapping):
+            keys.update(value)
+            if len(keys) > _MOST_FIELDS:
+                return True
+        elif not _is_missing(value):
+            return False
+    return False
+
+
+def _spell(value: Any, where: str) -> str | None:
+    """A value as JSON text."""
+    if _is_missing(value):
+        return None
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RowError(f"{where}: half of a surrogate pair (\\ud800 to \\udfff), which is no character") from error
+    except RecursionError as error:
+        raise RowError(f"{where}: values in one another too deep to be read") from error
+    except (TypeError, ValueError) as error:
+        raise ColumnError(f"{where}: beside values of other kinds, {error}") from error
+    return text
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _from_table(table: pa.Table, name: str) -> Source:
+    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        yield from table.to_batches(even_part(table.num_rows, BATCH_ROWS))
+
+    return Source(name, table.schema, table.num_rows, read)
+
+
+def _from_stream(data: Any, name: str) -> Source:
+    def open_stream() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_stream(data)
+
+    try:
+        schema = open_stream().schema
+    except pa.ArrowInvalid as error:
+        raise DataError(f"expected a frame with columns, found {name}: {error}") from error
+    rows = len(data) if hasattr(data, "__len__") else None
+    return Source(name, schema, rows, _slices(open_stream))
+
+
+def _from_dataset(data: Any, name: str) -> Source:
+    """A dataset of Hugging Face, with the rows and columns chosen in it; its Arrow table itself has them all."""
+    if isinstance(data, Mapping):
+        raise DataError(f"expected one split, found {name}; there are: {', '.join(map(str, data))}")
+    if not hasattr(data, "num_rows"):
+        raise DataError(f"expected a dataset whose rows can be read again, found {name}")
+    formatted = data.with_format("arrow")
+
+    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        for table in formatted.iter(BATCH_ROWS):
+            yield from table.combine_chunks().to_batches()
+
+    return Source(name, formatted[:0].schema, data.num_rows, read)
+
+
+def _slices(open_stream: Callable[[], pa.RecordBatchReader]) -> Callable[[frozenset[str]], Iterator[pa.RecordBatch]]:
+    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        for batch in open_stream():
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                yield batch.slice(start, BATCH_ROWS)
+
+    return read
+
+
+def _spooled(reader: pa.RecordBatchReader, name: str) -> Source:
+    """A reader can be read once only, a source more often: its batches go through a temporary file."""
+    file = spool_batches(reader)
+    return Source(name, reader.schema, None, _slices(lambda: pa.ipc.open_stream(pa.memory_map(file.name))))

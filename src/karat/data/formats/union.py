@@ -1,0 +1,73 @@
+"""Several sources as one, with the columns of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from karat.core.errors import ColumnError
+from karat.data.json.arrow_types import unite
+from karat.data.source import RAW, Source
+
+
+def unite_sources(name: str, sources: Sequence[Source]) -> Source:
+    """The rows of all sources, in turn; a column that one has not is null there.
+
+    Raises `ColumnError` naming both files where a column has types that have no type in
+    common.
+    """
+    if len(sources) == 1:
+        return sources[0]
+    if all(source.spelled for source in sources):
+        schema = _unite_json(sources)
+    else:
+        schema = sources[0].schema
+        for source in sources[1:]:
+            schema = _unite(schema, source, sources)
+    rows = [source.rows for source in sources]
+    notes: dict[str, int] = {}
+
+    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        target = pa.schema([field.with_type(RAW) if field.name in text else field for field in schema])
+        raw = frozenset(field.name for field in target if field.type == RAW)
+        for source in sources:
+            for batch in source.read(raw & set(source.schema.names) if source.spelled else frozenset()):
+                columns = [_fit(batch, field) for field in target]
+                yield pa.RecordBatch.from_arrays(columns, schema=target)
+        for key in {key for source in sources for key in source.notes}:
+            notes[key] = sum(source.notes.get(key, 0) for source in sources)
+
+    known = None if None in rows else sum(row for row in rows if row is not None)
+    typed = {name for source in sources if not source.spelled for name in source.schema.names}
+    respelled = frozenset().union(*(source.respelled for source in sources)) - typed
+    return Source(name, schema, known, read, respelled, spelled=not typed, notes=notes)
+
+
+def _unite_json(sources: Sequence[Source]) -> pa.Schema:
+    """The columns as one file of all rows would have them."""
+    kinds: dict[str, pa.DataType] = {}
+    for source in sources:
+        for field in source.schema:
+            kinds[field.name] = unite(kinds.get(field.name, pa.null()), field.type)
+    return pa.schema(list(kinds.items()))
+
+
+def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.Schema:
+    try:
+        return pa.unify_schemas([schema, source.schema], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        for field in source.schema:
+            for other in sources:
+                at = other.schema.get_field_index(field.name)
+                if at >= 0 and other.schema.field(at).type != field.type:
+                    raise ColumnError(
+                        f"column {field.name!r} is {other.schema.field(at).type} in {other.name} "
+                        f"but {field.type} in {source.name}"
+                    ) from error
+        raise ColumnError(f"{source.name}: {error}") from error
+
+
+def _fit(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    at = batch.schema.get_field_index(field.name)
+    return pa.nulls(batch.num_rows, field.type) if at < 0 else batch.column(at).cast(field.type)

@@ -1,0 +1,131 @@
+"""One writer a format: record batches into a stream of bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+
+from karat.core.columns.kinds import is_text
+from karat.data.formats.csv import DELIMITERS
+from karat.data.source import RAW
+from karat.data.storage.duckdb import connect, literal, stream
+
+Put = Callable[[pa.RecordBatch], object]
+_ROWS_AT_ONCE = 8192
+_HELD = {
+    pa.float16(): pa.float32(),
+    pa.string_view(): pa.large_string(),
+    pa.binary_view(): pa.large_binary(),
+}
+"""Types that DuckDB or Arrow's CSV writer does not know, as types that hold the same values."""
+
+
+@contextmanager
+def _parquet(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[Put]:
+    # answers rarely repeat: a dictionary of them costs time and saves nothing
+    repeating = [field.name for field in schema if not (is_text(field.type) or pa.types.is_nested(field.type))]
+    with pq.ParquetWriter(sink, schema, compression="snappy", use_dictionary=repeating) as writer:
+        yield writer.write_batch
+
+
+@contextmanager
+def _arrow(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[Put]:
+    with pa.ipc.new_file(sink, schema) as writer:
+        yield writer.write_batch
+
+
+@contextmanager
+def _json(sink: pa.NativeFile, schema: pa.Schema, *, start: str, before: str, after: str, end: str) -> Iterator[Put]:
+    """Write rows as the text DuckDB makes of them; what comes `before` a row is cut from the first."""
+    encode = _encoder([f"concat({literal(before)}, {_row(schema)}, {literal(after)})"])
+    sink.write(start.encode())
+    skip = len(before)
+
+    def put(batch: pa.RecordBatch) -> None:
+        nonlocal skip
+        for encoded in encode(batch):
+            text = encoded.column(0)
+            _, offsets, content = text.buffers()
+            used = memoryview(offsets).cast("i")[len(text)]
+            sink.write(content.slice(skip, used - skip))
+            skip = 0
+
+    yield put
+    sink.write(end.encode())
+
+
+@contextmanager
+def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[Put]:
+    deep = {at for at, field in enumerate(schema) if pa.types.is_nested(field.type) or field.type == RAW}
+    flat = pa.schema(
+        [field.with_type(pa.string() if at in deep else _held(field.type)) for at, field in enumerate(schema)]
+    )
+    encode = _encoder([_cell(at, schema.field(at), "NULL") for at in sorted(deep)])
+    with pc.CSVWriter(sink, flat, write_options=pc.WriteOptions(delimiter=delimiter)) as writer:
+
+        def put(batch: pa.RecordBatch) -> None:
+            if not batch.num_rows:
+                return
+            texts = pa.Table.from_batches(encode(batch)).columns if deep else []
+            columns = dict(enumerate(batch.columns)) | dict(zip(sorted(deep), texts, strict=True))
+            writer.write_table(pa.table([_hold(column) for column in columns.values()], schema=flat))
+
+        yield put
+
+
+def _row(schema: pa.Schema) -> str:
+    """The SQL for a row as a JSON object; DuckDB's own where no column holds JSON text to keep."""
+    keys = [field.name for field in schema]
+    if RAW not in schema.types:
+        return f"CAST(json_object({', '.join(f'{literal(key)}, c{at}' for at, key in enumerate(keys))}) AS VARCHAR)"
+    opens = [f"{',' if at else '{'}{json.dumps(key, ensure_ascii=False)}:" for at, key in enumerate(keys)]
+    pieces = (f"{literal(text)}, {_cell(at, schema.field(at))}" for at, text in enumerate(opens))
+    return f"concat({', '.join(pieces)}, '}}')"
+
+
+def _cell(at: int, field: pa.Field, null: str = "'null'") -> str:
+    """The SQL for a cell as JSON text; JSON text itself stays as it is spelled, on one line."""
+    if field.type == RAW:
+        return f"coalesce(translate(c{at}, chr(10) || chr(13), '  '), {null})"
+    return f"coalesce(CAST(to_json(c{at}) AS VARCHAR), {null})"
+
+
+def _encoder(columns: list[str]) -> Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]:
+    """From a batch, whose columns are called c0, c1, …, the columns that SQL makes of it."""
+    connection = connect()
+
+    def encode(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        stored = [column.storage if column.type == RAW else _hold(column) for column in batch.columns]
+        connection.register("karat_rows", pa.table(stored, [f"c{at}" for at in range(len(stored))]))
+        yield from stream(connection, f"SELECT {', '.join(columns)} FROM karat_rows", _ROWS_AT_ONCE)  # noqa: S608
+
+    return encode
+
+
+def _hold(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return column if (kind := _held(column.type)) == column.type else column.cast(kind)
+
+
+def _held(kind: pa.DataType, *, inside: bool = False) -> pa.DataType:
+    """The type as which DuckDB takes a column; a list of dictionary codes as one of their values."""
+    if pa.types.is_list(kind):
+        return pa.list_(_held(kind.value_type, inside=True))
+    if inside and pa.types.is_dictionary(kind):
+        return _held(kind.value_type)
+    return _HELD.get(kind, kind)
+
+
+WRITERS: dict[str, Callable[[pa.NativeFile, pa.Schema], AbstractContextManager[Put]]] = {
+    "jsonl": partial(_json, start="", before="", after="\n", end=""),
+    "json": partial(_json, start="[", before=",\n", after="", end="]\n"),
+    "csv": partial(_csv, delimiter=DELIMITERS["csv"]),
+    "tsv": partial(_csv, delimiter=DELIMITERS["tsv"]),
+    "parquet": _parquet,
+    "arrow": _arrow,
+}

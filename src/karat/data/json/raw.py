@@ -1,0 +1,133 @@
+"""JSON kept as it is spelled: cutting members out of objects, and reading them as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from karat.core.columns.ids import read_graded
+from karat.core.errors import RowError
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+_SPELLED = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+
+
+def cut(document: str) -> dict[str, str]:
+    """The members of a JSON object, each value as the exact text it has there.
+
+    Raises `ValueError` for what is no JSON object, or has a key twice.
+
+    >>> cut('{"a": 1.10, "b": [1e3,  "x"]}')
+    {'a': '1.10', 'b': '[1e3,  "x"]'}
+    """
+    members: dict[str, str] = {}
+    at = _skip(document, 0)
+    if document[at : at + 1] != "{":
+        raise ValueError("expected an object {…}")
+    at = _skip(document, at + 1)
+    while document[at : at + 1] == '"':
+        key, at = _DECODER.raw_decode(document, at)
+        at = _skip(document, at)
+        if document[at : at + 1] != ":":
+            raise ValueError(f"expected ':' at character {at + 1}")
+        start = _skip(document, at + 1)
+        _, at = _DECODER.raw_decode(document, start)
+        if key in members:
+            raise ValueError(f"key {key!r} is there twice")
+        members[key] = document[start:at]
+        at = _skip(document, at)
+        if document[at : at + 1] == ",":
+            at = _skip(document, at + 1)
+    if document[at : at + 1] != "}" or _skip(document, at + 1) != len(document):
+        raise ValueError(f"unexpected content at character {at + 1}")
+    return members
+
+
+def _skip(document: str, at: int) -> int:
+    match = _SPACE.match(document, at)
+    return match.end() if match else at
+
+
+def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
+    """Turn a column of JSON text into text: `string`, or `list<string>` if any row is a list.
+
+    Where any row is a list, a single value becomes a list of one. Numbers keep their own spelling, booleans are
+    `true` and `false`, null is null. `first` is the number of the first row, for messages. Raises
+    `RowError` for an object.
+
+    >>> from karat.data.source import RAW
+    >>> decode_text(pa.array(['1.10', '"a"', 'null'], pa.string()).cast(RAW)).to_pylist()
+    ['1.10', 'a', None]
+    >>> decode_text(pa.array(['"a"', '[1e3, true]'], pa.string()).cast(RAW)).to_pylist()
+    [['a'], ['1e3', 'true']]
+    """
+    cells = [None if cell is None else _spell(_decode(cell, at), at) for at, cell in enumerate(_storage(column), first)]
+    if any(isinstance(cell, list) for cell in cells):
+        lists = [cell if cell is None or isinstance(cell, list) else [cell] for cell in cells]
+        return pa.array(lists, pa.list_(pa.string()))
+    return pa.array(cells, pa.string())
+
+
+def decode_ids(column: pa.Array, first: int = 1, read: Callable[[Iterable[Any]], pa.Array] = read_graded) -> pa.Array:
+    """Turn a column of JSON text into ids: lists of them, or grades by id (`map`) if any row has grades.
+
+    `read` makes the rows' values into a column: `read_ids` where they can only be lists. `first` is the number of the
+    first row, for messages. Raises `RowError` for what holds no ids.
+
+    >>> from karat.core.columns.ids import read_ids
+    >>> from karat.data.source import RAW
+    >>> decode_ids(pa.array(['["a", 7]', '["007"]', 'null'], pa.string()).cast(RAW), read=read_ids).to_pylist()
+    [['a', '7'], ['007'], None]
+    >>> decode_ids(pa.array(['{"a": 2}', '["b"]'], pa.string()).cast(RAW)).to_pylist()
+    [[('a', 2.0)], [('b', 1.0)]]
+    """
+    cells = [None if cell is None else _load(cell, at) for at, cell in enumerate(_storage(column), first)]
+    try:
+        return read(cells)
+    except RowError:
+        for at, cell in enumerate(cells, first):
+            try:
+                read([cell])
+            except RowError as error:
+                raise RowError(str(error).replace("row 1", f"row {at}", 1)) from None
+        raise
+
+
+def _load(cell: str, row: int) -> Any:
+    try:
+        return json.loads(cell)
+    except RecursionError as error:
+        raise RowError(f"row {row}: expected ids, found lists in lists too deep to be read") from error
+
+
+def _storage(column: pa.Array) -> list[str | None]:
+    storage = column.cast(pa.string()) if isinstance(column, pa.ChunkedArray) else column.storage
+    cells: list[str | None] = storage.to_pylist()
+    return cells
+
+
+def _decode(cell: str, row: int) -> Any:
+    try:
+        return _SPELLED.decode(cell)
+    except RecursionError as error:
+        raise RowError(f"row {row}: expected text, found a list in lists too deep to be read") from error
+
+
+def _spell(value: Any, row: int) -> Any:
+    if isinstance(value, list):
+        return [_spell_one(item, row) for item in value]
+    return _spell_one(value, row)
+
+
+def _spell_one(value: Any, row: int) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or isinstance(value, str):
+        return value
+    found = "an object" if isinstance(value, dict) else "a list of lists"
+    raise RowError(f"row {row}: expected text, a number, true, false, null or a list of these, found {found}")

@@ -1,0 +1,57 @@
+"""A quick look at JSON Lines: whether all lines are plainly what the first ones were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from karat.data.source import RAW
+from karat.data.storage.files import open_bytes
+
+try:
+    from karat.data.json.kernel import count_plain
+
+    COMPILED = True
+except ImportError:  # no compiler at install time
+    COMPILED = False
+
+_KINDS = {pa.null(): 0, pa.string(): 1, pa.bool_(): 2, pa.int64(): 3, pa.float64(): 4, RAW: 5}
+_CHUNK = 8 << 20
+
+
+def count_lines(path: str | Path, kinds: Mapping[str, pa.DataType]) -> tuple[int, int] | None:
+    r"""The number of lines and of their bytes if each is an object with some of these keys, in this order, of these
+    types or null; None where one is not plainly so, or there is no compiled kernel to see it fast.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+    ...     _ = file.write(b'{"a": "x", "b": [1, 2]}\n{"a": null}\n') + file.seek(0)
+    ...     found = count_lines(file.name, {"a": pa.string(), "b": pa.list_(pa.int64())})
+    >>> found is None or found[0] == 2
+    True
+    """
+    several = [pa.types.is_list(kind) for kind in kinds.values()]
+    inner = [kind.value_type if pa.types.is_list(kind) else kind for kind in kinds.values()]
+    if not COMPILED or not all(kind in _KINDS for kind in inner):
+        return None
+    keys = [json.dumps(key, ensure_ascii=False).encode() for key in kinds]
+    codes = [_KINDS[kind] for kind in inner]
+    lines = size = 0
+    rest = b""
+    with open_bytes(Path(path)) as stream:
+        while chunk := stream.read(_CHUNK):
+            data = rest + bytes(chunk)
+            found, stop = count_plain(data, keys, codes, several)
+            if found < 0:
+                return None
+            rest = data[stop:]
+            lines, size = lines + found, size + stop
+    if rest:  # the last line may have no end
+        found, stop = count_plain(rest + b"\n", keys, codes, several)
+        if found != 1:
+            return None
+        lines, size = lines + 1, size + len(rest)
+    return lines, size

@@ -1,0 +1,108 @@
+"""A value inside of objects as a column of its own, by its path: `attributes.metadata.gold`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.kinds import is_text
+from karat.data.json.raw import cut
+from karat.data.json.tree import from_python
+from karat.data.source import RAW, Source
+
+
+def reach(source: Source, paths: Iterable[str], *, spelled: bool = True) -> Source:
+    """The source with a column for each of the paths that leads into one of its own columns.
+
+    A path is keys with dots between them, which may have dots themselves. Objects are structs, or JSON text, where
+    values keep the spelling they have, or are text where they need not be `spelled`. A path that leads nowhere is not
+    added.
+
+    >>> from karat.data.formats.frames import open_frame
+    >>> source = reach(open_frame([{"meta": {"gold": "Paris"}}, {"meta": None}]), ["meta.gold"])
+    >>> [batch.column("meta.gold").to_pylist() for batch in source.batches()]
+    [['Paris', None]]
+    """
+    found = {path: kind for path in paths if (kind := _kind(source, path)) is not None}
+    plain = {path: kind if spelled or kind != RAW else pa.string() for path, kind in found.items()}
+    if not found:
+        return source
+
+    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        for batch in source.read(text - found.keys()):
+            cells = [_column(batch, path) for path in found]
+            added = [
+                (_unquoted(column) if found[path] != kind else column).cast(kind)
+                for column, (path, kind) in zip(cells, plain.items(), strict=True)
+            ]
+            schema = pa.schema([*batch.schema, *plain.items()])
+            yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
+
+    return replace(source, schema=pa.schema([*source.schema, *plain.items()]), read=read)
+
+
+def _kind(source: Source, path: str) -> pa.DataType | None:
+    """The type of the values at a path; `RAW` in JSON text, where some row has a value there."""
+    if path in source.schema.names:
+        return None
+    holders = [name for name in source.schema.names if path.startswith(f"{name}.")]
+    for name in holders:
+        nothing = pa.nulls(0, source.schema.field(name).type)
+        if (inside := _field(nothing, path[len(name) + 1 :])) is not None:
+            return inside.type
+    texts = [
+        name for name in holders if source.schema.field(name).type == RAW or is_text(source.schema.field(name).type)
+    ]
+    there = (any(value is not None for value in _column(batch, path).to_pylist()) for batch in source.batches())
+    return RAW if texts and any(there) else None
+
+
+def _column(batch: pa.RecordBatch, path: str) -> pa.Array:
+    for name in batch.schema.names:
+        if path.startswith(f"{name}."):
+            column, rest = batch.column(name), path[len(name) + 1 :]
+            if (inside := _field(column, rest)) is not None:
+                return inside
+            if column.type == RAW or is_text(column.type):
+                cells = (column.storage if column.type == RAW else column).to_pylist()
+                return pa.array([None if cell is None else _cut(cell, rest) for cell in cells], pa.string())
+    return pa.nulls(batch.num_rows, pa.string())
+
+
+def _unquoted(column: pa.Array) -> pa.Array:
+    """JSON's values as text: a text is what it says, others are as they are spelled."""
+    cells = (json.loads(cell) if cell and cell.startswith('"') else cell for cell in column.to_pylist())
+    return pa.array(cells, pa.string())
+
+
+def _field(column: pa.Array, path: str) -> pa.Array | None:
+    """The column at a path within structs."""
+    if not pa.types.is_struct(column.type):
+        return None
+    for at, field in enumerate(column.type):
+        if field.name == path:
+            return pc.struct_field(column, [at])
+        if path.startswith(f"{field.name}."):
+            inside = _field(pc.struct_field(column, [at]), path[len(field.name) + 1 :])
+            if inside is not None:
+                return inside
+    return None
+
+
+def _cut(text: str, path: str) -> str | None:
+    """The JSON text of the value at a path of an object's, which may itself be text that holds JSON."""
+    try:
+        members = cut(json.loads(text) if text.startswith('"') else text)
+    except ValueError:
+        again = from_python(text) if text.startswith("{") else None
+        return None if again is None or again == text else _cut(again, path)
+    for key, value in members.items():
+        if key == path:
+            return None if value == "null" else value
+        if path.startswith(f"{key}.") and (inside := _cut(value, path[len(key) + 1 :])) is not None:
+            return inside
+    return None

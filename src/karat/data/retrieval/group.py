@@ -1,0 +1,151 @@
+"""Retrieval as rows: from one document a row to one query a row, with its ranked or its judged documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.kinds import Array
+from karat.data.retrieval.by_query import gather_queries
+from karat.data.retrieval.long_table import LONG, Side, find_columns, read_long
+from karat.data.source import Source
+from karat.data.storage.files import spool_batches
+
+_SCHEMAS: dict[Side, pa.Schema] = {
+    "prediction": pa.schema(
+        [
+            ("query_id", pa.string()),
+            ("retrieved", pa.list_(pa.string())),
+            ("retrieved_scores", pa.list_(pa.float64())),
+        ]
+    ),
+    "reference": pa.schema([("query_id", pa.string()), ("relevant", pa.map_(pa.string(), pa.float64()))]),
+}
+
+
+class _ScatteredError(Exception):
+    """A query whose rows do not stand together."""
+
+
+def group(source: Source, side: Side, query: str | None = None) -> Source:
+    """A source with one document a row as one with one query a row; any other as it is.
+
+    The rows are `query_id` with, for predictions, `retrieved` and `retrieved_scores`, best first; for references
+    `relevant`, from document to grade. Best first is as trec_eval has it: by score in single precision, of equal ones
+    the document that is last by its bytes; a column of ranks says nothing. Queries stand in the order in which
+    they appear. A row with neither document nor score is a query for which nothing was found. `query` names the query's
+    column where its name does not tell.
+
+    `notes` has the number of `duplicates`: documents that a query has twice. Ranked ones are kept, of judged ones the
+    largest grade. Raises `ColumnError` for documents without scores or grades, `RowError` for a row without a query or
+    a number.
+
+    >>> from karat.data.formats.frames import open_frame
+    >>> run = group(open_frame({"1": {"a": 0.5, "b": 2}, "2": {}}), "prediction")
+    >>> for batch in run.batches():
+    ...     print(*batch.to_pylist())
+    {'query_id': '1', 'retrieved': ['b', 'a'], 'retrieved_scores': [2.0, 0.5]}
+    {'query_id': '2', 'retrieved': [], 'retrieved_scores': []}
+    """
+    columns = find_columns(source, side, query)
+    if columns is None:
+        return source
+    notes = {"duplicates": 0}
+    try:
+        file = _spool(_group(read_long(source, columns), side, notes), side)
+    except _ScatteredError:
+        notes = {"duplicates": 0}
+        file = _spool(_group(gather_queries(read_long(source, columns)), side, notes), side)
+
+    def read(_text: frozenset[str], _kept: Any = file) -> Iterator[pa.RecordBatch]:
+        yield from pa.ipc.open_stream(pa.memory_map(file.name))
+
+    rows = sum(len(batch) for batch in read(frozenset()))
+    return Source(source.name, _SCHEMAS[side], rows, read, notes={**source.notes, **notes})
+
+
+def _spool(batches: Iterator[pa.RecordBatch], side: Side) -> Any:
+    return spool_batches(pa.RecordBatchReader.from_batches(_SCHEMAS[side], batches))
+
+
+def _group(batches: Iterator[pa.RecordBatch], side: Side, notes: dict[str, int]) -> Iterator[pa.RecordBatch]:
+    """The rows of each query together. Raises `_ScatteredError` where they do not follow one another."""
+    seen: set[str] = set()
+    held = LONG.empty_table()
+    make = _rank if side == "prediction" else _judge
+    for batch in chain(batches, [None]):
+        if batch is not None:
+            held = pa.concat_tables([held, pa.Table.from_batches([batch])]).combine_chunks()
+        if not held.num_rows:
+            continue
+        rows = held.to_batches()[0]
+        starts = _starts(rows.column(0))
+        end = rows.num_rows if batch is None else int(starts[-1])  # the last query may go on
+        held = held.slice(end)
+        starts = starts[starts < end]
+        queries = rows.column(0).take(pa.array(starts))
+        found = queries.to_pylist()
+        if len(set(found)) < len(found) or not seen.isdisjoint(found):
+            raise _ScatteredError
+        seen.update(found)
+        if end:
+            yield make(queries, np.append(starts, end), rows.slice(0, end), notes)
+
+
+def _starts(queries: pa.Array) -> Array:
+    """The rows at which another query starts."""
+    other = pc.not_equal(queries[1:], queries[:-1]).to_numpy(zero_copy_only=False)
+    return np.flatnonzero(np.concatenate([[True], other]))
+
+
+def _rank(queries: pa.Array, bounds: Array, rows: pa.RecordBatch, notes: dict[str, int]) -> pa.RecordBatch:
+    """Queries with their documents, best first."""
+    parents, documents, scores = _inside(bounds, rows)
+    notes["duplicates"] += len(parents) - len(np.unique(_pairs(parents, documents)))
+    with np.errstate(over="ignore"):
+        single = np.asarray(scores).astype(np.float32)
+    table = pa.table({"query": parents, "score": single, "document": documents})
+    order = pc.sort_indices(table, [("query", "ascending"), ("score", "descending"), ("document", "descending")])
+    offsets = _offsets(parents, len(queries))
+    ranked = [pa.ListArray.from_arrays(offsets, column.take(order)) for column in (documents, scores)]
+    return pa.RecordBatch.from_arrays([queries, *ranked], schema=_SCHEMAS["prediction"])
+
+
+def _judge(queries: pa.Array, bounds: Array, rows: pa.RecordBatch, notes: dict[str, int]) -> pa.RecordBatch:
+    """Queries with their documents' grades, of a document that is there twice the largest."""
+    parents, documents, grades = _inside(bounds, rows)
+    _, first, which = np.unique(_pairs(parents, documents), return_index=True, return_inverse=True)
+    notes["duplicates"] += len(parents) - len(first)
+    if len(first) < len(parents):
+        best = np.full(len(first), -np.inf)
+        np.maximum.at(best, which, np.asarray(grades))
+        order = np.argsort(first)
+        kept = first[order]
+        parents, documents, grades = parents[kept], documents.take(pa.array(kept)), pa.array(best[order])
+    relevant = pa.MapArray.from_arrays(_offsets(parents, len(queries)), documents.fill_null(""), grades)
+    return pa.RecordBatch.from_arrays([queries, relevant], schema=_SCHEMAS["reference"])
+
+
+def _inside(bounds: Array, rows: pa.RecordBatch) -> tuple[Array, pa.Array, pa.Array]:
+    """Which of the queries each document is of, the documents and their numbers."""
+    there = np.asarray(rows.column(2).is_valid())
+    parents = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    if there.all():
+        return parents, rows.column(1), rows.column(2)
+    return parents[there], rows.column(1).filter(pa.array(there)), rows.column(2).filter(pa.array(there))
+
+
+def _pairs(parents: Array, documents: pa.Array) -> Array:
+    """A number for each pair of query and document."""
+    codes = documents.dictionary_encode(null_encoding="encode").indices
+    pairs: Array = parents.astype(np.int64) << 32 | np.asarray(codes)
+    return pairs
+
+
+def _offsets(parents: Array, queries: int) -> pa.Array:
+    return pa.array(np.searchsorted(parents, np.arange(queries + 1)), pa.int32())

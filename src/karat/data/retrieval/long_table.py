@@ -1,0 +1,123 @@
+"""Long tables of retrieval: one document a row, with its query and its score or grade."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from karat.core.columns.ids import spell_id
+from karat.core.errors import ColumnError, RowError
+from karat.data.json.raw import decode_text
+from karat.data.roles import fits, singular
+from karat.data.source import RAW, Source
+
+Side = Literal["prediction", "reference"]
+
+_QUERIES = ("query_id", "qid", "q_id", "topic_id", "topic")
+_DOCUMENTS = ("doc_id", "docno", "document_id", "corpus_id", "docid", "doc", "pid", "passage_id")
+_VALUES = {"prediction": ("score",), "reference": ("relevance", "rel", "grade", "label", "score")}
+"""The columns' names in the singular, the better known first: PyTerrier's frames hold a `docid` beside the `docno`."""
+
+LONG = pa.schema([("query", pa.string()), ("document", pa.string()), ("value", pa.float64())])
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a long table are called."""
+
+    query: str
+    document: str
+    value: str
+
+
+def find_query(schema: pa.Schema) -> str | None:
+    """The column that says which query a row is about."""
+    return _find(schema, _QUERIES)
+
+
+def find_columns(source: Source, side: Side, query: str | None = None) -> Columns | None:
+    """The columns of a long table; `None` for what is none. `query` names the query's where its name does not tell.
+
+    Raises `ColumnError` for documents without a score or grade.
+    """
+    schema = source.schema
+    query, document = query or find_query(schema), _find(schema, _DOCUMENTS)
+    if query is None or query not in schema.names or document is None or _has_lists(schema, side):
+        return None
+    if value := _find(schema, _VALUES[side]):
+        return Columns(query, document, value)
+    missing = "score (is it the gold?)" if side == "prediction" else f"such as {_VALUES[side][0]}"
+    raise ColumnError(f"{source.name} has one document a row, columns {query!r} and {document!r}, but none {missing}")
+
+
+def read_long(source: Source, columns: Columns) -> Iterator[pa.RecordBatch]:
+    """The rows of a long table: queries and documents as they are spelled, scores or grades as numbers.
+
+    A row with neither document nor number is a query for which nothing was found. Raises `RowError` for a row without
+    a query, or with a document and no number.
+    """
+    done = 0
+    for batch in source.batches((columns.query, columns.document)):
+        where = f"{source.name}, row "
+        query = _spell(batch.column(columns.query))
+        document = _spell(batch.column(columns.document))
+        value = _numbers(batch.column(columns.value), columns.value, where, done)
+        for wrong, text in (
+            (pc.equal(pc.fill_null(query, ""), ""), f"expected a query in column {columns.query!r}, found none"),
+            (pc.and_(document.is_valid(), value.is_null()), f"expected a number in column {columns.value!r}"),
+        ):
+            if pc.any(wrong).as_py():
+                raise RowError(f"{where}{done + pc.index(wrong, True).as_py() + 1}: {text}")
+        yield pa.RecordBatch.from_arrays([query, document, value], schema=LONG)
+        done += batch.num_rows
+
+
+def _find(schema: pa.Schema, names: Sequence[str]) -> str | None:
+    """The column with the first of the names."""
+    plain = {singular(field.name): field.name for field in schema if not pt.is_nested(field.type)}
+    return next((plain[name] for name in names if name in plain), None)
+
+
+def _has_lists(schema: pa.Schema, side: Side) -> bool:
+    """Whether a table has all documents of a query in one row already."""
+    role = "retrieved" if side == "prediction" else "relevant"
+    return any(fits(role, field.name) and (pt.is_nested(field.type) or field.type == RAW) for field in schema)
+
+
+def _spell(ids: pa.Array) -> pa.Array:
+    """Ids as text, as they are spelled."""
+    kind = ids.type
+    if pt.is_dictionary(kind):
+        return _spell(ids.dictionary).take(ids.indices)
+    if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_integer(kind):
+        return ids.cast(pa.string())
+    cells = ids.storage.to_pylist() if kind == RAW else ids.to_pylist()
+    if kind == RAW:
+        cells = [None if cell is None else json.loads(cell) for cell in cells]
+    return pa.array(map(spell_id, cells), pa.string())
+
+
+def _numbers(column: pa.Array, name: str, where: str, done: int) -> pa.Array:
+    """Scores or grades, also those in text (all of CSV is); NaN is none."""
+    if column.type == RAW:
+        column = decode_text(column, done + 1)
+    try:
+        numbers = column.cast(pa.float64())
+        return pc.if_else(pc.is_nan(numbers), None, numbers)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        cells = enumerate(column.to_pylist(), done + 1)
+        return pa.array([_number(cell, name, f"{where}{row}") for row, cell in cells], pa.float64())
+
+
+def _number(cell: Any, name: str, where: str) -> float | None:
+    try:
+        return None if cell is None or math.isnan(number := float(cell)) else number
+    except (TypeError, ValueError) as error:
+        raise RowError(f"{where}: expected a number in column {name!r}, found {cell!r:.80}") from error

@@ -1,0 +1,130 @@
+"""OpenTelemetry's own JSON of spans: one document, or one a line as collectors write them."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from karat.core.errors import RowError
+from karat.data.source import BATCH_ROWS, RAW, Source
+from karat.data.storage.files import open_bytes, spool_batches
+
+_HEAD = re.compile(rb'\s*\{\s*"resource_?[sS]pans"\s*:')
+_TEXTS = (
+    *("traceId", "spanId", "parentSpanId", "traceState", "flags", "name", "kind", "startTimeUnixNano"),
+    *("endTimeUnixNano", "droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"),
+)
+_OBJECTS = ("attributes", "events", "links", "status", "resource", "scope")
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXTS), *((name, RAW) for name in _OBJECTS)])
+
+
+def is_otlp(head: bytes) -> bool:
+    """Whether a file starts as OpenTelemetry's JSON does.
+
+    >>> is_otlp(b'{"resourceSpans": [{"resource": '), is_otlp(b'{"spans": []}')
+    (True, False)
+    """
+    return _HEAD.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
+
+
+def open_otlp(path: Path, name: str) -> Source:
+    """Open a file of spans as OpenTelemetry writes JSON; the spans go through a temporary file.
+
+    Attributes, of the resource and the scope too, become one object each. A document is held in memory whole, so that
+    of a file with one a line memory does not grow with it. Raises `RowError` with the line of what is no such document.
+    """
+    rows = _spans(path, name)
+    file = spool_batches(pa.RecordBatchReader.from_batches(_SCHEMA, _batches(rows)))
+
+    def read(_text: frozenset[str], _kept: Any = file) -> Iterator[pa.RecordBatch]:
+        yield from pa.ipc.open_stream(pa.memory_map(file.name))
+
+    return Source(name, _SCHEMA, None, read)
+
+
+def _batches(rows: Iterator[dict[str, str | None]]) -> Iterator[pa.RecordBatch]:
+    while some := list(islice(rows, BATCH_ROWS // 4)):
+        columns = [pa.array([row.get(each) for row in some], pa.string()) for each in _SCHEMA.names]
+        fitted = [column.cast(kind) for column, kind in zip(columns, _SCHEMA.types, strict=True)]
+        yield pa.RecordBatch.from_arrays(fitted, schema=_SCHEMA)
+
+
+def _spans(path: Path, name: str) -> Iterator[dict[str, str | None]]:
+    for line, document in _documents(path, name):
+        try:
+            for of_resource in _member(document, "resourceSpans"):
+                resource = _spell(_object(of_resource.get("resource", {})))
+                for of_scope in _member(of_resource, "scopeSpans"):
+                    scope = _spell(_object(of_scope.get("scope", {})))
+                    for span in _member(of_scope, "spans"):
+                        yield _row(span) | {"resource": resource, "scope": scope}
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise RowError(f"{name}, line {line}: not OpenTelemetry's JSON of spans: {error!r}") from error
+
+
+def _documents(path: Path, name: str) -> Iterator[tuple[int, Any]]:
+    """The documents of a file and their lines: one a line, or one that the whole file is."""
+    with open_bytes(path) as stream:
+        lines = enumerate(io.BufferedReader(stream), 1)
+        for line, text in lines:
+            try:
+                if text.strip():
+                    yield line, json.loads(text)
+            except ValueError as error:
+                if line > 1:
+                    raise RowError(f"{name}, line {line}: {error}") from error
+                break
+        else:
+            return
+        rest = b"".join([text, *(more for _, more in lines)])
+    try:
+        yield 1, json.loads(rest)
+    except ValueError as error:
+        raise RowError(f"{name}: {error}") from error
+
+
+def _member(of: dict[str, Any], name: str) -> list[Any]:
+    """A list by its name in camel case, or in snake case as some write it."""
+    found: list[Any] = of.get(name) or of.get(re.sub("([A-Z])", r"_\1", name).lower()) or []
+    return found
+
+
+def _row(span: dict[str, Any]) -> dict[str, str | None]:
+    given = {_camel(key) if "_" in key else key: value for key, value in span.items()}
+    events = [_object(event) for event in given.get("events") or ()]
+    links = [_object(link) for link in given.get("links") or ()]
+    texts = {name: str(given[name]) for name in _TEXTS if given.get(name) not in (None, "")}
+    objects = {"attributes": _object(given)["attributes"], "events": events, "links": links}
+    return {**texts, **{name: _spell(held) for name, held in objects.items()}, "status": _spell(given.get("status"))}
+
+
+def _camel(key: str) -> str:
+    return re.sub("_([a-z])", lambda match: match[1].upper(), key)
+
+
+def _object(of: dict[str, Any]) -> dict[str, Any]:
+    """A message of the protocol with its attributes as one object."""
+    return of | {"attributes": {each["key"]: _value(each.get("value") or {}) for each in of.get("attributes") or ()}}
+
+
+def _value(value: dict[str, Any]) -> Any:
+    """A value of the protocol, which names its type, as JSON has it; whole numbers may come as text."""
+    for kind, held in value.items():
+        if kind in ("arrayValue", "array_value"):
+            return [_value(each) for each in held.get("values") or ()]
+        if kind in ("kvlistValue", "kvlist_value"):
+            return {each["key"]: _value(each.get("value") or {}) for each in held.get("values") or ()}
+        return int(held) if kind in ("intValue", "int_value") else held
+    return None
+
+
+def _spell(value: Any) -> str | None:
+    return None if value is None else _ENCODER.encode(value)

@@ -1,0 +1,40 @@
+"""From columns to the material of each row, as a judge's inputs ask for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from karat.core.columns.kinds import TEXT, TEXTS, Kind, is_text
+from karat.data.source import RAW
+
+
+def _spelled(values: Iterable[Any]) -> pa.Array:
+    return pa.array([None if v is None else json.dumps(v, ensure_ascii=False) for v in values], pa.string()).cast(RAW)
+
+
+KINDS = {"text": TEXT, "texts": TEXTS, "json": Kind("anything that JSON can hold", lambda column: column, _spelled)}
+
+
+def to_materials(inputs: Mapping[str, str], columns: Sequence[pa.Array]) -> list[dict[str, Any]]:
+    """Each row's material: its texts by name, lists of texts as lists, anything else as the JSON value it is."""
+    cells = [_values(column) for column in columns]
+    return [dict(zip(inputs, row, strict=True)) for row in zip(*cells, strict=True)]
+
+
+def _values(column: pa.Array) -> list[Any]:
+    if column.type == RAW:
+        return [json.loads(cell) for cell in column.storage.to_pylist()]
+    return column.to_pylist() if is_text(column.type) else [_plain(value) for value in column.to_pylist()]
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON holds it, without the keys that only other rows have; what JSON has no form for, as its text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)

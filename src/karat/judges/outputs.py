@@ -1,0 +1,65 @@
+"""What a judge gives beside the score: a column each for the label, the explanation, the error, the cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from karat.core.metric.rows import Rows
+from karat.judges.reply_forms import Fields, Label, Statements
+from karat.judges.rubric import Rubric
+from karat.judges.votes import Vote
+
+_TAKEN = {"input_tokens": pa.int64(), "output_tokens": pa.int64(), "cost": pa.float64(), "latency": pa.float64()}
+_VERDICT = ("label", "explanation", "statements")
+_VOTE = ("error", "raw", "consistent", "agreement", "trace_id", *_TAKEN)
+
+
+def detail_types(rubric: Rubric, names: Sequence[str], *, traced: bool = False) -> dict[str, pa.DataType]:
+    """The columns beside the score and their types; `names` are those of the judges on a panel.
+
+    `traced` rows say which trace they are in.
+    """
+    form, words = rubric.form, ["error", "raw"]
+    if rubric.each is not None or isinstance(form, Statements):
+        words = ["statements", *words]
+    else:
+        words = [
+            *(["label"] if isinstance(form, Label) else []),
+            *(["explanation"] if "explanation" in form.schema["properties"] else []),
+            *words,
+        ]
+    found = dict.fromkeys(form.names if isinstance(form, Fields) else (), pa.float64())
+    found |= dict.fromkeys(words, pa.string())
+    if rubric.swap is not None:
+        found["consistent"] = pa.bool_()
+    if len(names) > 1:
+        voted = pa.string() if isinstance(form, Label) and rubric.each is None else pa.float64()
+        found |= {"agreement": pa.float64()} | dict.fromkeys(names, voted)
+    return found | _TAKEN | ({"trace_id": pa.string()} if traced else {})
+
+
+def to_rows(votes: Sequence[Vote], types: Mapping[str, pa.DataType], names: Sequence[str]) -> Rows:
+    """The votes as a metric gives them: a score or a reason for each row, and the columns beside it."""
+    scores = np.array([[np.nan if vote.score is None else vote.score] for vote in votes])
+    reasons = np.full(len(votes), None, dtype=object)
+    for row, vote in enumerate(votes):
+        if vote.score is None:
+            reasons[row] = vote.error if vote.verdict is None else vote.verdict.reason
+    columns = {name: [_read(vote, name, names) for vote in votes] for name in types}
+    return Rows(scores, reasons, {name: pa.array(column, types[name]) for name, column in columns.items()})
+
+
+def _read(vote: Vote, name: str, names: Sequence[str]) -> Any:
+    if len(names) > 1 and name in names:
+        if not vote.votes or (verdict := vote.votes[names.index(name)].verdict) is None:
+            return None
+        return verdict.score if verdict.label is None else verdict.label
+    if name in _VERDICT:
+        return None if vote.verdict is None else getattr(vote.verdict, name)
+    if name in _VOTE:
+        return getattr(vote, name)
+    return None if vote.verdict is None else vote.verdict.fields.get(name)

@@ -1,0 +1,122 @@
+"""A model's reply as the JSON value it has to be: the whole of it, nothing guessed, nothing searched for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from karat.core.errors import DataError
+
+_FENCED = re.compile(r"\A```(?:json|JSON)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL)
+_TYPES = {
+    "object": "an object",
+    "array": "a list",
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+}
+
+
+class ReplyError(DataError):
+    """A reply that is not of the form that was asked for; the message says what is wrong with it."""
+
+
+def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
+    """The JSON value that a reply is, checked against the schema it was asked for.
+
+    The whole reply is one JSON value, alone or in one Markdown fence. Raises `ReplyError` for anything else.
+
+    >>> yes_or_no = {"type": "string", "enum": ["yes", "no"]}
+    >>> read_reply('"yes"', yes_or_no)
+    'yes'
+    >>> read_reply('I would say "yes"', yes_or_no)
+    Traceback (most recent call last):
+        ...
+    karat.judges.reply_parser.ReplyError: the reply is not one JSON value: Expecting value at character 1
+    """
+    value = read_json(text)
+    check(value, schema)
+    return value
+
+
+def read_json(text: str) -> Any:
+    r"""The JSON value that a reply is, alone or in one Markdown fence; `ReplyError` for anything else.
+
+    >>> read_json('```json\n{"score": 1}\n```')
+    {'score': 1}
+    """
+    if not text.strip():
+        raise ReplyError("the reply is empty")
+    fenced = _FENCED.match(text.strip())
+    try:
+        return json.loads(fenced[1] if fenced else text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise ReplyError(f"the reply is not one JSON value: {error.msg} at character {error.pos + 1}") from None
+    except (RecursionError, ValueError) as error:
+        raise ReplyError(f"the reply is not one JSON value: {str(error) or 'lists in lists too deep'}") from None
+
+
+def check(value: Any, schema: Mapping[str, Any], at: str = "the reply") -> None:
+    """Raise `ReplyError` unless the value matches the schema: of JSON Schema, what judges use of it.
+
+    >>> check({"a": 1, "b": 2}, strict_object({"a": {"type": "integer"}}))
+    Traceback (most recent call last):
+        ...
+    karat.judges.reply_parser.ReplyError: the reply has the key 'b', which was not asked for
+    """
+    if not _is(value, schema["type"]):
+        raise ReplyError(f"{at} is {_show(value)}; {_TYPES[schema['type']]} is expected")
+    if "enum" in schema and value not in schema["enum"]:
+        choices = ", ".join(map(_show, schema["enum"]))
+        raise ReplyError(f"{at} is {_show(value)}, which is not one of {choices}")
+    if isinstance(value, str) and value.encode(errors="replace").decode() != value:
+        raise ReplyError(f"{at} holds half of a character (an unpaired surrogate)")
+    if isinstance(value, dict):
+        for key in schema["required"]:
+            if key not in value:
+                raise ReplyError(f"{at} has no key {key!r}")
+        for key, item in value.items():
+            if key not in schema["properties"]:
+                raise ReplyError(f"{at} has the key {_show(key)}, which was not asked for".replace('"', "'"))
+            check(item, schema["properties"][key], f"{at}'s {key!r}")
+    if isinstance(value, list):
+        for place, item in enumerate(value, 1):
+            check(item, schema["items"], f"{at}[{place}]")
+
+
+def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has exactly these keys."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _is(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return False
+    if kind == "integer":
+        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    types: dict[str, type | tuple[type, ...]] = {"object": dict, "array": list, "string": str, "number": (int, float)}
+    return isinstance(value, types[kind])
+
+
+def _show(value: Any) -> str:
+    """A JSON value as an error message can hold it."""
+    shown = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
+    return shown if len(shown) <= 60 else f"{shown[:59]}…"
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")

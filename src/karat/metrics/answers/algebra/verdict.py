@@ -1,0 +1,279 @@
+"""Whether a predicted formula is the expected one: sets by elements, relations up to a factor, the rest as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from karat.metrics.answers.algebra.exact import Exact, Undecided, constant
+from karat.metrics.answers.algebra.matrices import folded
+from karat.metrics.answers.algebra.points import CONSTANTS, differ, value
+from karat.text.latex import Node
+
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+_SETS = {"interval", "union", "meet", "minus", "set"}
+_GROUPS = {"tuple", "list", "set", "braced"}
+MEMBERS = 50
+"""Sets of more members than this are compared in the order they are written."""
+
+Settle = Callable[[Node, Node], bool]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How to compare: `places` is how many decimals of a decimal number count, `ranges` whether a predicted
+    inequality may stand for an expected interval; `settle` decides what arithmetic does not.
+    """
+
+    settle: Settle
+    places: int = 6
+    ranges: bool = False
+
+    def answers(self, predicted: Node, expected: Node) -> bool:
+        """Whether a whole answer is right."""
+        predicted, expected = _spread(predicted), _spread(expected)
+        if predicted == expected:
+            return True
+        expected, bounds = _assigned(expected), _member(expected)
+        if predicted.kind == "rel" and expected.kind != "rel" and bounds is expected:
+            predicted = _last_side(predicted)
+        elif expected.kind == "rel" and predicted.kind != "rel" and _is_assignment(expected):
+            expected = expected.parts[1][-1]
+        predicted, expected = _assigned(_member(predicted)), _member(expected)
+        if expected.kind == "rel" and (predicted.kind in _SETS or predicted.kind == "tuple"):
+            expected = _range(expected) or expected
+        if self.ranges and predicted.kind == "rel" and expected.kind in _SETS:
+            predicted = _range(predicted) or predicted
+        if (predicted.kind == "percent") != (expected.kind == "percent"):
+            bare = [node.parts[0] if node.kind == "percent" else node for node in (predicted, expected)]
+            if self.equal(*bare):
+                return True
+        return self.equal(predicted, expected)
+
+    def equal(self, a: Node, b: Node) -> bool:
+        """Whether two formulas of any kind are equal."""
+        if a == b:
+            return True
+        if a.kind == "rel" or b.kind == "rel":
+            return a.kind == b.kind and self.relations(a, b)
+        a, b = folded(a), folded(b)
+        if a.kind == "matrix" or b.kind == "matrix":
+            return (
+                a.kind == b.kind
+                and [len(row) for row in a.parts] == [len(row) for row in b.parts]
+                and all(self._sides(p, q) for p, q in zip(a.parts, b.parts, strict=True))
+            )
+        if _is_group(a) and _is_group(b):
+            return self.groups(a, b)
+        if a.kind in _SETS | _GROUPS or b.kind in _SETS | _GROUPS:
+            return self.sets(a, b)
+        return self.values(a, b)
+
+    def groups(self, a: Node, b: Node) -> bool:
+        """Tuples in order, sets and bare lists in any; a tuple against a list, in order."""
+        if len(a.parts) != len(b.parts):
+            return False
+        ordered = "tuple" in {a.kind, b.kind} or len(a.parts) > MEMBERS
+        if ordered:
+            return all(self.equal(x, y) for x, y in zip(a.parts, b.parts, strict=True))
+        left = list(b.parts)
+        for x in a.parts:
+            found = next((y for y in left if self.equal(x, y)), None)
+            if found is None:
+                return False
+            left.remove(found)
+        return True
+
+    def sets(self, a: Node, b: Node) -> bool:
+        """Unions piece by piece, in any order; (1, 2) is an interval where the other side is one."""
+        p, q = list(_pieces(a)), list(_pieces(b))
+        if len(p) != len(q) or len(p) > MEMBERS:
+            return False
+        if len(p) == 1:
+            return self._piece(p[0], q[0])
+        for x in p:
+            found = next((y for y in q if self._piece(x, y)), None)
+            if found is None:
+                return False
+            q.remove(found)
+        return True
+
+    def _piece(self, a: Node, b: Node) -> bool:
+        if a.kind == b.kind == "interval":
+            (left, low, high, right), (other, under, over, close) = a.parts, b.parts
+            return (left, right) == (other, close) and self.equal(low, under) and self.equal(high, over)
+        if "interval" in {a.kind, b.kind}:
+            return False
+        if a.kind == b.kind and a.kind in {"meet", "minus"}:
+            return all(self.equal(x, y) for x, y in zip(a.parts, b.parts, strict=True))
+        one, other_one = (node if _is_group(node) else Node("set", (node,)) for node in (a, b))
+        if len(one.parts) == len(other_one.parts) == 1 and not _is_group(a) and not _is_group(b):
+            return False
+        return _is_group(one) and _is_group(other_one) and self.groups(one, other_one)
+
+    def relations(self, a: Node, b: Node) -> bool:
+        (signs, sides), (others, against) = a.parts, b.parts
+        if len(signs) != len(others):
+            return False
+        if len(signs) > 1:
+            turned = tuple(_TURNED.get(sign, sign) for sign in reversed(signs))
+            return (signs == others and self._sides(sides, against)) or (
+                turned == others and self._sides(sides[::-1], against)
+            )
+        sign, other = signs[0].replace("~", "="), others[0].replace("~", "=")
+        if sign == "in" or other == "in":
+            return bool(sign == other) and self._sides(sides, against)
+        left, right = _difference(*sides), _difference(*against)
+        if sign == other and self.values(left, right):
+            return True
+        if _TURNED[sign] == other and self.values(left, Node("neg", (right,))):
+            return True
+        factor = _factor(left, right)
+        if factor is None:
+            return False
+        return bool((sign if factor > 0 or sign in {"=", "!="} else _TURNED[sign]) == other)
+
+    def _sides(self, a: tuple[Node, ...], b: tuple[Node, ...]) -> bool:
+        return all(self.equal(x, y) for x, y in zip(a, b, strict=True))
+
+    def values(self, a: Node, b: Node) -> bool:
+        """Whether two expressions are equal, by the first method that knows."""
+        if a == b:
+            return True
+        if any(node.holds(kind) for node in (a, b) for kind in (*_SETS, *_GROUPS, "matrix", "rel")):
+            return False  # arithmetic with sets is no value
+        exact = Exact()
+        try:
+            left, right = constant(exact.of(a)), constant(exact.of(b))
+        except Undecided:
+            left = right = None
+        rounded = (_has_decimal(a) or _has_decimal(b)) and not _symbols(a) and not _symbols(b)
+        if left is not None and right is not None:
+            return left == right or (rounded and abs(left - right) <= Fraction(1, 2 * 10**self.places))
+        if rounded and (x := value(a)) is not None and (y := value(b)) is not None:
+            return abs(x - y) <= 0.5 * 0.1**self.places
+        if differ(a, b):
+            return False
+        try:
+            if exact.equal(a, b):
+                return True
+        except Undecided:
+            pass
+        return self.settle(a, b)
+
+
+def _is_group(node: Node) -> bool:
+    return node.kind in _GROUPS
+
+
+def _is_assignment(node: Node) -> bool:
+    signs, sides = node.parts
+    return set(signs) <= {"=", "~"} and sides[0].kind in {"sym", "fn", "tuple"}
+
+
+def _assigned(node: Node) -> Node:
+    """A chain of equations as one: x = 1 + 1 = 2 is x = 2, 1 = y = x = 0 is x = 0; what is only near is left off."""
+    if node.kind != "rel":
+        return node
+    signs, sides = node.parts
+    if not set(signs) <= {"=", "~"}:
+        return node
+    if "~" in signs and "=" in signs:
+        end = signs.index("~")
+        signs, sides = signs[:end], sides[: end + 1]
+    if len(signs) == 1:
+        return Node("rel", (("=",), sides))
+    return Node("rel", (("=",), (sides[0] if _is_assignment(node) else sides[-2], sides[-1])))
+
+
+def _last_side(node: Node) -> Node:
+    """What an equation says something is; an inequality stays one."""
+    node = _assigned(node)
+    signs, sides = node.parts
+    return sides[-1] if set(signs) <= {"=", "in"} else node
+
+
+def _member(node: Node) -> Node:
+    """The set S of x ∈ S."""
+    if node.kind == "rel" and node.parts[0] == ("in",):
+        inner: Node = node.parts[1][1]
+        return Node("interval", ("(", *inner.parts, ")")) if inner.kind == "tuple" and len(inner.parts) == 2 else inner
+    return node
+
+
+def _range(node: Node) -> Node | None:
+    """The interval that an inequality for one symbol describes."""
+    signs, sides = node.parts
+    if all(sign in {">", ">="} for sign in signs):
+        signs, sides = tuple(_TURNED[sign] for sign in reversed(signs)), sides[::-1]
+    if not all(sign in {"<", "<="} for sign in signs):
+        return None
+    left, right = ("(" if signs[0] == "<" else "["), (")" if signs[-1] == "<" else "]")
+    infinity = Node("sym", ("oo",))
+    if len(signs) == 2 and sides[1].kind == "sym":
+        return Node("interval", (left, sides[0], sides[2], right))
+    if len(signs) == 1 and sides[0].kind == "sym":
+        return Node("interval", ("(", Node("neg", (infinity,)), sides[1], right))
+    if len(signs) == 1 and sides[1].kind == "sym":
+        return Node("interval", (left, sides[0], infinity, ")"))
+    return None
+
+
+def _pieces(node: Node) -> Iterator[Node]:
+    if node.kind == "union":
+        for part in node.parts:
+            yield from _pieces(part)
+    elif node.kind == "tuple" and len(node.parts) == 2:
+        yield Node("interval", ("(", *node.parts, ")"))
+    else:
+        yield node
+
+
+def _spread(node: Node) -> Node:
+    """With every a ± b as two: 1 ± √5 is the list 1 + √5, 1 − √5."""
+    if node.kind == "rel" and len(node.parts[0]) == 1 and node.parts[1][1].holds("pm"):
+        return Node("rel", (node.parts[0], (node.parts[1][0], _spread(node.parts[1][1]))))
+    if node.kind in {"set", "list", "braced"}:
+        spread = [side for part in node.parts for side in (_spread(part).parts if part.holds("pm") else [part])]
+        return Node(node.kind, tuple(spread))
+    if node.holds("pm") and node.kind not in {"rel", *_SETS, *_GROUPS}:
+        return Node("list", (_signed(node, plus=True), _signed(node, plus=False)))
+    return node
+
+
+def _signed(node: Node, *, plus: bool) -> Node:
+    parts = tuple(_signed(part, plus=plus) if isinstance(part, Node) else part for part in node.parts)
+    if node.kind == "pm":
+        return Node("add", parts if plus else (parts[0], Node("neg", (parts[1],))))
+    return Node(node.kind, parts)
+
+
+def _has_decimal(node: Node) -> bool:
+    if node.kind == "num":
+        return bool(node.parts[1])
+    return any(isinstance(part, Node) and _has_decimal(part) for part in node.parts)
+
+
+def _symbols(node: Node) -> bool:
+    if node.kind == "sym":
+        return node.parts[0] not in CONSTANTS
+    return any(isinstance(part, Node) and _symbols(part) for part in node.parts)
+
+
+def _difference(a: Node, b: Node) -> Node:
+    return Node("add", (a, Node("neg", (b,))))
+
+
+def _factor(a: Node, b: Node) -> Fraction | None:
+    """The number c for which a is c·b, if there is one and arithmetic finds it."""
+    exact = Exact()
+    try:
+        (top, bottom), (over, under) = exact.of(a), exact.of(b)
+        p, q = exact.times(top, under), exact.times(over, bottom)
+    except Undecided:
+        return None
+    if not p or set(p) != set(q):
+        return None
+    factors = {p[monomial] / q[monomial] for monomial in p}
+    return factors.pop() if len(factors) == 1 else None

@@ -1,0 +1,164 @@
+"""Processes in which sympy works: bounded in time and memory, killed and replaced where they hang.
+
+A request is a line of JSON with two formulas, an answer a line with the verdict or the reason why there is none. The
+processes are shared by all threads and start when first needed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from importlib.util import find_spec
+from queue import Empty, LifoQueue
+from typing import Any
+
+from karat.core.errors import MissingExtra
+
+MEMORY = 1 << 30
+"""Bytes a worker may take beyond what it starts with."""
+START = 120.0
+"""Seconds a worker may take to start."""
+
+
+class Worker:
+    """One process; it answers one request at a time."""
+
+    def __init__(self) -> None:
+        paths = os.pathsep.join(path for path in sys.path if path)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", "from karat.metrics.answers.algebra.worker import serve; serve()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": paths},
+            text=True,
+        )
+        self.ready = self._line(START) is not None
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+        """The answer, or None where the process ran out of time or died; it is then of no more use."""
+        if self.process.stdin is None:
+            return None
+        with contextlib.suppress(OSError):
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+        line = self._line(seconds)
+        return None if line is None else json.loads(line)
+
+    def _line(self, seconds: float) -> str | None:
+        timer = threading.Timer(seconds, self.process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            return (self.process.stdout and self.process.stdout.readline()) or None
+        finally:
+            timer.cancel()
+
+    def end(self) -> None:
+        self.process.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        self.process.wait()
+
+
+class Pool:
+    """Workers that wait for work; one is started where none waits."""
+
+    def __init__(self) -> None:
+        self.waiting: LifoQueue[Worker] = LifoQueue()
+
+    def ask(self, request: dict[str, Any], seconds: float) -> bool | str:
+        """The verdict, or the reason why there is none. Raises `MissingExtra` where sympy is not installed."""
+        if find_spec("sympy") is None:
+            raise MissingExtra("sympy", extra="math", need="math_match on a formula that only algebra settles")
+        worker = self._take()
+        if not worker.ready:
+            worker.end()
+            return "the process for algebra did not start"
+        answer = worker.ask(request, seconds)
+        if answer is None or answer.get("spent"):
+            worker.end()
+        else:
+            self.waiting.put(worker)
+        if answer is None:
+            return f"algebra took longer than {seconds:g} s or too much memory"
+        return answer["verdict"] if "verdict" in answer else str(answer["reason"])
+
+    def _take(self) -> Worker:
+        try:
+            worker = self.waiting.get_nowait()
+        except Empty:
+            return Worker()
+        if worker.process.poll() is None:
+            return worker
+        worker.end()
+        return self._take()
+
+    def end(self) -> None:
+        while True:
+            try:
+                self.waiting.get_nowait().end()
+            except Empty:
+                return
+
+
+POOL = Pool()
+atexit.register(POOL.end)
+
+
+def _forget() -> None:
+    POOL.waiting = LifoQueue()  # a forked child must not talk to its parent's workers
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def serve() -> None:
+    """What a worker does until its parent closes the pipe."""
+    import sympy  # noqa: F401, PLC0415  (before memory is bounded and the clock runs)
+
+    from karat.metrics.answers.algebra.symbolic import settle  # noqa: PLC0415
+    from karat.metrics.answers.algebra.verdict import Verdict  # noqa: PLC0415
+    from karat.text.latex import NotAFormula, Refused, parse_formula  # noqa: PLC0415
+
+    _bound_memory()
+    print("{}", flush=True)  # noqa: T201
+    for request in _requests():
+        answer: dict[str, Any]
+        try:
+            verdict = Verdict(settle, places=request["places"], ranges=request["ranges"])
+            predicted, expected = parse_formula(request["prediction"]), parse_formula(request["reference"])
+            answer = {"verdict": verdict.answers(predicted, expected)}
+        except (Refused, NotAFormula) as error:
+            answer = {"reason": str(error)}
+        except MemoryError:
+            answer = {"reason": "algebra took too much memory", "spent": True}
+        except Exception as error:  # noqa: BLE001  (sympy raises anything)
+            answer = {"reason": f"algebra failed: {type(error).__name__}"}
+        print(json.dumps(answer), flush=True)  # noqa: T201
+
+
+def _requests() -> Iterator[dict[str, Any]]:
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+def _bound_memory() -> None:
+    try:
+        import resource  # noqa: PLC0415  (not everywhere)
+        from pathlib import Path  # noqa: PLC0415
+
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        limit = pages * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    except (ImportError, OSError, ValueError):
+        return

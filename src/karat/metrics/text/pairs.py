@@ -1,0 +1,140 @@
+"""Two columns of texts compared row by row: equal, contained, and how many tokens they share.
+
+Columns are Arrow arrays of string or large_string, or dictionaries of them (one text repeated for its several
+references), of one length, normalised and tokenised as the metric wants them: a token ends at a space. What a
+null is worth the caller decides; here its row counts as the empty text. The functions on two texts are the definitions;
+the compiled kernels equal them and serve where they were built (`COMPILED`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+try:
+    from karat.metrics._kernels import pairs as kernel
+
+    COMPILED = True
+except ImportError:  # no compiler at install time
+    COMPILED = False
+
+Counts: TypeAlias = NDArray[np.int64]
+Scores: TypeAlias = NDArray[np.float64]
+
+
+def equal(a: pa.Array, b: pa.Array) -> Scores:
+    """1.0 where the texts of a row are equal, byte for byte, else 0.0. Shape (n,).
+
+    >>> equal(pa.array(["Paris", "Rome"]), pa.array(["Paris", "rome"]))
+    array([1., 0.])
+    """
+    if not COMPILED:
+        return np.array([x == y for x, y in _texts(a, b)], float)
+    out = np.empty(len(a))
+    kernel.equal(*parts(a), *parts(b), out)
+    return out
+
+
+def overlap(a: pa.Array, b: pa.Array) -> tuple[Counts, Counts, Counts]:
+    """How many tokens the texts of a row share, as bags, and how many each has. Three arrays of shape (n,).
+
+    >>> overlap(pa.array(["a b b c"]), pa.array(["b b b"]))
+    (array([2]), array([4]), array([3]))
+    """
+    common, in_a, in_b = np.empty((3, len(a)), np.int64)
+    if COMPILED:
+        kernel.overlap(*parts(a), *parts(b), common, in_a, in_b)
+    else:
+        for row, (x, y) in enumerate(_texts(a, b)):
+            common[row], in_a[row], in_b[row] = count_overlap(x, y)
+    return common, in_a, in_b
+
+
+def contains(a: pa.Array, b: pa.Array) -> Scores:
+    """1.0 where the tokens of b stand together and in order among those of a, else 0.0. Shape (n,).
+
+    Tokens are separated by single spaces. No tokens are contained only in no tokens.
+
+    >>> contains(pa.array(["it took 15 days", "it took 15 days"]), pa.array(["15 days", "5 days"]))
+    array([1., 0.])
+    """
+    return _contains(a, b, whole=True)
+
+
+def contains_text(a: pa.Array, b: pa.Array) -> Scores:
+    """1.0 where b is part of a, else 0.0. Shape (n,). The empty text is part only of the empty text.
+
+    >>> contains_text(pa.array(["it took 15 days"]), pa.array(["5 day"]))
+    array([1.])
+    """
+    return _contains(a, b, whole=False)
+
+
+def count_overlap(a: str, b: str) -> tuple[int, int, int]:
+    """The definition of `overlap` for one row.
+
+    >>> count_overlap("a b b c", "b b b")
+    (2, 4, 3)
+    """
+    in_a, in_b = Counter(filter(None, a.split(" "))), Counter(filter(None, b.split(" ")))
+    return (in_a & in_b).total(), in_a.total(), in_b.total()
+
+
+def has_tokens(a: str, b: str) -> bool:
+    """The definition of `contains` for one row.
+
+    >>> has_tokens("it took 15 days", "5 days")
+    False
+    """
+    return has_text(f" {a} ", f" {b} ") if b else not a
+
+
+def has_text(a: str, b: str) -> bool:
+    """The definition of `contains_text` for one row.
+
+    >>> has_text("15", "5"), has_text("15", "")
+    (True, False)
+    """
+    return b in a if b else not a
+
+
+def _contains(a: pa.Array, b: pa.Array, *, whole: bool) -> Scores:
+    if not COMPILED:
+        return np.array([(has_tokens if whole else has_text)(x, y) for x, y in _texts(a, b)], float)
+    out = np.empty(len(a))
+    kernel.contains(*parts(a), *parts(b), whole, out)
+    return out
+
+
+def _texts(a: pa.Array, b: pa.Array) -> zip[tuple[str, str]]:
+    return zip(*([text or "" for text in column.to_pylist()] for column in (a, b)), strict=True)
+
+
+def parts(column: pa.Array) -> tuple[Counts, Counts, NDArray[np.uint8]]:
+    """A column as the kernels take it: offsets, places (none where row and place are one) and bytes.
+
+    >>> parts(pa.array(["Paris", "Rome"]).dictionary_encode())[:2]
+    (array([0, 5, 9]), array([0, 1]))
+    """
+    places = np.empty(0, np.int64)
+    texts = column
+    if pa.types.is_dictionary(column.type):
+        texts = column.dictionary
+        indices = column.indices.fill_null(0) if column.null_count else column.indices
+        places = indices.to_numpy().astype(np.int64, copy=False)
+    if column.null_count or texts.null_count:
+        valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+        if texts is column:
+            places = np.arange(len(column))
+        elif texts.null_count:
+            valid &= texts.is_valid().to_numpy(zero_copy_only=False)[places]
+        places = np.where(valid, places, -1)
+    _, offsets, data = texts.buffers()
+    width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    bounds = np.frombuffer(offsets or bytes(8), width)[texts.offset :][: len(texts) + 1].astype(np.int64, copy=False)
+    return bounds, places, np.frombuffer(data or b"\0", np.uint8)

@@ -1,0 +1,166 @@
+"""ROUGE: how much of a reference a prediction holds, as n-grams or as a longest common subsequence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from karat.core.columns.kinds import Array, Score, Text
+from karat.core.metric.decorator import metric
+from karat.metrics.text import bleu
+from karat.metrics.text.pairs import parts
+from karat.text.columns import tokenise
+
+if bleu.COMPILED:
+    from karat.metrics._kernels import sequence
+
+LIN = (
+    "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, https://aclanthology.org/W04-1013; "
+    "the figures of rouge_score 0.1.2"
+)
+
+Part: TypeAlias = Literal["f", "precision", "recall"]
+Tokens: TypeAlias = Literal["rouge", "words", "whitespace", "chars"]
+Numbers: TypeAlias = NDArray[np.int64]
+
+
+@metric(source=LIN, encoded=True)
+def rouge_n(
+    prediction: Text, reference: Text, *, n: bleu.Order = 1, score: Part = "f", tokenize: Tokens = "rouge"
+) -> Score:
+    """ROUGE-N: the n-grams that prediction and reference share, as a share of each one's n-grams.
+
+    `score="recall"` is their share of the reference's, `"precision"` of the prediction's, `"f"` the harmonic mean of
+    both; 0 where a side has no n-gram, even if both have none. `tokenize="rouge"` is rouge_score's: lower-cased ASCII
+    letters and digits, nothing of other scripts, for which `words` is there. There is no stemmer.
+
+    >>> rouge_n(["the cat sat on the mat"], ["the cat was on the mat"]).to_pylist()
+    [0.8333333333333334]
+    >>> rouge_n(["the cat sat on the mat"], ["the cat was on the mat"], n=2, score="recall").to_pylist()
+    [0.6]
+    """
+    said, expected = tokenise(prediction, tokenize), tokenise(reference, tokenize)
+    counts = bleu.match_ngrams(said, expected, np.arange(len(said) + 1), n, shortest=True)
+    return _share(counts[:, 1 + n], counts[:, -1], np.maximum(counts[:, 1] - (n - 1), 0), score)
+
+
+@metric(source=LIN, encoded=True)
+def rouge_l(prediction: Text, reference: Text, *, score: Part = "f", tokenize: Tokens = "rouge") -> Score:
+    """ROUGE-L: the longest sequence of tokens that both sides hold in this order, as a share of each one's tokens.
+
+    Settings and empty sides as in `rouge_n`. A text is one sequence, whatever its lines: see `rouge_lsum`.
+
+    >>> rouge_l(["the cat sat on the mat"], ["on the mat the cat sat"]).to_pylist()
+    [0.5]
+    """
+    return _share(*longest_common(tokenise(prediction, tokenize), tokenise(reference, tokenize)), score)
+
+
+@metric(source=LIN)
+def rouge_lsum(prediction: Text, reference: Text, *, score: Part = "f", tokenize: Tokens = "rouge") -> Score:
+    r"""ROUGE-Lsum: as ROUGE-L, but each line is a sentence, and their order does not matter.
+
+    Of each line of the reference those tokens count that are in a longest common subsequence with any line of the
+    prediction, each token at most as often as the prediction has it. Which of several longest ones is taken follows
+    rouge_score. Settings and empty sides as in `rouge_n`.
+
+    >>> rouge_lsum(["the mat\nthe cat sat"], ["the cat sat\nthe mat"]).to_pylist()
+    [1.0]
+    """
+    return _share(*union_common(*(_sentences(column, tokenize) for column in (prediction, reference))), score)
+
+
+def longest_common(a: pa.Array, b: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
+    """The length of the longest common subsequence of a row's tokens, and how many each has. Shape (n,) each.
+
+    >>> longest_common(pa.array(["a b c"]), pa.array(["c b x c a"]))
+    (array([2]), array([3]), array([5]))
+    """
+    common, in_a, in_b = np.empty((3, len(a)), np.int64)
+    if bleu.COMPILED:
+        sequence.lcs(*parts(a), *parts(b), common, in_a, in_b)
+    else:
+        for row, pair in enumerate(zip(a.to_pylist(), b.to_pylist(), strict=True)):
+            said, expected = map(str.split, pair)
+            common[row], in_a[row], in_b[row] = len(choose_lcs(said, expected)), len(said), len(expected)
+    return common, in_a, in_b
+
+
+def union_common(a: pa.Array, b: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
+    """The tokens of b's sentences in their union LCS with those of a, and how many each has. Shape (n,) each.
+
+    >>> union_common(pa.array([["a b", "c d"]]), pa.array([["a x d", "b b"]]))
+    (array([3]), array([4]), array([5]))
+    """
+    common, in_a, in_b = np.empty((3, len(a)), np.int64)
+    if bleu.COMPILED:
+        x, y = parts(a.flatten()), parts(b.flatten())
+        sequence.union_lcs(*x, _bounds(a), *y, _bounds(b), common, in_a, in_b)
+    else:
+        for row, pair in enumerate(zip(a.to_pylist(), b.to_pylist(), strict=True)):
+            said, expected = ([sentence.split() for sentence in sentences] for sentences in pair)
+            common[row] = count_union(said, expected)
+            in_a[row], in_b[row] = sum(map(len, said)), sum(map(len, expected))
+    return common, in_a, in_b
+
+
+def choose_lcs(a: Sequence[str], b: Sequence[str]) -> list[int]:
+    """The places in b of a longest common subsequence with a: the definition of `longest_common`.
+
+    >>> choose_lcs("a b c".split(), "c b x c a".split())
+    [1, 3]
+    """
+    lengths = [[0] * (len(a) + 1)]
+    for token in b:
+        above, row = lengths[-1], [0]
+        for j, other in enumerate(a):
+            row.append(above[j] + 1 if token == other else max(above[j + 1], row[j]))
+        lengths.append(row)
+    i, j, places = len(b), len(a), []
+    while i and j:
+        if b[i - 1] == a[j - 1]:
+            i, j = i - 1, j - 1
+            places.append(i)
+        elif lengths[i][j - 1] > lengths[i - 1][j]:
+            j -= 1
+        else:
+            i -= 1
+    return places[::-1]
+
+
+def count_union(a: Sequence[Sequence[str]], b: Sequence[Sequence[str]]) -> int:
+    """The definition of `union_common` for one row.
+
+    >>> count_union(["a b".split(), "c d".split()], ["a x d".split(), "b b".split()])
+    3
+    """
+    chosen = Counter(
+        sentence[place] for sentence in b for place in set().union(*(choose_lcs(other, sentence) for other in a))
+    )
+    return (chosen & Counter(token for sentence in a for token in sentence)).total()
+
+
+def _sentences(column: pa.Array, tokenize: str) -> pa.Array:
+    """A list of tokenised lines a row."""
+    lines = pc.split_pattern(column.cast(pa.large_string()), "\n")
+    return pa.LargeListArray.from_arrays(_bounds(lines), tokenise(lines.flatten(), tokenize))
+
+
+def _bounds(lists: pa.Array) -> Numbers:
+    return np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(lists)), dtype=np.int64)])
+
+
+def _share(common: Array, said: Array, expected: Array, score: Part) -> Array:
+    """What is common as a share of what was said, of what was expected, or (their harmonic mean) of both."""
+    if score == "f":
+        common, whole = 2 * common, said + expected
+    else:
+        whole = said if score == "precision" else expected
+    shares: Array = np.divide(common, whole, out=np.zeros(len(common)), where=whole > 0)
+    return shares

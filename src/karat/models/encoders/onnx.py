@@ -1,0 +1,109 @@
+"""Models in ONNX Runtime, on the processor and without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import MissingExtra, SpecError
+from karat.core.parallel import map_ordered
+from karat.models.encoders.files import Files
+from karat.models.encoders.local import Feed, LocalEncoder
+from karat.models.encoders.open import Choice, has_onnx
+
+BATCH = 16  # texts: their numbers stay in a core's cache
+BLOCK = 512
+LEAST = 1e-9
+
+
+class OnnxNetwork:
+    """An ONNX file. Each core reads batches of its own, which is faster than all of them sharing each batch."""
+
+    block = BLOCK
+
+    def __init__(self, file: Path, pooling: str, batch_size: int | None) -> None:
+        import onnxruntime  # noqa: PLC0415  (an extra)
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # noqa: BLE001  (its errors have no common class)
+            raise SpecError(f"{file} is no model that ONNX Runtime can read: {str(error)[:300]}") from None
+        self._names = [each.name for each in self._session.get_inputs()]
+        self._output = self._session.get_outputs()[0].name
+        self._pooling, self.batch_size = pooling, batch_size or BATCH
+
+    def sentences(self, feeds: Iterable[Feed]) -> Iterator[Array]:
+        """The vectors of texts: the mean of their tokens' or that of the first token."""
+        return map_ordered(self._sentence, feeds)
+
+    def tokens(self, feeds: Iterable[Feed]) -> Iterator[Array]:
+        """The vectors of tokens."""
+        return map_ordered(self._read, feeds)
+
+    labels = tokens
+
+    def _read(self, feed: Feed) -> Array:
+        made: Array = self._session.run([self._output], {name: feed[name] for name in self._names})[0]
+        return made.astype(np.float32, copy=False)
+
+    def _sentence(self, feed: Feed) -> Array:
+        hidden = self._read(feed)
+        if hidden.ndim == 2:  # the file does the pooling
+            return hidden
+        if self._pooling == "cls":
+            first: Array = hidden[:, 0]
+            return first
+        mask = feed["attention_mask"].astype(np.float32)
+        summed: Array = np.matmul(mask[:, None, :], hidden)[:, 0]
+        mean: Array = summed / np.maximum(mask.sum(axis=1, keepdims=True), LEAST)
+        return mean
+
+
+def open_onnx(files: Files, choice: Choice) -> LocalEncoder:
+    """The model in ONNX Runtime; one that ships no ONNX file is exported once."""
+    if not has_onnx():
+        raise MissingExtra("onnxruntime and tokenizers", extra="onnx", need="backend='onnx'")
+    from tokenizers import Tokenizer  # noqa: PLC0415  (an extra)
+
+    if not files.fits_onnx:
+        raise SpecError(
+            f"{files.name} does not run in ONNX Runtime: there is no tokenizer.json, or it has parts that only "
+            f"sentence-transformers knows ({', '.join(files.modules)}; pooling {files.pooling_mode}), or it ships no "
+            "ONNX file, and torch, transformers and onnx are not all there to make one"
+        )
+    tokenizer = Tokenizer.from_file(str(files.folder / "tokenizer.json"))
+    if files.read("sentence_bert_config.json").get("do_lower_case"):
+        lower(tokenizer)
+    if files.onnx is None:
+        from karat.models.encoders.onnx_export import export  # noqa: PLC0415  (needs torch)
+
+        file = export(files)
+    else:
+        file = files.onnx
+    if files.cross:
+        files.check_labels()
+    limit, prompt = files.limit(choice.max_length), files.prompt(choice.prompt)
+    return LocalEncoder(
+        OnnxNetwork(file, files.pooling_mode, choice.batch_size),
+        tokenizer,
+        limit,
+        f"{files.identity}|onnx|{limit}|{prompt}",
+        prompt,
+        int(files.config.get("pad_token_id") or 0),
+        files.cross,
+    )
+
+
+def lower(tokenizer: Any) -> None:
+    """Let a tokenizer lower-case what it reads, before whatever else it does."""
+    from tokenizers import normalizers  # noqa: PLC0415
+
+    first = [normalizers.Lowercase()]
+    tokenizer.normalizer = normalizers.Sequence(first + ([tokenizer.normalizer] if tokenizer.normalizer else []))

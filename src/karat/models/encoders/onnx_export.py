@@ -1,0 +1,71 @@
+"""A model of torch as an ONNX file, made once and kept."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from karat.models.encoders.files import Files, NotExported
+from karat.models.encoders.torch import quiet
+
+NAMES = ("input_ids", "attention_mask", "token_type_ids")
+OPSET = 17
+
+
+def export(files: Files) -> Path:
+    """The ONNX file of a model, in the user's cache folder; made with torch if it is not there yet."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "karat" / "onnx"
+    made = folder / f"{sha256(files.identity.encode()).hexdigest()[:32]}.onnx"
+    if not made.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder) as room:  # processes that do the same do not see each other's half files
+            _export(files, Path(room) / "model.onnx")
+            (Path(room) / "model.onnx").replace(made)
+    return made
+
+
+def _export(files: Files, file: Path) -> None:
+    torch: Any = import_module("torch")  # an extra, slow to import
+    from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer  # noqa: PLC0415
+
+    class Plain(torch.nn.Module):  # type: ignore[misc]
+        """The model with its inputs by place, and its first output alone."""
+
+        def __init__(self, model: Any, names: list[str]) -> None:
+            super().__init__()
+            self.model, self.names = model, names
+
+        def forward(self, *inputs: Any) -> Any:
+            return self.model(**dict(zip(self.names, inputs, strict=True)), return_dict=False)[0]
+
+    where: dict[str, Any] = {"token": files.token, "revision": files.commit} if files.commit else {}
+    name = files.name if files.commit else str(files.folder)
+    kind = AutoModelForSequenceClassification if files.cross else AutoModel
+    with quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = kind.from_pretrained(name, attn_implementation="eager", dtype=torch.float32, **where).eval()
+            reads = AutoTokenizer.from_pretrained(name, **where).model_input_names
+            names = [each for each in NAMES if each in reads]
+            example = torch.ones((2, 7), dtype=torch.long)
+            axes = {0: "batch", 1: "tokens"}
+            torch.onnx.export(
+                Plain(model, names),
+                tuple(example for _ in names),
+                str(file),
+                input_names=names,
+                output_names=["made"],
+                dynamic_axes=dict.fromkeys(names, axes) | {"made": {0: "batch"} if files.cross else axes},
+                opset_version=OPSET,
+                dynamo=False,
+            )
+        except Exception as error:
+            said = " ".join(str(error).split())[:300]
+            raise NotExported(
+                f"{files.name} cannot be exported to ONNX ({said}): backend='sentence-transformers'"
+            ) from error

@@ -1,0 +1,143 @@
+"""Models in torch, through sentence-transformers; on the processor or an accelerator."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import MissingExtra, SpecError
+from karat.models.encoders.files import Files
+from karat.models.encoders.local import Feed, LocalEncoder
+from karat.models.encoders.open import Choice, accelerator
+
+if TYPE_CHECKING:
+    import torch
+
+BATCH = {"cpu": 32, "other": 1024}
+BLOCK = {"cpu": 512, "other": 16384}
+AHEAD = 16  # batches sent to an accelerator before the first result is waited for
+
+
+class TorchNetwork:
+    """A module of torch on its device.
+
+    What goes to an accelerator does so from pinned memory and is not waited for, and what comes back is fetched many
+    batches at a time: while it computes, the next batches are made.
+    """
+
+    def __init__(self, model: Any, device: str, names: Iterable[str], batch_size: int | None) -> None:
+        self._model, self._device, self._names = model, device, tuple(names)
+        where = "cpu" if device == "cpu" else "other"
+        self.batch_size, self.block = batch_size or BATCH[where], BLOCK[where]
+
+    def sentences(self, feeds: Iterable[Feed]) -> Iterator[Array]:
+        """The vectors of texts, as the model's own parts make them."""
+        return self._fetched(feeds, lambda features: self._model(features)["sentence_embedding"])
+
+    def tokens(self, feeds: Iterable[Feed]) -> Iterator[Array]:
+        """The vectors of tokens."""
+        return self._fetched(feeds, lambda features: self._model(features)["token_embeddings"])
+
+    def labels(self, feeds: Iterable[Feed]) -> Iterator[Array]:
+        """The logits of pairs."""
+        return self._fetched(feeds, lambda features: self._model(**features).logits)
+
+    def _fetched(self, feeds: Iterable[Feed], read: Any) -> Iterator[Array]:
+        import torch  # noqa: PLC0415  (an extra, slow to import)
+
+        waiting: list[torch.Tensor] = []
+        for feed in feeds:
+            with torch.inference_mode():
+                waiting.append(read({name: self._send(feed[name]) for name in self._names}).float())
+            if self._device == "cpu" or len(waiting) == AHEAD:
+                yield from (made.cpu().numpy() for made in waiting)
+                waiting.clear()
+        yield from (made.cpu().numpy() for made in waiting)
+
+    def _send(self, numbers: Array) -> Any:
+        import torch  # noqa: PLC0415
+
+        tensor = torch.from_numpy(numbers)
+        if not self._device.startswith("cuda"):
+            return tensor.to(self._device)
+        return tensor.pin_memory().to(self._device, non_blocking=True)
+
+
+def open_torch(files: Files, choice: Choice) -> LocalEncoder:
+    """The model in torch; `SpecError` for one that is no transformer with a fast tokenizer."""
+    if find_spec("sentence_transformers") is None:
+        raise MissingExtra("sentence-transformers", extra="semantic", need=f"the model {files.name!r}")
+    import torch  # noqa: PLC0415  (an extra, slow to import)
+
+    device = choice.device or accelerator() or "cpu"
+    name: str = files.name if files.commit else str(files.folder)
+    where: dict[str, Any] = {"token": files.token, "revision": files.commit} if files.commit else {}
+    with quiet():
+        try:
+            model, tokenizer = (_cross if files.cross else _bi)(name, where)
+            model = model.to(device=device, dtype=getattr(torch, choice.dtype)).eval()
+        except (OSError, ValueError, RuntimeError, AssertionError) as error:
+            said = " ".join(str(error).split())[:300]
+            raise SpecError(f"{files.name} cannot be loaded with device={device!r}: {said}") from error
+    if not getattr(tokenizer, "is_fast", False):
+        raise SpecError(
+            f"{files.name} is no transformer with a fast tokenizer: in Python, give its function from texts to a "
+            "matrix as model="
+        )
+    if files.cross:
+        files.check_labels()
+    limit, prompt = files.limit(choice.max_length), files.prompt(choice.prompt)
+    return LocalEncoder(
+        TorchNetwork(model, device, _inputs(tokenizer), choice.batch_size),
+        tokenizer.backend_tokenizer,
+        limit,
+        f"{files.identity}|torch|{device.partition(':')[0]}|{choice.dtype}|{limit}|{prompt}",
+        prompt,
+        int(tokenizer.pad_token_id or 0),
+        files.cross,
+    )
+
+
+def _bi(name: str, where: dict[str, Any]) -> tuple[Any, Any]:
+    from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+
+    model = SentenceTransformer(name, device="cpu", **where)
+    return model, model.tokenizer
+
+
+def _cross(name: str, where: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: PLC0415
+
+    return AutoModelForSequenceClassification.from_pretrained(name, **where), AutoTokenizer.from_pretrained(
+        name, **where
+    )
+
+
+def _inputs(tokenizer: Any) -> list[str]:
+    """What the model reads of a feed."""
+    known = ("input_ids", "attention_mask", "token_type_ids")
+    return [name for name in known if name in (*known[:2], *tokenizer.model_input_names)]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within it, transformers shows no progress and tells no news: what goes wrong is raised."""
+    chatter: Any = import_module("transformers.utils.logging")
+    shown = chatter.is_progress_bar_enabled()
+    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers")]
+    levels = [each.level for each in loggers]
+    chatter.disable_progress_bar()
+    for each in loggers:
+        each.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        if shown:
+            chatter.enable_progress_bar()
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)

@@ -1,0 +1,97 @@
+"""The span of one call to a model, where it is made for an evaluation that has a span.
+
+Its attributes are those of OpenInference (`llm.*`) and of OpenTelemetry's conventions for generative AI (`gen_ai.*`).
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+from urllib.parse import urlsplit
+
+from karat.core import telemetry as tracing
+from karat.models.governor.faults import AskError, Fault
+from karat.models.request import Model, Reply, Request
+
+_OFF: AbstractContextManager[None] = nullcontext()
+_SENT = ("temperature", "seed", "max_tokens", "top_p", "frequency_penalty", "presence_penalty")
+
+
+def traced(model: Model, request: Request) -> AbstractContextManager[tracing.Span | None]:
+    """A span around one call; None where none is wanted. A call that is not made at last has no span."""
+    return _OFF if tracing.current() is None else _traced(model, request)
+
+
+@contextmanager
+def _traced(model: Any, request: Request) -> Iterator[tracing.Span | None]:
+    name = str(getattr(model, "name", None) or getattr(model, "__name__", None) or type(model).__name__)
+    with tracing.call(f"chat {name}", "LLM") as span:
+        if span is not None:
+            span.put(_asked(name, str(getattr(model, "endpoint", None) or ""), request))
+        try:
+            yield span
+        except (AskError, CancelledError):  # a cap was reached, or all was stopped
+            if span is not None:
+                span.drop()
+            raise
+
+
+def tell(span: tracing.Span | None, outcome: Reply | Fault) -> None:
+    """Say in the span what came of the call."""
+    if span is None:
+        return
+    if isinstance(outcome, Reply):
+        span.put(_said(outcome))
+        if outcome.problem:
+            span.event("problem", {"problem": outcome.problem})
+        return
+    kind = type(outcome.error).__qualname__ if outcome.status is None else str(outcome.status)
+    span.fail(outcome.message, kind)
+    span.event("exception", {"exception.type": type(outcome.error).__qualname__, "exception.message": outcome.message})
+
+
+def note_kept() -> None:
+    """Say in the span of the evaluation that a reply was in the cache."""
+    if (evaluation := tracing.current()) is not None:
+        evaluation.kept += 1
+
+
+def _asked(name: str, endpoint: str, request: Request) -> dict[str, Any]:
+    place = urlsplit(endpoint) if endpoint.startswith("http") else None
+    messages = [dict(message) for message in request.messages]
+    settings = dict(request.settings)
+    attributes: dict[str, Any] = {
+        "llm.model_name": name,
+        "llm.invocation_parameters": tracing.spell(settings),
+        "input.value": tracing.spell({"messages": messages}),
+        "input.mime_type": tracing.JSON,
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": name,
+        "gen_ai.output.type": None if request.schema is None else "json",
+    }
+    if place is not None:  # all endpoints are asked as OpenAI's are
+        attributes |= {"llm.system": "openai", "gen_ai.provider.name": "openai", "server.address": place.hostname}
+        attributes["server.port"] = place.port
+    for number, message in enumerate(messages):
+        attributes[f"llm.input_messages.{number}.message.role"] = message["role"]
+        attributes[f"llm.input_messages.{number}.message.content"] = message["content"]
+    return attributes | {f"gen_ai.request.{key}": settings[key] for key in _SENT if key in settings}
+
+
+def _said(reply: Reply) -> dict[str, Any]:
+    tokens = (reply.input_tokens, reply.output_tokens)
+    return {
+        "output.value": reply.text,
+        "output.mime_type": tracing.JSON if reply.text.lstrip().startswith("{") else "text/plain",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": reply.text,
+        "llm.token_count.prompt": reply.input_tokens,
+        "llm.token_count.completion": reply.output_tokens,
+        "llm.token_count.total": None if None in tokens else sum(filter(None, tokens)),
+        "llm.cost.total": reply.cost,
+        "gen_ai.response.model": reply.model,
+        "gen_ai.usage.input_tokens": reply.input_tokens,
+        "gen_ai.usage.output_tokens": reply.output_tokens,
+    }

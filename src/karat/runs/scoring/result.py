@@ -1,0 +1,130 @@
+"""What a scored table says: the values, and the rows behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from karat.core.errors import DataError, MissingExtra, SpecError
+from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse
+from karat.runs.store.run import Run
+from karat.stats.value import Value
+
+Of = TypeVar("Of")
+
+
+class Values(dict[str, Of]):
+    """A dictionary by spec that also finds other spellings of one: `values["f1"]` is `values["token_f1"]`."""
+
+    def __missing__(self, spec: str) -> Of:
+        with suppress(SpecError):
+            if (same := parse(spec).spec) in self:
+                return self[same]
+        raise KeyError(f"{spec!r} was not scored; there are: {', '.join(self)}")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One scored table.
+
+    `values`: each metric's value over all rows, by spec. `groups`: by spec, then by group, where a column to group by
+    was given. `reasons`: by spec, why rows are unscored and how many for each reason. `mapping`: which column served as
+    what. `counts`: by spec, how often a judge gave each label. `joined`: how many rows of gold had no prediction
+    (`missing`) and how many predictions no gold (`unknown`), where gold came from a second file; of documents, how many
+    in these rows were `retrieved` and how many of them `unjudged`, and by side what reading counted (`comments`,
+    `duplicates`). `run`: the run as which all this is kept, where a name for it was given.
+    """
+
+    metrics: tuple[Metric, ...]
+    values: Mapping[str, Value]
+    n: int
+    mapping: Mapping[str, str]
+    groups: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    reasons: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    counts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+    joined: Mapping[str, Any] | None = None
+    confidence: float = 0.95
+    output: Path | None = None
+    run: Run | None = None
+    batches: tuple[pa.RecordBatch, ...] | None = field(default=None, repr=False)
+    schema: pa.Schema | None = field(default=None, repr=False)
+
+    @property
+    def table(self) -> pa.Table:
+        """The user's columns, then one of scores per metric; a last column says why rows are unscored, where any is.
+
+        Where rows were written to a file and not kept, they are read from there.
+        """
+        if self.batches is not None:
+            table = pa.Table.from_batches(self.batches, self.schema)
+            return table if table.column(-1).null_count < len(table) else table.drop_columns(table.column_names[-1])
+        written = self.output or (self.run and self.run.rows)
+        if written is None:
+            raise DataError("the rows were not kept: score(..., keep=True) keeps them, output='FILE' writes them")
+        from karat.data.open import open_source  # noqa: PLC0415  (only for rows that are on disk)
+
+        source = open_source(written)
+        return pa.Table.from_batches(source.batches(), source.schema)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame."""
+        try:
+            return self.table.to_pandas()
+        except ImportError:
+            raise MissingExtra("pandas", extra="pandas", need="Result.to_pandas") from None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The values as JSON can hold them: what `karat score --json` prints."""
+        metrics = []
+        for metric in self.metrics:
+            said: dict[str, Any] = {
+                "spec": metric.spec,
+                "signature": metric.signature,
+                **self.values[metric.spec].as_dict(),
+            }
+            if metric.spec in self.counts:
+                said["counts"] = {name: dict(counted) for name, counted in self.counts[metric.spec].items()}
+            if self.groups:
+                said["groups"] = {label: value.as_dict() for label, value in self.groups[metric.spec].items()}
+            metrics.append(said)
+        joined = {} if self.joined is None else {"joined": dict(self.joined)}
+        return {"n": self.n, "mapping": dict(self.mapping), **joined, "metrics": metrics}
+
+    def __repr__(self) -> str:
+        lines = (f"  {spec}: {_short(value)}" for spec, value in self.values.items())
+        return "\n".join([f"<karat.Result of {self.n} rows", *lines]) + ">"
+
+    def _repr_html_(self) -> str:
+        heads = ("metric", "value", f"{100 * self.confidence:g} % interval", "n", "scored", "failed")
+        head = "".join(f"<th>{escape(each)}</th>" for each in heads)
+        rows = []
+        for spec, value in self.values.items():
+            cells = (
+                spec,
+                number(value.value),
+                f"{number(value.low)} – {number(value.high)}",
+                value.n,
+                value.scored,
+                value.failed,
+            )
+            rows.append("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>")
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def number(value: float | None) -> str:
+    """A value as people read it; `?` where it is not known."""
+    return "?" if value is None else f"{value:.4f}"
+
+
+def _short(value: Value) -> str:
+    if value.value is None:
+        return f"no value, {value.failed} of {value.n} rows unscored"
+    interval = f" [{number(value.low)}, {number(value.high)}]"
+    return f"{number(value.value)}{interval}" + (f", {value.failed} of {value.n} rows unscored" if value.failed else "")

@@ -1,0 +1,54 @@
+"""What is scored: one source, or two joined; retrieval as one query a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from karat.core.errors import ColumnError, DataError, SpecError
+from karat.data.join import join, split_on
+from karat.data.open import open_source
+from karat.data.retrieval.group import group
+from karat.data.retrieval.long_table import Side, find_query
+from karat.data.source import Source
+
+
+def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool) -> Source:
+    """Open the data, joined with its gold where there is one.
+
+    `ranked` says that ids are to be scored: then tables of one document a row become rows of one query, and where both
+    sides have a column of queries, these join them without `on`.
+
+    Raises `SpecError` where only one of gold and on is given, `ColumnError` for a run without judgements, and what
+    reading and joining raise.
+    """
+    if (gold is None and on is not None) or (gold is not None and on is None and not ranked):
+        raise SpecError("gold and on go together: a second table, and the id column that joins it")
+    source = open_source(data)
+    if gold is None:
+        if ranked and group(source, "prediction") is not source:
+            raise ColumnError(
+                f"{source.name} has a document a row; a second table, gold (--gold), has what is relevant"
+            )
+        return source
+    judged = open_source(gold, role="reference")
+    if not ranked:
+        return join(source, judged, on or "")
+    left, right = split_on(on) if on else (None, None)
+    source, left = _by_query(source, "prediction", left)
+    judged, right = _by_query(judged, "reference", right)
+    return join(source, judged, (left, right))
+
+
+def _by_query(source: Source, side: Side, given: str | None) -> tuple[Source, str]:
+    """The source with one query a row, and its column of queries, which `given` names where it was given."""
+    grouped = group(source, side, given)
+    found = given if given is not None and grouped is source else find_query(grouped.schema)
+    if found is None:
+        if not (names := grouped.schema.names):
+            raise DataError(f"{source.name} is empty; expected queries with documents")
+        columns = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
+        raise SpecError(
+            f"{source.name} has no column of queries, such as query_id (its columns: {columns}): "
+            "on (--on) names the id that joins"
+        )
+    return grouped, found

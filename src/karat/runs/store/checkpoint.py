@@ -1,0 +1,137 @@
+"""The statistics of rows as they are scored, kept on the disk, so that a run that was stopped goes on after them.
+
+A part is an Arrow file with the statistics, reasons and details of some rows. What it does not hold (the user's
+columns, sums, values) is made again from the rows, by the same code as if they had just been scored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+import pyarrow as pa
+
+from karat.core.atomic import replacing
+from karat.core.metric.metric import Metric
+from karat.core.metric.rows import NOTHING, Rows, concat_rows
+from karat.data.storage.validate import naming
+
+SECONDS = 1.0  # at least between two parts
+SHARE = 0.01  # of the run's time so far, at least between two parts: even long runs have few
+BYTES = 32 << 20  # held in memory at most
+
+
+@dataclass
+class Parts:
+    """The parts of one run in the order of their rows, and the rows of the part to come.
+
+    `rows` are those in parts; `digests` are of the columns that were scored, up to the end of the last part.
+    """
+
+    folder: Path
+    metrics: Sequence[Metric]
+    rows: int = 0
+    digests: Mapping[str, str] = field(default_factory=dict)
+    _held: list[list[Rows]] = field(default_factory=list)
+    _bytes: int = 0
+    _started: float = field(default_factory=monotonic)
+    _last: float = field(default_factory=monotonic)
+
+    def __post_init__(self) -> None:
+        for part in self._read():
+            self.rows += part.num_rows
+            self.digests = json.loads(part.schema.metadata[b"digests"])
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
+        for path in sorted(self.folder.glob("part-*.arrow")):
+            with naming(str(path)), pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as part:
+                yield part.get_batch(0)
+
+    def __iter__(self) -> Iterator[list[Rows]]:
+        """The rows of each metric, some at a time: those of the parts, then those held."""
+        for part in self._read():
+            yield _from_batch(self.metrics, part)
+        yield from self._held
+
+    def add(self, scored: list[Rows], digests: Mapping[str, str]) -> None:
+        """Hold the rows of each metric, and now and then make a part of what is held."""
+        self._held.append(scored)
+        self.digests = digests
+        self._bytes += sum(_size(rows) for rows in scored)
+        now = monotonic()
+        if self._bytes >= BYTES or now - self._last >= max(SECONDS, SHARE * (now - self._started)):
+            self.close()
+
+    def close(self) -> None:
+        """Make a part of the rows that are held."""
+        if not self._held:
+            return
+        batch = _to_batch(self.metrics, self._held)
+        batch = batch.replace_schema_metadata({"digests": json.dumps(dict(self.digests))})
+        with (
+            replacing(self.folder / f"part-{self.rows:012}.arrow") as temporary,
+            pa.OSFile(str(temporary), "wb") as file,
+            pa.ipc.new_file(file, batch.schema) as writer,
+        ):
+            writer.write_batch(batch)
+        self.rows += batch.num_rows
+        self._held, self._bytes, self._last = [], 0, monotonic()
+
+    def replay(self) -> Replay:
+        """The rows of the parts again, from the first."""
+        return Replay(self.metrics, self._read())
+
+
+@dataclass
+class Replay:
+    """Rows that were scored before, taken one batch after the other."""
+
+    metrics: Sequence[Metric]
+    parts: Iterator[pa.RecordBatch]
+    _rest: pa.RecordBatch | None = None
+
+    def take(self, rows: int) -> list[Rows]:
+        """The next so many rows of each metric."""
+        pieces = []
+        while rows:
+            part = next(self.parts) if self._rest is None else self._rest
+            pieces.append(part.slice(0, rows))
+            rows -= len(pieces[-1])
+            self._rest = part.slice(len(pieces[-1])) if len(pieces[-1]) < len(part) else None
+        several = [_from_batch(self.metrics, piece) for piece in pieces]
+        return several[0] if len(several) == 1 else _from_batch(self.metrics, _to_batch(self.metrics, several))
+
+
+def _to_batch(metrics: Sequence[Metric], held: list[list[Rows]]) -> pa.RecordBatch:
+    columns: dict[str, pa.Array] = {}
+    for at, (metric, *parts) in enumerate(zip(metrics, *held, strict=True)):
+        rows = concat_rows(metric, parts)
+        counts = rows.statistics
+        columns[f"{at}.statistics"] = pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), counts.shape[1])
+        columns[f"{at}.reasons"] = rows.reason_column()
+        for name, column in zip(metric.details, rows.detail_columns(metric), strict=True):
+            columns[f"{at}.{name}"] = column
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _from_batch(metrics: Sequence[Metric], batch: pa.RecordBatch) -> list[Rows]:
+    scored = []
+    for at, metric in enumerate(metrics):
+        lists, reasons = batch.column(f"{at}.statistics"), batch.column(f"{at}.reasons")
+        scored.append(
+            Rows(
+                np.asarray(lists.flatten()).reshape(len(lists), -1),
+                None if reasons.null_count == len(reasons) else reasons.to_numpy(zero_copy_only=False),
+                {name: batch.column(f"{at}.{name}") for name in metric.details if f"{at}.{name}" in batch.schema.names},
+            )
+        )
+    return scored
+
+
+def _size(rows: Rows) -> int:
+    reasons = 0 if rows.reasons is None else 100 * np.count_nonzero(np.not_equal(rows.reasons, NOTHING))
+    return int(rows.statistics.nbytes + reasons + sum(column.nbytes for column in rows.details.values()))

@@ -1,0 +1,195 @@
+"""The rows that two systems were both scored on: their difference, how sure it is, and the test that fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.stats.aggregate import Finish, Units
+from karat.stats.interval import Bounds, interval, observe
+from karat.stats.paired.comparison import Test
+from karat.stats.paired.mcnemar import mcnemar, tango
+from karat.stats.paired.permutation import swap
+from karat.stats.power import smallest_share, smallest_visible
+from karat.stats.student import quantile
+
+BATCH = 65_536  # rows added at a time
+NOISE = 1e-12  # a spread this small beside the scores is none
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Row statistics of systems A and B, all finite, shape (rows, statistics) each, and the cluster each row is in."""
+
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    keys: NDArray[np.uint64] | None
+    finish: Finish | None
+    bounds: Bounds
+    seed: int
+
+    def value_of(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One system's value for its totals over all rows, shape (..., statistics)."""
+        return sums[..., 0] / len(self.a) if self.finish is None else self.finish(sums)
+
+    @cached_property
+    def values(self) -> tuple[float, float] | None:
+        """The value of A and of B; None where one is undefined."""
+        with np.errstate(all="ignore"):
+            a, b = (float(self.value_of(side.sum(axis=0))) for side in (self.a, self.b))
+        return (a, b) if math.isfinite(a) and math.isfinite(b) else None
+
+    @property
+    def difference(self) -> float | None:
+        """The value of B less that of A."""
+        return None if self.values is None else self.values[1] - self.values[0]
+
+    @cached_property
+    def higher(self) -> tuple[int, int]:
+        """The rows on which B scores higher than A, and lower."""
+        higher = lower = 0
+        with np.errstate(all="ignore"):
+            for start in range(0, len(self.a), BATCH):
+                rows = slice(start, start + BATCH)
+                a, b = (side[rows, 0] if self.finish is None else self.finish(side[rows]) for side in (self.a, self.b))
+                higher += int(np.count_nonzero(b > a))
+                lower += int(np.count_nonzero(b < a))
+        return higher, lower
+
+    @cached_property
+    def kind(self) -> Test:
+        """The test that fits: McNemar's for right and wrong answers, flips for other means, else swaps."""
+        if self.finish is not None:
+            return "swap"
+        if self.keys is not None or self.bounds != (0.0, 1.0):
+            return "sign_flip"
+        return "mcnemar" if all(((side == 0) | (side == 1)).all() for side in (self.a, self.b)) else "sign_flip"
+
+    def test(self) -> tuple[float, int]:
+        """The p that the two are one system, and how many random swaps it rests on (0: it is exact)."""
+        if self.kind == "mcnemar":
+            return mcnemar(*self.higher), 0
+        apart = np.flatnonzero((self.a != self.b).any(axis=1))
+        if not len(apart):
+            return 1.0, 0
+        width = self.a.shape[1]
+        units = self._both(apart)
+        alike = np.stack([self.a.sum(axis=0), self.b.sum(axis=0)]) - units.totals.sum(axis=0).reshape(2, width)
+        return swap(units.totals[:, :width], units.totals[:, width:], alike, self.value_of, seed=self.seed)
+
+    def interval(self, confidence: float) -> Bounds:
+        """The ends of the difference's interval; None for one that is not known.
+
+        Where the range has two ends, it is the interval of as many wins and losses in as many trials as would vary as
+        much, each worth what a unit's difference typically is; and never shorter than Student's.
+        """
+        span, likely = self._span, (1 + confidence) / 2
+        if math.isinf(span):
+            return interval(self._units, self._gap, bounds=(None, None), confidence=confidence, seed=self.seed)
+        if self.kind == "mcnemar":
+            return tango(*self.higher, len(self.a), quantile(likely, math.inf))
+        if self.difference is None or self.deviation is None:
+            return -span, span
+        trials = float(len(self._shares))
+        size, variance = span, float(self._shares.var(ddof=1)) / trials
+        if self.varies:
+            squares = self._shares**2
+            size = min(span, math.sqrt((squares @ squares) / squares.sum()))
+        mean = self.difference / size
+        differing = min(1.0, max(trials * variance / size**2 + mean**2, abs(mean)))
+        if self.varies:
+            trials = max(trials, (differing - mean**2) * size**2 / variance)
+        wins, losses = (trials * (differing + sign * mean) / 2 for sign in (1, -1))
+        low, high = tango(wins, losses, trials, quantile(likely, math.inf))
+        reach = quantile(likely, self.independent - 1) * math.sqrt(variance)
+        return (
+            max(-span, min(low * size, self.difference - reach)),
+            min(span, max(high * size, self.difference + reach)),
+        )
+
+    @cached_property
+    def deviation(self) -> float | None:
+        """The standard deviation of the rows' differences, or the difference's standard error times √rows."""
+        shares = self._shares
+        if len(shares) < 2 or not np.isfinite(shares).all():
+            return None
+        return float(np.std(shares, ddof=1)) * math.sqrt(len(self.a) / len(shares))
+
+    @cached_property
+    def _shares(self) -> NDArray[np.float64]:
+        """What each unit has in the difference: of a mean over rows, its own; else the jackknife's pseudo-values.
+
+        Source: J. W. Tukey, "Bias and confidence in not quite large samples", Annals of Mathematical Statistics 29
+        (1958).
+        """
+        if self.finish is None and self.keys is None:
+            return (self.b - self.a)[:, 0]
+        observed, value_of = observe(self._units, self._gap)
+        total = observed.sum(axis=0)
+        with np.errstate(all="ignore"):
+            return len(observed) * value_of(total) - (len(observed) - 1) * value_of(total - observed)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the differences have a spread that is more than rounding."""
+        return self.deviation is not None and self.deviation > NOISE * max(map(abs, self.values or (0.0,)))
+
+    @property
+    def effect(self) -> float | None:
+        """The odds of rows where B is higher to rows where it is lower, or Cohen's d_z; None where there is neither."""
+        higher, lower = self.higher
+        if self.kind == "mcnemar":
+            return higher / lower if lower else None
+        if self.finish is not None or self.difference is None or not self.varies:
+            return None
+        return self.difference / float(np.std(self.b - self.a, ddof=1))
+
+    def visible(self, power: float, level: float) -> float | None:
+        """The smallest difference that is found with probability `power`; None where none within the range is."""
+        if not self.varies or self.deviation is None:
+            return None
+        rows = len(self.a)
+        if self.kind == "mcnemar":
+            return smallest_share(rows, sum(self.higher) / rows, power=power, level=level)
+        visible = smallest_visible(self.deviation / math.sqrt(rows), self.independent - 1, power=power, level=level)
+        return visible if visible <= self._span else None
+
+    @property
+    def _span(self) -> float:
+        low, high = self.bounds
+        return math.inf if low is None or high is None else high - low
+
+    @property
+    def independent(self) -> int:
+        """The number of rows or of clusters; of groups of them, where a value that is no mean rests on many."""
+        return len(self.a) if self.keys is None and self.finish is None else len(self._units)
+
+    @cached_property
+    def _units(self) -> Units:
+        """What the difference is made of, by unit: differences or, with a finish, both systems' statistics."""
+        rows = np.arange(len(self.a))
+        return self._both(rows) if self.finish else self._add(1, rows, lambda part: self.b[part] - self.a[part])
+
+    @property
+    def _gap(self) -> Finish | None:
+        """The difference for totals of both systems' statistics side by side; None for a mean of differences."""
+        finish, width = self.finish, self.a.shape[1]
+        return None if finish is None else lambda sums: finish(sums[..., width:]) - finish(sums[..., :width])
+
+    def _both(self, rows: NDArray[np.intp]) -> Units:
+        return self._add(2 * self.a.shape[1], rows, lambda part: np.hstack([self.a[part], self.b[part]]))
+
+    def _add(
+        self, width: int, rows: NDArray[np.intp], take: Callable[[NDArray[np.intp]], NDArray[np.float64]]
+    ) -> Units:
+        """Sum up what `take` says of `rows`, a bounded number at a time."""
+        units = Units(width, clustered=self.keys is not None, seed=self.seed)
+        for start in range(0, len(rows), BATCH):
+            part = rows[start : start + BATCH]
+            units.add(take(part), None if self.keys is None else self.keys[part])
+        return units

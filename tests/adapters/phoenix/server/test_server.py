@@ -1,0 +1,283 @@
+"""A real Phoenix server: its spans scored, their scores read back, its experiments, and its sudden end.
+
+The server is `$KARAT_PHOENIX`, else `.phoenix/bin/phoenix` as scripts/phoenix puts it; without one these tests skip.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import karat
+from karat.cli.main import main
+from karat.judges import Judge
+from karat.models.governor.governor import Governor
+from karat.models.testing.fake import FakeModel
+
+httpx = pytest.importorskip("httpx")
+client_package = pytest.importorskip("phoenix.client")
+exporter = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+
+from opentelemetry.sdk.resources import Resource  # noqa: E402
+from opentelemetry.sdk.trace import TracerProvider  # noqa: E402
+from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: E402
+
+from karat.adapters import phoenix as adapter  # noqa: E402
+from karat.adapters.phoenix.experiment import experiment_evaluator  # noqa: E402
+from karat.adapters.phoenix.server import retry as patience  # noqa: E402  (it needs httpx, which comes with the client)
+from karat.adapters.phoenix.server.connection import spans  # noqa: E402
+from karat.adapters.phoenix.server.outbox import NotLogged, log_annotations, send_annotations  # noqa: E402
+
+pytestmark = pytest.mark.phoenix
+
+PLACES = [Path(os.environ.get("KARAT_PHOENIX", "-")), Path(__file__).parents[4] / ".phoenix/bin/phoenix"]
+TRACES = 60
+ANSWERS = ["Paris", "in Paris", "Lyon"]  # by turns; the gold is Paris
+DOCUMENTS = [("d1", "Paris is the capital of France.", 0.9), ("d2", "Lyon lies on the Rhône.", 0.4)]
+
+
+class Server:
+    """A Phoenix on this machine, that can be killed and started again on what it kept."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder, self.process = program, folder, None
+        self.port, self.grpc = (_free_port() for _ in range(2))
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        told = {"HOST": "127.0.0.1", "PORT": self.port, "GRPC_PORT": self.grpc, "WORKING_DIR": self.folder}
+        told |= {"TELEMETRY_ENABLED": "false"}
+        env = os.environ | {f"PHOENIX_{name}": str(value) for name, value in told.items()}
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [self.program, "serve"], env=env, stdout=log, stderr=log, start_new_session=True
+            )
+        for _ in range(600):
+            assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
+            try:
+                if httpx.get(f"{self.url}/healthz").is_success:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.1)
+        raise AssertionError("the server did not start")
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    @property
+    def client(self):
+        return client_package.Client(base_url=self.url)
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    program = next((place for place in PLACES if place.is_file()), None)
+    if program is None:
+        pytest.skip("no Phoenix server: scripts/phoenix installs one")
+    server = Server(program, tmp_path_factory.mktemp("phoenix"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def project(server):
+    """A project of traces that were sent as applications send them: a chain of a retriever and a model."""
+    provider = TracerProvider(resource=Resource({"openinference.project.name": "rag/demo"}))
+    provider.add_span_processor(BatchSpanProcessor(exporter.OTLPSpanExporter(f"{server.url}/v1/traces")))
+    tracer = provider.get_tracer("app")
+    for number in range(TRACES):
+        question, answer = f"Capital of France, {number}?", ANSWERS[number % len(ANSWERS)]
+        whole = {"input.value": question, "output.value": answer, "metadata": json.dumps({"gold": "Paris"})}
+        with tracer.start_as_current_span("ask", attributes=_kind("CHAIN") | whole):
+            found = {
+                f"retrieval.documents.{place}.document.{name}": value
+                for place, document in enumerate(DOCUMENTS)
+                for name, value in zip(("id", "content", "score"), document, strict=True)
+            }
+            with tracer.start_as_current_span(
+                "find", attributes=_kind("RETRIEVER") | {"input.value": question} | found
+            ):
+                pass
+            said = {
+                f"llm.{way}_messages.0.message.{name}": value
+                for way, *message in (("input", "user", question), ("output", "assistant", answer))
+                for name, value in zip(("role", "content"), message, strict=True)
+            }
+            with tracer.start_as_current_span("answer", attributes=_kind("LLM") | said | {"llm.model_name": "m"}):
+                pass
+    provider.shutdown()
+    for _ in range(100):
+        with_spans = [each["name"] for each in server.client.projects.list()]
+        if "rag/demo" in with_spans and len(_all_spans(server)) == 3 * TRACES:
+            return "rag/demo"
+        time.sleep(0.1)
+    raise AssertionError("the spans did not arrive")
+
+
+def _kind(kind):
+    return {"openinference.span.kind": kind}
+
+
+def _all_spans(server):
+    ids = {each["name"]: each["id"] for each in server.client.projects.list()}
+    return server.client.spans.get_spans(project_identifier=ids["rag/demo"], limit=10_000)
+
+
+def annotations(server, kind, name):
+    """What Phoenix holds of the spans of a kind under a name."""
+    ids = {each["name"]: each["id"] for each in server.client.projects.list()}
+    wanted = [each["context"]["span_id"] for each in _all_spans(server) if each["span_kind"] == kind]
+    return server.client.spans.get_span_annotations(
+        span_ids=wanted, project_identifier=ids["rag/demo"], include_annotation_names=[name]
+    )
+
+
+def test_the_command_scores_spans_and_logs_the_scores_once_however_often_it_is_given(server, project):
+    command = ["score", "--phoenix", server.url, "--project", project, "--since", "2h", "--kind", "CHAIN", "-m", "em"]
+    command += ["--map", "reference=attributes.metadata.gold", "--annotate", "--json"]
+    results = [CliRunner().invoke(main, command) for _ in range(2)]
+    for result in results:
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["metrics"][0]["value"] == pytest.approx(1 / 3)
+        assert f"{TRACES} annotations logged" in result.stderr
+    found = annotations(server, "CHAIN", "exact_match")
+    assert Counter(each["result"]["score"] for each in found) == {1.0: TRACES / 3, 0.0: TRACES * 2 / 3}
+    assert len({each["span_id"] for each in found}) == TRACES
+    assert {each["annotator_kind"] for each in found} == {"CODE"}
+    assert {each["metadata"]["signature"] for each in found} == {karat.metrics.exact_match.signature}
+
+
+def test_python_scores_spans_as_the_command_does(server, project):
+    seen = []
+    frame = spans(server.url, project, kind="LLM", progress=lambda done, total: seen.append(done))
+    assert seen[-1] >= 3 * TRACES
+    result = karat.score(frame, "token_f1", map={"prediction": "question", "reference": "question"})
+    assert result.n == TRACES
+    assert log_annotations(result, server.url).logged == TRACES
+    assert {each["result"]["score"] for each in annotations(server, "LLM", "token_f1")} == {1.0}
+
+
+def test_scores_of_a_frame_from_the_client_are_logged_as_those_of_karat_are(server, project):
+    frame = server.client.spans.get_spans_dataframe(project_identifier=project, limit=10_000)
+    read = {"output": "attributes.output.value", "expected": lambda row: row["attributes.metadata"]["gold"]}
+    evaluator = adapter.bind_evaluator(adapter.as_evaluator("token_f1"), read)
+    scored = adapter.evaluate_dataframe(frame[frame["span_kind"] == "CHAIN"], [evaluator])
+    assert log_annotations(scored, server.url).logged == TRACES
+    by_karat = karat.score(
+        spans(server.url, project, kind="CHAIN"), "token_f1", map={"reference": "attributes.metadata.gold"}
+    )
+    assert log_annotations(by_karat, server.url).logged == TRACES
+    found = annotations(server, "CHAIN", "token_f1")
+    assert Counter(round(each["result"]["score"], 3) for each in found) == {1.0: 20, 0.667: 20, 0.0: 20}
+
+
+def test_documents_that_a_judge_judges_one_by_one_are_annotated_each(server, project):
+    model = FakeModel(_relevance)
+    judge = Judge("document_relevance", model=model, governor=Governor())
+    result = karat.score(spans(server.url, project, kind="RETRIEVER"), judge)
+    assert result.values[judge.spec].value == 0.5
+    for _ in range(2):
+        assert log_annotations(result, server.url).logged == TRACES * 3
+    held = Counter()
+    for span in _all_spans(server):
+        if span["span_kind"] == "RETRIEVER":
+            held.update((e["documentPosition"], e["label"], e["annotatorKind"]) for e in _of_documents(server, span))
+    assert held == {(0, "relevant", "LLM"): TRACES, (1, "irrelevant", "LLM"): TRACES}
+
+
+def _relevance(messages):
+    label = "relevant" if "is the capital" in messages[-1]["content"] else "irrelevant"
+    return {"explanation": "It says so.", "label": label}
+
+
+def _of_documents(server, span):
+    query = """query ($id: ID!) { node(id: $id) { ... on Span { documentEvaluations {
+        name label score documentPosition annotatorKind } } } }"""
+    answer = httpx.post(f"{server.url}/graphql", json={"query": query, "variables": {"id": span["id"]}})
+    return answer.json()["data"]["node"]["documentEvaluations"]
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_experiments_keep_every_score_of_every_evaluator(server, way):
+    judge = Judge("correctness", model=FakeModel({"explanation": "So it is.", "label": "correct"}), governor=Governor())
+    lists = {"output": lambda output: [output], "expected": lambda expected: [expected["answer"]]}
+    evaluators = [
+        experiment_evaluator("token_f1"),
+        experiment_evaluator(judge, name="correct"),
+        experiment_evaluator(adapter.PrecisionRecallFScore(), lists),
+        experiment_evaluator("exact_match", {"reference": "metadata.other"}, name="other"),
+    ]
+    dataset = server.client.datasets.create_dataset(
+        name=f"capitals, {way}",
+        inputs=[{"question": "Capital of France?"}, {"question": "Capital of Italy?"}],
+        outputs=[{"answer": "Paris"}, {"answer": "Rome"}],
+        metadata=[{"other": "Paris"}, {"other": None}],
+    )
+    asked = {"dataset": dataset, "task": lambda example: "Paris", "evaluators": evaluators, "print_summary": False}
+    ran = server.client.experiments.run_experiment(**asked) if way == "sync" else asyncio.run(_run(server.url, asked))
+    rows = httpx.get(f"{server.url}/v1/experiments/{ran['experiment_id']}/json").json()
+    held = {
+        each["name"]: [each["score"], each["label"], each["explanation"], each["annotator_kind"], each["error"]]
+        for row in rows
+        if row["input"]["question"] == "Capital of Italy?"
+        for each in row["annotations"]
+    }
+    assert held == {
+        "token_f1": [0.0, None, None, "CODE", None],
+        "correct": [1.0, "correct", "So it is.", "LLM", None],
+        "precision": [0.0, None, None, "CODE", None],
+        "recall": [0.0, None, None, "CODE", None],
+        "f1": [0.0, None, None, "CODE", None],
+        "other": [None, None, "reference is null", "CODE", None],
+    }
+    assert sum(each["name"] == "other" and each["score"] == 1 for row in rows for each in row["annotations"]) == 1
+
+
+async def _run(url, asked):
+    async with httpx.AsyncClient(base_url=url) as http:
+        client = client_package.AsyncClient(http_client=http)
+        return await client.experiments.run_experiment(**asked, concurrency=20)
+
+
+def test_what_there_is_not_is_told_with_what_there_is(server, project):
+    with pytest.raises(karat.DataError, match="did you mean 'rag/demo'"):
+        spans(server.url, "rag/dem")
+    with pytest.raises(karat.DataError, match=r"project 'rag/demo': no span is of kind 'TOOL'.*CHAIN"):
+        spans(server.url, project, kind="TOOL")
+    with pytest.raises(karat.DataError, match="holds no spans since 2100"):
+        spans(server.url, project, since="2100-01-01")
+
+
+def test_a_server_killed_while_scores_are_logged_loses_none_and_gets_none_twice(server, project, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(patience, "PAUSES", (0.05,) * 3)
+    result = karat.score(spans(server.url, project), "rouge_l", map={"prediction": "question", "reference": "question"})
+
+    def kill(done, total):
+        if done == 100:
+            server.kill()
+
+    with pytest.raises(NotLogged, match="80 of 180 annotations are not logged") as told:
+        log_annotations(result, server.url, progress=kill)
+    server.start()
+    assert len(annotations(server, "CHAIN", "rouge_l")) < TRACES
+    assert send_annotations(told.value.path, server.url).logged == 80
+    for kind in ("CHAIN", "RETRIEVER", "LLM"):
+        assert len(annotations(server, kind, "rouge_l")) == TRACES
+    assert not list(tmp_path.iterdir())

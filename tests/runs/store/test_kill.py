@@ -1,0 +1,149 @@
+"""Runs killed at random instants: each leaves a finished run or one that goes on, and nothing between."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from karat.runs.store.checkpoint import Parts
+from karat.runs.store.run import folder_of, open_run, partial_of, run_names, unfinished
+
+KILLS = int(os.environ.get("KARAT_KILLS", "12"))
+ROWS = 400
+SPECS = ["exact_match", "token_f1", "bleu", "slow"]
+
+RUN = """
+import os, signal, sys, time
+import pyarrow.parquet as pq
+import karat
+from karat.core import atomic
+from karat.runs.store import checkpoint, writer
+
+name, resume, last = sys.argv[1], sys.argv[2] == "resume", int(sys.argv[3])
+steps = []
+
+def sync(path, really=atomic.sync):
+    steps.append(path)
+    if len(steps) == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    really(path)
+
+atomic.sync = writer.sync = sync
+checkpoint.SECONDS = checkpoint.SHARE = 0.0  # a part a batch
+
+@karat.metric(source="ours")
+def slow(question: karat.Text) -> karat.Score:
+    "How long the question is."
+    time.sleep(0.004)
+    sys.stdout.write(f"scored {len(question)}\\n")
+    return [len(text) / 100 for text in question.to_pylist()]
+
+rows = pq.read_table("rows.parquet").to_reader(max_chunksize=200 if last else 20)
+print("ready", flush=True)
+karat.score(rows, ["em", "f1", "bleu", slow], by="topic", cluster="topic", run=name, resume=resume)
+print("done", len(steps), flush=True)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
+    table = {
+        "question": [f"What is {row}?" for row in range(ROWS)],
+        "topic": [f"t{row % 3}" for row in range(ROWS)],
+        "prediction": [None if row % 11 == 5 else f"word{row % 4} and {row % 9}" for row in range(ROWS)],
+        "gold": [[f"word{row % 4}", f"and {row % 5}"] if row % 13 else [] for row in range(ROWS)],
+    }
+    pq.write_table(pa.table(table), "rows.parquet")
+    return tmp_path
+
+
+def start(name, *, resume, last=0):
+    """A process that writes a run; `last` is the file it keeps last, by number, before it kills itself."""
+    command = [sys.executable, "-c", RUN, name, "resume" if resume else "begin", str(last)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def finish(name, *, resume):
+    """How many rows it scored, to its end."""
+    with start(name, resume=resume) as process:
+        said = process.stdout.read()  # `communicate` would lose what came with the first line
+    assert process.returncode == 0
+    return sum(int(line.split()[1]) for line in said.splitlines() if line.startswith("scored"))
+
+
+def kill(name, after, *, resume):
+    """Kill it so long after it began to score."""
+    with start(name, resume=resume) as process:
+        time.sleep(after)
+        process.kill()
+
+
+def undisturbed():
+    """How long a run takes from its first row to its end, in seconds."""
+    with start("timed", resume=False) as process:
+        began = time.monotonic()
+        process.stdout.read()
+        return time.monotonic() - began
+
+
+def kept(name):
+    """How many rows need not be scored again."""
+    return Parts(partial_of(folder_of(name)), []).rows
+
+
+def check_same(resumed, whole):
+    assert resumed.values == whole.values
+    assert pq.read_table(resumed.rows).equals(pq.read_table(whole.rows))
+    for spec in SPECS:
+        np.testing.assert_array_equal(resumed.statistics(spec), whole.statistics(spec))
+    assert resumed.manifest.digests == whole.manifest.digests
+    assert resumed.manifest.n == ROWS
+
+
+def test_killed_at_any_step_of_writing_it_is_whole_or_goes_on(folder):
+    assert finish("whole", resume=False) == ROWS
+    whole, step = open_run("whole"), 0
+    while True:
+        step += 1 if KILLS > 50 else 3
+        with start(name := f"run{step}", resume=False, last=step) as process:
+            done = "done" in process.stdout.read()
+        if done:
+            break
+        assert process.returncode == -9
+        if name not in run_names():
+            assert kept(name) + finish(name, resume=True) == ROWS if name in unfinished() else finish(name, resume=True)
+        check_same(open_run(name), whole)
+    assert step > 12
+
+
+def test_a_killed_run_is_whole_or_goes_on_to_what_an_undisturbed_one_gives(folder):
+    assert finish("whole", resume=False) == ROWS
+    whole = open_run("whole")
+    took = undisturbed()
+    chance = random.Random()  # noqa: S311
+    kills = in_between = 0
+    while kills < KILLS or (not in_between and kills < 20 * KILLS):  # until one fell while rows were being scored
+        name = f"run{kills}"
+        for again in range(min(chance.choice([1, 1, 2, 3]), max(1, KILLS - kills))):
+            if name in run_names():
+                break
+            kill(name, chance.uniform(0, 1.2 * took), resume=again > 0)
+            kills += 1
+            assert set(run_names()) <= {"whole", "timed", *(f"run{each}" for each in range(kills))}
+        if name not in run_names():
+            before = kept(name) if name in unfinished() else 0
+            in_between += 0 < before < ROWS
+            assert finish(name, resume=True) == ROWS - before
+        check_same(open_run(name), whole)
+    assert in_between > 0
+    assert unfinished() == []

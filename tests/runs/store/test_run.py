@@ -1,0 +1,361 @@
+import json
+import subprocess
+import sys
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import karat
+from karat import DataError, SpecError, Text, metric
+from karat.core.metric.spec import parse
+from karat.judges import Judge
+from karat.models.governor.faults import ModelError
+from karat.models.governor.governor import Governor
+from karat.models.testing.fake import FakeModel
+from karat.runs.store import checkpoint as parts
+from karat.runs.store.digest import Digests
+from karat.runs.store.run import (
+    folder_of,
+    list_runs,
+    open_run,
+    open_scored,
+    partial_of,
+    remove_run,
+    run_names,
+    unfinished,
+)
+
+N = 60
+TABLE = pa.table(
+    {
+        "id": list(range(N)),
+        "topic": [f"t{row % 3}" for row in range(N)],
+        "prediction": [None if row % 11 == 5 else f"word{row % 4} of {row}" for row in range(N)],
+        "gold": [[f"word{row % 5}"] if row % 13 else [] for row in range(N)],
+    }
+)
+METRICS = ["exact_match", "token_f1", "bleu"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
+    monkeypatch.setattr(parts, "SECONDS", 0.0)  # a part a batch
+    monkeypatch.setattr(parts, "SHARE", 0.0)
+    return tmp_path / "kept"
+
+
+def batches(table=TABLE, rows=7):
+    return table.to_reader(max_chunksize=rows)
+
+
+class Stop(Exception):
+    pass
+
+
+def stopping(at=None):
+    """A metric that is stopped in the batch of one row, and how many rows of each batch it scored."""
+    seen = []
+
+    @metric(source="ours", register=False)
+    def length(prediction: Text) -> karat.Score:
+        """How long it is."""
+        texts = prediction.to_pylist()
+        if any(text.endswith(f" of {at}") for text in texts):
+            raise Stop
+        seen.append(len(texts))
+        return [len(text) / 100 for text in texts]
+
+    return length, seen
+
+
+def rows_of_parts(name):
+    return parts.Parts(partial_of(folder_of(name)), []).rows
+
+
+def stop(name="a", at=22, **options):
+    with pytest.raises(Stop):
+        karat.score(batches(), [*METRICS, stopping(at)[0]], run=name, **options)
+
+
+def test_a_run_holds_what_the_result_says_and_its_files_are_plain(folder):
+    result = karat.score(TABLE, METRICS, by="topic", run="first", output=folder.parent / "rows.parquet")
+    assert sorted(path.name for path in (folder / "first").iterdir()) == [
+        "manifest.json", "rows.parquet", "statistics.parquet", "values.json",
+    ]  # fmt: skip
+    assert sorted(path.name for path in folder.iterdir()) == ["first"]
+    run = open_run("first")
+    assert run.values == result.as_dict() == result.run.values == json.loads((folder / "first/values.json").read_text())
+    assert pq.read_table(run.rows).equals(pq.read_table(folder.parent / "rows.parquet"))
+    assert result.table.drop_columns("reason").equals(result.run.read(result.run.schema.names[:-1]))
+    (mean,) = duckdb.sql(f"SELECT avg(exact_match) FROM '{folder}/first/rows.parquet'").fetchall()[0]  # noqa: S608
+    assert mean == pytest.approx(result.values["exact_match"].value)
+    (width,) = duckdb.sql(f"SELECT max(len(bleu)) FROM '{folder}/first/statistics.parquet'").fetchall()[0]  # noqa: S608
+    assert width == run.statistics("bleu").shape[1] > 1
+
+
+def test_scores_and_statistics_are_those_of_the_rows_and_add_up_to_the_values():
+    result = karat.score(TABLE, METRICS, run="a", keep=True)
+    run = open_run("a")
+    for spec in METRICS:
+        expected = result.table[spec].to_numpy()
+        np.testing.assert_array_equal(run.scores(spec), expected)
+        assert np.isnan(run.statistics(spec)).all(axis=1).tolist() == np.isnan(expected).tolist()
+    np.testing.assert_array_equal(run.statistics("em")[:, 0], run.scores("exact_match"))
+    total = np.nansum(run.statistics("bleu"), axis=0)
+    assert parse("bleu").finish(total) == pytest.approx(result.values["bleu"].value, rel=1e-12)
+
+
+def test_the_manifest_says_what_was_scored_and_how(folder):
+    options = {"where": "id < 50", "limit": 40, "cluster": "topic", "confidence": 0.9, "seed": 3}
+    karat.score(TABLE, ["f1", "bleu"], run="a", **options)
+    said = open_run("a").manifest
+    assert [each.signature for each in said.metrics] == [parse("token_f1").signature, parse("bleu").signature]
+    assert [each.counts for each in said.metrics] == [False, True]
+    assert said.settings == {"on": None, "by": None} | options
+    assert said.mapping == {"prediction": "prediction", "reference": "gold"}
+    assert (said.n, said.sources, said.models) == (40, {"data": "Table"}, None)
+    assert said.versions["karat"] == karat.__version__
+    assert {"numpy", "pyarrow", "python"} <= said.versions.keys()
+    same = karat.score(TABLE.slice(0, 40), ["f1"], run="b").run.manifest
+    assert same.digests == said.digests
+    other = karat.score(TABLE.slice(0, 40).set_column(2, "prediction", [["x"] * 40]), ["f1"], run="c").run.manifest
+    assert other.digests["reference"] == said.digests["reference"]
+    assert other.digests["prediction"] != said.digests["prediction"]
+
+
+def test_a_score_column_whose_name_was_taken_is_found():
+    rows = [{"prediction": "a", "reference": "a", "exact_match": 7.0}]
+    run = karat.score(rows, "em", run="a").run
+    assert run.manifest.metric("em").column == "exact_match_2"
+    assert run.scores("em").tolist() == [1.0]
+
+
+def test_names_are_never_written_over_and_never_leave_the_folder(folder):
+    karat.score(TABLE, "em", run="a")
+    with pytest.raises(DataError, match=r"there is a run a already.*--run OTHER.*`karat runs remove a`"):
+        karat.score(TABLE, "em", run="a")
+    for name in ("../a", "a/b", ".a", "", "a.", "/etc", "a\nb"):
+        with pytest.raises(SpecError, match="a name of letters"):
+            karat.score(TABLE, "em", run=name)
+        with pytest.raises(SpecError, match="a name of letters"):
+            remove_run(name)
+    assert run_names() == ["a"]
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "file" / "runs"))
+    with pytest.raises(DataError, match=r"no run can be kept in .*KARAT_RUNS"):
+        karat.score(TABLE, "em", run="a")
+
+
+def test_runs_are_listed_and_removed(folder):
+    for name in ("b", "a"):
+        karat.score(TABLE, "em", run=name)
+    stop("c")
+    assert {run.name for run in list_runs()} == {"a", "b"}
+    assert unfinished() == ["c"]
+    remove_run("a")
+    remove_run("c")
+    assert [path.name for path in folder.iterdir()] == ["b"]
+    with pytest.raises(DataError, match=r"there is no run 'bb'.*did you mean 'b'"):
+        remove_run("bb")
+    (folder / "mine").mkdir()
+    with pytest.raises(DataError, match="there is no run 'mine'"):
+        remove_run("mine")
+    with pytest.raises(DataError, match=r"there is no run 'bb'.*did you mean 'b'"):
+        open_run("bb")
+    assert open_run(folder / "b").name == "b"
+
+
+@pytest.mark.parametrize("rows", [7, 60, 1, 13])
+@pytest.mark.parametrize("options", [{"by": "topic"}, {"cluster": "topic"}, {"where": "id % 2 = 0"}])
+def test_a_run_that_goes_on_gives_what_an_undisturbed_one_gives(rows, options):
+    whole = karat.score(batches(), [*METRICS, stopping()[0]], run="whole", **options)
+    stop(**options)
+    assert unfinished() == ["a"]
+    scored_before = sum(1 for row in whole.table.to_pylist()[: rows_of_parts("a")] if row["length"] is not None)
+    scorer, seen = stopping()
+    resumed = karat.score(batches(rows=rows), [*METRICS, scorer], run="a", resume=True, **options)
+    assert resumed.as_dict() == whole.as_dict()
+    assert resumed.reasons == whole.reasons
+    assert resumed.table.equals(whole.table)
+    assert resumed.run.manifest.digests == whole.run.manifest.digests
+    np.testing.assert_array_equal(resumed.run.statistics("bleu"), whole.run.statistics("bleu"))
+    assert sum(seen) == whole.values["length"].scored - scored_before
+    assert unfinished() == []
+
+
+def test_a_run_stopped_before_its_first_part_leaves_nothing_and_resume_begins_it(folder):
+    stop(at=0)
+    assert list(folder.iterdir()) == []
+    assert karat.score(TABLE, "em", run="a", resume=True).n == N
+
+
+def test_what_is_not_finished_is_neither_opened_nor_begun_anew():
+    stop()
+    with pytest.raises(DataError, match="run a was not finished: the same command with --resume"):
+        open_run("a")
+    with pytest.raises(DataError, match="not finished: --resume goes on with it, `karat runs remove a` begins anew"):
+        karat.score(TABLE, "em", run="a")
+    with pytest.raises(SpecError, match="run='NAME'"):
+        karat.score(TABLE, "em", resume=True)
+
+
+CHANGES = [
+    (TABLE, {"metrics": METRICS}, "begun with other metrics: .*exact_match"),
+    (TABLE, {"seed": 1}, "begun with other seed: 0; now 1"),
+    (TABLE, {"where": "id < 50"}, "begun with other where: None; now 'id < 50'"),
+    (TABLE, {"map": {"reference": "topic"}}, "begun with other reference: 'gold'; now 'topic'"),
+    (TABLE.slice(1), {}, r"column 'prediction' \(prediction\), column 'gold' \(reference\): its first .* rows are not"),
+    (TABLE.slice(0, 10), {}, "its first 2. rows are not those it was begun with"),
+]
+
+
+@pytest.mark.parametrize(("table", "options", "message"), CHANGES)
+def test_a_run_goes_on_only_as_it_was_begun(table, options, message):
+    stop()
+    scorer, _ = stopping()
+    given = {"metrics": [*METRICS, scorer]} | options
+    with pytest.raises(DataError, match=message):
+        karat.score(table, run="a", resume=True, **given)
+    assert karat.score(TABLE, [*METRICS, scorer], run="a", resume=True).n == N  # nothing of it was lost
+
+
+def test_what_a_judge_said_is_kept_and_not_asked_again():
+    asked = []
+
+    class NoSuchKey(Exception):
+        status = 401
+
+    def answer(messages):
+        asked.append(messages)
+        if len(asked) == 25:
+            raise NoSuchKey
+        return {"explanation": "so", "label": "equivalent" if len(asked) % 2 else "different"}
+
+    judge = Judge("equivalence", model=FakeModel(answer), governor=Governor(concurrency=1))
+    with pytest.raises(ModelError):
+        karat.score(batches(), judge, run="a")
+    before = len(asked)
+    result = karat.score(batches(), judge, run="a", resume=True, keep=True)
+    assert before < len(asked) <= N
+    assert result.values[judge.spec].scored == sum(result.counts[judge.spec]["label"].values())
+    assert result.table[f"{judge.spec}.explanation"].to_pylist().count("so") == result.values[judge.spec].scored
+    assert result.run.manifest.models["names"] == ["fake"]
+    assert result.run.manifest.models["calls"] == len(asked) - before
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from karat.runs.store.lock import holding
+with holding(Path(sys.argv[1]), "a"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_processes_never_write_the_same_run(folder):
+    folder.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder / ".a.lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(DataError, match=rf"run a is being written by another process \({other.pid}\)"):
+            karat.score(TABLE, "em", run="a")
+        other.kill()  # its lock file stays, its lock does not
+    assert (folder / ".a.lock").exists()
+    assert karat.score(TABLE, "em", run="a").run.name == "a"
+    assert [path.name for path in folder.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda said: said | {"format": 99}, "of a newer karat"),
+        (lambda said: {"format": 1}, "is not the manifest of a run"),
+        (lambda said: [said], "is not the manifest of a run"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_says_so(folder, change, message):
+    karat.score(TABLE, "em", run="a")
+    path = folder / "a" / "manifest.json"
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    with pytest.raises(DataError, match=message):
+        open_run("a")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv", "arrow", "json.gz"])
+def test_a_scored_file_reads_like_a_run(tmp_path, ending):
+    path = tmp_path / f"rows.{ending}"
+    result = karat.score(TABLE, METRICS, output=path, keep=True)
+    scored = open_scored(path)
+    assert scored.specs == tuple(METRICS)
+    for spec in METRICS:
+        np.testing.assert_array_equal(scored.scores(spec), result.table[spec].to_numpy())
+    assert [str(each) for each in scored.column("id").to_pylist()] == [str(row) for row in range(N)]
+    assert {each.signature for each in scored.manifest.metrics} == {None}
+    with pytest.raises(DataError, match="comes of counts, which a scored file does not hold"):
+        scored.statistics("bleu")
+    with pytest.raises(SpecError, match="rouge_l was not scored; there are"):
+        scored.scores("rouge_l")
+
+
+def test_files_without_scores_or_with_two_columns_for_them_are_refused(tmp_path):
+    pq.write_table(TABLE, tmp_path / "plain.parquet")
+    with pytest.raises(DataError, match="holds no scores"):
+        open_scored(tmp_path / "plain.parquet")
+    pq.write_table(pa.table({"exact_match": ["x"], "exact_match_2": [1.0]}), tmp_path / "two.parquet")
+    with pytest.raises(DataError, match="in column 'exact_match' or 'exact_match_2'"):
+        open_scored(tmp_path / "two.parquet")
+    pq.write_table(pa.table({"exact_match": ["x"]}), tmp_path / "text.parquet")
+    with pytest.raises(DataError, match="scores are expected"):
+        open_scored(tmp_path / "text.parquet").scores("em")
+
+
+KINDS = [
+    (pa.string(), st.text(max_size=5)),
+    (pa.list_(pa.string()), st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=3)),
+    (pa.int64(), st.integers(-5, 5)),
+    (pa.bool_(), st.booleans()),
+    (pa.float64(), st.floats(allow_nan=False)),
+    (pa.map_(pa.string(), pa.int8()), st.lists(st.tuples(st.text(max_size=2), st.integers(0, 3)), max_size=3)),
+    (pa.struct([("a", pa.string()), ("b", pa.list_(pa.int32()))]),
+     st.fixed_dictionaries({"a": st.text(max_size=2), "b": st.lists(st.integers(0, 9), max_size=2)})),
+    (pa.dictionary(pa.int32(), pa.string()), st.sampled_from(["x", "y"])),
+    (pa.null(), st.none()),
+]  # fmt: skip
+
+
+def digest(*pieces):
+    digests = Digests({"role": "c"})
+    for piece in pieces:
+        digests.add(pa.record_batch({"c": piece}))
+    return digests.by_role["role"]
+
+
+@pytest.mark.parametrize(("kind", "values"), KINDS, ids=lambda each: str(each) if isinstance(each, pa.DataType) else "")
+@given(data=st.data())
+def test_a_digest_tells_values_and_their_order_and_nothing_else(kind, values, data):
+    rows = data.draw(st.lists(st.one_of(st.none(), values), min_size=1, max_size=12))
+    column = pa.array([None, *rows, None], kind).slice(1, len(rows))
+    at = data.draw(st.integers(0, len(rows)))
+    assert digest(column) == digest(column.slice(0, at), column.slice(at)) == digest(pa.array(rows, kind))
+    other = data.draw(st.lists(st.one_of(st.none(), values), min_size=1, max_size=12))
+    if repr(pa.array(other, kind).to_pylist()) != repr(column.to_pylist()):
+        assert digest(pa.array(other, kind)) != digest(column)
+
+
+def test_texts_have_one_digest_in_every_layout():
+    texts = ["a", None, "", "bc"]
+    layouts = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+    assert len({digest(pa.array(texts, kind)) for kind in layouts}) == 1
+    assert digest(pa.array(["ab", "c"])) != digest(pa.array(["a", "bc"]))
+    assert digest(pa.array([None, ""])) != digest(pa.array(["", None]))
