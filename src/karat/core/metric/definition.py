@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from karat.core.columns.kinds import Array, Kind
 from karat.core.metric.setting import Setting
@@ -101,7 +101,3 @@ class Configured:
         """Whether the metric, with these settings, sends requests to a model's endpoint."""
         asks = self.definition.asks_model
         return self.definition.judge if asks is None else asks(self.settings)
-
-    def change_settings(self, **settings: Any) -> Self:
-        """The same metric with some settings changed, without a check."""
-        return replace(self, settings={**self.settings, **settings})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from karat.core.columns.kinds import TEXT, to_arrow
@@ -55,7 +55,7 @@ class Metric(Configured):
             if name not in self.definition.settings:
                 raise SpecError(f"{self.name} has no setting {name!r}{did_you_mean(name, self.definition.settings)}")
             self.definition.settings[name].accept(value, self.name)
-        return self.change_settings(**settings)
+        return replace(self, settings={**self.settings, **settings})
 
     def __call__(self, *columns: Any, **named: Any) -> Any:
         wanted = self.definition.columns

@@ -156,7 +156,8 @@ def _filtered(columns: Iterable[pa.Array], whole: Array) -> list[pa.Array]:
 def _score_extracted(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     """Score what each prediction finally answers; one in which nothing is found is unscored, or wrong if told so."""
     how, wrong, worst = metric.settings["extract"], metric.settings["missing"] == "wrong", metric.definition.worst
-    metric, answers = metric.change_settings(extract="none"), extract_answers(columns["prediction"], how)
+    answers = extract_answers(columns["prediction"], how)
+    metric = replace(metric, settings={**metric.settings, "extract": "none"})
     columns = {**columns, "prediction": answers.fill_null("") if wrong and worst is None else answers}
     found = columns["prediction"].is_valid()
     if pc.all(found).as_py():
