@@ -1,4 +1,4 @@
-"""Which of ten published QA systems differ: `python bench/openqa.py`, prints the tables of docs/compare.md.
+"""Which of ten published QA systems differ: `python bench/openqa.py`, the tables of docs/explanation/ten-systems.md.
 
 Keeps the ten full systems of OpenQA-eval as runs (in $KARAT_RUNS, else in a temporary folder), scored on the 3,610
 questions of NQ-open by exact match and F1 with SQuAD's normalisation, checks their values against those of the

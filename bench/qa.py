@@ -3,7 +3,7 @@
     python bench/qa.py [rows]
 
 One process; the peers' algorithm is restated here in plain Python (lower, delete punctuation, drop articles, squeeze;
-equality and bags of tokens against each reference; the maximum by NumPy), as `docs/speed.md` explains.
+equality and bags of tokens against each reference; the maximum by NumPy), as `docs/explanation/speed.md` explains.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write the pages that follow from the definitions: docs/metrics.md, docs/edge-cases.md and docs/cli.md.
+"""Write the pages that follow from the definitions: metrics.md, edge-cases.md and cli.md of docs/reference.
 
 Run it after changing a metric or a command; the tests fail where a page is stale.
 """
@@ -18,7 +18,7 @@ from karat.core.columns.kinds import TEXT, TEXTS
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import all_metrics
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- Written by scripts/docs.py from the definitions; edit those. -->"
 
 LABELS = {"labels": ["Paris", "Lyon"]}
@@ -141,4 +141,4 @@ def _module() -> object:
 if __name__ == "__main__":
     for page, text in pages().items():
         (DOCS / page).write_text(text, encoding="utf-8")
-        print(f"docs/{page}")
+        print(f"docs/reference/{page}")

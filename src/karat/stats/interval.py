@@ -22,7 +22,7 @@ def interval(
 
     `finish` turns totals of shape (..., width) into values of shape (...); None is the mean. `bounds` are the least
     and the greatest value the metric can take, None where there is none. With both, the interval is Wilson's with an
-    effective number of trials; else a seeded bootstrap over the units. docs/statistics.md has the formulas.
+    effective number of trials; else a seeded bootstrap over the units. docs/explanation/statistics.md has the formulas.
 
     `DataError` for scores beyond the bounds; `SpecError` for a confidence outside (0, 1) and for several statistics
     without a finish.

@@ -11,7 +11,7 @@ from karat.core.errors import DataError
 from karat.stats.aggregate import Finish, Units
 from karat.stats.student import quantile
 
-PRIOR = 0.375  # unseen units at an end, where all that are seen are there; by simulation (docs/statistics.md)
+PRIOR = 0.375  # unseen units at an end, where all seen are; by simulation: docs/explanation/statistics.md
 ROUNDING = 1e-9  # how far sums of floats may overstep a bound
 
 
