@@ -1,26 +1,51 @@
-"""Write the pages that follow from the definitions: metrics.md, edge-cases.md and cli.md of docs/reference.
+"""Write what the pages of docs/ take from the code: three generated pages, and the output of the commands shown.
 
-Run it after changing a metric or a command; the tests fail where a page is stale.
+- reference/metrics.md, edge-cases.md and cli.md follow from the definitions of the metrics and of the commands.
+- In every page, the commands of a ```console block run in order, in a folder of the page's own with `examples` in it.
+  Their output replaces the one shown; `...` in an output shown stands for any text and stays.
+
+Run it after changing a metric or a command. The tests fail where a page is stale.
 """
 
 from __future__ import annotations
 
-import inspect
+import contextlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import pyarrow as pa
+from click.testing import CliRunner
 
 from karat.cli.main import main
 from karat.core.columns.kinds import TEXT, TEXTS
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import all_metrics
+from karat.judges import Judge, own_judges
 
-DOCS = Path(__file__).parents[1] / "docs" / "reference"
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
 NOTE = "<!-- Written by scripts/docs.py from the definitions; edit those. -->"
+WIDTH = 98
 
+TASKS = {  # the headings of the reference, and the modules of karat.metrics whose metrics stand under each
+    "Short answers": ("text.match", "text.overlap"),
+    "Longer texts and translation": ("text.bleu", "text.rouge", "text.translation"),
+    "Edit distance and error rates": ("text.edit",),
+    "Choices and labels": ("answers.choice", "answers.label"),
+    "Numbers, mathematics and JSON": ("answers.",),
+    "Retrieval": ("retrieval.",),
+    "Similarity of meaning": ("similarity.",),
+    "Others": ("",),
+}
 LABELS = {"labels": ["Paris", "Lyon"]}
 NEEDED: dict[str, dict[str, Any]] = {
     "matches_regex": {"pattern": "Paris"},
@@ -43,6 +68,15 @@ CASES = {
     "no reference": ("Paris", []),
     "null": (None, ["Paris"]),
 }
+EXIT_CODES = {
+    0: "done",
+    1: "the command could not run",
+    2: "wrong usage",
+    3: "a value is below its `--fail-under`",
+    4: "a system is worse, with `--fail-if-worse`",
+    5: "the scores could not be logged to Phoenix",
+    130: "interrupted by Ctrl-C",
+}
 
 
 def pages() -> dict[str, str]:
@@ -50,29 +84,58 @@ def pages() -> dict[str, str]:
     return {"metrics.md": metrics_page(), "edge-cases.md": edge_case_page(), "cli.md": cli_page()}
 
 
+def by_task() -> dict[str, list[Metric]]:
+    """The metrics of karat itself under their headings."""
+    tasks: dict[str, list[Metric]] = {heading: [] for heading in TASKS}
+    for metric in all_metrics():
+        room, _, module = metric.definition.function.__module__.partition("karat.metrics.")
+        if not room:
+            heading = next(each for each, prefixes in TASKS.items() if module.startswith(prefixes))
+            tasks[heading].append(metric)
+    return {heading: metrics for heading, metrics in tasks.items() if metrics}
+
+
 def metrics_page() -> str:
     """Every metric: summary, columns, settings, range, source, example."""
-    parts = ["# Metrics", "", NOTE, "", "| metric | is |", "|---|---|"]
-    found = [metric for metric in all_metrics() if metric.definition.function.__module__.startswith("karat.")]
-    parts += [f"| [`{metric.name}`](#{metric.name}) | {metric.definition.summary} |" for metric in found]
-    for metric in found:
-        parts += ["", *_section(metric)]
+    parts = ["# Metrics", "", NOTE, ""]
+    parts += _wrapped(
+        "Every metric with its settings, its source and an example. `karat metrics NAME` prints the same. "
+        "[Settings](settings.md) explains the settings that many metrics have. [Edge cases](edge-cases.md) shows "
+        "what each metric gives for empty texts, nulls and the like."
+    )
+    for heading, metrics in by_task().items():
+        parts += ["", f"## {heading}", "", "| metric | is |", "|---|---|"]
+        parts += [f"| [`{metric.name}`](#{metric.name}) | {metric.definition.summary} |" for metric in metrics]
+        for metric in metrics:
+            parts += ["", *_section(metric)]
+    parts += ["", "## Judges", ""]
+    parts += _wrapped(
+        "A judge is a metric that asks a language model: [Judges](../how-to/judges.md). "
+        "`karat metrics judge:NAME` prints its prompt."
+    )
+    parts += ["", "| judge | is | columns |", "|---|---|---|"]
+    for name in own_judges():
+        definition = Judge(name, model="any").definition
+        columns = ", ".join(f"`{role}`" for role in definition.columns)
+        parts.append(f"| `judge:{name}` | {definition.summary} | {columns} |")
     return "\n".join(parts) + "\n"
 
 
 def _section(metric: Metric) -> list[str]:
     definition = metric.definition
     text, _, example = definition.documentation.partition(">>> ")
-    columns = ", ".join(f"`{role}` ({kind.name})" for role, kind in definition.columns.items())
     settings = [
         f"| `{setting.name}` | `{setting.default!r}` | {', '.join(f'`{c!r}`' for c in setting.choices)} |"
         for setting in definition.settings.values()
     ]
     low, high = ("−∞" if definition.low is None else f"{definition.low:g}"), definition.high
+    columns = ", ".join(f"`{role}` ({kind.name})" for role, kind in definition.columns.items())
+    names = ", ".join(f"`{alias}`" for alias in definition.aliases)
+    better = "more is better" if definition.direction == "maximize" else "less is better"
     return [
-        f"## {metric.name}",
+        f"### {metric.name}",
         "",
-        text.strip(),
+        *_wrapped(text.strip()),
         "",
         "```python",
         f">>> from karat.metrics import {metric.name}",
@@ -80,65 +143,139 @@ def _section(metric: Metric) -> list[str]:
         "",
         "```",
         "",
-        f"Columns: {columns}."
-        + (f" Also found as: {', '.join(f'`{a}`' for a in definition.aliases)}." if definition.aliases else ""),
-        f"Range: {low} to {'∞' if high is None else f'{high:g}'}, {definition.direction}.",
-        f"Version {definition.version}.",
-        f"Source: {definition.source}.",
+        *_wrapped(f"- Columns: {columns}", indent="  "),
+        f"- Range: {low} to {'∞' if high is None else f'{high:g}'}; {better}",
+        *(_wrapped(f"- Other names: {names}", indent="  ") if names else []),
+        f"- Version: {definition.version}",
+        *_wrapped(f"- Source: {definition.source}", indent="  "),
         *(["", "| setting | default | choices |", "|---|---|---|", *settings] if settings else []),
     ]
 
 
+def _wrapped(text: str, indent: str = "") -> Iterator[str]:
+    """The paragraphs of a text in lines of at most `WIDTH`; lists, tables and indented lines as they are."""
+    for paragraph in re.split(r"(\n\s*\n)", text):
+        if not paragraph.strip():
+            yield ""
+        elif re.search(r"^(\s|[-*|]|\d+\.|```)", paragraph, re.MULTILINE) and not indent:
+            yield from paragraph.splitlines()
+        else:
+            whole = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\0"), " ".join(paragraph.split()))
+            for line in textwrap.wrap(
+                whole, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            ):
+                yield line.replace("\0", " ")
+
+
 def edge_case_page() -> str:
     """What every metric of texts gives where it is not obvious."""
-    found = [
-        metric.using(**NEEDED.get(metric.name, {}))
-        for metric in all_metrics()
-        if set(metric.definition.columns.values()) <= {TEXT, TEXTS}
-        and metric.definition.function.__module__.startswith("karat.")
-        and not metric.definition.remote  # what a model says depends on the model
-    ]
-    heads = [f"{name}<br>`{prediction!r}`<br>`{reference!r}`" for name, (prediction, reference) in CASES.items()]
-    lines = [
-        "# Edge cases",
-        "",
-        NOTE,
-        "",
-        "What each metric gives, with its default settings, for a prediction and its references.",
-        "Empty cells are unscored rows.",
-        "",
-        "| metric | " + " | ".join(heads) + " |",
-        "|---|" + "---|" * len(heads),
-        *(f"| `{metric.spec}` | {' | '.join(_scores(metric))} |" for metric in found),
-    ]
-    return "\n".join(lines) + "\n"
+    parts = ["# Edge cases", "", NOTE, ""]
+    parts += _wrapped(
+        "What each metric gives, with its default settings, for a prediction and its references. "
+        "An empty cell is a row that is unscored: it has a reason instead of a score."
+    )
+    parts += ["", "| case | prediction | references |", "|---|---|---|"]
+    parts += [f"| {name} | `{prediction!r}` | `{references!r}` |" for name, (prediction, references) in CASES.items()]
+    for heading, metrics in by_task().items():
+        found = [
+            metric.using(**NEEDED.get(metric.name, {}))
+            for metric in metrics
+            if set(metric.definition.columns.values()) <= {TEXT, TEXTS}
+            and not metric.definition.remote  # a model's answer depends on the model
+        ]
+        if found:
+            parts += ["", f"## {heading}", "", "| metric | " + " | ".join(CASES) + " |", "|---|" + "---|" * len(CASES)]
+            parts += [f"| `{metric.spec}` | {' | '.join(_scores(metric))} |" for metric in found]
+    return "\n".join(parts) + "\n"
 
 
 def _scores(metric: Metric) -> list[str]:
     predictions, references = zip(*CASES.values(), strict=True)
     lists, choices = pa.array(references), pa.array([["Paris", "Lyon"]] * len(references))
-    given = {"prediction": pa.array(predictions), "reference": lists, "references": lists, "choices": choices}
-    scores = metric(**{role: given[role] for role in metric.definition.columns})
+    columns = {"prediction": pa.array(predictions), "reference": lists, "references": lists, "choices": choices}
+    scores = metric(**{role: columns[role] for role in metric.definition.columns})
     return ["" if score is None else f"{score:.4g}" for score in scores.to_pylist()]
 
 
 def cli_page() -> str:
-    """The help of every command."""
-    parts = ["# Command line", "", NOTE, "", textwrap.dedent(inspect.getdoc(_module()) or "")]
-    context = click.Context(main, info_name="karat", terminal_width=100, **main.context_settings)
+    """The help of every command, and the exit codes."""
+    parts = ["# Command line", "", NOTE, "", "Each command's help, as `karat COMMAND --help` prints it."]
+    parts += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
+    parts += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
+    context = click.Context(main, info_name="karat", terminal_width=WIDTH, **main.context_settings)
     for name, command in [("", main), *sorted(main.commands.items())]:
         inner = click.Context(command, info_name=name, parent=context) if name else context
-        parts += ["", f"## {f'karat {name}'.strip()}", "", "```", command.get_help(inner), "```"]
+        parts += ["", f"## {f'karat {name}'.strip()}", "", "```text", command.get_help(inner), "```"]
+        for verb, under in sorted(getattr(command, "commands", {}).items()) if name else ():
+            innermost = click.Context(under, info_name=verb, parent=inner)
+            parts += ["", f"### karat {name} {verb}", "", "```text", under.get_help(innermost), "```"]
     return "\n".join(parts) + "\n"
 
 
-def _module() -> object:
-    import karat.cli.main as module  # noqa: PLC0415  (the name `main` is the command's)
+def run_commands(page: str) -> str:
+    """A page with the output of the commands in its console blocks made anew."""
+    if "```console" not in page:
+        return page
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve() / "page"
+        folder.mkdir()
+        (folder / "examples").symlink_to(ROOT / "examples")
+        program = folder.parent / "karat"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m karat "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        variables = {"PATH": f"{program.parent}:{os.environ['PATH']}", "KARAT_RUNS": None}
 
-    return module
+        def block(found: re.Match[str]) -> str:
+            """One console block, with the output of each of its commands."""
+            text = ""
+            for shown in re.split(r"^\$ ", found[1], flags=re.MULTILINE)[1:]:
+                line, _, output = shown.partition("\n")
+                text += f"$ {line}\n{_same_or_new(output, _run(line, folder, variables), folder)}"
+            return f"```console\n{text}```"
+
+        return re.sub(r"^```console\n(.*?)^```", block, page, flags=re.DOTALL | re.MULTILINE)
+
+
+def _run(line: str, folder: Path, variables: dict[str, str | None]) -> str:
+    """What a command prints: in this process, which is faster, unless it needs a shell."""
+    if line.startswith("karat ") and not re.search(r"[|<>;&$]", line):
+        with contextlib.chdir(folder):
+            return CliRunner(env=variables).invoke(main, shlex.split(line)[1:]).output
+    return subprocess.run(  # noqa: S603
+        ["/bin/bash", "-c", line],
+        cwd=folder,
+        env={name: value for name, value in {**os.environ, **variables}.items() if value is not None},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    ).stdout
+
+
+def _same_or_new(shown: str, printed: str, folder: Path) -> str:
+    """What the page shows, where that is what was printed but for spaces and `...`; else what was printed."""
+
+    def squeeze(text: str) -> str:
+        return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
+
+    pattern = ".*?".join(re.escape(part) for part in squeeze(shown).split("..."))
+    if re.fullmatch(pattern, squeeze(printed), re.DOTALL):
+        return shown
+    varying = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "...", printed.replace(str(folder), "..."))
+    return "".join(f"{line.rstrip()}\n" for line in varying.splitlines())
+
+
+def written_pages() -> list[Path]:
+    """README.md and every page of docs/."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 if __name__ == "__main__":
     for page, text in pages().items():
-        (DOCS / page).write_text(text, encoding="utf-8")
-        print(f"docs/reference/{page}")
+        (REFERENCE / page).write_text(text, encoding="utf-8")
+    for path in written_pages():
+        before = path.read_text("utf-8")
+        if (after := run_commands(before)) != before:
+            path.write_text(after, encoding="utf-8")
+            print(f"changed: {path.relative_to(ROOT)}")
