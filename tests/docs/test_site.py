@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from karat.core.registry import all_metrics
+from karat.core.metric.registry import all_metrics
 
 pytest.importorskip("sphinx")
 ROOT = Path(__file__).parents[2]
