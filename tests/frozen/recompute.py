@@ -131,7 +131,7 @@ COMMANDS = {
     "list": "runs --json",
     **{f"show {name}": f"runs show {name} --json" for name in ("qa", "corpus", "judged", "joined", "tried_twice")},
     **{
-        f"export {name}.{end}": f"runs export {name} -o {name}.{end}"
+        f"export {name}.{end}": f"runs export {name} -o {name}_exported.{end}"
         for name in ("qa", "corpus", "judged")
         for end in ("md", "xml", "jsonl")
     },
@@ -301,7 +301,7 @@ def kept(name):
     """Keep a run anew in the workspace: its folder."""
     done = call(f"{KEPT[name]} --run {name}")
     assert done.exit_code == 0, done.output
-    return Path(RUNS.name, name)
+    return Path(os.environ["KARAT_RUNS"], name)
 
 
 def contents(run):
@@ -349,4 +349,4 @@ def this_unicode(folder):
 
 def similar():
     """Similarity by vectors of the endpoint, which are stored."""
-    return printed("score texts.jsonl -m \"semantic_similarity(model='tiny', backend='endpoint')\" --json")
+    return printed("score texts.jsonl -m \"semantic_similarity(model='tiny', backend='endpoint')\" --max-calls 1 --json")
