@@ -238,13 +238,12 @@ def _flag(each):
     }  # fmt: skip
 
 
-def api(names=None):
-    """By module, each public name and how it is called; of classes also their members. `names`: those to look at."""
-    found = {}
-    for module in map(import_module, PUBLIC):
-        public = (names or {}).get(module.__name__) or _public(module)
-        found[module.__name__] = {name: _called(getattr(module, name, "is gone")) for name in public}
-    return found
+def api(name=None, *, names=()):
+    """By module, each public name and how it is called; of classes also their members. `name`: of this module alone."""
+    if name is None:
+        return {each: api(each) for each in PUBLIC}
+    module = import_module(name)
+    return {each: _called(getattr(module, each, "is gone")) for each in names or _public(module)}
 
 
 def _public(module):
@@ -349,4 +348,6 @@ def this_unicode(folder):
 
 def similar():
     """Similarity by vectors of the endpoint, which are stored."""
-    return printed("score texts.jsonl -m \"semantic_similarity(model='tiny', backend='endpoint')\" --max-calls 1 --json")
+    return printed(
+        "score texts.jsonl -m \"semantic_similarity(model='tiny', backend='endpoint')\" --max-calls 1 --json"
+    )
