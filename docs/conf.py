@@ -111,7 +111,7 @@ class Markdown(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         document = new_document(self.get_source_info()[0], self.state.document.settings)
         MystParser().parse("\n".join(self.content), document)
-        return document.children
+        return list(document.children)
 
 
 def wrap_docstring(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
