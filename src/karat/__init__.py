@@ -11,9 +11,9 @@ Names are loaded on first use, so that importing karat costs next to nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from karat.core.version import __version__
+from karat.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from karat import metrics as metrics
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from karat.core.metric.decorator import metric as metric
     from karat.core.metric.metric import Metric as Metric
     from karat.core.metric.rows import Rows as Rows
+    from karat.core.version import __version__ as __version__
     from karat.data.open import spans as spans
     from karat.judges.judge import Judge as Judge
     from karat.models.governor.faults import ModelError as ModelError
@@ -44,47 +45,26 @@ if TYPE_CHECKING:
     from karat.runs.scoring.pipeline import score as score
     from karat.runs.scoring.result import Result as Result
     from karat.stats.value import Value as Value
-
-_HOMES = {
-    "karat.core.errors": (
-        "KaratError",
-        "SpecError",
-        "DataError",
-        "ColumnError",
-        "RowError",
-        "JoinError",
-        "MissingExtra",
-    ),
-    "karat.core.metric.rows": ("Rows",),
-    "karat.core.metric.metric": ("Metric",),
-    "karat.core.metric.decorator": ("metric",),
-    "karat.core.columns.kinds": ("Text", "Texts", "Number", "Ids", "Graded", "Score", "Counts"),
-    "karat.data.open": ("spans",),
-    "karat.judges.judge": ("Judge",),
-    "karat.models.governor.faults": ("ModelError",),
-    "karat.models.governor.governor": ("Governor",),
-    "karat.runs.compare.compare": ("compare",),
-    "karat.runs.compare.comparison": ("Compared",),
-    "karat.runs.scoring.pipeline": ("score",),
-    "karat.runs.experiment.experiment": ("experiment",),
-    "karat.runs.scoring.result": ("Result",),
-    "karat.stats.value": ("Value",),
-}
-_home = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = ["__version__", "metrics", *_home]  # noqa: PLE0604  (strings all)
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module  # noqa: PLC0415
-
-    if name == "metrics":
-        return import_module("karat.metrics")
-    if name not in _home:
-        raise AttributeError(f"module 'karat' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_home[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            ".": "metrics",
+            ".core.columns.kinds": "Counts Graded Ids Number Score Text Texts",
+            ".core.errors": "ColumnError DataError JoinError KaratError MissingExtra RowError SpecError",
+            ".core.metric.decorator": "metric",
+            ".core.metric.metric": "Metric",
+            ".core.metric.rows": "Rows",
+            ".core.version": "__version__",
+            ".data.open": "spans",
+            ".judges.judge": "Judge",
+            ".models.governor.faults": "ModelError",
+            ".models.governor.governor": "Governor",
+            ".runs.compare.compare": "compare",
+            ".runs.compare.comparison": "Compared",
+            ".runs.experiment.experiment": "experiment",
+            ".runs.scoring.pipeline": "score",
+            ".runs.scoring.result": "Result",
+            ".stats.value": "Value",
+        },
+    )

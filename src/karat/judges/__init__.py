@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from karat.core.lazy import lazy_names
 from karat.core.metric.registry import add_maker
 
 if TYPE_CHECKING:
@@ -15,8 +16,14 @@ if TYPE_CHECKING:
     from karat.judges.rubric import own_judges as own_judges
     from karat.models.context import asking as asking
 
-_HOMES = {"Judge": "judges.judge", "asking": "models.context", "own_judges": "judges.rubric"}
-__all__ = [*_HOMES]  # noqa: PLE0604  (strings all)
+_get, __dir__, __all__ = lazy_names(
+    __name__, {".judge": "Judge", ".rubric": "own_judges", "karat.models.context": "asking"}
+)
+
+
+def __getattr__(name: str) -> Any:
+    """A judge by its name, `judge:NAME`, as a pickled judge asks for it; else a public name."""
+    return _make(name.removeprefix("judge:")) if name.startswith("judge:") else _get(name)
 
 
 def _make(name: str) -> Metric:
@@ -26,13 +33,3 @@ def _make(name: str) -> Metric:
 
 
 add_maker("judge", _make)
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module  # noqa: PLC0415
-
-    if name.startswith("judge:"):  # so that a judge can be pickled
-        return _make(name.removeprefix("judge:"))
-    if name not in _HOMES:
-        raise AttributeError(f"module 'karat.judges' has no attribute {name!r}")
-    return getattr(import_module(f"karat.{_HOMES[name]}"), name)

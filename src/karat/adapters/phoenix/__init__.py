@@ -9,7 +9,9 @@ The Phoenix package is not needed for it. Names are loaded on first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from karat.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from karat.adapters.phoenix.evaluators.evaluator import Evaluator as Evaluator
@@ -43,40 +45,25 @@ if TYPE_CHECKING:
     from karat.adapters.phoenix.server.outbox import NotLogged as NotLogged
     from karat.adapters.phoenix.server.outbox import log_annotations as log_annotations
     from karat.adapters.phoenix.server.outbox import send_annotations as send_annotations
-
-_HOMES = {
-    "server.annotation_rows": ("to_annotation_dataframe",),
-    "llm.classifier": ("ClassificationEvaluator", "create_classifier"),
-    "evaluators.function": ("create_evaluator",),
-    "evaluators.evaluator": ("Evaluator", "bind_evaluator"),
-    "experiment": ("experiment_evaluator",),
-    "frame.evaluate": ("EvaluationStopped", "async_evaluate_dataframe", "evaluate_dataframe"),
-    "llm.judges": (
-        *("ConcisenessEvaluator", "DocumentRelevanceEvaluator", "FaithfulnessEvaluator", "RefusalEvaluator"),
-        "ToxicityEvaluator",
-    ),
-    "llm.model": ("LLM",),
-    "mapping": ("extract_with_jsonpath", "remap_eval_input"),
-    "evaluators.metrics": ("MatchesRegex", "PrecisionRecallFScore", "exact_match", "matches_regex"),
-    "server.outbox": ("NotLogged", "log_annotations", "send_annotations"),
-    "schema": ("Schema",),
-    "score": ("Column", "Score"),
-    "server.connection": ("ServerError", "spans"),
-    "evaluators.karat_metric": ("as_evaluator",),
-}
-_home = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = [*_home]  # noqa: PLE0604  (strings all)
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module  # noqa: PLC0415
-
-    if name not in _home:
-        raise AttributeError(f"module 'karat.adapters.phoenix' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"karat.adapters.phoenix.{_home[name]}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            ".evaluators.evaluator": "Evaluator bind_evaluator",
+            ".evaluators.function": "create_evaluator",
+            ".evaluators.karat_metric": "as_evaluator",
+            ".evaluators.metrics": "MatchesRegex PrecisionRecallFScore exact_match matches_regex",
+            ".experiment": "experiment_evaluator",
+            ".frame.evaluate": "EvaluationStopped async_evaluate_dataframe evaluate_dataframe",
+            ".llm.classifier": "ClassificationEvaluator create_classifier",
+            ".llm.judges": "ConcisenessEvaluator DocumentRelevanceEvaluator FaithfulnessEvaluator RefusalEvaluator "
+            "ToxicityEvaluator",
+            ".llm.model": "LLM",
+            ".mapping": "extract_with_jsonpath remap_eval_input",
+            ".schema": "Schema",
+            ".score": "Column Score",
+            ".server.annotation_rows": "to_annotation_dataframe",
+            ".server.connection": "ServerError spans",
+            ".server.outbox": "NotLogged log_annotations send_annotations",
+        },
+    )

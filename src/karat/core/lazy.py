@@ -1,0 +1,34 @@
+"""Packages whose names are imported on first use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, modules: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The `__getattr__`, `__dir__` and `__all__` of a package whose names are imported on first use.
+
+    `modules` maps each module, in full or relative to the package, to the names in it, separated by spaces; `.` stands
+    for the package itself, whose names are its submodules. Type checkers read the same imports under `TYPE_CHECKING`.
+
+    >>> get, _, names = lazy_names("karat.core", {".version": "__version__"})
+    >>> names, isinstance(get("__version__"), str)
+    (['__version__'], True)
+    """
+    homes = {name: module for module, names in modules.items() for name in names.split()}
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if homes[name] == ".":
+            return import_module(f"{package}.{name}")
+        value = getattr(import_module(homes[name], package), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get, lambda: sorted(homes), [*homes]
