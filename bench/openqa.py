@@ -15,7 +15,7 @@ from itertools import combinations
 from pathlib import Path
 
 import karat
-from karat.runs.compare.comparison import Finding, count_family
+from karat.runs.compare.comparison import Finding, apply_holm
 
 DATA = Path(__file__).parents[1] / "../shared/data/qa_human_openqa_eval"
 GOLD = DATA / "model_outputs/NQ_DPR.jsonl.gz"
@@ -48,7 +48,7 @@ def compare_all(ranked: list[str]) -> tuple[Finding, ...]:
     """Each pair of systems by each metric, all as one family; the better one by exact match comes second."""
     runs = {name: file for file, name in SYSTEMS.items()}
     pairs = combinations(reversed(ranked), 2)
-    return count_family([each for a, b in pairs for each in karat.compare(runs[a], runs[b]).findings])
+    return apply_holm([each for a, b in pairs for each in karat.compare(runs[a], runs[b]).findings])
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ def assert_at_least(bound: float, system: System, metric: str | Metric, *, surel
     __tracebackhide__ = True
     from karat.runs.compare.flips import find_worst  # noqa: PLC0415  (heavy)
     from karat.runs.compare.systems import open_system, value_of  # noqa: PLC0415
-    from karat.runs.scoring.result import number  # noqa: PLC0415
+    from karat.stats.value import format_value  # noqa: PLC0415
 
     run = open_system(system, "the result")
     scored = run.manifest.metric(metric if isinstance(metric, str) else metric.spec)
@@ -47,7 +47,7 @@ def assert_at_least(bound: float, system: System, metric: str | Metric, *, surel
     reached = value.value if not surely else value.low if more else value.high
     if reached is not None and (reached >= bound if more else reached <= bound):
         return
-    said = f"{number(value.value)} [{number(value.low)}, {number(value.high)}] on {value.scored} rows"
+    said = f"{format_value(value.value)} [{format_value(value.low)}, {format_value(value.high)}] on {value.scored} rows"
     missing = f", {value.failed} have no score" if value.failed else ""
     wish = f"{'surely ' if surely else ''}at {'least' if more else 'most'} {bound:g} is expected"
     found = find_worst(run, scored.spec, WORST)

@@ -107,8 +107,8 @@ def _print(found: list[dict[str, Any]]) -> None:
     from rich.text import Text  # noqa: PLC0415
 
     from karat.cli.options.table import console  # noqa: PLC0415
-    from karat.runs.scoring.result import number  # noqa: PLC0415
     from karat.runs.store.run import root  # noqa: PLC0415
+    from karat.stats.value import format_value  # noqa: PLC0415
 
     out = console()
     if not found:
@@ -116,7 +116,7 @@ def _print(found: list[dict[str, Any]]) -> None:
         return
     table = Table("run", "begun", "n", "values", box=SIMPLE, pad_edge=False, show_edge=False)
     for each in found:
-        values = "  ".join(f"{spec} {number(value)}" for spec, value in each["values"].items())
+        values = "  ".join(f"{spec} {format_value(value)}" for spec, value in each["values"].items())
         said = values if each["state"] == "finished" else each["state"]
         n = "" if each["n"] is None else str(each["n"])
         table.add_row(Text(each["name"]), each["created"].replace("+00:00", "Z"), n, Text(said))

@@ -35,6 +35,11 @@ class Value:
         return asdict(self)
 
 
+def format_value(value: float | None) -> str:
+    """A value with four decimals; `?` where it is not known."""
+    return "?" if value is None else f"{value:.4f}"
+
+
 def summarise(
     units: Units,
     finish: Finish | None = None,

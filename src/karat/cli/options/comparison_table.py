@@ -11,7 +11,7 @@ from rich.text import Text
 from karat.cli.options.table import console
 from karat.runs.compare.comparison import Compared, Finding
 from karat.runs.compare.flips import Flip
-from karat.runs.scoring.result import number
+from karat.stats.value import format_value
 
 _TESTS = {"mcnemar": "McNemar", "sign_flip": "sign flips", "swap": "swaps"}
 _STYLES = {"better": "green", "worse": "red", "unclear": ""}
@@ -51,7 +51,7 @@ def _table(compared: Compared, by: str | None, *, wide: bool) -> Table:
 
 def _cells(finding: Finding, *, wide: bool) -> Iterator[str]:
     found = finding.comparison
-    yield from (number(found.a), number(found.b), _signed(found.difference))
+    yield from (format_value(found.a), format_value(found.b), _signed(found.difference))
     if wide:
         yield from (f"{_signed(found.low)} – {_signed(found.high)}", _short(found.p))
     yield from (_short(finding.adjusted), f"{found.wins}/{found.losses}/{found.ties}")

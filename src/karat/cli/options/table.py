@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from karat.runs.scoring.result import Result, number
-from karat.stats.value import Value
+from karat.runs.scoring.result import Result
+from karat.stats.value import Value, format_value
 
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
 WIDE = 1_000  # columns of a pipe: nothing is cut there
@@ -103,9 +103,9 @@ def _said_of_reasons(result: Result) -> Iterator[str]:
 
 def _cells(value: Value, *, bounds: bool) -> list[str]:
     interval = _range(value.low, value.high)
-    cells = [number(value.value), interval, f"{value.n}", f"{value.scored}", f"{value.failed}"]
+    cells = [format_value(value.value), interval, f"{value.n}", f"{value.scored}", f"{value.failed}"]
     return [*cells, _range(value.worst, value.best)] if bounds else cells
 
 
 def _range(low: float | None, high: float | None) -> str:
-    return "–" if low is None and high is None else f"{number(low)} – {number(high)}"
+    return "–" if low is None and high is None else f"{format_value(low)} – {format_value(high)}"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
-from karat.runs.compare.comparison import Compared, Finding, count_family
+from karat.runs.compare.comparison import Compared, Finding, apply_holm
 from karat.runs.compare.compatible import Shared, left_out, refuse_different, share_metrics, unsigned
 from karat.runs.compare.flips import find_flips
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
@@ -81,7 +81,7 @@ def compare(
         systems=tuple(run.name for run in runs),
         n=len(rows),
         by=rows.by,
-        findings=(family := count_family(findings)),
+        findings=(family := apply_holm(findings)),
         flipped=find_flips(runs, shared, rows, flipped),
         notes=tuple(_notes(runs, shared, rows, cluster, family)),
         confidence=confidence,

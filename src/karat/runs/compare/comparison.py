@@ -1,13 +1,12 @@
-"""What a comparison of systems gives: for each metric and slice the numbers, and what they come to."""
+"""The result of a comparison of systems: for each metric and slice the numbers, the verdict and a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from karat.runs.compare.flips import Flip
-from karat.runs.compare.wording import say
 from karat.stats.interval import Bounds
 from karat.stats.multiple import holm, holm_levels
 from karat.stats.paired.comparison import Comparison, Verdict
@@ -16,11 +15,11 @@ from karat.stats.power import smallest_share, smallest_visible
 
 @dataclass(frozen=True)
 class Finding:
-    """One metric of one system against the first, over all rows or one slice of them.
+    """One metric of one system against the first, over all rows or over one slice of them.
 
-    `comparison` has the numbers. `adjusted` is its p with all `family` tests counted (Holm), `held` the level that the
-    p itself is held against; both are None where there is no p. `bounds` are the least and the greatest value of the
-    metric.
+    `comparison` holds the numbers. `adjusted` is its p, corrected by Holm's method for all `family` tests; `held` is
+    the level that the uncorrected p is compared with. Both are None where there is no p. `bounds` are the lowest and
+    the highest value that the metric can have.
     """
 
     metric: str
@@ -35,22 +34,22 @@ class Finding:
 
     @property
     def known(self) -> bool:
-        """Whether anything is: a row that both have a score for, and values."""
+        """Whether there is a result: both systems have scores on a common row, and both values are defined."""
         return self.comparison.scored > 0 and self.comparison.p is not None
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the system is better or worse than the first, the other tests counted."""
+        """Whether the system is better or worse than the first, corrected for the number of tests."""
         return self.comparison.verdict(self.held)
 
     @property
     def could_turn(self) -> bool:
-        """Whether the rows that one of the two has no score for could have led to another verdict."""
+        """Whether the rows without a score in one of the two systems could change the verdict."""
         return self.comparison.could_turn(self.held)
 
     @property
     def smallest_visible(self) -> float | None:
-        """The smallest difference these rows would have shown, the other tests counted; None where they show none."""
+        """The smallest difference that these rows can show, corrected for the number of tests; None if they cannot."""
         found = self.comparison
         if found.smallest_visible is None or found.deviation is None or self.held is None:
             return None
@@ -64,21 +63,67 @@ class Finding:
 
     @property
     def scale(self) -> float:
-        """What makes a difference points: 100 where the metric goes from 0 to 1."""
+        """The factor from the metric's unit to points: 100 for a metric from 0 to 1, else 1."""
         return 100.0 if self.bounds == (0, 1) else 1.0
 
     @property
     def heading(self) -> str:
-        """What the finding is about: the metric, and the slice where it is of one."""
+        """The metric, and the slice where the finding is about one."""
         return self.metric if self.slice is None else f"{self.metric}, {self.slice}"
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
-        return say(self)
+        """The finding in words."""
+        return "; ".join(self._clauses())
+
+    def _clauses(self) -> Iterator[str]:
+        found = self.comparison
+        if not self.known or found.difference is None:
+            reason = "a value is not defined" if found.scored else "no row is scored in both"
+            yield f"nothing can be said: {reason}"
+            return
+        low, high = found.low, found.high
+        if self.verdict != "unclear":
+            if found.difference < 0:
+                low, high = (None if end is None else -end for end in (high, low))
+            by = f"{self._size(abs(found.difference))} {self._interval(low, high)}"
+            yield f"{self.system} is {self.verdict} than {self.first} by {by}, {self._p_value()}"
+        elif not found.wins and not found.losses:
+            yield f"{self.system} and {self.first} score the same on every row"
+        else:
+            shown = f"{self._size(found.difference)} {self._interval(low, high)}, {self._p_value()}"
+            yield f"no difference could be shown ({shown})"
+            visible = self.smallest_visible
+            yield (
+                "this data could show none"
+                if visible is None
+                else f"the smallest this data could show is {self._size(visible)}"
+            )
+        if self.could_turn:
+            missing = found.n - found.scored
+            rows = f"{missing} row{'s' * (missing > 1)}"
+            yield f"the {rows} without a score in {self.first} or {self.system} could turn this"
+
+    def _p_value(self) -> str:
+        p = self.adjusted
+        if p is None:
+            return "p is not known"
+        shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}" if p < 0.995 else "p = 1"
+        return f"{shown} after Holm over {self.family}" if self.family > 1 else shown
+
+    def _interval(self, low: float | None, high: float | None) -> str:
+        return f"[{self._scaled(low)}, {self._scaled(high)}]"
+
+    def _size(self, size: float) -> str:
+        return f"{self._scaled(size)} points" if self.scale > 1 else self._scaled(size)
+
+    def _scaled(self, number: float | None) -> str:
+        if number is None:
+            return "?"
+        return f"{number * self.scale:.1f}" if self.scale > 1 else f"{number:.4g}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The finding as JSON holds it; `level` is the one its p is held against."""
+        """The finding for JSON; `level` is the level that its p is compared with."""
         return {
             "metric": self.metric,
             "system": self.system,
@@ -97,8 +142,8 @@ class Finding:
 class Compared:
     """Systems compared on the same rows, each against the first.
 
-    `findings`: by metric, then system, then slice. `by`: the column by which rows belong together, or "order". `notes`:
-    what else a reader should know. `flipped`: rows on which the systems differ most, where they were asked for.
+    `findings`: ordered by metric, then system, then slice. `by`: the column that matches the rows of the systems, or
+    "order". `notes`: remarks for the reader. `flipped`: the rows on which the systems differ most, if requested.
     """
 
     systems: tuple[str, ...]
@@ -111,11 +156,11 @@ class Compared:
 
     @property
     def worse(self) -> tuple[Finding, ...]:
-        """The findings by which a system is worse than the first."""
+        """The findings in which a system is worse than the first."""
         return tuple(each for each in self.findings if each.verdict == "worse")
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON holds it: what `karat compare --json` prints."""
+        """The comparison for JSON: what `karat compare --json` prints."""
         return {
             "systems": list(self.systems),
             "n": self.n,
@@ -132,18 +177,18 @@ class Compared:
         return "\n".join([f"<karat.Compared of {', '.join(self.systems)} on {self.n} rows", *lines]) + ">"
 
 
-def count_family(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings as one family of tests, each with the level that Holm's method holds it against.
+def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings as one family of tests, each with its corrected p and its level by Holm's method.
 
     >>> import numpy as np
     >>> from karat.stats.paired.paired import compare
     >>> found = [compare(np.zeros((8, 1)), scores, bounds=(0, 1)) for scores in (np.ones((8, 1)), np.eye(8)[:, :1])]
-    >>> [round(each.adjusted, 6) for each in count_family([Finding("em", "a", "b", None, one) for one in found])]
+    >>> [round(each.adjusted, 6) for each in apply_holm([Finding("em", "a", "b", None, one) for one in found])]
     [0.015625, 1.0]
     """
     ps = [each.comparison.p for each in findings]
     levels = holm_levels(ps, findings[0].comparison.level)
-    # from the first p above its level on, none is significant, whatever its own level
+    # the first p above its level ends Holm's procedure: no larger p is significant, whatever its own level
     above = [level for p, level in zip(ps, levels, strict=True) if p is not None and level is not None and p > level]
     held = [None if level is None else min([level, *above]) for level in levels]
     family = sum(p is not None for p in ps)

@@ -15,7 +15,7 @@ from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.runs.store.run import Run
-from karat.stats.value import Value
+from karat.stats.value import Value, format_value
 
 Of = TypeVar("Of")
 
@@ -108,8 +108,8 @@ class Result:
         for spec, value in self.values.items():
             cells = (
                 spec,
-                number(value.value),
-                f"{number(value.low)} – {number(value.high)}",
+                format_value(value.value),
+                f"{format_value(value.low)} – {format_value(value.high)}",
                 value.n,
                 value.scored,
                 value.failed,
@@ -118,13 +118,8 @@ class Result:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def number(value: float | None) -> str:
-    """A value as people read it; `?` where it is not known."""
-    return "?" if value is None else f"{value:.4f}"
-
-
 def _short(value: Value) -> str:
     if value.value is None:
         return f"no value, {value.failed} of {value.n} rows unscored"
-    interval = f" [{number(value.low)}, {number(value.high)}]"
-    return f"{number(value.value)}{interval}" + (f", {value.failed} of {value.n} rows unscored" if value.failed else "")
+    unscored = f", {value.failed} of {value.n} rows unscored" if value.failed else ""
+    return f"{format_value(value.value)} [{format_value(value.low)}, {format_value(value.high)}]{unscored}"

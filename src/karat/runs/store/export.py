@@ -16,9 +16,9 @@ from karat.core.errors import DataError
 from karat.data.open import open_source
 from karat.data.storage.files import split_name
 from karat.data.write import check_output, refuse_overwriting, write
-from karat.runs.scoring.result import number
 from karat.runs.store.manifest import Scored
 from karat.runs.store.run import Run
+from karat.stats.value import format_value
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -66,8 +66,8 @@ def _markdown(run: Run) -> Iterator[str]:
 def _table_row(name: str, value: dict[str, Any]) -> str:
     cells = (
         name.replace("|", "\\|").replace("\n", " "),
-        number(value["value"]),
-        f"{number(value['low'])} – {number(value['high'])}",
+        format_value(value["value"]),
+        f"{format_value(value['low'])} – {format_value(value['high'])}",
         *(str(value[each]) for each in ("n", "scored", "failed")),
     )
     return f"| {' | '.join(cells)} |"
