@@ -121,12 +121,14 @@ def wrap_docstring(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: An
 
 
 def clean_signature(_app: Sphinx, what: str, _name: str, obj: Any, _options: Any, text: str | None, gives: Any) -> Any:
-    """Show a class's own parameters, and `...` for a default that is made anew for each object."""
+    """Show the parameters of a class itself, and `...` for a default that cannot be written down."""
     if what != "class" or text is None:
         return None
-    if type(obj).__call__ is not type.__call__:  # else Haystack's components show what their metaclass takes
+    if type(obj).__name__ == "ComponentMeta":  # else Haystack's components show the parameters of their metaclass
         text = stringify_signature(signature(obj.__init__, bound_method=True), unqualified_typehints=True)
-    return text.replace("<factory>", "..."), gives
+    if re.match(r"\(\*args, \*\*kw", text):  # there are none, or they are an enumeration's
+        text = ""
+    return re.sub(r"EnvVarSecret\(.*?>\)|<factory>", "...", text), gives
 
 
 def skip_member(_app: Sphinx, _what: str, name: str, obj: Any, _skip: bool, _options: Any) -> bool | None:

@@ -116,4 +116,6 @@ def test_signatures_name_no_internal_module(pages):
     shown = {title for path, page in pages.items() if path.parent.name == "api" for title in page.tooltips}
     anchors = {anchor for path, page in pages.items() if path.parent.name == "api" for anchor in page.anchors}
     assert [name for name in shown if internal.search(name)] == []
+    text = "".join(path.read_text("utf-8") for path in pages if path.parent.name == "api")
+    assert re.findall(r".{30}(?:~typing|&lt;factory&gt;|\*args, \*\*kw).{30}", text) == []
     assert "karat.score" in anchors
