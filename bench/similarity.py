@@ -35,8 +35,8 @@ from side_by_side import in_turn, machine
 
 import karat
 from karat.metrics import semantic_similarity
-from karat.models.encoders.open import accelerator
-from karat.models.encoders.vector_cache import shared_vectors
+from karat.models.encoders.machine import accelerator
+from karat.models.encoders.vector_cache import open_vector_cache
 
 Pairs: TypeAlias = tuple[list[str], list[str]]
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
@@ -84,7 +84,7 @@ def ours(model: str, pairs: Pairs, **settings: Any) -> Callable[[], Any]:
     metric = semantic_similarity.using(model=model, **settings)
 
     def run() -> Any:
-        shared_vectors.cache_clear()
+        open_vector_cache.cache_clear()
         return metric(*pairs).to_numpy(zero_copy_only=False)
 
     return run

@@ -30,14 +30,14 @@ def _examine() -> Iterator[tuple[str, str]]:
     from karat.core.metric.registry import all_metrics  # noqa: PLC0415
     from karat.core.parallel import threads  # noqa: PLC0415
     from karat.core.plugins import load_plugins  # noqa: PLC0415
-    from karat.models.encoders.open import explain_backend  # noqa: PLC0415
+    from karat.models.encoders.open import describe_backend  # noqa: PLC0415
 
     yield "ok", f"karat {__version__} in {sys.prefix}"
     yield "ok", f"Python {platform.python_version()}, Unicode {unicodedata.unidata_version}, {platform.platform()}"
     yield "ok", f"{threads()} threads (KARAT_THREADS bounds them)"
     yield from _kernels()
     yield "ok", f"{len(all_metrics())} metrics"
-    line = explain_backend()
+    line = describe_backend()
     yield "--" if "nothing to run" in line else "ok", line
     for point, failure in load_plugins().items():
         yield "--", f"plugin {point} does not load: {failure}"

@@ -17,8 +17,9 @@ from click.testing import CliRunner
 
 from karat.cli.main import main
 from karat.core.errors import SpecError
-from karat.models.encoders.files import NotExported, locate
-from karat.models.encoders.open import Choice, backend_of, explain_backend, open_encoder
+from karat.models.encoders.base import Choice
+from karat.models.encoders.files import NotExported, find_files
+from karat.models.encoders.open import choose_backend, describe_backend, open_encoder
 
 TEXTS = ["a cat", "A cat was sitting on a mat, and so was the dog.", "Paris", "", "北京"]
 
@@ -46,9 +47,9 @@ def copy_model(minilm, folder):
 
 def test_a_model_of_the_hub_is_found_offline_with_its_commit(hub):
     name, commit = hub
-    files = locate(name)
+    files = find_files(name)
     assert (files.commit, files.identity, files.cross) == (commit, f"{name}@{commit}", False)
-    assert (files.limit(None), files.limit(100), files.pooling_mode) == (256, 100, "mean")
+    assert (files.max_length(None), files.max_length(100), files.pooling_mode) == (256, 100, "mean")
     assert files.onnx is None
     pytest.importorskip("sentence_transformers")
     made = open_encoder(Choice(name, backend="sentence-transformers")).encode(TEXTS)
@@ -65,8 +66,8 @@ def test_the_token_is_that_of_the_environment(monkeypatch):
     monkeypatch.setattr(pytest.importorskip("huggingface_hub"), "snapshot_download", download)
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setenv("HF_API_TOKEN", "hf_one")
-    with pytest.raises(SpecError, match="no folder here, and the hub does not give it: offline"):
-        locate("all-MiniLM-L6-v2", "v2")
+    with pytest.raises(SpecError, match="not a folder, and cannot be downloaded from the hub: offline"):
+        find_files("all-MiniLM-L6-v2", "v2")
     assert (asked["name"], asked["revision"], asked["token"]) == (
         "sentence-transformers/all-MiniLM-L6-v2",
         "v2",
@@ -81,14 +82,14 @@ def test_the_token_is_that_of_the_environment(monkeypatch):
 def test_what_is_no_model_is_told(name, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SpecError, match=said):
-        locate(name)
+        find_files(name)
 
 
 def test_offline_nothing_is_fetched(cache, monkeypatch):
     constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(SpecError, match="nobody/nothing"):
-        locate("nobody/nothing")
+        find_files("nobody/nothing")
 
 
 def test_both_back_ends_give_the_vectors_of_sentence_transformers(minilm):
@@ -101,7 +102,7 @@ def test_both_back_ends_give_the_vectors_of_sentence_transformers(minilm):
         unit = made.rows / np.linalg.norm(made.rows, axis=1, keepdims=True)
         np.testing.assert_allclose(unit, expected, rtol=0, atol=1e-5)
         assert made.rows.dtype == np.float32
-        assert not made.cut.any()
+        assert not made.truncated.any()
 
 
 def test_pooling_is_read_from_the_model(minilm, tmp_path):
@@ -121,13 +122,13 @@ def test_a_model_is_exported_once_and_by_its_content(minilm, cache_folder, tmp_p
         pytest.importorskip(package)
     from karat.models.encoders.onnx_export import export
 
-    first = export(locate(minilm))
+    first = export(find_files(minilm))
     made = first.stat().st_mtime_ns
-    assert export(locate(minilm)) == first
+    assert export(find_files(minilm)) == first
     assert first.stat().st_mtime_ns == made
     other = copy_model(minilm, tmp_path / "other")
     (other / "config.json").write_text((other / "config.json").read_text() + " ")
-    assert locate(str(other)).identity != locate(minilm).identity
+    assert find_files(str(other)).identity != find_files(minilm).identity
 
 
 def test_a_shipped_onnx_file_is_taken_as_it_is(minilm, tmp_path, monkeypatch):
@@ -137,7 +138,7 @@ def test_a_shipped_onnx_file_is_taken_as_it_is(minilm, tmp_path, monkeypatch):
 
     folder = copy_model(minilm, tmp_path / "ships")
     (folder / "onnx").mkdir()
-    shutil.copy(onnx_export.export(locate(minilm)), folder / "onnx" / "model.onnx")
+    shutil.copy(onnx_export.export(find_files(minilm)), folder / "onnx" / "model.onnx")
     monkeypatch.setattr(onnx_export, "export", lambda _: pytest.fail("it ships one"))
     encoder = open_encoder(Choice(str(folder), backend="onnx"))
     expected = open_encoder(Choice(minilm, backend="sentence-transformers")).encode(TEXTS).rows
@@ -183,27 +184,27 @@ def test_a_part_that_onnx_does_not_know_leaves_the_model_to_torch(minilm, tmp_pa
     modules.append({"idx": 3, "name": "3", "path": "3_Dense", "type": "sentence_transformers.models.Dense"})
     (folder / "modules.json").write_text(json.dumps(modules))
     monkeypatch.setattr("karat.models.encoders.open.accelerator", lambda: None)
-    assert backend_of(Choice(str(folder)), locate(str(folder))) == "sentence-transformers"
+    assert choose_backend(Choice(str(folder)), find_files(str(folder))) == "sentence-transformers"
 
 
 def test_auto_takes_torch_for_an_accelerator_and_for_other_dtypes(minilm, monkeypatch):
     for package in ("onnxruntime", "onnx", "torch"):
         pytest.importorskip(package)
-    files = locate(minilm)
+    files = find_files(minilm)
     monkeypatch.setattr("karat.models.encoders.open.accelerator", lambda: None)
-    assert backend_of(Choice(minilm), files) == "onnx"
-    assert backend_of(Choice(minilm, dtype="bfloat16"), files) == "sentence-transformers"
-    assert "ONNX Runtime" in explain_backend()
+    assert choose_backend(Choice(minilm), files) == "onnx"
+    assert choose_backend(Choice(minilm, dtype="bfloat16"), files) == "sentence-transformers"
+    assert "ONNX Runtime" in describe_backend()
     monkeypatch.setattr("karat.models.encoders.open.accelerator", lambda: "cuda")
-    assert backend_of(Choice(minilm), files) == "sentence-transformers"
-    assert backend_of(Choice(minilm, device="cpu"), files) == "onnx"
+    assert choose_backend(Choice(minilm), files) == "sentence-transformers"
+    assert choose_backend(Choice(minilm, device="cpu"), files) == "onnx"
     with pytest.raises(SpecError, match="in float32"):
-        backend_of(Choice(minilm, backend="onnx", device="cuda"), files)
+        choose_backend(Choice(minilm, backend="onnx", device="cuda"), files)
 
 
 def test_a_window_wider_than_the_model_is_refused(minilm):
     with pytest.raises(SpecError, match="512 tokens"):
-        locate(minilm).limit(513)
+        find_files(minilm).max_length(513)
 
 
 class Embeddings(BaseHTTPRequestHandler):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from karat.core.errors import DataError
-from karat.models.encoders.open import Made
-from karat.models.encoders.vector_cache import Vectors, vectors_path
+from karat.models.encoders.base import EncoderOutput
+from karat.models.encoders.vector_cache import VectorCache, vectors_path
 
 
 class Maker:
@@ -21,7 +21,7 @@ class Maker:
     def __call__(self, texts):
         self.blocks.append(list(texts))
         rows = [[np.nan if text == "nothing" else len(text), 1] for text in texts]
-        return Made(np.array(rows, dtype=np.float32), np.array([text == "long" for text in texts]))
+        return EncoderOutput(np.array(rows, dtype=np.float32), np.array([text == "long" for text in texts]))
 
 
 @pytest.fixture
@@ -31,16 +31,16 @@ def path(tmp_path):
 
 def test_what_is_kept_is_not_made_again(path):
     make = Maker()
-    for store in (Vectors(path), Vectors(path)):
+    for store in (VectorCache(path), VectorCache(path)):
         made = store.fetch("m", ["a", "long", "ccc"], make)
         assert made.rows.tolist() == [[1, 1], [4, 1], [3, 1]]
-        assert made.cut.tolist() == [False, True, False]
+        assert made.truncated.tolist() == [False, True, False]
         store.close()
     assert len(make.blocks) == 1
 
 
 def test_makers_and_pairs_are_told_apart(path):
-    store, make = Vectors(path), Maker()
+    store, make = VectorCache(path), Maker()
     for maker in ("one", "two"):
         store.fetch(maker, ["a"], make)
     for pair in (("ab", "c"), ("a", "bc"), ("a\0b", "c")):
@@ -50,9 +50,9 @@ def test_makers_and_pairs_are_told_apart(path):
 
 
 def test_blocks_go_by_length_and_are_told(path):
-    store, make, told = Vectors(path), Maker(), []
+    store, make, told = VectorCache(path), Maker(), []
     texts = ["x" * length for length in (5, 1, 4, 2, 3)]
-    made = store.fetch("m", texts, make, block=2, done=told.append)
+    made = store.fetch("m", texts, make, block=2, on_done=told.append)
     assert [list(map(len, block)) for block in make.blocks] == [[5, 4], [3, 2], [1]]
     assert made.rows[:, 0].tolist() == [5, 1, 4, 2, 3]
     assert told == [0, 2, 2, 1]
@@ -60,7 +60,7 @@ def test_blocks_go_by_length_and_are_told(path):
 
 
 def test_blocks_that_are_made_are_kept_when_a_later_one_fails(path):
-    store, make = Vectors(path), Maker()
+    store, make = VectorCache(path), Maker()
 
     def fails_at_short_ones(texts):
         if len(texts[0]) == 1:
@@ -75,7 +75,7 @@ def test_blocks_that_are_made_are_kept_when_a_later_one_fails(path):
 
 
 def test_what_is_no_vector_is_not_kept(path):
-    store, make = Vectors(path), Maker()
+    store, make = VectorCache(path), Maker()
     for _ in range(2):
         made = store.fetch("m", ["nothing", "a"], make)
         assert np.isnan(made.rows[0, 0])
@@ -85,7 +85,7 @@ def test_what_is_no_vector_is_not_kept(path):
 
 
 def test_a_file_does_not_grow_beyond_its_bound(path):
-    store, make = Vectors(path, largest=400_000), Maker()
+    store, make = VectorCache(path, max_bytes=400_000), Maker()
     store.fetch("m", [f"{number:05}" for number in range(20_000)], make, block=500)
     (pages,) = store._db.execute("PRAGMA page_count").fetchone()
     assert pages * 4096 < 600_000
@@ -93,10 +93,10 @@ def test_a_file_does_not_grow_beyond_its_bound(path):
 
 
 def test_a_file_that_is_too_large_forgets_its_oldest_quarter(path):
-    store, make = Vectors(path), Maker()
+    store, make = VectorCache(path), Maker()
     store.fetch("m", [f"{number:04}" for number in range(1000)], make, block=1000)
     store.close()
-    smaller = Vectors(path, largest=10_000)
+    smaller = VectorCache(path, max_bytes=10_000)
     kept = smaller.fetch("m", [f"{number:04}" for number in range(1000)], make, block=1000)
     assert len(make.blocks[1]) == 250
     assert (kept.rows[:, 0] == 4).all()
@@ -105,10 +105,10 @@ def test_a_file_that_is_too_large_forgets_its_oldest_quarter(path):
 
 WRITER = """
 import sys, numpy as np
-from karat.models.encoders.open import Made
-from karat.models.encoders.vector_cache import Vectors
-make = lambda texts: Made(np.array([[len(t), int(t)] for t in texts], np.float32), np.zeros(len(texts), bool))
-store = Vectors(sys.argv[1])
+from karat.models.encoders.base import EncoderOutput
+from karat.models.encoders.vector_cache import VectorCache
+make = lambda texts: EncoderOutput(np.array([[len(t), int(t)] for t in texts], np.float32), np.zeros(len(texts), bool))
+store = VectorCache(sys.argv[1])
 made = store.fetch("m", [str(n) for n in range(2000)], make, block=50)
 assert made.rows[:, 1].tolist() == list(range(2000))
 """
@@ -125,14 +125,14 @@ def test_processes_share_a_file(path):
 def test_a_file_of_something_else_is_told(tmp_path):
     other = tmp_path / "other"
     other.write_text("no database at all, but long enough to be looked at" * 20)
-    with pytest.raises(DataError, match=r"where vectors are kept.*KARAT_VECTORS"):
-        Vectors(str(other))
+    with pytest.raises(DataError, match=r"cache of vectors.*KARAT_VECTORS"):
+        VectorCache(str(other))
     newer = tmp_path / "newer"
     with sqlite3.connect(newer) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(DataError, match="newer karat"):
-        Vectors(str(newer))
+        VectorCache(str(newer))
 
 
 def test_where_vectors_are_kept_is_told_by_the_environment(monkeypatch):

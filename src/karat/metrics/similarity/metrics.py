@@ -16,7 +16,8 @@ from karat.core.columns.kinds import Score, Text
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
 from karat.metrics.similarity.text_pairs import Fetch, cosines, score_pairs, sigmoids, truncated
-from karat.models.encoders.open import Backend, Choice, Dtype, Made, Pair, open_encoder
+from karat.models.encoders.base import Backend, Choice, Dtype, EncoderOutput, Pair
+from karat.models.encoders.open import open_encoder
 from karat.models.encoders.token_match import TokenMatcher
 
 
@@ -143,8 +144,8 @@ def token_similarity(
     choice = Choice(name, revision, backend, device, dtype, batch_size, prompt, max_length)
     place = ("precision", "recall", "f1").index(part)
 
-    def score(encoder: Any, pairs: list[Pair], fetch: Fetch) -> Made:
+    def score(encoder: Any, pairs: list[Pair], fetch: Fetch) -> EncoderOutput:
         made = fetch("tokens 1", pairs, TokenMatcher(encoder).score, MOST_PAIRS)
-        return Made(made.rows[:, place].astype(np.float64), made.cut)
+        return EncoderOutput(made.rows[:, place].astype(np.float64), made.truncated)
 
     return score_pairs(prediction, reference, open_encoder(choice), score)

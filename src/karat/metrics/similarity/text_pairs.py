@@ -17,8 +17,8 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.rows import NOTHING, Rows
 from karat.core.progress import advance
-from karat.models.encoders.open import Encoder, Made, Pair
-from karat.models.encoders.vector_cache import Vectors, shared_vectors, vectors_path
+from karat.models.encoders.base import Encoder, EncoderOutput, Pair
+from karat.models.encoders.vector_cache import VectorCache, open_vector_cache, vectors_path
 
 PART = 1 << 15  # pairs at a time
 ROUNDING = 1e-4  # how far the length of a vector of float32 may be from 1
@@ -28,10 +28,12 @@ ROUND = 2048  # pairs whose vectors are multiplied at a time
 class Fetch(Protocol):
     """What a model makes of items, taken from the store or made."""
 
-    def __call__(self, kind: str, items: Sequence[Any], make: Callable[[Any], Made], most: int = ...) -> Made: ...
+    def __call__(
+        self, kind: str, items: Sequence[Any], make: Callable[[Any], EncoderOutput], most: int = ...
+    ) -> EncoderOutput: ...
 
 
-Scorer: TypeAlias = Callable[[Any, list[Pair], Fetch], Made]
+Scorer: TypeAlias = Callable[[Any, list[Pair], Fetch], EncoderOutput]
 """From a model and pairs to a score of each."""
 
 
@@ -62,16 +64,16 @@ def score_pairs(
     whole = np.flatnonzero(np.equal(reasons, NOTHING))
     told = _Told(rows / max(1, len(whole)))
     with ExitStack() as stack:
-        store = shared_vectors(vectors_path()) if encoder.identity else stack.enter_context(closing(Vectors("")))
+        store = open_vector_cache(vectors_path()) if encoder.identity else stack.enter_context(closing(VectorCache("")))
         for start in range(0, len(whole), PART):
             places = whole[start : start + PART]
             numbers, where = np.unique(ours[places] * len(gold) + theirs[places], return_inverse=True)
             left, right = (said.take(numbers // len(gold)), gold.take(numbers % len(gold)))
             pairs = list(zip(left.to_pylist(), right.to_pylist(), strict=True))
             made = score(encoder, pairs, _fetch(encoder, store, partial(told, len(places))))
-            scores[places], cut[places] = made.rows[where], made.cut[where]
+            scores[places], cut[places] = made.rows[where], made.truncated[where]
     if cut.any():
-        warnings.warn(f"texts of more than the {encoder.limit} tokens that the model reads are cut", stacklevel=2)
+        warnings.warn(f"texts of more than the {encoder.max_length} tokens that the model reads are cut", stacklevel=2)
     reasons[np.isnan(scores) & np.equal(reasons, NOTHING)] = "the model makes nothing of one of its texts"
     return Rows(scores[:, None], reasons, {"truncated": pa.array(cut, mask=np.isnan(scores))})
 
@@ -79,7 +81,7 @@ def score_pairs(
 def cosines(normalize: bool = True) -> Scorer:
     """The dot product of the vectors of each pair, all at once; of length 1 if told to be."""
 
-    def score(encoder: Encoder, pairs: list[Pair], fetch: Fetch) -> Made:
+    def score(encoder: Encoder, pairs: list[Pair], fetch: Fetch) -> EncoderOutput:
         places = {text: place for place, text in enumerate(dict.fromkeys(text for pair in pairs for text in pair))}
         vectors, cut = fetch("text", list(places), encoder.encode)
         if normalize:
@@ -92,16 +94,16 @@ def cosines(normalize: bool = True) -> Scorer:
             scores[part] = np.einsum("ij,ij->i", vectors[left[part]], vectors[right[part]])
         if not normalize and (np.abs(scores) > 1 + ROUNDING).any():
             raise SpecError("the model's vectors are not of length 1: their dot products have no range; normalize=True")
-        return Made(np.clip(scores, -1, 1), cut[left] | cut[right])
+        return EncoderOutput(np.clip(scores, -1, 1), cut[left] | cut[right])
 
     return score
 
 
-def sigmoids(encoder: Any, pairs: list[Pair], fetch: Fetch) -> Made:
+def sigmoids(encoder: Any, pairs: list[Pair], fetch: Fetch) -> EncoderOutput:
     """What a cross-encoder says of each pair, from 0 to 1 whatever it says of the others."""
     made = fetch("cross", pairs, encoder.score)
     with np.errstate(over="ignore"):
-        return Made(1 / (1 + np.exp(-made.rows[:, 0].astype(np.float64))), made.cut)
+        return EncoderOutput(1 / (1 + np.exp(-made.rows[:, 0].astype(np.float64))), made.truncated)
 
 
 def _distinct(column: pa.Array) -> tuple[Array, pa.Array]:
@@ -117,10 +119,10 @@ def _blank(texts: pa.Array) -> Array:
     return np.asarray(pc.equal(pc.utf8_trim_whitespace(texts), ""))
 
 
-def _fetch(encoder: Encoder, store: Vectors, told: Callable[[float], None]) -> Fetch:
-    def fetch(kind: str, items: Sequence[Any], make: Callable[[Any], Made], most: int = PART) -> Made:
+def _fetch(encoder: Encoder, store: VectorCache, told: Callable[[float], None]) -> Fetch:
+    def fetch(kind: str, items: Sequence[Any], make: Callable[[Any], EncoderOutput], most: int = PART) -> EncoderOutput:
         maker, block = f"{kind}|{encoder.identity}", min(most, encoder.block)
-        return store.fetch(maker, items, make, block=block, done=lambda done: told(done / len(items)))
+        return store.fetch(maker, items, make, block=block, on_done=lambda done: told(done / len(items)))
 
     return fetch
 

@@ -16,14 +16,14 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import MissingExtra, SpecError
 from karat.models.context import current
-from karat.models.encoders.open import Choice, Made
+from karat.models.encoders.base import Choice, EncoderOutput
 from karat.models.governor.faults import AskError, NotAsked
 from karat.models.governor.governor import Governor
 from karat.models.openai.clients import connect
 from karat.models.request import Message, Reply, Request, Schema
 
 BATCH = 128  # texts a request
-REQUESTS = 16  # in a block
+REQUESTS = 16  # a block
 
 
 class EndpointEncoder:
@@ -33,7 +33,7 @@ class EndpointEncoder:
     others get their vectors.
     """
 
-    limit = None
+    max_length = None
     cross = False
 
     def __init__(self, choice: Choice) -> None:
@@ -52,8 +52,8 @@ class EndpointEncoder:
         self._batch, self.block = choice.batch_size or BATCH, (choice.batch_size or BATCH) * REQUESTS
         self._model, self._prompt = Embeddings(url, key, str(choice.model)), choice.prompt or ""
 
-    def encode(self, texts: Sequence[str]) -> Made:
-        """A vector for each text, NaN where the endpoint gives none."""
+    def encode(self, texts: Sequence[str]) -> EncoderOutput:
+        """A vector for each text, NaN where the endpoint returns none."""
         governor = current().governor
         parts = [texts[start : start + self._batch] for start in range(0, len(texts), self._batch)]
         found = [row for rows in governor.map(partial(self._part, governor), parts) for row in rows]
@@ -63,7 +63,7 @@ class EndpointEncoder:
             warnings.warn(f"{len(problems)} texts got no vector; the first: {problems[0]}", stacklevel=2)
         nothing = np.full(width or 0, np.nan, dtype=np.float32)
         rows = np.stack([nothing if isinstance(row, AskError) else row for row in found])
-        return Made(rows, np.zeros(len(texts), dtype=bool))
+        return EncoderOutput(rows, np.zeros(len(texts), dtype=bool))
 
     async def _part(self, governor: Governor, texts: Sequence[str]) -> list[Array | AskError]:
         messages = [{"role": "user", "content": self._prompt + text} for text in texts]

@@ -1,4 +1,4 @@
-"""Models in ONNX Runtime, on the processor and without torch."""
+"""Encoders in ONNX Runtime, on the processor and without torch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import MissingExtra, SpecError
 from karat.core.parallel import map_ordered
-from karat.models.encoders.files import Files
+from karat.models.encoders.base import Choice
+from karat.models.encoders.files import ModelFiles
 from karat.models.encoders.local import Feed, LocalEncoder
-from karat.models.encoders.open import Choice, has_onnx
+from karat.models.encoders.machine import has_onnx
 
-BATCH = 16  # texts: their numbers stay in a core's cache
+BATCH = 16  # texts: their activations fit into a core's cache
 BLOCK = 512
-LEAST = 1e-9
+MIN_TOKENS = 1e-9  # avoids division by zero
 
 
 class OnnxNetwork:
-    """An ONNX file. Each core reads batches of its own, which is faster than all of them sharing each batch."""
+    """An ONNX file. Each core runs batches of its own, which is faster than sharing each batch among cores."""
 
     block = BLOCK
 
@@ -34,7 +35,7 @@ class OnnxNetwork:
         try:
             self._session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # noqa: BLE001  (its errors have no common class)
-            raise SpecError(f"{file} is no model that ONNX Runtime can read: {str(error)[:300]}") from None
+            raise SpecError(f"{file} is not a model that ONNX Runtime can read: {str(error)[:300]}") from None
         self._names = [each.name for each in self._session.get_inputs()]
         self._output = self._session.get_outputs()[0].name
         self._pooling, self.batch_size = pooling, batch_size or BATCH
@@ -50,24 +51,24 @@ class OnnxNetwork:
     labels = tokens
 
     def _read(self, feed: Feed) -> Array:
-        made: Array = self._session.run([self._output], {name: feed[name] for name in self._names})[0]
-        return made.astype(np.float32, copy=False)
+        output: Array = self._session.run([self._output], {name: feed[name] for name in self._names})[0]
+        return output.astype(np.float32, copy=False)
 
     def _sentence(self, feed: Feed) -> Array:
         hidden = self._read(feed)
-        if hidden.ndim == 2:  # the file does the pooling
+        if hidden.ndim == 2:  # the ONNX file includes the pooling
             return hidden
         if self._pooling == "cls":
             first: Array = hidden[:, 0]
             return first
         mask = feed["attention_mask"].astype(np.float32)
         summed: Array = np.matmul(mask[:, None, :], hidden)[:, 0]
-        mean: Array = summed / np.maximum(mask.sum(axis=1, keepdims=True), LEAST)
+        mean: Array = summed / np.maximum(mask.sum(axis=1, keepdims=True), MIN_TOKENS)
         return mean
 
 
-def open_onnx(files: Files, choice: Choice) -> LocalEncoder:
-    """The model in ONNX Runtime; one that ships no ONNX file is exported once."""
+def open_onnx(files: ModelFiles, choice: Choice) -> LocalEncoder:
+    """The model in ONNX Runtime. A model that comes without an ONNX file is exported once."""
     if not has_onnx():
         raise MissingExtra("onnxruntime and tokenizers", extra="onnx", need="backend='onnx'")
     from tokenizers import Tokenizer  # noqa: PLC0415  (an extra)
@@ -75,12 +76,12 @@ def open_onnx(files: Files, choice: Choice) -> LocalEncoder:
     if not files.fits_onnx:
         raise SpecError(
             f"{files.name} does not run in ONNX Runtime: there is no tokenizer.json, or it has parts that only "
-            f"sentence-transformers knows ({', '.join(files.modules)}; pooling {files.pooling_mode}), or it ships no "
-            "ONNX file, and torch, transformers and onnx are not all there to make one"
+            f"sentence-transformers supports ({', '.join(files.modules)}; pooling {files.pooling_mode}), or it comes "
+            "without an ONNX file, and torch, transformers and onnx are not all installed to export one"
         )
     tokenizer = Tokenizer.from_file(str(files.folder / "tokenizer.json"))
     if files.read("sentence_bert_config.json").get("do_lower_case"):
-        lower(tokenizer)
+        lower_case(tokenizer)
     if files.onnx is None:
         from karat.models.encoders.onnx_export import export  # noqa: PLC0415  (needs torch)
 
@@ -89,20 +90,20 @@ def open_onnx(files: Files, choice: Choice) -> LocalEncoder:
         file = files.onnx
     if files.cross:
         files.check_labels()
-    limit, prompt = files.limit(choice.max_length), files.prompt(choice.prompt)
+    max_length, prompt = files.max_length(choice.max_length), files.prompt(choice.prompt)
     return LocalEncoder(
         OnnxNetwork(file, files.pooling_mode, choice.batch_size),
         tokenizer,
-        limit,
-        f"{files.identity}|onnx|{limit}|{prompt}",
+        max_length,
+        f"{files.identity}|onnx|{max_length}|{prompt}",
         prompt,
         int(files.config.get("pad_token_id") or 0),
         files.cross,
     )
 
 
-def lower(tokenizer: Any) -> None:
-    """Let a tokenizer lower-case what it reads, before whatever else it does."""
+def lower_case(tokenizer: Any) -> None:
+    """Make a tokenizer lower-case its input first."""
     from tokenizers import normalizers  # noqa: PLC0415
 
     first = [normalizers.Lowercase()]

@@ -1,8 +1,7 @@
-"""A model of torch as an ONNX file, made once and kept."""
+"""Exports a torch model to an ONNX file, once, into the user's cache folder."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from hashlib import sha256
 from importlib import import_module
@@ -10,31 +9,32 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from karat.models.encoders.files import Files, NotExported
-from karat.models.encoders.torch import quiet
+from karat.core.paths import cache_path
+from karat.models.encoders.files import ModelFiles, NotExported
+from karat.models.encoders.torch import silence_transformers
 
 NAMES = ("input_ids", "attention_mask", "token_type_ids")
 OPSET = 17
 
 
-def export(files: Files) -> Path:
-    """The ONNX file of a model, in the user's cache folder; made with torch if it is not there yet."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "karat" / "onnx"
-    made = folder / f"{sha256(files.identity.encode()).hexdigest()[:32]}.onnx"
-    if not made.is_file():
+def export(files: ModelFiles) -> Path:
+    """The ONNX file of a model in the user's cache folder; exported with torch if it is not there yet."""
+    folder = cache_path("onnx")
+    exported = folder / f"{sha256(files.identity.encode()).hexdigest()[:32]}.onnx"
+    if not exported.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder) as room:  # processes that do the same do not see each other's half files
-            _export(files, Path(room) / "model.onnx")
-            (Path(room) / "model.onnx").replace(made)
-    return made
+        with TemporaryDirectory(dir=folder) as temporary:  # other processes never see half a file
+            _export(files, Path(temporary) / "model.onnx")
+            (Path(temporary) / "model.onnx").replace(exported)
+    return exported
 
 
-def _export(files: Files, file: Path) -> None:
+def _export(files: ModelFiles, file: Path) -> None:
     torch: Any = import_module("torch")  # an extra, slow to import
     from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer  # noqa: PLC0415
 
     class Plain(torch.nn.Module):  # type: ignore[misc]
-        """The model with its inputs by place, and its first output alone."""
+        """The model with positional inputs and only its first output."""
 
         def __init__(self, model: Any, names: list[str]) -> None:
             super().__init__()
@@ -46,7 +46,7 @@ def _export(files: Files, file: Path) -> None:
     where: dict[str, Any] = {"token": files.token, "revision": files.commit} if files.commit else {}
     name = files.name if files.commit else str(files.folder)
     kind = AutoModelForSequenceClassification if files.cross else AutoModel
-    with quiet(), warnings.catch_warnings():
+    with silence_transformers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             model = kind.from_pretrained(name, attn_implementation="eager", dtype=torch.float32, **where).eval()
@@ -59,13 +59,13 @@ def _export(files: Files, file: Path) -> None:
                 tuple(example for _ in names),
                 str(file),
                 input_names=names,
-                output_names=["made"],
-                dynamic_axes=dict.fromkeys(names, axes) | {"made": {0: "batch"} if files.cross else axes},
+                output_names=["output"],
+                dynamic_axes=dict.fromkeys(names, axes) | {"output": {0: "batch"} if files.cross else axes},
                 opset_version=OPSET,
                 dynamo=False,
             )
         except Exception as error:
-            said = " ".join(str(error).split())[:300]
+            reason = " ".join(str(error).split())[:300]
             raise NotExported(
-                f"{files.name} cannot be exported to ONNX ({said}): backend='sentence-transformers'"
+                f"{files.name} cannot be exported to ONNX ({reason}): use backend='sentence-transformers'"
             ) from error

@@ -1,4 +1,4 @@
-"""Models in torch, through sentence-transformers; on the processor or an accelerator."""
+"""Encoders in torch, through sentence-transformers, on the processor or an accelerator."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import MissingExtra, SpecError
-from karat.models.encoders.files import Files
+from karat.models.encoders.base import Choice
+from karat.models.encoders.files import ModelFiles
 from karat.models.encoders.local import Feed, LocalEncoder
-from karat.models.encoders.open import Choice, accelerator
+from karat.models.encoders.machine import accelerator
 
 if TYPE_CHECKING:
     import torch
 
 BATCH = {"cpu": 32, "other": 1024}
 BLOCK = {"cpu": 512, "other": 16384}
-AHEAD = 16  # batches sent to an accelerator before the first result is waited for
+AHEAD = 16  # batches sent to an accelerator before the first result is fetched
 
 
 class TorchNetwork:
-    """A module of torch on its device.
+    """A torch module on its device.
 
-    What goes to an accelerator does so from pinned memory and is not waited for, and what comes back is fetched many
-    batches at a time: while it computes, the next batches are made.
+    Batches are copied to an accelerator from pinned memory without waiting, and results are fetched many batches at a
+    time, so that the next batches are prepared while the accelerator computes.
     """
 
     def __init__(self, model: Any, device: str, names: Iterable[str], batch_size: int | None) -> None:
@@ -36,18 +37,18 @@ class TorchNetwork:
         self.batch_size, self.block = batch_size or BATCH[where], BLOCK[where]
 
     def sentences(self, feeds: Iterable[Feed]) -> Iterator[Array]:
-        """The vectors of texts, as the model's own parts make them."""
-        return self._fetched(feeds, lambda features: self._model(features)["sentence_embedding"])
+        """The vectors of texts, pooled by the model's own modules."""
+        return self._fetch(feeds, lambda features: self._model(features)["sentence_embedding"])
 
     def tokens(self, feeds: Iterable[Feed]) -> Iterator[Array]:
         """The vectors of tokens."""
-        return self._fetched(feeds, lambda features: self._model(features)["token_embeddings"])
+        return self._fetch(feeds, lambda features: self._model(features)["token_embeddings"])
 
     def labels(self, feeds: Iterable[Feed]) -> Iterator[Array]:
         """The logits of pairs."""
-        return self._fetched(feeds, lambda features: self._model(**features).logits)
+        return self._fetch(feeds, lambda features: self._model(**features).logits)
 
-    def _fetched(self, feeds: Iterable[Feed], read: Any) -> Iterator[Array]:
+    def _fetch(self, feeds: Iterable[Feed], read: Any) -> Iterator[Array]:
         import torch  # noqa: PLC0415  (an extra, slow to import)
 
         waiting: list[torch.Tensor] = []
@@ -55,9 +56,9 @@ class TorchNetwork:
             with torch.inference_mode():
                 waiting.append(read({name: self._send(feed[name]) for name in self._names}).float())
             if self._device == "cpu" or len(waiting) == AHEAD:
-                yield from (made.cpu().numpy() for made in waiting)
+                yield from (output.cpu().numpy() for output in waiting)
                 waiting.clear()
-        yield from (made.cpu().numpy() for made in waiting)
+        yield from (output.cpu().numpy() for output in waiting)
 
     def _send(self, numbers: Array) -> Any:
         import torch  # noqa: PLC0415
@@ -68,8 +69,8 @@ class TorchNetwork:
         return tensor.pin_memory().to(self._device, non_blocking=True)
 
 
-def open_torch(files: Files, choice: Choice) -> LocalEncoder:
-    """The model in torch; `SpecError` for one that is no transformer with a fast tokenizer."""
+def open_torch(files: ModelFiles, choice: Choice) -> LocalEncoder:
+    """The model in torch. Raises `SpecError` unless it is a transformer with a fast tokenizer."""
     if find_spec("sentence_transformers") is None:
         raise MissingExtra("sentence-transformers", extra="semantic", need=f"the model {files.name!r}")
     import torch  # noqa: PLC0415  (an extra, slow to import)
@@ -77,40 +78,40 @@ def open_torch(files: Files, choice: Choice) -> LocalEncoder:
     device = choice.device or accelerator() or "cpu"
     name: str = files.name if files.commit else str(files.folder)
     where: dict[str, Any] = {"token": files.token, "revision": files.commit} if files.commit else {}
-    with quiet():
+    with silence_transformers():
         try:
-            model, tokenizer = (_cross if files.cross else _bi)(name, where)
+            model, tokenizer = (_load_cross if files.cross else _load_bi)(name, where)
             model = model.to(device=device, dtype=getattr(torch, choice.dtype)).eval()
         except (OSError, ValueError, RuntimeError, AssertionError) as error:
-            said = " ".join(str(error).split())[:300]
-            raise SpecError(f"{files.name} cannot be loaded with device={device!r}: {said}") from error
+            reason = " ".join(str(error).split())[:300]
+            raise SpecError(f"{files.name} cannot be loaded with device={device!r}: {reason}") from error
     if not getattr(tokenizer, "is_fast", False):
         raise SpecError(
-            f"{files.name} is no transformer with a fast tokenizer: in Python, give its function from texts to a "
+            f"{files.name} is not a transformer with a fast tokenizer: in Python, pass its function from texts to a "
             "matrix as model="
         )
     if files.cross:
         files.check_labels()
-    limit, prompt = files.limit(choice.max_length), files.prompt(choice.prompt)
+    max_length, prompt = files.max_length(choice.max_length), files.prompt(choice.prompt)
     return LocalEncoder(
         TorchNetwork(model, device, _inputs(tokenizer), choice.batch_size),
         tokenizer.backend_tokenizer,
-        limit,
-        f"{files.identity}|torch|{device.partition(':')[0]}|{choice.dtype}|{limit}|{prompt}",
+        max_length,
+        f"{files.identity}|torch|{device.partition(':')[0]}|{choice.dtype}|{max_length}|{prompt}",
         prompt,
         int(tokenizer.pad_token_id or 0),
         files.cross,
     )
 
 
-def _bi(name: str, where: dict[str, Any]) -> tuple[Any, Any]:
+def _load_bi(name: str, where: dict[str, Any]) -> tuple[Any, Any]:
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415
 
     model = SentenceTransformer(name, device="cpu", **where)
     return model, model.tokenizer
 
 
-def _cross(name: str, where: dict[str, Any]) -> tuple[Any, Any]:
+def _load_cross(name: str, where: dict[str, Any]) -> tuple[Any, Any]:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: PLC0415
 
     return AutoModelForSequenceClassification.from_pretrained(name, **where), AutoTokenizer.from_pretrained(
@@ -119,25 +120,25 @@ def _cross(name: str, where: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _inputs(tokenizer: Any) -> list[str]:
-    """What the model reads of a feed."""
+    """The names of the model's inputs."""
     known = ("input_ids", "attention_mask", "token_type_ids")
     return [name for name in known if name in (*known[:2], *tokenizer.model_input_names)]
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Within it, transformers shows no progress and tells no news: what goes wrong is raised."""
-    chatter: Any = import_module("transformers.utils.logging")
-    shown = chatter.is_progress_bar_enabled()
+def silence_transformers() -> Iterator[None]:
+    """Within the block, transformers shows no progress bars and logs only errors."""
+    log: Any = import_module("transformers.utils.logging")
+    shown = log.is_progress_bar_enabled()
     loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers")]
     levels = [each.level for each in loggers]
-    chatter.disable_progress_bar()
+    log.disable_progress_bar()
     for each in loggers:
         each.setLevel(logging.ERROR)
     try:
         yield
     finally:
         if shown:
-            chatter.enable_progress_bar()
+            log.enable_progress_bar()
         for each, level in zip(loggers, levels, strict=True):
             each.setLevel(level)

@@ -1,14 +1,12 @@
-"""What models made of texts, kept in one file: no text is encoded twice, in this run or a later one."""
+"""A cache of encoders' output in one SQLite file: no text is encoded twice, in this run or a later one."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -16,113 +14,112 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
-from karat.models.encoders.open import Made, Pair
+from karat.core.paths import cache_path
+from karat.models.encoders.base import EncoderOutput, Pair
 from karat.models.sqlite import open_shared
 
 VERSION = 1
-LARGEST = 8 << 30  # bytes; beyond them the oldest quarter is forgotten
-ASKED = 500  # keys a query
+MAX_BYTES = 8 << 30  # beyond this the oldest quarter is deleted
+KEYS_PER_QUERY = 500
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, cut INTEGER NOT NULL, vector BLOB NOT NULL)"
 
 
 def vectors_path() -> str:
-    """`KARAT_VECTORS` (a file, or `off`), else `karat/vectors.sqlite` in the user's cache folder; "" for none."""
-    given = os.environ.get("KARAT_VECTORS", "")
-    if given:
-        return "" if given == "off" else given
-    return str(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "karat" / "vectors.sqlite")
+    """`$KARAT_VECTORS` (a file, or `off`), else `karat/vectors.sqlite` in the user's cache folder; "" for `off`."""
+    path = str(cache_path("vectors.sqlite", "KARAT_VECTORS"))
+    return "" if path == "off" else path
 
 
 @cache
-def shared_vectors(path: str) -> Vectors:
-    """The store of a path, opened once; an empty path is a temporary one, gone with the process."""
-    return Vectors(path)
+def open_vector_cache(path: str) -> VectorCache:
+    """The cache in a file, opened once a process. An empty path is a temporary file that ends with the process."""
+    return VectorCache(path)
 
 
-class Vectors:
+class VectorCache:
     """Rows of float32 by key, in one SQLite file that processes share.
 
-    A row is kept under a digest of who made it and of what. Rows that are NaN, which is none, are not kept.
+    The key of a row is a digest of the encoder's identity and the text. Rows of NaN are not stored.
 
-    >>> store = Vectors("")
+    >>> cache = VectorCache("")
     >>> def lengths(texts):
     ...     print("encodes", texts)
-    ...     return Made(np.array([[len(text)] for text in texts], np.float32), np.zeros(len(texts), bool))
-    >>> store.fetch("lengths", ["a", "bcd"], lengths).rows.tolist()
+    ...     return EncoderOutput(np.array([[len(text)] for text in texts], np.float32), np.zeros(len(texts), bool))
+    >>> cache.fetch("lengths", ["a", "bcd"], lengths).rows.tolist()
     encodes ['bcd', 'a']
     [[1.0], [3.0]]
-    >>> store.fetch("lengths", ["bcd"], lengths).rows.tolist()
+    >>> cache.fetch("lengths", ["bcd"], lengths).rows.tolist()
     [[3.0]]
     """
 
-    def __init__(self, path: str, *, largest: int = LARGEST) -> None:
-        self.path, self._largest, self._lock = path, largest, Lock()
-        with self._alone():
+    def __init__(self, path: str, *, max_bytes: int = MAX_BYTES) -> None:
+        self.path, self._max_bytes, self._lock = path, max_bytes, Lock()
+        with self._locked():
             self._db = open_shared(path, SCHEMA, VERSION, "KARAT_VECTORS")
-            self._forget_oldest()
+            self._delete_oldest()
 
     def fetch(
         self,
-        maker: str,
+        identity: str,
         items: Sequence[str] | Sequence[Pair],
-        make: Callable[[Any], Made],
+        encode: Callable[[Any], EncoderOutput],
         *,
         block: int = 1024,
-        done: Callable[[int], None] = lambda _: None,
-    ) -> Made:
-        """The row of each of the items, which differ, NaN where there is none.
+        on_done: Callable[[int], None] = lambda _: None,
+    ) -> EncoderOutput:
+        """The row of each item, NaN where there is none. The items must be distinct.
 
-        `make` makes those that are not kept, `block` at a time, in the order of their lengths, so that a block needs
-        little padding; they are kept block by block. `done` is told of items as they are there.
+        `encode` gets the items that are not in the cache, `block` at a time, the longest first, so that a block needs
+        little padding. Each block is stored at once. `on_done` is called with the number of items that became ready.
         """
-        keys = _keys(maker, items)
-        with self._alone():
-            kept = self._get(keys)
-        missing = sorted((i for i, key in enumerate(keys) if key not in kept), key=lambda i: -_length(items[i]))
-        done(len(items) - len(missing))
+        keys = _keys(identity, items)
+        with self._locked():
+            cached = self._get(keys)
+        missing = sorted((i for i, key in enumerate(keys) if key not in cached), key=lambda i: -_length(items[i]))
+        on_done(len(items) - len(missing))
         rows: Array | None = None
-        cut = np.zeros(len(items), dtype=bool)
+        truncated = np.zeros(len(items), dtype=bool)
         for start in range(0, len(missing), block):
             places = missing[start : start + block]
-            made = make([items[place] for place in places])
-            if made.rows.shape[1]:  # else nothing could be made of any
-                rows = _fill(rows, len(items), places, made.rows)
-                cut[places] = made.cut
-                with self._alone():
-                    self._put([keys[place] for place in places], made)
-            done(len(places))
-        found = [place for place, key in enumerate(keys) if key in kept]
-        if found:
-            blobs = b"".join(kept[keys[place]][1] for place in found)
-            rows = _fill(rows, len(items), found, np.frombuffer(blobs, dtype="<f4").reshape(len(found), -1))
-            cut[found] = [kept[keys[place]][0] for place in found]
-        return Made(np.full((len(items), 1), np.nan, np.float32) if rows is None else rows, cut)
+            output = encode([items[place] for place in places])
+            if output.rows.shape[1]:  # else the encoder returned nothing for any item
+                rows = _fill(rows, len(items), places, output.rows)
+                truncated[places] = output.truncated
+                with self._locked():
+                    self._put([keys[place] for place in places], output)
+            on_done(len(places))
+        hits = [place for place, key in enumerate(keys) if key in cached]
+        if hits:
+            blobs = b"".join(cached[keys[place]][1] for place in hits)
+            rows = _fill(rows, len(items), hits, np.frombuffer(blobs, dtype="<f4").reshape(len(hits), -1))
+            truncated[hits] = [cached[keys[place]][0] for place in hits]
+        return EncoderOutput(np.full((len(items), 1), np.nan, np.float32) if rows is None else rows, truncated)
 
     def _get(self, keys: Sequence[bytes]) -> dict[bytes, tuple[int, bytes]]:
-        found = {}
-        for start in range(0, len(keys), ASKED):
-            part = keys[start : start + ASKED]
+        cached = {}
+        for start in range(0, len(keys), KEYS_PER_QUERY):
+            part = keys[start : start + KEYS_PER_QUERY]
             sql = f"SELECT key, cut, vector FROM vectors WHERE key IN ({','.join('?' * len(part))})"  # noqa: S608
-            for key, cut, vector in self._db.execute(sql, part):
-                found[key] = cut, vector
-        return found
+            for key, truncated, vector in self._db.execute(sql, part):
+                cached[key] = truncated, vector
+        return cached
 
-    def _put(self, keys: Sequence[bytes], made: Made) -> None:
-        rows = np.ascontiguousarray(made.rows, dtype="<f4")
-        whole = np.isfinite(rows).all(axis=1)
-        kept = ((keys[i], int(made.cut[i]), rows[i].tobytes()) for i in np.flatnonzero(whole).tolist())
+    def _put(self, keys: Sequence[bytes], output: EncoderOutput) -> None:
+        rows = np.ascontiguousarray(output.rows, dtype="<f4")
+        finite = np.flatnonzero(np.isfinite(rows).all(axis=1)).tolist()
+        values = ((keys[i], int(output.truncated[i]), rows[i].tobytes()) for i in finite)
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT INTO vectors VALUES (?, ?, ?) ON CONFLICT DO NOTHING", kept)
-        self._forget_oldest()
+            self._db.executemany("INSERT INTO vectors VALUES (?, ?, ?) ON CONFLICT DO NOTHING", values)
+        self._delete_oldest()
 
-    def _forget_oldest(self) -> None:
-        """Make room in a file that is too large: SQLite gives the freed pages to what comes next."""
+    def _delete_oldest(self) -> None:
+        """Delete the oldest quarter if the file is too large. SQLite reuses the freed pages."""
         (pages,), (free,), (size,) = (
             self._db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
         )
-        if (pages - free) * size > self._largest:
+        if (pages - free) * size > self._max_bytes:
             sql = "DELETE FROM vectors WHERE rowid <= (SELECT (3 * min(rowid) + max(rowid)) / 4 FROM vectors)"
             self._db.execute(sql)
 
@@ -131,21 +128,21 @@ class Vectors:
         self._db.close()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One thread at a time; an error says which file it was, and what to do."""
+    def _locked(self) -> Iterator[None]:
+        """Let one thread at a time in, and put the file's path and a remedy into errors."""
         try:
             with self._lock:
                 yield
         except (sqlite3.Error, OSError) as error:
             raise DataError(
-                f"{self.path}, where vectors are kept: {error}; move it away, or set KARAT_VECTORS to another one"
+                f"{self.path}, the cache of vectors: {error}; move it away, or set KARAT_VECTORS to another file"
             ) from error
 
 
-def _keys(maker: str, items: Sequence[str] | Sequence[Pair]) -> list[bytes]:
-    begun, keys = blake2b(maker.encode(), digest_size=20), []
+def _keys(identity: str, items: Sequence[str] | Sequence[Pair]) -> list[bytes]:
+    start, keys = blake2b(identity.encode(), digest_size=20), []
     for item in items:
-        digest = begun.copy()
+        digest = start.copy()
         text = item if isinstance(item, str) else f"{len(item[0])}\0{item[0]}{item[1]}"
         digest.update(b"\0" + text.encode("utf-8", "surrogatepass"))
         keys.append(digest.digest())
@@ -156,8 +153,8 @@ def _length(item: str | Pair) -> int:
     return len(item) if isinstance(item, str) else len(item[0]) + len(item[1])
 
 
-def _fill(rows: Array | None, n: int, places: Sequence[int], made: Array) -> Array:
+def _fill(rows: Array | None, n: int, places: Sequence[int], values: Array) -> Array:
     if rows is None:
-        rows = np.full((n, made.shape[1]), np.nan, dtype=np.float32)
-    rows[places] = made
+        rows = np.full((n, values.shape[1]), np.nan, dtype=np.float32)
+    rows[places] = values
     return rows

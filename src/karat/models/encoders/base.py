@@ -1,0 +1,53 @@
+"""The types that encoders share: which model to run, the interface of an encoder, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from karat.core.columns.kinds import Array
+
+Backend: TypeAlias = Literal["auto", "sentence-transformers", "onnx", "endpoint"]
+Dtype: TypeAlias = Literal["float32", "bfloat16", "float16"]
+Pair: TypeAlias = tuple[str, str]
+
+
+class EncoderOutput(NamedTuple):
+    """A row of float32 for each item, NaN where the model returned none, and whether each item was truncated.
+
+    `rows` has shape (n, d). d is 0 if the model returned nothing for any item.
+    """
+
+    rows: Array
+    truncated: Array
+
+
+class Encoder(Protocol):
+    """A model that is ready to run."""
+
+    identity: str | None
+    """The key of its rows in the vector cache: equal for encoders with equal rows. None: rows are not cached."""
+    block: int
+    """How many items to pass in one call for full speed."""
+    cross: bool
+    """Whether it is a cross-encoder, which scores pairs and has no vectors."""
+    max_length: int | None
+    """Tokens that it reads of a text; the rest is cut off. None: not known."""
+
+    def encode(self, texts: Sequence[str]) -> EncoderOutput:
+        """A vector for each text."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which model to run, and how. None means the default of the model or of the machine."""
+
+    model: str | Callable[[list[str]], Any]
+    revision: str | None = None
+    backend: Backend = "auto"
+    device: str | None = None
+    dtype: Dtype = "float32"
+    batch_size: int | None = None
+    prompt: str | None = None
+    max_length: int | None = None
