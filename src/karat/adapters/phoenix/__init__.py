@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from karat.adapters.phoenix.schema import Schema as Schema
     from karat.adapters.phoenix.score import Column as Column
     from karat.adapters.phoenix.score import Score as Score
-    from karat.adapters.phoenix.server.annotation_rows import to_annotation_dataframe as to_annotation_dataframe
     from karat.adapters.phoenix.server.connection import ServerError as ServerError
     from karat.adapters.phoenix.server.connection import spans as spans
+    from karat.adapters.phoenix.server.frame_annotations import to_annotation_dataframe as to_annotation_dataframe
     from karat.adapters.phoenix.server.outbox import NotLogged as NotLogged
     from karat.adapters.phoenix.server.outbox import log_annotations as log_annotations
     from karat.adapters.phoenix.server.outbox import send_annotations as send_annotations
@@ -65,8 +65,8 @@ else:
             ".mapping": "extract_with_jsonpath remap_eval_input",
             ".schema": "Schema",
             ".score": "Column Score",
-            ".server.annotation_rows": "to_annotation_dataframe",
             ".server.connection": "ServerError spans",
+            ".server.frame_annotations": "to_annotation_dataframe",
             ".server.outbox": "NotLogged log_annotations send_annotations",
         },
     )

@@ -1,6 +1,6 @@
-"""A running Phoenix: how it is reached, and its spans.
+"""The connection to a running Phoenix, and reading its spans.
 
-Through Phoenix's own client, `karat[phoenix]`, with the key that it takes from `$PHOENIX_API_KEY`.
+Both use Phoenix's own client (`karat[phoenix]`), which reads its key from `$PHOENIX_API_KEY`.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from karat.data.storage.validate import guard
 
 Progress = Callable[[int, int | None], None]
 
-_ITS = ("parent_id", "span_kind", "name", "start_time", "end_time", "status_code", "status_message")
-_INDEXED = re.compile(r"\.\d+(\.|$)")  # of attributes that are an item of a list
-_MOST_COLUMNS = 500  # of attributes
+_FIELDS = ("parent_id", "span_kind", "name", "start_time", "end_time", "status_code", "status_message")
+_INDEXED = re.compile(r"\.\d+(\.|$)")  # in the name of an attribute that is an item of a list
+_MOST_COLUMNS = 500  # for attributes
 
 
 class ServerError(KaratError):
-    """A Phoenix that cannot be reached, or does not let us in."""
+    """Phoenix cannot be reached, or refuses access."""
 
 
 def check_address(url: str) -> None:
-    """Raise `ServerError` for what is no address, and `karat.MissingExtra` where Phoenix's client is not there."""
+    """Raise `ServerError` for a wrong address, and `karat.MissingExtra` if Phoenix's client is not installed."""
     if not url.startswith(("http://", "https://")):
-        raise ServerError(f"{url!r} is no address of a Phoenix: http://localhost:6006 is one")
+        raise ServerError(f"{url!r} is not the address of a Phoenix, such as http://localhost:6006")
     if find_spec("phoenix") is None or find_spec("phoenix.client") is None:
         raise MissingExtra("arize-phoenix-client", extra="phoenix", need="a running Phoenix")
 
 
 @contextmanager
-def connected(url: str, *, wait: bool = False, answered: Callable[[Any], None] = lambda _: None) -> Iterator[Any]:
-    """Phoenix's client for the server at `url`; what goes wrong within is raised as a `ServerError` that says so.
+def connect(url: str, *, wait: bool = False, on_response: Callable[[Any], None] = lambda _: None) -> Iterator[Any]:
+    """Phoenix's client for the server at `url`; errors within the block are raised as `ServerError`.
 
-    `wait`: also for a server that has not answered yet. `answered` is shown each answer.
+    `wait`: retry also if the server has never answered. `on_response`: called with each successful response.
     """
     check_address(url)
     import httpx  # noqa: PLC0415  (an extra)
@@ -53,7 +53,7 @@ def connected(url: str, *, wait: bool = False, answered: Callable[[Any], None] =
 
     from karat.adapters.phoenix.server.retry import Patient, refusal  # noqa: PLC0415  (it needs httpx)
 
-    with Patient(base_url=url, headers=get_env_client_headers(), wait=wait, answered=answered) as http:
+    with Patient(base_url=url, headers=get_env_client_headers(), wait=wait, answered=on_response) as http:
         try:
             yield Client(http_client=http)
         except httpx.HTTPStatusError as error:
@@ -62,7 +62,7 @@ def connected(url: str, *, wait: bool = False, answered: Callable[[Any], None] =
         except httpx.TransportError as error:
             raise ServerError(f"Phoenix at {url} does not answer: {error or type(error).__name__}") from error
         except json.JSONDecodeError as error:
-            raise ServerError(f"what answers at {url} is not Phoenix: {error}") from error
+            raise ServerError(f"the server at {url} is not Phoenix: {error}") from error
 
 
 def spans(
@@ -73,44 +73,44 @@ def spans(
     kind: str | None = None,
     progress: Progress | None = None,
 ) -> Spans:
-    """The spans of a project in a running Phoenix, with the columns that `karat.spans` finds in exported ones.
+    """The spans of a project in a running Phoenix, with the same columns as `karat.spans` gives exported spans.
 
-    `url`: the server's, such as `http://localhost:6006`. `project`: its name, or its id. `since`: spans that started at
-    or after an ISO time, or within `"2h"`, `"3d"`. `kind`: of spans that become rows, such as `"LLM"` or `"RETRIEVER"`.
-    `progress`: called with the spans read so far, and None.
+    `url`: the server's, such as `http://localhost:6006`. `project`: its name or id. `since`: only spans that started
+    at or after this ISO time, or within the last `"2h"`, `"3d"`. `kind`: only spans of this kind, such as `"LLM"` or
+    `"RETRIEVER"`, become rows. `progress`: called with the number of spans read so far, and None.
 
-    Rows are in the order in which the server got the spans. Raises `ServerError` where the server does not answer, and
-    `karat.DataError` for a project or a kind that there is not.
+    Rows are in the order in which the server received the spans. Raises `ServerError` if the server does not answer,
+    `karat.DataError` for an unknown project, a project without spans, or an unknown kind.
     """
     since = None if since is None else moment(since)
     read = 0
 
-    def turned(response: Any) -> None:
+    def count_spans(response: Any) -> None:
         nonlocal read
         if progress is not None and response.url.path.endswith("/spans"):
             read += len(response.json()["data"])
             progress(read, None)
 
-    with connected(url, answered=turned) as client:
+    with connect(url, on_response=count_spans) as client:
         from karat.adapters.phoenix.server.retry import TIMEOUT  # noqa: PLC0415  (it needs httpx)
 
         ids = {each["name"]: each["id"] for each in client.projects.list()}
-        found = client.spans.get_spans(
+        received = client.spans.get_spans(
             project_identifier=_project_id(ids, url, project),
             start_time=since,
             limit=sys.maxsize,
             timeout=TIMEOUT,
         )
-    if not found:
+    if not received:
         others = sorted(ids.keys() - {project})
-        said = f" since {since:%Y-%m-%d %H:%M:%S %Z}" if since else f"; other projects: {', '.join(others) or 'none'}"
-        raise DataError(f"project {project!r} at {url} holds no spans{said}")
-    source = replace(open_frame(_columns(found[::-1])), name=f"Phoenix's project {project!r}")
+        hint = f" since {since:%Y-%m-%d %H:%M:%S %Z}" if since else f"; other projects: {', '.join(others) or 'none'}"
+        raise DataError(f"project {project!r} at {url} holds no spans{hint}")
+    source = replace(open_frame(_columns(received[::-1])), name=f"Phoenix's project {project!r}")
     return open_spans(guard(source, checked=False)).only(kind, since)
 
 
 def _project_id(ids: Mapping[str, str], url: str, project: str) -> str:
-    """The id of a project, as names may hold what an address cannot."""
+    """The id of a project; its name may contain characters that an address cannot."""
     if project in ids.values():
         return project
     if project not in ids:
@@ -119,14 +119,14 @@ def _project_id(ids: Mapping[str, str], url: str, project: str) -> str:
 
 
 def _columns(spans: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Spans by columns: one of each attribute that is no item of a list, and one of all others as JSON."""
-    told = [span["attributes"] for span in spans]
-    keys = Counter(key for each in told for key in each if not _INDEXED.search(key))
-    named = dict(keys.most_common(_MOST_COLUMNS))
-    rest = [{key: value for key, value in each.items() if key not in named} for each in told]
+    """Spans as columns: one for each attribute that is not an item of a list, and one with all others as JSON."""
+    attributes = [span["attributes"] for span in spans]
+    counts = Counter(key for each in attributes for key in each if not _INDEXED.search(key))
+    named = dict(counts.most_common(_MOST_COLUMNS))
+    rest = [{key: value for key, value in each.items() if key not in named} for each in attributes]
     return {
         **{f"context.{name}": [span["context"][name] for span in spans] for name in ("span_id", "trace_id")},
-        **{name: [span[name] for span in spans] for name in _ITS},
-        **{f"attributes.{key}": [each.get(key) for each in told] for key in named},
+        **{name: [span[name] for span in spans] for name in _FIELDS},
+        **{f"attributes.{key}": [each.get(key) for each in attributes] for key in named},
         "attributes": [json.dumps(each, ensure_ascii=False) for each in rest],
     }

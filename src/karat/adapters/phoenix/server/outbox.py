@@ -1,9 +1,9 @@
-"""Annotations on their way: sent in batches, none twice, and in a file until Phoenix has them.
+"""Logging annotations: in batches, none twice, and kept in a file until Phoenix has them.
 
-Phoenix keeps one annotation a span, name and identifier (of documents: a span, place and name), so that sending again
-is safe. What is sent is written to a file first, and the file is removed when all of it has arrived: neither a server
-that goes away, nor Ctrl-C, nor a crash loses a score. What Phoenix refuses, such as a score of a span that it does not
-hold, is found, stays in the file, and holds nothing else up.
+Phoenix keeps one annotation for each span, name and identifier (for documents: span, position and name), so sending
+one again is safe. Annotations are written to a file before they are sent, and the file is removed when all of them
+have arrived: no score is lost if the server goes away, on Ctrl-C, or in a crash. An annotation that Phoenix refuses,
+for example because it does not hold the span, is singled out and stays in the file; all others are logged.
 """
 
 from __future__ import annotations
@@ -11,27 +11,28 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from karat.adapters.phoenix.server.annotations import annotations_of
-from karat.adapters.phoenix.server.connection import Progress, ServerError, check_address, connected
+from karat.adapters.phoenix.server.annotation import Annotation, Annotations
+from karat.adapters.phoenix.server.connection import Progress, ServerError, check_address, connect
+from karat.adapters.phoenix.server.frame_annotations import from_frame
+from karat.adapters.phoenix.server.result_annotations import from_result
 from karat.core.atomic import write_text
 from karat.core.errors import DataError, KaratError, RowError
 from karat.data.storage.validate import naming
-
-Annotation: TypeAlias = Mapping[str, Any]
+from karat.runs.scoring.result import Result
 
 _BATCH = 100
-_REFUSED = {400, 413, 422}  # about what was sent, not about the server
-_NEEDED = ("span_id", "name", "annotator_kind", "result")
+_REFUSED = {400, 413, 422}  # statuses caused by the annotations, not by the server
+_REQUIRED = ("span_id", "name", "annotator_kind", "result")
 
 
 class NotLogged(KaratError):
-    """Some of `total` annotations are not in Phoenix: those `left`, which the file `path` keeps."""
+    """Some of `total` annotations are not in Phoenix: those in `left`, which the file `path` keeps."""
 
     def __init__(self, why: str, left: Sequence[Annotation], total: int, path: Path, url: str) -> None:
         self.left, self.total, self.path = left, total, path
@@ -40,7 +41,7 @@ class NotLogged(KaratError):
 
 @dataclass(frozen=True)
 class Logged:
-    """How many annotations Phoenix took, and how many scores there were none of."""
+    """How many annotations Phoenix has taken, and how many rows had no score."""
 
     logged: int
     unscored: int = 0
@@ -49,28 +50,29 @@ class Logged:
 def log_annotations(
     scored: Any, url: str, *, outbox: str | Path | None = None, progress: Progress | None = None
 ) -> Logged:
-    """Log scores to the Phoenix at `url`, as annotations of the spans that they are of.
+    """Log scores to the Phoenix at `url`, as annotations of their spans.
 
-    `scored`: what `karat.score` gave for spans, or a frame of `evaluate_dataframe` or `to_annotation_dataframe`.
-    `outbox`: the file that holds what is not logged yet, by default one in the working folder; it is gone when all is
-    logged. `progress`: called with the annotations logged so far and all there are.
+    `scored`: the result of `karat.score` on spans, or a frame of `evaluate_dataframe` or `to_annotation_dataframe`.
+    `outbox`: the file that holds the annotations not logged yet, by default a new one in the working directory; it is
+    removed when all are logged. `progress`: called with the number of annotations logged so far and of all.
 
-    Logging the same scores again changes nothing. Documents that a judge judged one by one, such as
-    `judge:document_relevance`, are annotated each. Rows without a score are counted, not logged.
+    Logging the same scores again changes nothing. Documents that a judge judged one by one, as
+    `judge:document_relevance` does, get an annotation each. Rows without a score are counted, not logged.
 
-    Raises `NotLogged` where Phoenix stays away or refuses some: what is left is in the file that it names.
+    Raises `NotLogged` if Phoenix cannot be reached or refuses some; the file that the error names holds the rest.
     """
     path = Path(outbox or new_outbox())
     check(url, path)
-    annotations = annotations_of(scored)
-    _send(annotations.found, url, path, progress)
-    return Logged(len(annotations.found), annotations.unscored)
+    annotations = _to_annotations(scored)
+    _send(annotations.to_log, url, path, progress)
+    return Logged(len(annotations.to_log), annotations.unscored)
 
 
 def send_annotations(path: str | Path, url: str, *, progress: Progress | None = None) -> Logged:
-    """Log the annotations that a file keeps, one JSON object a line; the file is gone when all are logged.
+    """Log the annotations in a file, one JSON object a line; the file is removed when all are logged.
 
-    Raises `karat.RowError` for a line that is none, `NotLogged` where some are not logged: the file then keeps those.
+    Raises `karat.RowError` for a line without an annotation, and `NotLogged` if some are not logged, which then stay
+    in the file.
     """
     check(url, Path(path))
     annotations = list(_read(Path(path)))
@@ -79,92 +81,97 @@ def send_annotations(path: str | Path, url: str, *, progress: Progress | None = 
 
 
 def check(url: str, outbox: Path) -> None:
-    """Raise, before anything is scored or sent, what would keep annotations from being logged or kept."""
+    """Raise, before anything is scored or sent, if annotations cannot be sent to `url` or kept in `outbox`."""
     check_address(url)
     if not os.access(outbox.parent, os.W_OK):
         raise DataError(
-            f"{outbox}: what is not logged yet is to be kept there, but {outbox.parent.resolve()} cannot be written to"
+            f"{outbox}: annotations that are not logged yet would be kept there, but {outbox.parent.resolve()} cannot "
+            "be written to"
         )
 
 
 def new_outbox() -> Path:
-    """A file in the working folder that is not there yet."""
+    """The path of a new file in the working directory."""
     return Path(f"karat-unsent-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.jsonl")
 
 
 def how_to_send(outbox: Path, url: str) -> str:
-    """Where annotations are kept, and the command that sends them."""
+    """The part of a message that says where annotations are kept, and which command sends them."""
     command = shlex.join(["karat", "annotate", str(outbox), "--phoenix", url])
     return f"{outbox} keeps what is not logged, and this sends it: {command}"
 
 
+def _to_annotations(scored: Any) -> Annotations:
+    return from_result(scored) if isinstance(scored, Result) else from_frame(scored)
+
+
 def _send(annotations: Sequence[Annotation], url: str, path: Path, progress: Progress | None) -> None:
-    """Send all, with what is not logged yet in the file; `NotLogged` where some is left."""
+    """Send all; the file holds those that are not logged. Raises `NotLogged` if some are left."""
     _write(annotations, path)
-    sending = _Sending(annotations, progress)
+    delivery = _Delivery(annotations, progress)
     try:
-        with connected(url, wait=True) as client:
-            sending.run(client)
+        with connect(url, wait=True) as client:
+            delivery.run(client)
     except ServerError as error:
-        sending.why.append(str(error))
+        delivery.errors.append(str(error))
     finally:
-        _write(sending.left, path)  # also after Ctrl-C
-    if sending.left:
-        raise NotLogged("\n".join(dict.fromkeys(sending.why)), sending.left, len(annotations), path, url)
+        _write(delivery.left, path)  # also after Ctrl-C
+    if delivery.left:
+        raise NotLogged("\n".join(dict.fromkeys(delivery.errors)), delivery.left, len(annotations), path, url)
 
 
 @dataclass
-class _Sending:
-    """Which annotations are logged, by their places, and why others are not."""
+class _Delivery:
+    """The positions of the annotations that are logged, and the reasons why others are not."""
 
     annotations: Sequence[Annotation]
     progress: Progress | None
     logged: set[int] = field(default_factory=set)
-    why: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
     @property
     def left(self) -> list[Annotation]:
-        return [each for place, each in enumerate(self.annotations) if place not in self.logged]
+        return [each for position, each in enumerate(self.annotations) if position not in self.logged]
 
     def run(self, client: Any) -> None:
-        of_spans = [place for place, each in enumerate(self.annotations) if "document_position" not in each]
-        of_documents = [place for place, each in enumerate(self.annotations) if "document_position" in each]
-        for places, post in (
+        of_spans = [n for n, each in enumerate(self.annotations) if "document_position" not in each]
+        of_documents = [n for n, each in enumerate(self.annotations) if "document_position" in each]
+        for positions, post in (
             (of_spans, lambda batch: client.spans.log_span_annotations(span_annotations=batch, sync=True)),
             (of_documents, lambda batch: client.spans.log_document_annotations(document_annotations=batch, sync=True)),
         ):
-            for start in range(0, len(places), _BATCH):
-                self._log(places[start : start + _BATCH], post)
+            for start in range(0, len(positions), _BATCH):
+                self._log(positions[start : start + _BATCH], post)
 
-    def _log(self, places: list[int], post: Callable[[list[Annotation]], Any]) -> None:
-        """Log these; where Phoenix refuses them, all but those that it refuses."""
+    def _log(self, positions: list[int], post: Callable[[list[Annotation]], Any]) -> None:
+        """Log these; if Phoenix refuses the batch, log all but those it refuses, by halving it where need be."""
         import httpx  # noqa: PLC0415  (an extra)
 
         try:
-            post([self.annotations[place] for place in places])
+            post([self.annotations[n] for n in positions])
         except httpx.HTTPStatusError as error:
-            said = error.response.text
-            unknown = {place for place in places if self.annotations[place]["span_id"] in said}
-            if error.response.status_code == 404 and unknown:
-                rest = [place for place in places if place not in unknown]
+            text, status = error.response.text, error.response.status_code
+            unknown = {n for n in positions if self.annotations[n]["span_id"] in text}
+            if status == 404 and unknown:
+                rest = [n for n in positions if n not in unknown]
                 parts = [rest] if rest else []
-            elif error.response.status_code not in _REFUSED:
+            elif status not in _REFUSED:
                 raise
             else:
-                middle = len(places) // 2
-                parts = [places[:middle], places[middle:]] if middle else []
+                middle = len(positions) // 2
+                parts = [positions[:middle], positions[middle:]] if middle else []
             if len(parts) < 2:
-                self.why.append(f"refused: {said[:300]}")
+                self.errors.append(f"refused: {text[:300]}")
             for part in parts:
                 self._log(part, post)
         else:
-            self.logged.update(places)
+            self.logged.update(positions)
             if self.progress is not None:
                 self.progress(len(self.logged), len(self.annotations))
 
 
 def _write(annotations: Sequence[Annotation], path: Path) -> None:
-    """Have the file hold these and no others; none where there are none."""
+    """Replace the contents of the file by these annotations; remove the file if there are none."""
     if annotations:
         write_text(path, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in annotations))
     else:
@@ -175,9 +182,9 @@ def _read(path: Path) -> Iterator[Annotation]:
     with naming(str(path)), path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                found = json.loads(line)
+                annotation = json.loads(line)
             except ValueError as error:
                 raise RowError(f"{path}, line {number}: {error}") from None
-            if missing := [name for name in _NEEDED if not isinstance(found, dict) or name not in found]:
+            if missing := [name for name in _REQUIRED if not isinstance(annotation, dict) or name not in annotation]:
                 raise RowError(f"{path}, line {number}: an annotation with {', '.join(missing)} is expected")
-            yield found
+            yield annotation

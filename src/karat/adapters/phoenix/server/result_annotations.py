@@ -1,0 +1,123 @@
+"""The annotations of a `karat.score` result: of spans, and of documents that a judge judged one by one."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from karat.adapters.phoenix.server.annotation import SPAN_IDS, Annotation, Annotations, identifier
+from karat.core.errors import ColumnError, DataError
+from karat.core.metric.metric import Metric
+from karat.judges.judge import Asker
+from karat.runs.scoring.result import Result
+
+SPANS, POSITIONS = "context_spans", "context_positions"  # for each context: the span that retrieved it, and its place
+
+
+def from_result(result: Result) -> Annotations:
+    """One annotation for each row and metric, and one for each document that a judge judged alone.
+
+    Raises `karat.ColumnError` if no column holds the span's id, `karat.DataError` if two rows have the same one.
+    """
+    table = result.table
+    span_ids = _span_ids(table)
+    judges_contexts = SPANS in table.column_names and result.mapping.get("contexts") == "contexts"
+    annotations: list[Annotation] = []
+    unscored = 0
+    for metric, name in zip(result.metrics, _names(result.metrics), strict=True):
+        columns = _score_and_details(metric, table)
+        for row, span_id in enumerate(span_ids):
+            cells = {column: values[row] for column, values in columns.items()}
+            if cells["score"] is None:
+                unscored += 1
+            else:
+                annotations.append(_of_span(metric, name, span_id, cells))
+        if judges_contexts and _judges_each_context(metric):
+            annotations += _of_documents(metric, name, columns["statements"], table, span_ids)
+    return Annotations(annotations, unscored)
+
+
+def _names(metrics: Sequence[Metric]) -> list[str]:
+    """The annotation's name for each metric: its spec; for a judge its name, unless two judges share it."""
+    counts = Counter(metric.name for metric in metrics)
+    return [metric.name if metric.definition.judge and counts[metric.name] == 1 else metric.spec for metric in metrics]
+
+
+def _span_ids(table: pa.Table) -> list[str]:
+    name = next((name for name in SPAN_IDS if name in table.column_names), None)
+    if name is None:
+        expected = " or ".join(SPAN_IDS)
+        raise ColumnError(f"no column holds the id of each row's span: {expected} is expected in {table.column_names}")
+    ids: list[Any] = table[name].to_pylist()
+    if None in ids:
+        raise ColumnError(f"column {name!r}, row {ids.index(None) + 1}: the id of a span is expected, not null")
+    first_rows: dict[Any, int] = {}
+    for row, span_id in enumerate(ids, 1):
+        if (first := first_rows.setdefault(span_id, row)) != row:
+            raise DataError(f"rows {first} and {row} are both of span {span_id}: it takes one score")
+    return ids
+
+
+def _score_and_details(metric: Metric, table: pa.Table) -> dict[str, list[Any]]:
+    """The scores and those details of the metric that the table holds, by name."""
+    columns = {name: f"{metric.spec}.{name}" for name in metric.details}
+    present = {name: column for name, column in columns.items() if column in table.column_names}
+    return {name: table[column].to_pylist() for name, column in ({"score": metric.spec} | present).items()}
+
+
+def _of_span(metric: Metric, name: str, span_id: str, cells: Mapping[str, Any]) -> Annotation:
+    result = {
+        "score": cells["score"],
+        "label": cells.get("label"),
+        "explanation": cells.get("explanation", cells.get("statements")),
+    }
+    trace = {"trace_id": cells["trace_id"]} if cells.get("trace_id") else {}
+    return {
+        "span_id": span_id,
+        **_header(metric, name, trace),
+        "identifier": identifier(metric.signature),
+        "result": {key: value for key, value in result.items() if value is not None},
+    }
+
+
+def _header(metric: Metric, name: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "annotator_kind": "LLM" if metric.definition.judge else "CODE",
+        "metadata": {"signature": metric.signature, "direction": metric.definition.direction, **metadata},
+    }
+
+
+def _judges_each_context(metric: Metric) -> bool:
+    function = metric.definition.function
+    return isinstance(function, Asker) and function.rubric.each == "contexts"
+
+
+def _of_documents(
+    metric: Metric, name: str, verdicts: Sequence[str | None], table: pa.Table, span_ids: Sequence[str]
+) -> list[Annotation]:
+    """One annotation for each context of which the row says which span retrieved it.
+
+    If a chain and its retriever are both rows, their documents are the same; the verdict of the retriever's row counts.
+    """
+    header = _header(metric, name, {})
+    annotations: dict[tuple[str, int], Annotation] = {}
+    origins = (table[column].to_pylist() for column in (SPANS, POSITIONS))
+    for row_span, text, spans, positions in zip(span_ids, verdicts, *origins, strict=True):
+        items = json.loads(text or "[]")
+        if not items or not spans or len(items) != len(spans):
+            continue  # the contexts were not those of the spans
+        for item, span_id, position in zip(items, spans, positions, strict=True):
+            if span_id == row_span or (span_id, position) not in annotations:
+                result = {key: value for key, value in item.items() if value is not None}
+                annotations[span_id, position] = {
+                    "span_id": span_id,
+                    "document_position": position,
+                    **header,
+                    "result": result,
+                }
+    return list(annotations.values())

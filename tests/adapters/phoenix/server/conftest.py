@@ -1,0 +1,113 @@
+"""A Phoenix server that fails as a test asks it to. A real one is in test_server.py."""
+
+import json
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+import karat
+
+
+class FakePhoenix:
+    """`kept`: annotations by what Phoenix holds to be one. `faults`: what befalls the next requests, one each.
+
+    A fault is a status, `(status, headers)`, "late" (kept, answered too late) or "lost" (kept, never answered).
+    """
+
+    def __init__(self, unknown=(), poison=()):
+        self.kept, self.faults, self.requests = {}, [], []
+        self.unknown, self.poison = set(unknown), set(poison)
+        self.spans = []
+
+    def answer(self, path, batch):
+        """Keep a batch; a status and what is said."""
+        if gone := sorted(self.unknown & {each["span_id"] for each in batch}):
+            return 404, f"Spans with IDs {', '.join(gone)} do not exist."
+        if self.poison & {each["span_id"] for each in batch}:
+            return 422, "something in it is wrong"
+        for each in batch:
+            place = each.get("document_position")
+            assert (place is None) == path.endswith("span_annotations")
+            self.kept[each["span_id"], each["name"], each.get("identifier"), place] = each
+        return 200, json.dumps({"data": [{"id": str(number)} for number in range(len(batch))]})
+
+    @contextmanager
+    def serving(self, port=0):
+        """The address it is served at, within it."""
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                path, asked = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+                fake.requests.append((path, self.headers["Authorization"]))
+                fault = fake.faults.pop(0) if fake.faults else None
+                if path.endswith("projects"):
+                    said = {"data": [{"name": "demo", "id": "UDE="}]}
+                else:
+                    start, most = int(asked.get("cursor", ["0"])[0]), int(asked["limit"][0])
+                    said = {"data": fake.spans[start : start + most], "next_cursor": str(start + most)}
+                self.send_response(fault or 200)
+                self.end_headers()
+                self.wfile.write(json.dumps(said).encode())
+
+            def do_POST(self):
+                batch = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["data"]
+                fake.requests.append(batch)
+                fault = fake.faults.pop(0) if fake.faults else None
+                status, headers = fault if isinstance(fault, tuple) else (fault, {})
+                said = "no"
+                if not isinstance(status, int):
+                    status, said = fake.answer(urlsplit(self.path).path, batch)
+                if fault == "lost":
+                    self.connection.close()
+                    return
+                if fault == "late":
+                    time.sleep(0.6)
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(said.encode())
+
+            def log_message(self, *_):
+                pass
+
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *_):
+                pass
+
+        with Server(("127.0.0.1", port), Handler) as server:
+            thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            try:
+                yield f"http://127.0.0.1:{server.server_address[1]}"
+            finally:
+                server.shutdown()
+                thread.join()
+
+
+@pytest.fixture
+def fake_phoenix():
+    """The class of servers that fail on request."""
+    return FakePhoenix
+
+
+@pytest.fixture
+def impatient(monkeypatch, tmp_path):
+    """Short pauses and timeouts, and a working directory of its own for what is not sent."""
+    from karat.adapters.phoenix.server import retry  # it needs httpx, which comes with Phoenix's client
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(retry, "PAUSES", (0.01,) * 3)
+    monkeypatch.setattr(retry, "TIMEOUT", 0.3)
+
+
+@pytest.fixture
+def scored():
+    """250 spans, of which the last has no reference."""
+    rows = [{"span_id": f"{n:016x}", "prediction": "x y", "reference": "x" if n < 249 else None} for n in range(250)]
+    return karat.score(rows, ["exact_match", "token_f1"])
