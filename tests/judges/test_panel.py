@@ -7,7 +7,7 @@ import pytest
 import karat
 from karat.judges import Judge
 from karat.judges.reply_forms import Label, Number, Verdict
-from karat.judges.votes import Vote, of_panel
+from karat.judges.votes import Vote, combine_panel
 from karat.models.testing.fake import FakeModel
 
 ROW = {"question": ["q"], "prediction": ["p"], "reference": [["r"]]}
@@ -60,16 +60,16 @@ def test_samples_are_kept_apart_in_the_cache():
 
 def test_where_labels_are_level_the_score_is_their_mean():
     votes = [Vote(Verdict(1.0, "good", "g")), Vote(Verdict(0.0, "bad", "b"))]
-    vote = of_panel(votes, ["a", "b"], FORM)
+    vote = combine_panel(votes, ["a", "b"], FORM)
     assert (vote.score, vote.verdict.label, vote.agreement) == (0.5, "tie", 0)
-    level = of_panel([*votes, *votes, Vote(Verdict(0.5, "fair", "f"))], list("abcde"), FORM)
+    level = combine_panel([*votes, *votes, Vote(Verdict(0.5, "fair", "f"))], list("abcde"), FORM)
     assert (level.score, level.verdict.label) == (0.5, "tie")
 
 
 def test_numbers_are_averaged_and_agree_by_their_distance():
     form = Number(low=0, high=10)
     votes = [Vote(Verdict(score, explanation=str(score))) for score in (0.2, 0.6, 1.0)]
-    vote = of_panel(votes, list("abc"), form)
+    vote = combine_panel(votes, list("abc"), form)
     assert vote.score == pytest.approx(0.6)
     assert vote.verdict.explanation == "0.6"
     assert vote.agreement == pytest.approx(1 - (0.4 + 0.4 + 0.8) / 3)

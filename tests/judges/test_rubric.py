@@ -1,5 +1,8 @@
 """A judge's file says all there is to say, and a wrong one is told what is right."""
 
+import sys
+from dataclasses import is_dataclass
+
 import pytest
 
 from karat import SpecError
@@ -40,7 +43,7 @@ def test_a_file_of_ones_own_is_a_judge(tmp_path):
         ("task =", "taks =", r"mine.toml: prompt.task is missing; is it 'taks'\?"),
         ('kind = "label"', 'kind = "labels"', r"mine.toml: reply.kind = 'labels'; did you mean 'label'\?"),
         ("choices =", "choises =", r"mine.toml: reply.choices is missing; is it 'choises'\?"),
-        ("{ polite = 1, rude = 0 }", "{ polite = 1 }", "reply.choices: two or more choices"),
+        ("{ polite = 1, rude = 0 }", "{ polite = 1 }", "reply.choices: two or more choices with different scores"),
         ("{ polite = 1, rude = 0 }", "{ polite = 1, rude = true }", "reply.choices.rude = True: a number"),
         ("{ polite = 1, rude = 0 }", "{ polite = 1, rude = nan }", "reply.choices.rude = nan: a number"),
         ("{ polite = 1, rude = 0 }", '["polite", "rude"]', "reply.choices .*a table is expected"),
@@ -98,3 +101,23 @@ def test_the_prompt_is_in_the_signature(tmp_path):
     path.write_text(GOOD.replace("Is it polite?", "Is it polite at all?"))
     assert len({before, scores, Judge(str(path)).signature}) == 3
     assert "prompt=" in before
+
+
+@pytest.fixture
+def renamed_classes():
+    """Every dataclass of karat has another name."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("karat.")]
+    kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
+    names = {kind: kind.__qualname__ for kind in kinds if is_dataclass(kind)}
+    for kind, name in names.items():
+        kind.__qualname__ = f"Renamed{name}"
+    yield
+    for kind, name in names.items():
+        kind.__qualname__ = name
+
+
+SIGNATURES = {name: Judge(name).signature for name in own_judges()}
+
+
+def test_signatures_do_not_contain_names_of_classes(renamed_classes):
+    assert {name: Judge(name).signature for name in own_judges()} == SIGNATURES

@@ -66,7 +66,13 @@ def did_you_mean(wrong: str, right: Iterable[str]) -> str:
     ''
     """
     names = sorted(set(right))
-    folded = {name.casefold(): name for name in names}
-    if near := get_close_matches(wrong.casefold(), folded, n=1):
-        return f"; did you mean {folded[near[0]]!r}?"
+    if nearest := nearest_name(wrong, names):
+        return f"; did you mean {nearest!r}?"
     return f"; there are: {', '.join(names)}" if names else ""
+
+
+def nearest_name(wrong: str, right: Iterable[str]) -> str | None:
+    """The right name that is most similar to a wrong one; None if none is similar."""
+    folded = {name.casefold(): name for name in sorted(right)}
+    nearest = get_close_matches(wrong.casefold(), folded, n=1)
+    return folded[nearest[0]] if nearest else None

@@ -1,6 +1,10 @@
-"""Judges: metrics that ask a language model.
+"""Judges: metrics that ask a language model to grade answers. Open `judge` first.
 
-Importing this package lets specs say `judge:NAME` or `judge:FILE.toml`; what is heavy is loaded with the first of them.
+A judge is a TOML file in `prompts/` or the user's own file; `rubric` and `toml_reader` read it. `prompt` writes the
+messages for a row, `panel` sends them and asks again if the reply cannot be read, `reply_parser` and `reply_forms` read
+the reply, `votes` combines several replies for one row, `inputs` and `outputs` convert from and to columns, `dry_run`
+estimates the cost. Network access, limits, retries and the reply cache are in `karat.models`, not here. Importing
+this package makes `judge:NAME` and `judge:FILE.toml` known as metrics; the first judge imports the heavy modules.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _make(name: str) -> Metric:
-    from karat.judges.judge import Judge  # noqa: PLC0415  (loaded with the first judge)
+    from karat.judges.judge import Judge  # noqa: PLC0415  (imported with the first judge)
 
     return Judge(name)
 

@@ -1,4 +1,4 @@
-"""What a run would ask and what that would cost, without asking."""
+"""Estimate the requests and the cost of a run without sending a request."""
 
 from __future__ import annotations
 
@@ -13,55 +13,55 @@ from karat.models.openai.model import OpenAIModel
 from karat.models.reply_cache import Store
 from karat.models.request import Model, Reply, Request
 
-LABEL_TOKENS, LIST_TOKENS = 80, 400  # of a reply with a label and its reason, of one with a list of statements
+LABEL_TOKENS, LIST_TOKENS = 80, 400  # usual length of a reply: a label and its reason, or a list of statements
 
 
 @dataclass
-class Quote:
-    """Calls that would be made, of which `kept` have their replies in the cache; tokens are of the others, roughly."""
+class Estimate:
+    """The requests of a run. `cached`: those with a reply in the cache; the tokens are an estimate for the others."""
 
     calls: int = 0
-    kept: int = 0
+    cached: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
 
     def cost(self, price: tuple[float, float]) -> float:
-        """USD, at a price per million input and output tokens."""
+        """The cost in USD, at a price per million input and output tokens."""
         return Price(*price).of(self.input_tokens, self.output_tokens)
 
 
-def connector(base_url: str | None) -> Callable[[str], Model]:
-    """Models as they would be asked; one that could not be, for want of a key, as one of which no reply is kept."""
+def model_factory(base_url: str | None) -> Callable[[str], Model]:
+    """From the name of a model to the model; without a key or the `openai` package, to one without cached replies."""
 
-    async def nobody(*_: object) -> str:
-        raise AskError("a stand-in is not asked")
+    async def placeholder(*_: object) -> str:
+        raise AskError("no request is sent in a dry run")
 
     def connect(name: str) -> Model:
         try:
             return OpenAIModel(name, base_url=base_url)
         except (SpecError, MissingExtra):
-            return nobody
+            return placeholder
 
     return connect
 
 
-class Quoting(Governor):
-    """A governor that only counts: every question is refused."""
+class CountingGovernor(Governor):
+    """A governor that counts requests and sends none."""
 
     def __init__(self, store: Store | None) -> None:
         super().__init__()
-        self.quote = Quote()
-        self._kept = store
+        self.estimate = Estimate()
+        self._cache = store
 
     async def ask(self, model: Model, request: Request) -> Reply:
-        """Count the question; raises AskError."""
+        """Count the request; always raises `NotAsked`."""
         endpoint, name = getattr(model, "endpoint", None), getattr(model, "name", None)
-        known = endpoint is not None and name is not None and self._kept is not None
-        self.quote.calls += 1
-        if known and self._kept is not None and self._kept.get(request.key(str(endpoint), str(name))) is not None:
-            self.quote.kept += 1
+        self.estimate.calls += 1
+        cacheable = self._cache is not None and endpoint is not None and name is not None
+        if cacheable and self._cache and self._cache.get(request.key(str(endpoint), str(name))) is not None:
+            self.estimate.cached += 1
         else:
-            self.quote.input_tokens += prompt_tokens(request)
-            usual = LIST_TOKENS if "statements" in str(request.schema) else LABEL_TOKENS
-            self.quote.output_tokens += request.settings.get("max_tokens", usual)
+            self.estimate.input_tokens += prompt_tokens(request)
+            usual = LIST_TOKENS if "statements" in (request.schema or {}).get("properties", ()) else LABEL_TOKENS
+            self.estimate.output_tokens += request.settings.get("max_tokens", usual)
         raise NotAsked("not asked: this is a dry run")

@@ -1,4 +1,4 @@
-"""From columns to the material of each row, as a judge's inputs ask for them."""
+"""Convert columns to the material of each row: the values that a judge's prompt shows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from karat.core.columns.kinds import TEXT, TEXTS, Kind, is_text
 from karat.data.source import RAW
 
 
-def _spelled(values: Iterable[Any]) -> pa.Array:
+def _to_json(values: Iterable[Any]) -> pa.Array:
     return pa.array([None if v is None else json.dumps(v, ensure_ascii=False) for v in values], pa.string()).cast(RAW)
 
 
-KINDS = {"text": TEXT, "texts": TEXTS, "json": Kind("anything that JSON can hold", lambda column: column, _spelled)}
+KINDS = {"text": TEXT, "texts": TEXTS, "json": Kind("anything that JSON can hold", lambda column: column, _to_json)}
 
 
 def to_materials(inputs: Mapping[str, str], columns: Sequence[pa.Array]) -> list[dict[str, Any]]:
-    """Each row's material: its texts by name, lists of texts as lists, anything else as the JSON value it is."""
+    """The material of each row: its inputs by name, as texts, lists of texts, or any other JSON value."""
     cells = [_values(column) for column in columns]
     return [dict(zip(inputs, row, strict=True)) for row in zip(*cells, strict=True)]
 
@@ -32,7 +32,10 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON holds it, without the keys that only other rows have; what JSON has no form for, as its text."""
+    """A value as JSON can hold it; other values become their text.
+
+    Keys that are null are dropped: Arrow adds to each row's object the keys that only other rows have.
+    """
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A judge as a metric: a rubric, a model, and the settings they are asked with."""
+"""`Judge`: a metric made of a rubric, one or more models, and the settings of the requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core import telemetry as tracing
+from karat.core import telemetry
 from karat.core.context import change_context, current_context
 from karat.core.errors import SpecError
 from karat.core.metric.definition import Definition
@@ -20,24 +20,22 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.core.metric.setting import Setting
 from karat.core.progress import advance
-from karat.judges.ask_row import Bench, Member
 from karat.judges.inputs import KINDS, to_materials
 from karat.judges.outputs import detail_types, to_rows
-from karat.judges.prompt import fixed_messages, instructions
+from karat.judges.panel import Panel, PanelMember, trace_vote
+from karat.judges.prompt import instructions, prompt_prefix
 from karat.judges.reply_forms import Fields
-from karat.judges.rubric import Rubric, checked, field_names, load, read_inputs
-from karat.judges.vote_span import traced
+from karat.judges.rubric import Rubric, check_rubric, field_names, load, read_inputs
 from karat.judges.votes import Vote
 from karat.models.context import current
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.request import Message, Model
 
-PREFIX = "judge:"
 _SOURCE = "instructions given in Python"
 
 
-def Judge(  # noqa: N802  (it reads as the value that it makes)
+def Judge(  # noqa: N802  (named like the value that it returns)
     name: str = "custom",
     /,
     *,
@@ -54,15 +52,15 @@ def Judge(  # noqa: N802  (it reads as the value that it makes)
     """A metric that asks a language model.
 
     `name`: one of karat's own judges (`karat metrics` lists them) or the path of a TOML file. With `instructions`, the
-    judge is made here, in Haystack's manner: `inputs` names the columns it reads, `outputs` the fields of 0 or 1 that
-    the model replies with, `examples` are dicts of `inputs` and `outputs`, and `name` is what it is called.
+    judge is defined by the arguments, as in Haystack: `inputs` names the columns that it reads, `outputs` the fields of
+    0 or 1 in the model's reply, `examples` are dicts of `inputs` and `outputs`, and `name` is any name.
 
     `model`: the name of a model at an OpenAI-compatible endpoint, any async callable `(messages, schema, settings)`, or
-    a list of these: a panel. `samples`: how often each is asked. `temperature`, `seed`: sent with each question, None
-    for not at all. `governor`: through which the calls go, with their limits, caps and cache; by default one for all,
-    which keeps replies in `$KARAT_CACHE`, else in the user's cache folder.
+    a list of these: a panel. `samples`: how often each model is asked. `temperature`, `seed`: sent with each request;
+    None sends nothing. `governor`: limits, retries and caches the requests; by default all judges share one, which
+    keeps replies in `$KARAT_CACHE`, else in the user's cache folder.
 
-    Raises `karat.SpecError` for what does not fit together.
+    Raises `karat.SpecError` for arguments that contradict each other.
 
     >>> from karat.models.testing.fake import FakeModel
     >>> from karat.models.governor.governor import Governor
@@ -73,111 +71,114 @@ def Judge(  # noqa: N802  (it reads as the value that it makes)
     """
     if instructions is None:
         if inputs is not None or outputs is not None or examples:
-            raise SpecError(f"judge {name!r}: inputs, outputs and examples go with instructions")
+            raise SpecError(f"judge {name!r}: inputs, outputs and examples go with instructions, which are missing")
         rubric = load(name)
     else:
-        rubric = _made(name, instructions, inputs, outputs, examples)
-    given = [model] if model is None or isinstance(model, str) or callable(model) else list(model)
-    models = {_name(each): each for each in given if callable(each)}
-    names = [each if isinstance(each, str) else _name(each) for each in given if each is not None]
-    if len(models) < sum(map(callable, given)):
-        raise SpecError(f"judge {name!r}: two models are called the same; give them different `name` attributes")
+        rubric = _rubric_from_instructions(name, instructions, inputs, outputs, examples)
+    panel = [model] if model is None or isinstance(model, str) or callable(model) else list(model)
+    models = {_model_name(each): each for each in panel if callable(each)}
+    names = [each if isinstance(each, str) else _model_name(each) for each in panel if each is not None]
+    if len(models) < sum(map(callable, panel)):
+        raise SpecError(f"judge {name!r}: two models have the same name; give them different `name` attributes")
     settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "samples": samples}
     if names:
         settings["model"] = names[0] if len(names) == 1 else names
-    return _metric(name, Asker(f"{PREFIX}{name}", rubric, models, governor)).using(**settings)
+    return _metric(JudgeFunction(f"judge:{name}", rubric, models, governor)).using(**settings)
 
 
 @contextmanager
-def keeping_answers() -> Iterator[list[ModelError]]:
-    """Within it, where a model cannot be asked any more, a judge gives what was answered before instead of raising.
+def collect_model_errors() -> Iterator[list[ModelError]]:
+    """Within the block, a judge whose model cannot be reached returns the rows judged so far instead of raising.
 
-    The other rows are unscored, by the error's words; the errors are in the list.
+    The other rows are unscored, with the error as the reason; the list holds the errors.
     """
-    kept: list[ModelError] = []
-    with change_context(model_errors=kept):
-        yield kept
+    errors: list[ModelError] = []
+    with change_context(model_errors=errors):
+        yield errors
 
 
 @dataclass(frozen=True)
-class Asker:
-    """The function of a judge's metric: from columns to scores, by asking."""
+class JudgeFunction:
+    """The function of a judge's metric: from columns to scores."""
 
-    called: str
+    name: str
     rubric: Rubric
     models: Mapping[str, Model]
     governor: Governor | None
 
     def __post_init__(self) -> None:
-        for name in ("__name__", "__qualname__"):
-            object.__setattr__(self, name, self.called)
+        for attribute in ("__name__", "__qualname__"):
+            object.__setattr__(self, attribute, self.name)
         object.__setattr__(self, "__module__", "karat.judges")
         object.__setattr__(self, "__doc__", f"{self.rubric.summary}\n\n{self.rubric.task.strip()}")
 
     def __call__(self, *columns: pa.Array, **settings: Any) -> Rows:
-        names = member_names(settings)
-        asking = current()
-        governor = self.governor or asking.governor
-        bench = Bench(self.rubric, self.fixed, self._members(settings, asking.connect), governor)
-
+        models = current()
+        governor = self.governor or models.governor
+        panel = Panel(self.rubric, self.prompt_prefix, self._members(settings, models.connect), governor)
         materials = to_materials(self.rubric.inputs, columns)
         votes: list[Vote | None] = [None] * len(materials)
 
         async def judge(row: int) -> None:
-            votes[row] = await traced(self.called, materials[row], bench.judge(materials[row]))
+            votes[row] = await trace_vote(self.name, materials[row], panel.judge(materials[row]))
             advance(1)
 
-        stopped = ""
+        reason = ""
         try:
             governor.map(judge, range(len(materials)))
         except ModelError as error:
-            if (kept := current_context().model_errors) is None:
+            if (errors := current_context().model_errors) is None:
                 raise
-            kept.append(error)
-            stopped = str(error)
-        return to_rows([vote or Vote(error=stopped) for vote in votes], self.details(settings), names)
+            errors.append(error)
+            reason = str(error)
+        votes_or_errors = [vote or Vote(error=reason) for vote in votes]
+        return to_rows(votes_or_errors, self.details(settings), member_names(settings))
 
     def details(self, settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
-        """The columns beside the score, and their types."""
+        """The Arrow type of each column beside the score."""
         return detail_types(self.rubric, member_names(settings), traced=self._traced)
 
     @cached_property
     def _traced(self) -> bool:
-        """Whether rows say which trace they are in: found once, for all rows of a run are to be alike."""
-        return tracing.on()
+        """Whether rows have a `trace_id`: computed once, since all batches of a run need the same columns."""
+        return telemetry.on()
 
     @cached_property
-    def fixed(self) -> list[Message]:
-        """What every prompt of this judge begins with."""
+    def prompt_prefix(self) -> list[Message]:
+        """The messages with which every prompt of this judge begins."""
         rubric = self.rubric
-        return fixed_messages(instructions(rubric.system, rubric.task, rubric.form), rubric.examples)
+        return prompt_prefix(instructions(rubric.system, rubric.task, rubric.form), rubric.examples)
 
     @property
     def digest(self) -> str:
-        """What tells this judge from any other: of its prompt, its reply's form and what replies are worth."""
-        rubric = self.rubric
-        whole = [self.fixed, rubric.form.schema, rubric.form.worth, dict(rubric.inputs), rubric.each, repr(rubric.swap)]
-        return sha256(repr(whole).encode()).hexdigest()[:16]
+        """A digest of the prompt, the form of the reply and the scores; a part of the signature.
 
-    def _members(self, settings: Mapping[str, Any], connect: Callable[[str], Model]) -> list[Member]:
-        """Each model, as often as it is asked, in the order of their names."""
+        It is computed from texts, numbers, lists and dicts alone: the name of a class must not change a signature.
+        """
+        rubric = self.rubric
+        swap = repr(rubric.swap and rubric.swap.as_toml())
+        parts = [self.prompt_prefix, rubric.form.schema, rubric.form.worth, dict(rubric.inputs), rubric.each, swap]
+        return sha256(repr(parts).encode()).hexdigest()[:16]
+
+    def _members(self, settings: Mapping[str, Any], connect: Callable[[str], Model]) -> list[PanelMember]:
+        """Each model, once for each sample, in the order of `member_names`."""
         if settings["model"] is None:
-            raise SpecError(f"{self.called} needs a model: --model NAME (in Python, Judge(…, model='NAME'))")
-        models = [self.models.get(name) or connect(name) for name in _models(settings)]
-        asked = [(model, sample) for model in models for sample in range(settings["samples"])]
+            raise SpecError(f"{self.name} needs a model: --model NAME (in Python, Judge(…, model='NAME'))")
+        models = [self.models.get(name) or connect(name) for name in _model_names(settings)]
+        sampled = [(model, sample) for model in models for sample in range(settings["samples"])]
         return [
-            Member(name, model, _sent(settings, sample), sample)
-            for name, (model, sample) in zip(member_names(settings), asked, strict=True)
+            PanelMember(name, model, _request_settings(settings, sample), sample)
+            for name, (model, sample) in zip(member_names(settings), sampled, strict=True)
         ]
 
 
-def _metric(name: str, asker: Asker) -> Metric:
-    rubric = asker.rubric
+def _metric(function: JudgeFunction) -> Metric:
+    rubric = function.rubric
     low, high = rubric.form.range
     return Metric(
         Definition(
-            name=f"{PREFIX}{name}",
-            function=asker,
+            name=function.name,
+            function=function,
             columns=MappingProxyType({name: KINDS[kind] for name, kind in rubric.inputs.items()}),
             settings=_SETTINGS,
             source=rubric.source,
@@ -188,36 +189,38 @@ def _metric(name: str, asker: Asker) -> Metric:
             remote=True,
             judge=True,
             fields=tuple(rubric.form.names) if isinstance(rubric.form, Fields) else (),
-            details=asker.details,
-            marks={"prompt": asker.digest},
+            details=function.details,
+            marks={"prompt": function.digest},
         )
     )
 
 
 def member_names(settings: Mapping[str, Any]) -> list[str]:
-    """The names of the judges on a panel: of the models, with a number where each is asked several times."""
-    names, samples = _models(settings), settings["samples"]
+    """The names of a panel's members: the models' names, with a number if each is asked several times."""
+    names, samples = _model_names(settings), settings["samples"]
     return [f"{name}#{n}" for name in names for n in range(1, samples + 1)] if samples > 1 else names
 
 
-def _sent(settings: Mapping[str, Any], sample: int) -> dict[str, Any]:
-    """What is sent with a question beside its messages."""
+def _request_settings(settings: Mapping[str, Any], sample: int) -> dict[str, Any]:
+    """The settings that are sent with a request."""
     seed = None if settings["seed"] is None else settings["seed"] + sample
     sent = {"temperature": settings["temperature"], "seed": seed}
     return {name: value for name, value in sent.items() if value is not None}
 
 
-def _models(settings: Mapping[str, Any]) -> list[str]:
-    given = settings["model"]
-    return [] if given is None else [given] if isinstance(given, str) else list(given)
+def _model_names(settings: Mapping[str, Any]) -> list[str]:
+    model = settings["model"]
+    return [] if model is None else [model] if isinstance(model, str) else list(model)
 
 
-def _name(model: Any) -> str:
+def _model_name(model: Any) -> str:
     return str(getattr(model, "name", None) or getattr(model, "__qualname__", None) or type(model).__qualname__)
 
 
-def _made(name: str, instructions: str, inputs: Any, outputs: Any, examples: Sequence[Mapping[str, Any]]) -> Rubric:
-    """The rubric that instructions make."""
+def _rubric_from_instructions(
+    name: str, instructions: str, inputs: Any, outputs: Any, examples: Sequence[Mapping[str, Any]]
+) -> Rubric:
+    """The rubric of a judge that is defined by arguments of `Judge`."""
     where = f"judge {name!r}"
     pairs = []
     for number, example in enumerate(examples, 1):
@@ -225,37 +228,37 @@ def _made(name: str, instructions: str, inputs: Any, outputs: Any, examples: Seq
             raise SpecError(f"{where}: examples[{number}]: a dict of 'inputs' and 'outputs' is expected")
         pairs.append((example["inputs"], example["outputs"]))
     form = Fields(names=field_names(outputs, f"{where}: outputs"), explanation=False)
-    named = read_inputs(inputs, f"{where}: inputs")
+    kinds = read_inputs(inputs, f"{where}: inputs")
     summary = f"What {', '.join(form.names)} {'is' if len(form.names) == 1 else 'are'}, by instructions."
     rubric = Rubric(
-        name=name, summary=summary, source=_SOURCE, inputs=named, task=instructions, form=form, examples=pairs
+        name=name, summary=summary, source=_SOURCE, inputs=kinds, task=instructions, form=form, examples=pairs
     )
-    return checked(rubric, where)
+    return check_rubric(rubric, where)
 
 
-def _is_model(value: Any) -> None:
+def _check_model(value: Any) -> None:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not names or not all(isinstance(n, str) and n.strip() for n in names):
         raise SpecError("the name of a model, or a list of names, is expected (a callable goes to Judge(model=…))")
     if len(set(names)) < len(names):
-        raise SpecError("a model is named twice; samples=2 asks it twice")
+        raise SpecError("a model is in the list twice; samples=2 asks it twice")
 
 
-def _is_temperature(value: Any) -> None:
+def _check_temperature(value: Any) -> None:
     if value is not None and not 0 <= value < float("inf"):
-        raise SpecError("a number from 0, or None to send none, is expected")
+        raise SpecError("a number from 0, or None for no temperature, is expected")
 
 
-def _is_count(value: int) -> None:
+def _check_samples(value: int) -> None:
     if value < 1:
         raise SpecError("a whole number from 1 is expected")
 
 
 _SETTINGS = MappingProxyType(
     {
-        "model": Setting("model", None, Any, lambda value: None if value is None else _is_model(value)),
-        "temperature": Setting("temperature", 0.0, float | None, _is_temperature),
+        "model": Setting("model", None, Any, lambda value: None if value is None else _check_model(value)),
+        "temperature": Setting("temperature", 0.0, float | None, _check_temperature),
         "seed": Setting("seed", None, int | None),
-        "samples": Setting("samples", 1, int, _is_count),
+        "samples": Setting("samples", 1, int, _check_samples),
     }
 )

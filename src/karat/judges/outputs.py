@@ -1,4 +1,4 @@
-"""What a judge gives beside the score: a column each for the label, the explanation, the error, the cost."""
+"""The columns that a judge returns beside the score: label, explanation, error, tokens, cost and others."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from karat.judges.reply_forms import Fields, Label, Statements
 from karat.judges.rubric import Rubric
 from karat.judges.votes import Vote
 
-_TAKEN = {"input_tokens": pa.int64(), "output_tokens": pa.int64(), "cost": pa.float64(), "latency": pa.float64()}
+_USAGE = {"input_tokens": pa.int64(), "output_tokens": pa.int64(), "cost": pa.float64(), "latency": pa.float64()}
 _VERDICT = ("label", "explanation", "statements")
-_VOTE = ("error", "raw", "consistent", "agreement", "trace_id", *_TAKEN)
+_VOTE = ("error", "raw", "consistent", "agreement", "trace_id", *_USAGE)
 
 
 def detail_types(rubric: Rubric, names: Sequence[str], *, traced: bool = False) -> dict[str, pa.DataType]:
-    """The columns beside the score and their types; `names` are those of the judges on a panel.
+    """The Arrow type of each column beside the score.
 
-    `traced` rows say which trace they are in.
+    `names`: of the panel's members. `traced`: with a column for the id of the row's trace.
     """
-    form, words = rubric.form, ["error", "raw"]
+    form, texts = rubric.form, ["error", "raw"]
     if rubric.each is not None or isinstance(form, Statements):
-        words = ["statements", *words]
+        texts = ["statements", *texts]
     else:
-        words = [
+        texts = [
             *(["label"] if isinstance(form, Label) else []),
             *(["explanation"] if "explanation" in form.schema["properties"] else []),
-            *words,
+            *texts,
         ]
-    found = dict.fromkeys(form.names if isinstance(form, Fields) else (), pa.float64())
-    found |= dict.fromkeys(words, pa.string())
+    types = dict.fromkeys(form.names if isinstance(form, Fields) else (), pa.float64())
+    types |= dict.fromkeys(texts, pa.string())
     if rubric.swap is not None:
-        found["consistent"] = pa.bool_()
+        types["consistent"] = pa.bool_()
     if len(names) > 1:
-        voted = pa.string() if isinstance(form, Label) and rubric.each is None else pa.float64()
-        found |= {"agreement": pa.float64()} | dict.fromkeys(names, voted)
-    return found | _TAKEN | ({"trace_id": pa.string()} if traced else {})
+        vote = pa.string() if isinstance(form, Label) and rubric.each is None else pa.float64()
+        types |= {"agreement": pa.float64()} | dict.fromkeys(names, vote)
+    return types | _USAGE | ({"trace_id": pa.string()} if traced else {})
 
 
 def to_rows(votes: Sequence[Vote], types: Mapping[str, pa.DataType], names: Sequence[str]) -> Rows:
-    """The votes as a metric gives them: a score or a reason for each row, and the columns beside it."""
+    """The votes as `Rows`: a score or a reason for each row, and the columns of `types`."""
     scores = np.array([[np.nan if vote.score is None else vote.score] for vote in votes])
     reasons = np.full(len(votes), None, dtype=object)
     for row, vote in enumerate(votes):
         if vote.score is None:
             reasons[row] = vote.error if vote.verdict is None else vote.verdict.reason
-    columns = {name: [_read(vote, name, names) for vote in votes] for name in types}
+    columns = {name: [_cell(vote, name, names) for vote in votes] for name in types}
     return Rows(scores, reasons, {name: pa.array(column, types[name]) for name, column in columns.items()})
 
 
-def _read(vote: Vote, name: str, names: Sequence[str]) -> Any:
+def _cell(vote: Vote, name: str, names: Sequence[str]) -> Any:
     if len(names) > 1 and name in names:
         if not vote.votes or (verdict := vote.votes[names.index(name)].verdict) is None:
             return None

@@ -1,11 +1,11 @@
-"""The forms a judge's reply can have: for each its JSON Schema, its outline for the prompt, and what it means.
+"""The forms that a judge's reply can have: for each its JSON Schema, its outline for the prompt, and its score.
 
-``label``       one of some choices, each worth a score
-``statements``  a list of statements, each with a verdict; the score is the mean of what the verdicts are worth
+``label``       one of several choices, each with a score
+``statements``  a list of statements, each with a verdict; the score is the mean of the verdicts' scores
 ``fields``      named fields of 0 or 1; the score is their mean
-``number``      a number on a scale, normalised to 0 to 1 unless told otherwise
+``number``      a number on a scale, by default normalised to 0 to 1
 
-A reply gives its reason before its verdict, so that the verdict can follow from it.
+A reply has its reason before its verdict, so that the model derives the verdict from the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TEXT = {"type": "string"}
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one reply says. `score` is None where there is nothing to score; `reason` then says why."""
+    """The content of one reply. If it has no score, `reason` says why."""
 
     score: float | None
     label: str | None = None
@@ -33,7 +33,7 @@ class Verdict:
 
 
 class Form(Protocol):
-    """What a judge asks a model to reply."""
+    """The form of a reply."""
 
     kind: ClassVar[str]
 
@@ -43,7 +43,7 @@ class Form(Protocol):
 
     @property
     def outline(self) -> str:
-        """The reply as the prompt shows it."""
+        """An example of a reply, as the prompt shows it."""
 
     @property
     def range(self) -> tuple[float, float]:
@@ -51,15 +51,15 @@ class Form(Protocol):
 
     @property
     def worth(self) -> dict[str, Any]:
-        """What makes a score of a reply; part of a judge's digest."""
+        """The rule that turns a reply into a score; a part of a judge's digest."""
 
     def verdict(self, reply: Any) -> Verdict:
-        """What a reply that matches the schema says."""
+        """The verdict of a reply that matches the schema."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """One of some choices.
+    """One of several choices.
 
     >>> Label(choices={"correct": 1, "wrong": 0}).verdict({"explanation": "as the reference", "label": "correct"})
     Verdict(score=1.0, label='correct', explanation='as the reference', statements=None, fields={}, reason=None)
@@ -91,7 +91,7 @@ class Label:
 
 @dataclass(frozen=True, kw_only=True)
 class Statements:
-    """A list of statements with a verdict each; `empty` is the score of an empty list, None where it has none."""
+    """A list of statements with a verdict each. `empty`: the score of an empty list, or None for no score."""
 
     kind: ClassVar[str] = "statements"
     verdicts: Mapping[str, float]
@@ -188,10 +188,10 @@ class Number:
         return {"low": self.low, "high": self.high, "normalize": self.normalize}
 
     def verdict(self, reply: Any) -> Verdict:
-        given = reply["score"]
-        if not self.low <= given <= self.high:
-            raise ReplyError(f"the reply's 'score' is {given}, which is not from {self.low:g} to {self.high:g}")
-        score = (given - self.low) / (self.high - self.low) if self.normalize else given
+        number = reply["score"]
+        if not self.low <= number <= self.high:
+            raise ReplyError(f"the reply's 'score' is {number}, which is not from {self.low:g} to {self.high:g}")
+        score = (number - self.low) / (self.high - self.low) if self.normalize else number
         return Verdict(float(score), explanation=reply.get("explanation"))
 
 

@@ -1,4 +1,8 @@
-"""A model's reply as the JSON value it has to be: the whole of it, nothing guessed, nothing searched for."""
+"""Parse a model's reply: the whole text must be one JSON value that matches a schema. Nothing is guessed.
+
+The messages of `ReplyError` are sent to the model when it is asked again. Changing one changes the key under which the
+second reply is cached.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,11 @@ _TYPES = {
 
 
 class ReplyError(DataError):
-    """A reply that is not of the form that was asked for; the message says what is wrong with it."""
+    """A reply that does not match the requested form."""
 
 
 def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
-    """The JSON value that a reply is, checked against the schema it was asked for.
+    """The JSON value of a reply, checked against a schema.
 
     The whole reply is one JSON value, alone or in one Markdown fence. Raises `ReplyError` for anything else.
 
@@ -42,7 +46,7 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 def read_json(text: str) -> Any:
-    r"""The JSON value that a reply is, alone or in one Markdown fence; `ReplyError` for anything else.
+    r"""The JSON value of a reply, alone or in one Markdown fence; `ReplyError` for anything else.
 
     >>> read_json('```json\n{"score": 1}\n```')
     {'score': 1}
@@ -59,7 +63,7 @@ def read_json(text: str) -> Any:
 
 
 def check(value: Any, schema: Mapping[str, Any], at: str = "the reply") -> None:
-    """Raise `ReplyError` unless the value matches the schema: of JSON Schema, what judges use of it.
+    """Raise `ReplyError` unless the value matches the schema. Only the parts of JSON Schema that judges use are known.
 
     >>> check({"a": 1, "b": 2}, strict_object({"a": {"type": "integer"}}))
     Traceback (most recent call last):
@@ -87,7 +91,7 @@ def check(value: Any, schema: Mapping[str, Any], at: str = "the reply") -> None:
 
 
 def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has exactly these keys."""
+    """The schema of an object with exactly these keys."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -106,16 +110,16 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _show(value: Any) -> str:
-    """A JSON value as an error message can hold it."""
+    """A JSON value as text for an error message, shortened."""
     shown = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
     return shown if len(shown) <= 60 else f"{shown[:59]}…"
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         raise ValueError("a key is there twice")
-    return found
+    return value
 
 
 def _refuse(constant: str) -> Any:

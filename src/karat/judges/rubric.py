@@ -1,10 +1,10 @@
-"""A judge as it stands in its file: what it asks for, what it asks a model, and what the reply is worth.
+"""A rubric: what a judge's TOML file defines, that is, its inputs, its prompt, and the scores of replies.
 
 ```toml
 name = "politeness"
 summary = "Whether the prediction is polite."
 source = "our style guide"
-inputs = ["prediction"]        # reference and contexts are lists of texts; { tools = "json" } says another kind
+inputs = ["prediction"]        # reference and contexts are lists of texts; { tools = "json" } sets another kind
 
 [prompt]
 task = "Is the prediction polite? A refusal can be polite too."
@@ -28,7 +28,7 @@ from typing import Any, Literal, cast
 from karat.core.errors import SpecError, did_you_mean
 from karat.judges.reply_forms import FORMS, Fields, Form, Label, Number, Statements
 from karat.judges.reply_parser import ReplyError, check
-from karat.judges.toml_reader import Keys
+from karat.judges.toml_reader import TomlTable
 
 InputKind = Literal["text", "texts", "json"]
 SYSTEM = (
@@ -41,18 +41,22 @@ _LISTS = ("reference", "contexts")
 
 @dataclass(frozen=True, kw_only=True)
 class Swap:
-    """Two inputs that change places when the question is asked a second time, and the two labels that then do."""
+    """The table `swap` of a rubric: two inputs, and two labels, that are exchanged in a second request."""
 
     inputs: tuple[str, str]
     labels: tuple[str, str]
     tie: str
 
-    def material(self, material: Mapping[str, Any]) -> dict[str, Any]:
+    def as_toml(self) -> dict[str, Any]:
+        """The table as the file has it. Signatures contain its text, so keys and their order never change."""
+        return {"inputs": list(self.inputs), "labels": list(self.labels), "tie": self.tie}
+
+    def swap_inputs(self, material: Mapping[str, Any]) -> dict[str, Any]:
         first, second = self.inputs
         return {**material, first: material[second], second: material[first]}
 
-    def label(self, label: str) -> str:
-        """The label that a swapped label stands for."""
+    def swap_label(self, label: str) -> str:
+        """The label that means the same in the other order."""
         return dict([self.labels, self.labels[::-1]]).get(label, label)
 
 
@@ -60,7 +64,7 @@ class Swap:
 class Rubric:
     """A judge without a model: everything that its prompt and its scores depend on.
 
-    `each` names an input of lists, whose items are judged one by one; the score is their mean.
+    `each`: an input that holds lists, whose items are judged one by one; the row's score is their mean.
     """
 
     name: str
@@ -79,20 +83,20 @@ class Rubric:
 
 @cache
 def own_judges() -> dict[str, Any]:
-    """The judges that come with karat: the file of each, by name."""
+    """The TOML files of the judges that come with karat, by name."""
     folder = files("karat.judges") / "prompts"
     return {each.name[:-5]: each for each in sorted(folder.iterdir(), key=str) if each.name.endswith(".toml")}
 
 
 def is_file(name: str) -> bool:
-    """Whether a judge is named by its file rather than by its name."""
+    """Whether the name of a judge is the path of a file."""
     return name.endswith(".toml") or "/" in name or "\\" in name
 
 
 def load(name: str) -> Rubric:
-    """The judge of that name, or in that file.
+    """The rubric of that name, or in that file.
 
-    Raises `SpecError` where there is none, or where the file says something that a judge does not.
+    Raises `SpecError` if there is none, or if the file is not a valid rubric.
     """
     if not is_file(name):
         if name not in own_judges():
@@ -112,12 +116,12 @@ def _own(name: str) -> Rubric:
 
 
 def parse(content: bytes, where: str) -> Rubric:
-    """The judge that a TOML file describes; `SpecError` naming the file and the key for what it cannot say."""
+    """The rubric in the bytes of a TOML file; `where` is the file's name in errors. `SpecError` for an invalid file."""
     try:
         values = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SpecError(f"{where}: {error}") from None
-    top = Keys(values, where, "")
+    top = TomlTable(values, where, "")
     prompt, reply = top.table("prompt"), top.table("reply")
     rubric = Rubric(
         name=top.take("name", str),
@@ -125,33 +129,33 @@ def parse(content: bytes, where: str) -> Rubric:
         source=top.take("source", str),
         version=top.take("version", int, 1),
         direction=cast("Any", top.choice("direction", ("maximize", "minimize"), "maximize")),
-        inputs=read_inputs(top.given("inputs"), top.at("inputs")),
+        inputs=read_inputs(top.get("inputs"), top.path("inputs")),
         system=prompt.take("system", str, SYSTEM),
         task=prompt.take("task", str),
         form=_form(reply),
         each=top.take("each", str, None),
     )
     rubric = replace(rubric, swap=_swap(top, rubric) if "swap" in values else None)
-    examples = [Keys(each, where, f"examples[{n}]") for n, each in enumerate(top.take("examples", list, []), 1)]
+    examples = [TomlTable(each, where, f"examples[{n}]") for n, each in enumerate(top.take("examples", list, []), 1)]
     rubric = replace(rubric, examples=[(e.take("inputs", dict), e.take("reply", dict)) for e in examples])
     for table in (top, prompt, reply, *examples):
-        table.end()
-    return checked(rubric, where)
+        table.check_unknown_keys()
+    return check_rubric(rubric, where)
 
 
-def checked(rubric: Rubric, where: str) -> Rubric:
-    """The rubric, if what it says fits together."""
+def check_rubric(rubric: Rubric, where: str) -> Rubric:
+    """The same rubric; `SpecError` if `each` or an example does not match its inputs and its reply."""
     if rubric.each is not None and rubric.inputs.get(rubric.each) != "texts":
         lists = [name for name, kind in rubric.inputs.items() if kind == "texts"]
         raise SpecError(
             f"{where}: each = {rubric.each!r}: an input of lists is expected{did_you_mean(rubric.each, lists)}"
         )
-    asked = dict.fromkeys(rubric.inputs)
+    names = dict.fromkeys(rubric.inputs)
     for number, (material, reply) in enumerate(rubric.examples, 1):
         at = f"{where}: examples[{number}]"
-        for name in material.keys() ^ asked.keys():
-            what = "misses the input" if name in asked else "has an unknown input"
-            raise SpecError(f"{at} {what} {name!r}" + ("" if name in asked else did_you_mean(name, asked)))
+        for name in material.keys() ^ names.keys():
+            what = "misses the input" if name in names else "has an unknown input"
+            raise SpecError(f"{at} {what} {name!r}" + ("" if name in names else did_you_mean(name, names)))
         try:
             check(reply, rubric.form.schema, f"{at}: its reply")
             rubric.form.verdict(reply)
@@ -160,65 +164,65 @@ def checked(rubric: Rubric, where: str) -> Rubric:
     return rubric
 
 
-def read_inputs(given: Any, where: str) -> dict[str, InputKind]:
-    """Inputs and their kinds: from their names, from names with kinds, or from Haystack's pairs of name and type.
+def read_inputs(inputs: Any, where: str) -> dict[str, InputKind]:
+    """The kind of each input, from a list of names, a dict from name to kind, or Haystack's pairs of name and type.
 
     >>> read_inputs(["question", "contexts"], "inputs")
     {'question': 'text', 'contexts': 'texts'}
     >>> read_inputs([("answers", list[str]), ("documents", list[list[str]])], "inputs")
     {'answers': 'text', 'documents': 'texts'}
     """
-    if isinstance(given, list | tuple) and given:
-        pairs = [each if isinstance(each, tuple) else (each, "texts" if each in _LISTS else "text") for each in given]
-        given = dict(pairs) if all(len(pair) == 2 and isinstance(pair[0], str) for pair in pairs) else None
-    if not isinstance(given, Mapping) or not given:
+    if isinstance(inputs, list | tuple) and inputs:
+        pairs = [each if isinstance(each, tuple) else (each, "texts" if each in _LISTS else "text") for each in inputs]
+        inputs = dict(pairs) if all(len(pair) == 2 and isinstance(pair[0], str) for pair in pairs) else None
+    if not isinstance(inputs, Mapping) or not inputs:
         raise SpecError(
             f"{where}: the names of the columns a judge reads are expected, such as ['question', 'prediction']"
         )
-    found: dict[str, InputKind] = {}
-    for name, kind in given.items():
+    kinds: dict[str, InputKind] = {}
+    for name, kind in inputs.items():
         if not isinstance(kind, str):  # a type: list[str], or list[list[str]]
             kind = "texts" if str(kind).lower().count("list[") > 1 else "text"  # noqa: PLW2901
         if kind not in ("text", "texts", "json"):
             raise SpecError(f"{where}.{name}: {kind!r}{did_you_mean(kind, ['text', 'texts', 'json'])}")
-        found[name] = cast("InputKind", kind)
-    return found
+        kinds[name] = cast("InputKind", kind)
+    return kinds
 
 
-def _form(reply: Keys) -> Form:
+def _form(reply: TomlTable) -> Form:
     kind = reply.choice("kind", tuple(FORMS))
     if kind == "label":
-        return Label(choices=reply.worth("choices"), explanation=reply.take("explanation", bool, True))
+        return Label(choices=reply.scores("choices"), explanation=reply.take("explanation", bool, True))
     if kind == "statements":
-        return Statements(verdicts=reply.worth("verdicts"), empty=reply.take("empty", float, None))
+        return Statements(verdicts=reply.scores("verdicts"), empty=reply.take("empty", float, None))
     if kind == "fields":
-        return Fields(names=field_names(reply.take("names", list), reply.at("names")),
+        return Fields(names=field_names(reply.take("names", list), reply.path("names")),
                       explanation=reply.take("explanation", bool, True))  # fmt: skip
     low, high = reply.take("low", float), reply.take("high", float)
     if not low < high:
-        raise SpecError(f"{reply.at('low')} = {low:g} is not below high = {high:g}")
+        raise SpecError(f"{reply.path('low')} = {low:g} is not below high = {high:g}")
     flags = {name: reply.take(name, bool, True) for name in ("whole", "normalize", "explanation")}
     return Number(low=low, high=high, **flags)
 
 
-def field_names(given: Any, where: str) -> tuple[str, ...]:
-    """The names of 0/1 fields; `SpecError` for one that is taken, or is no name."""
-    if not isinstance(given, list | tuple) or not given or not all(isinstance(n, str) and n for n in given):
+def field_names(names: Any, where: str) -> tuple[str, ...]:
+    """The names of the 0/1 fields of a reply; `SpecError` for a name that is reserved, repeated or empty."""
+    if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) and name for name in names):
         raise SpecError(f"{where}: the names of one or more fields are expected")
-    for name in given:
-        if name in RESERVED or given.count(name) > 1:
+    for name in names:
+        if name in RESERVED or names.count(name) > 1:
             raise SpecError(f"{where}: the name {name!r} is taken")
-    return tuple(given)
+    return tuple(names)
 
 
-def _swap(top: Keys, rubric: Rubric) -> Swap:
+def _swap(top: TomlTable, rubric: Rubric) -> Swap:
     table = top.table("swap")
     if not isinstance(rubric.form, Label):
-        raise SpecError(f"{table.at('labels')}: only replies of the kind 'label' can be swapped")
+        raise SpecError(f"{table.path('labels')}: only replies of the kind 'label' can be swapped")
     swap = Swap(
         inputs=table.pair("inputs", rubric.inputs),
         labels=table.pair("labels", rubric.form.choices),
         tie=table.choice("tie", tuple(rubric.form.choices)),
     )
-    table.end()
+    table.check_unknown_keys()
     return swap

@@ -1,4 +1,4 @@
-"""From several votes to one: of the two orders of a pair, of the items of a list, of the judges of a panel."""
+"""Combine several votes into one: the two orders of a pair, the items of a list, the members of a panel."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from karat.judges.rubric import Swap
 
 @dataclass(frozen=True)
 class Vote:
-    """What one judge gave for one row: a verdict or an error, and what it took.
+    """The result of judging one row: a verdict or an error, and what the requests cost.
 
-    `raw` is the last reply, kept where it could not be read. `consistent` says, where a pair was judged in both orders,
-    whether the verdicts agree. `agreement` says how alike the votes of a panel are; `votes` are theirs.
-    `trace_id` is that of the row's span, where it has one.
+    `raw`: the last reply, if it could not be read. `consistent`: whether the verdicts on both orders of a pair agree.
+    `agreement`: how similar the votes of a panel's members are; `votes`: these votes. `trace_id`: of the row's span.
     """
 
     verdict: Verdict | None = None
@@ -40,21 +39,23 @@ class Vote:
         return None if self.verdict is None else self.verdict.score
 
 
-def of_both_orders(given: Vote, swapped: Vote, swap: Swap, form: Label) -> Vote:
-    """The vote on a pair: what both orders say, or a tie where they disagree."""
-    whole = _taken([given, swapped])
-    if given.verdict is None or swapped.verdict is None:
+def combine_orders(first: Vote, swapped: Vote, swap: Swap, form: Label) -> Vote:
+    """The vote on a pair: the label of both orders if they agree, else the tie."""
+    whole = _add_usage([first, swapped])
+    if first.verdict is None or swapped.verdict is None:
         return whole
-    there, back = given.verdict.label or "", swap.label(swapped.verdict.label or "")
-    if there == back:
-        return replace(whole, verdict=given.verdict, consistent=True)
-    said = f"In the given order {there}: {given.verdict.explanation} In the other {back}: {swapped.verdict.explanation}"
-    return replace(whole, verdict=Verdict(float(form.choices[swap.tie]), swap.tie, said), consistent=False)
+    label, other = first.verdict.label or "", swap.swap_label(swapped.verdict.label or "")
+    if label == other:
+        return replace(whole, verdict=first.verdict, consistent=True)
+    both = (
+        f"In the given order {label}: {first.verdict.explanation} In the other {other}: {swapped.verdict.explanation}"
+    )
+    return replace(whole, verdict=Verdict(float(form.choices[swap.tie]), swap.tie, both), consistent=False)
 
 
-def of_items(votes: Sequence[Vote]) -> Vote:
-    """The vote on a list: the mean of its items, each of which is kept; an error where one of them has no verdict."""
-    whole = _taken(votes)
+def combine_items(votes: Sequence[Vote]) -> Vote:
+    """The vote on a list: the mean of its items' scores; an error if one item has no verdict."""
+    whole = _add_usage(votes)
     verdicts = [vote.verdict for vote in votes if vote.verdict is not None]
     if len(verdicts) < len(votes):
         place = next(place for place, vote in enumerate(votes, 1) if vote.verdict is None)
@@ -65,13 +66,13 @@ def of_items(votes: Sequence[Vote]) -> Vote:
     return replace(whole, verdict=Verdict(score, statements=json.dumps(items, ensure_ascii=False), reason=reason))
 
 
-def of_panel(votes: Sequence[Vote], names: Sequence[str], form: Form) -> Vote:
-    """The vote of several judges: of labels the most frequent, of scores the mean.
+def combine_panel(votes: Sequence[Vote], names: Sequence[str], form: Form) -> Vote:
+    """The vote of a panel: the most frequent label, or the mean of the scores.
 
-    Where labels are equally frequent, the label is `tie` and the score the mean of theirs. A judge without a verdict is
-    named in the error; the others decide as long as they are more than half.
+    If several labels are equally frequent, the label is `tie` and the score is the mean of their scores. The error
+    names members without a verdict; the others decide if they are more than half.
     """
-    whole = _taken(votes)
+    whole = _add_usage(votes)
     missing = [f"{name}: {vote.error}" for name, vote in zip(names, votes, strict=True) if vote.verdict is None]
     whole = replace(whole, votes=votes, error="; ".join(missing) or None)
     valid = [vote.verdict for vote in votes if vote.verdict is not None]
@@ -91,17 +92,16 @@ def _majority(verdicts: Sequence[Verdict]) -> Verdict:
     level = {verdict.label: verdict for verdict in reversed(verdicts) if counts[verdict.label] == most}
     if len(level) == 1:
         return next(iter(level.values()))
-    return Verdict(
-        fsum(v.score or 0 for v in level.values()) / len(level), "tie", " / ".join(sorted(map(_said, level.values())))
-    )
+    explanations = sorted(map(_explain, level.values()))
+    return Verdict(fsum(v.score or 0 for v in level.values()) / len(level), "tie", " / ".join(explanations))
 
 
-def _said(verdict: Verdict) -> str:
+def _explain(verdict: Verdict) -> str:
     return f"{verdict.label}: {verdict.explanation}"
 
 
 def _mean(verdicts: Sequence[Verdict]) -> Verdict:
-    """The mean of the scores, with the words of the verdict that is nearest to it."""
+    """The verdict whose score is nearest to the mean of all, with the mean as its score."""
     mean = fsum(verdict.score or 0 for verdict in verdicts) / len(verdicts)
     nearest = min(verdicts, key=lambda verdict: abs((verdict.score or 0) - mean))
     fields = {name: fsum(v.fields[name] for v in verdicts) / len(verdicts) for name in nearest.fields}
@@ -109,20 +109,20 @@ def _mean(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _agreement(verdicts: Sequence[Verdict], form: Form) -> float | None:
-    """How alike two of the votes are, on average: labels equal or not; of scores, how near for their range."""
+    """The mean similarity of two votes: 1 or 0 for labels; for scores 1 minus their distance divided by the range."""
     pairs = list(combinations(verdicts, 2))
     if not pairs:
         return None
     low, high = form.range
 
-    def alike(a: Verdict, b: Verdict) -> float:
+    def similarity(a: Verdict, b: Verdict) -> float:
         return float(a.label == b.label) if a.label else 1 - abs((a.score or 0) - (b.score or 0)) / (high - low)
 
-    return fsum(alike(a, b) for a, b in pairs) / len(pairs)
+    return fsum(similarity(a, b) for a, b in pairs) / len(pairs)
 
 
-def _taken(votes: Sequence[Vote]) -> Vote:
-    """What several votes took together, and the first error among them; they were asked at the same time."""
+def _add_usage(votes: Sequence[Vote]) -> Vote:
+    """The usage of votes that were made at the same time, and the first error among them."""
     failed = next((vote for vote in votes if vote.error), Vote())
     return Vote(
         error=failed.error,
@@ -135,6 +135,6 @@ def _taken(votes: Sequence[Vote]) -> Vote:
 
 
 def _sum(numbers: Iterable[int | float | None]) -> Any:
-    """The sum of the numbers that are known, None where none is."""
+    """The sum of the numbers that are not None; None if there is none."""
     known = [number for number in numbers if number is not None]
     return fsum(known) if any(isinstance(n, float) for n in known) else sum(known) if known else None

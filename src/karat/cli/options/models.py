@@ -13,7 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
-    from karat.judges.dry_run import Quote
+    from karat.judges.dry_run import Estimate
     from karat.models.governor.budget import Totals
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -103,7 +103,7 @@ def judging(specs: Sequence[str], asked: Mapping[str, Any], run: Any, *, kept: b
     except ModelError as error:
         raise click.ClickException(f"{error}{goes_on if governor.totals.calls else ''}") from error
     click.echo(
-        _quoted(governor.quote, asked["price"]) if asked["dry_run"] else _took(governor.totals),
+        _quoted(governor.estimate, asked["price"]) if asked["dry_run"] else _took(governor.totals),
         err=not asked["dry_run"],
     )
 
@@ -124,13 +124,13 @@ def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Me
 
 
 def _governor(asked: Mapping[str, Any], run: str) -> Any:
-    from karat.judges.dry_run import Quoting  # noqa: PLC0415  (heavy)
+    from karat.judges.dry_run import CountingGovernor  # noqa: PLC0415  (heavy)
     from karat.models.governor.governor import Governor  # noqa: PLC0415
     from karat.models.reply_cache import Store  # noqa: PLC0415
 
     store = None if asked["no_cache"] else Store()
     if asked["dry_run"]:
-        return Quoting(store)
+        return CountingGovernor(store)
     name = sha256(run.encode()).hexdigest()[:16]
     if store is not None and not asked["resume"]:
         store.forget(name)
@@ -139,9 +139,9 @@ def _governor(asked: Mapping[str, Any], run: str) -> Any:
 
 
 def _connect(asked: Mapping[str, Any]) -> Callable[[str], Any] | None:
-    from karat.judges.dry_run import connector  # noqa: PLC0415  (heavy)
+    from karat.judges.dry_run import model_factory  # noqa: PLC0415  (heavy)
 
-    return connector(asked["base_url"]) if asked["dry_run"] else None
+    return model_factory(asked["base_url"]) if asked["dry_run"] else None
 
 
 def _took(totals: Totals) -> str:
@@ -153,10 +153,10 @@ def _took(totals: Totals) -> str:
     return f"models: {said}; {totals.input_tokens} tokens in, {totals.output_tokens} out; {cost}"
 
 
-def _quoted(quote: Quote, price: tuple[float, float] | None) -> str:
+def _quoted(estimate: Estimate, price: tuple[float, float] | None) -> str:
     """What would be asked, and about what it would take, were every reply right at once."""
-    cost = "give --price IN,OUT for the cost" if price is None else f"about ${quote.cost(price):.4f}"
+    cost = "give --price IN,OUT for the cost" if price is None else f"about ${estimate.cost(price):.4f}"
     return (
-        f"{quote.calls} calls, of which {quote.kept} are in the cache; "
-        f"about {quote.input_tokens} tokens in, {quote.output_tokens} out; {cost}"
+        f"{estimate.calls} calls, of which {estimate.cached} are in the cache; "
+        f"about {estimate.input_tokens} tokens in, {estimate.output_tokens} out; {cost}"
     )

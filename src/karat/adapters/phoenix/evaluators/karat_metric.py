@@ -24,7 +24,7 @@ from karat.core.metric.rows import Rows
 from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse_all
 from karat.data.roles import fits, map_columns
-from karat.judges.judge import keeping_answers
+from karat.judges.judge import collect_model_errors
 
 WAITING = 64  # judges awaited at a time; how many ask at a time is the governor's to say
 _SCHEMAS: dict[Any, dict[str, Any]] = {
@@ -80,7 +80,7 @@ class MetricEvaluator(Evaluator):
             mapped = self._mapped(self._mapping or {})
             found = self._found(tuple(read.names), tuple(mapped))
             columns = {role: read(mapped.get(role) or found[role]) for role in self._kinds}
-            with keeping_answers() as stopped:
+            with collect_model_errors() as stopped:
                 named = self._columns(columns)
         except ColumnError:  # one by one each row says what it lacks
             return None

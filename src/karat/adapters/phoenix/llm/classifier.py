@@ -16,11 +16,10 @@ from karat.adapters.phoenix.schema import Schema
 from karat.adapters.phoenix.score import Column, Direction, Read, Score
 from karat.core.errors import DataError, SpecError
 from karat.core.progress import advance
-from karat.judges.ask_row import Member, ask
 from karat.judges.inputs import to_materials
+from karat.judges.panel import PanelMember, ask_member, trace_vote
 from karat.judges.prompt import how_to_reply
 from karat.judges.reply_forms import Label
-from karat.judges.vote_span import traced
 from karat.judges.votes import Vote
 from karat.models import event_loop as loop
 from karat.models.context import current
@@ -128,16 +127,16 @@ class ClassificationEvaluator(Evaluator):
         return self._governor or current().governor
 
     async def _vote(self, record: Mapping[str, Any], *, check: bool = False) -> Vote:
-        return await traced(self.name, record, self._asked(record, check=check), cls=type(self).__name__)
+        return await trace_vote(self.name, record, self._asked(record, check=check), cls=type(self).__name__)
 
     async def _asked(self, record: Mapping[str, Any], *, check: bool) -> Vote:
         model = to_model(self._llm)
-        member = Member(_called(model), model, self._settings)
+        member = PanelMember(_called(model), model, self._settings)
         try:
             prompt = self._prompt(self._schema.validate(record) if check and self._schema else record)
         except (ValueError, TypeError, LookupError) as error:
             return Vote(error=str(error))
-        vote = await ask(self._asked_by(), member, prompt, self._form)
+        vote = await ask_member(self._asked_by(), member, prompt, self._form)
         if vote.verdict is None:
             return vote
         return replace(vote, verdict=replace(vote.verdict, score=self._worth[str(vote.verdict.label)]))

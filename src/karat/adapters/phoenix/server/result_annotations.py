@@ -12,7 +12,7 @@ import pyarrow as pa
 from karat.adapters.phoenix.server.annotation import SPAN_IDS, Annotation, Annotations, identifier
 from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
-from karat.judges.judge import Asker
+from karat.judges.judge import JudgeFunction
 from karat.runs.scoring.result import Result
 
 SPANS, POSITIONS = "context_spans", "context_positions"  # for each context: the span that retrieved it, and its place
@@ -94,7 +94,7 @@ def _header(metric: Metric, name: str, metadata: Mapping[str, Any]) -> dict[str,
 
 def _judges_each_context(metric: Metric) -> bool:
     function = metric.definition.function
-    return isinstance(function, Asker) and function.rubric.each == "contexts"
+    return isinstance(function, JudgeFunction) and function.rubric.each == "contexts"
 
 
 def _of_documents(

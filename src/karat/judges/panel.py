@@ -1,0 +1,123 @@
+"""A panel of models that judges one row: the requests, a second request after an unreadable reply, and the vote."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from karat.core import telemetry
+from karat.judges.prompt import messages, retry_messages
+from karat.judges.reply_forms import Form, Label, Verdict
+from karat.judges.reply_parser import ReplyError, read_reply
+from karat.judges.rubric import Rubric
+from karat.judges.votes import Vote, combine_items, combine_orders, combine_panel
+from karat.models.governor.faults import AskError
+from karat.models.governor.governor import Governor
+from karat.models.request import Message, Model, Reply, Request
+
+
+@dataclass(frozen=True)
+class PanelMember:
+    """One member of a panel: a model, and the number of the sample that is drawn from it."""
+
+    name: str
+    model: Model
+    settings: Mapping[str, Any]
+    sample: int = 0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The models that judge each row. `prefix`: the messages with which every prompt begins."""
+
+    rubric: Rubric
+    prefix: Sequence[Message]
+    members: Sequence[PanelMember]
+    governor: Governor
+
+    async def judge(self, material: Mapping[str, Any]) -> Vote:
+        """The vote of the whole panel on one row."""
+        for name, value in material.items():
+            if isinstance(value, list) and not value and self.rubric.inputs[name] == "texts":
+                return Vote(Verdict(None, reason=f"{name} is an empty list"))
+        if len(self.members) == 1:
+            return await self._judge_row(self.members[0], material)
+        votes = await asyncio.gather(*(self._judge_row(member, material) for member in self.members))
+        return combine_panel(votes, [member.name for member in self.members], self.rubric.form)
+
+    async def _judge_row(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:
+        """One member's vote on a row; with `each` in the rubric, item by item."""
+        if self.rubric.each is None:
+            return await self._judge_item(member, material)
+        items = [{**material, self.rubric.each: item} for item in material[self.rubric.each]]
+        return combine_items(await asyncio.gather(*(self._judge_item(member, item) for item in items)))
+
+    async def _judge_item(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:
+        """One member's vote on a row or an item; with `swap` in the rubric, in both orders."""
+        swap, form = self.rubric.swap, self.rubric.form
+        if swap is None or not isinstance(form, Label):
+            return await self._ask(member, material)
+        orders = (self._ask(member, material), self._ask(member, swap.swap_inputs(material)))
+        return combine_orders(*await asyncio.gather(*orders), swap, form)
+
+    async def _ask(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:
+        return await ask_member(self.governor, member, messages(self.prefix, material), self.rubric.form)
+
+
+async def ask_member(governor: Governor, member: PanelMember, prompt: Sequence[Message], form: Form) -> Vote:
+    """Ask a member for a vote; after a reply that does not match the form, ask once more and say what is wrong."""
+    vote = Vote()
+    for _ in ("first request", "second request"):
+        try:
+            reply = await governor.ask(member.model, Request(prompt, form.schema, member.settings, member.sample))
+        except AskError as error:
+            return replace(vote, error=_valid_unicode(str(error)))
+        vote = _add_usage(vote, reply)
+        text = _valid_unicode(reply.text)
+        try:
+            verdict = form.verdict(read_reply(text, form.schema))
+        except ReplyError as error:
+            vote = replace(vote, error=_valid_unicode(reply.problem or str(error)), raw=text)
+            prompt = retry_messages(prompt, text, vote.error or "")
+        else:
+            return replace(vote, verdict=verdict, error=None, raw=None)
+    return vote
+
+
+async def trace_vote(name: str, record: Any, voting: Awaitable[Vote], *, cls: str = "Judge") -> Vote:
+    """Await the vote in an OpenTelemetry span that holds its result; requests to models are spans inside it."""
+    with telemetry.evaluation(name, record, kind="llm", cls=cls) as span:
+        vote = await voting
+        if span is None:
+            return vote
+        verdict = vote.verdict
+        if verdict is None:
+            span.fail(vote.error or "no verdict")
+        elif verdict.reason is not None:
+            span.metadata["reason"] = verdict.reason
+        else:
+            span.result(name, verdict.score, verdict.label, verdict.explanation or verdict.statements)
+            for field, value in verdict.fields.items():
+                span.result(f"{name}.{field}", value)
+        return replace(vote, trace_id=span.trace_id)
+
+
+def _add_usage(vote: Vote, reply: Reply) -> Vote:
+    return replace(
+        vote,
+        input_tokens=_add(vote.input_tokens, reply.input_tokens),
+        output_tokens=_add(vote.output_tokens, reply.output_tokens),
+        cost=_add(vote.cost, reply.cost),
+        latency=_add(vote.latency, reply.seconds),
+    )
+
+
+def _valid_unicode(text: str) -> str:
+    """The text with `?` for unpaired surrogates, which JSON can hold and an Arrow column cannot."""
+    return text.encode(errors="replace").decode()
+
+
+def _add(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else a + b
