@@ -93,7 +93,7 @@ def test_a_spec_may_name_a_file(tmp_path, governor):
         ("judge:correctness(modle='x')", "no setting 'modle'; did you mean 'model'"),
         ("judge:correctness(samples=0)", "samples=0: a whole number from 1"),
         ("judge:correctness(model=[])", "the name of a model"),
-        ("judge:correctness(model=['a', 'a'])", "named twice"),
+        ("judge:correctness(model=['a', 'a'])", "in the list twice"),
         ("judge:correctness(temperature=-1)", "a number from 0"),
         ("judge:correctness(model=", "is not a metric"),
         ("jugde:correctness", "there is no metric 'jugde:correctness'"),
