@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.errors import DataError
-from karat.data.nested import reach
+from karat.data.nested import extract_nested
 from karat.data.source import Source
 from karat.data.storage.duckdb import connect, explain, interruptible
 
@@ -25,10 +25,10 @@ _MORE_THAN_A_ROW = {
 """What DuckDB calls the parts of a condition that look at other rows, or make several of one."""
 
 
-def keep(source: Source, where: str | None, limit: int | None) -> Source:
+def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
     """The rows for which the SQL condition `where` holds, and of these the first `limit`.
 
-    A name in double quotes may be a path into objects, see `reach`: `"attributes.metadata.tier" = 'paid'`.
+    A name in double quotes may be a path into objects, see `extract_nested`: `"attributes.metadata.tier" = 'paid'`.
     Raises `DataError` with DuckDB's reason for a condition that is none.
     """
     if limit is not None and (not isinstance(limit, int) or limit < 0):
@@ -36,7 +36,7 @@ def keep(source: Source, where: str | None, limit: int | None) -> Source:
     seen, named = source, list[str]()
     if where is not None:
         words = _words(where)
-        seen = reach(source, words, spelled=False)
+        seen = extract_nested(source, words, spelled=False)
         folded = {word.casefold() for word in words}
         named = [name for name in seen.schema.names if name.casefold() in folded]
         _mask(_connect(), where, named, seen.schema.empty_table())
@@ -49,7 +49,7 @@ def keep(source: Source, where: str | None, limit: int | None) -> Source:
             if left == 0:
                 return
             batch = found.select(range(len(source.schema)))
-            kept = batch if where is None else choose(batch, _mask(connection, where, named, found))
+            kept = batch if where is None else filter_batch(batch, _mask(connection, where, named, found))
             if left is not None:
                 kept = kept.slice(0, left)
                 left -= kept.num_rows
@@ -57,7 +57,7 @@ def keep(source: Source, where: str | None, limit: int | None) -> Source:
                 yield kept
 
     known = rows if limit is None or rows is None else min(rows, limit)
-    return Source(source.name, source.schema, known, read, source.respelled)
+    return Source(source.name, source.schema, known, read, source.lossy_columns)
 
 
 def _connect() -> duckdb.DuckDBPyConnection:
@@ -112,7 +112,7 @@ def _mask(
     return found.column(0).combine_chunks()
 
 
-def choose(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
+def filter_batch(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
     """The rows where the mask is true; of types that Arrow does not filter, the runs of rows one after the other."""
     try:
         return batch.filter(mask)

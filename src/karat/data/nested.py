@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import is_text
-from karat.data.json.raw import cut
-from karat.data.json.tree import from_python
+from karat.data.json.raw import cut, from_python
 from karat.data.source import RAW, Source
 
 
-def reach(source: Source, paths: Iterable[str], *, spelled: bool = True) -> Source:
+def extract_nested(source: Source, paths: Iterable[str], *, spelled: bool = True) -> Source:
     """The source with a column for each of the paths that leads into one of its own columns.
 
     A path is keys with dots between them, which may have dots themselves. Objects are structs, or JSON text, where
@@ -23,7 +22,7 @@ def reach(source: Source, paths: Iterable[str], *, spelled: bool = True) -> Sour
     added.
 
     >>> from karat.data.formats.frames import open_frame
-    >>> source = reach(open_frame([{"meta": {"gold": "Paris"}}, {"meta": None}]), ["meta.gold"])
+    >>> source = extract_nested(open_frame([{"meta": {"gold": "Paris"}}, {"meta": None}]), ["meta.gold"])
     >>> [batch.column("meta.gold").to_pylist() for batch in source.batches()]
     [['Paris', None]]
     """

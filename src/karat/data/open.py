@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
 from karat.core.errors import DataError
-from karat.data.filter import keep
+from karat.data.filter import filter_rows
 from karat.data.formats.columnar import open_columnar
 from karat.data.formats.csv import open_delimited
 from karat.data.formats.documents import open_document
@@ -22,17 +22,16 @@ from karat.data.formats.logs import open_inspect
 from karat.data.formats.union import unite_sources
 from karat.data.json.reader import open_json_rows
 from karat.data.retrieval.trec import find_layout, lacks_header, open_trec
+from karat.data.roles import Side, is_spans
 from karat.data.source import Source
-from karat.data.spans.names import is_spans
 from karat.data.spans.otlp import is_otlp, open_otlp
 from karat.data.spans.source import Spans, open_spans
-from karat.data.storage.files import find_file, read_head, sniff, split_name, spool_stdin
-from karat.data.storage.validate import guard, naming
+from karat.data.storage.file_names import sniff, split_name
+from karat.data.storage.files import find_file, read_head, spool_stdin
+from karat.data.storage.validate import name_errors, validate_source
 
-Role = Literal["prediction", "reference"]
 
-
-def open_source(data: Any, *, where: str | None = None, limit: int | None = None, role: Role = "prediction") -> Source:
+def open_source(data: Any, *, where: str | None = None, limit: int | None = None, role: Side = "prediction") -> Source:
     """Open rows from a file, several files or a frame.
 
     `data` is a path, `-` for standard input, a glob such as `runs/*.jsonl` (in sorted order, columns united), a
@@ -54,7 +53,7 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
     [[{'id': '007', 'answer': '1e3'}]]
     """
     source = _open(data, role)
-    return source if where is None and limit is None else keep(source, where, limit)
+    return source if where is None and limit is None else filter_rows(source, where, limit)
 
 
 def spans(data: Any, kind: str | None = None, since: str | datetime | None = None) -> Spans:
@@ -87,16 +86,16 @@ def spans(data: Any, kind: str | None = None, since: str | datetime | None = Non
     return source.only(kind, since)
 
 
-def _open(data: Any, role: Role) -> Source:
+def _open(data: Any, role: Side) -> Source:
     if isinstance(data, Source):
         return data
     source = _open_plain(data, role)
     return open_spans(source) if is_spans(source.schema.names) else source
 
 
-def _open_plain(data: Any, role: Role) -> Source:
+def _open_plain(data: Any, role: Side) -> Source:
     if not isinstance(data, (str, PathLike)):
-        return guard(open_frame(data), checked=False)
+        return validate_source(open_frame(data), checked=False)
     if data == "-":
         file = spool_stdin()
         source = _open_file(Path(file.name), "standard input", role)
@@ -110,11 +109,13 @@ def _open_plain(data: Any, role: Role) -> Source:
         found = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
         if not found:
             raise DataError(f"{path}: no file fits this pattern")
-        return guard(unite_sources(str(path), [_open_file(Path(one), one, role) for one in found]), checked=True)
+        return validate_source(
+            unite_sources(str(path), [_open_file(Path(one), one, role) for one in found]), checked=True
+        )
     return _open_file(path, str(path), role)
 
 
-def _open_file(path: Path, name: str, role: Role) -> Source:
+def _open_file(path: Path, name: str, role: Side) -> Source:
     find_file(path)
     head = read_head(path)
     if not head:
@@ -122,11 +123,11 @@ def _open_file(path: Path, name: str, role: Role) -> Source:
     kind = split_name(path)[0]
     if kind is None or (kind == "tsv" and lacks_header(head)):
         kind = find_layout(head) or sniff(head)
-    with naming(name):  # whoever reads JSON or CSV decodes it
-        return guard(_open_format(path, name, kind, role), checked=kind not in ("parquet", "arrow"))
+    with name_errors(name):  # whoever reads JSON or CSV decodes it
+        return validate_source(_open_format(path, name, kind, role), checked=kind not in ("parquet", "arrow"))
 
 
-def _open_format(path: Path, name: str, kind: str, role: Role) -> Source:
+def _open_format(path: Path, name: str, kind: str, role: Side) -> Source:
     if kind in ("jsonl", "json") and is_otlp(read_head(path)):
         return open_otlp(path, name)
     if kind == "jsonl":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import product
 from typing import Literal
 
+from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
 from karat.core.errors import ColumnError, did_you_mean
 
 Side = Literal["prediction", "reference"]
@@ -46,23 +47,48 @@ _SIDED: dict[str, Side] = {
     "relevant": "reference",
 }
 
+ATTRIBUTE_COLUMNS = ("attributes", "record_attributes")
+"""Columns that hold all attributes as one object."""
+_ATTRIBUTE_NAMES = (
+    "attributes.",
+    "gen_ai.",
+    "llm.",
+    "openinference.",
+    "retrieval.documents",
+    "input.value",
+    "output.value",
+)
 
-def fits(role: str, name: str) -> bool:
+
+def matches_role(role: str, name: str) -> bool:
     """Whether a column's name is the role's, or one that other tools give it.
 
-    >>> fits("retrieved", "Retrieved Docs"), fits("relevant", "retrieved_docs")
+    >>> matches_role("retrieved", "Retrieved Docs"), matches_role("relevant", "retrieved_docs")
     (True, False)
     """
     return singular(name) in (singular(role), *ALIASES.get(role, ()))
 
 
-def is_known(name: str) -> bool:
+def is_known_name(name: str) -> bool:
     """Whether a column's name tells a role, or is an id's.
 
-    >>> is_known("Predicted Answers"), is_known("56be4db0acb8001400a502ec")
+    >>> is_known_name("Predicted Answers"), is_known_name("56be4db0acb8001400a502ec")
     (True, False)
     """
-    return singular(name) == "id" or any(fits(role, name) for role in ALIASES)
+    return singular(name) == "id" or any(matches_role(role, name) for role in ALIASES)
+
+
+def is_spans(names: Collection[str]) -> bool:
+    """Whether columns are those of spans: a span's id, its trace's, and attributes.
+
+    >>> is_spans(["context.span_id", "context.trace_id", "attributes.input.value"]), is_spans(["context", "attributes"])
+    (True, False)
+    """
+    with_ids = not {*SPAN_IDS, "spanId"}.isdisjoint(names) and not {*TRACE_IDS, "traceId"}.isdisjoint(names)
+    in_context = {"context", "parent_id", "start_time"}.issubset(names)
+    in_trace = {"trace", "event_id", "record_attributes"}.issubset(names)
+    has_attributes = any(name in ATTRIBUTE_COLUMNS or name.startswith(_ATTRIBUTE_NAMES) for name in names)
+    return (with_ids or in_context or in_trace) and has_attributes
 
 
 def map_columns(
@@ -71,16 +97,16 @@ def map_columns(
     given: Mapping[str, str] | None = None,
     *,
     sides: Mapping[str, Side] | None = None,
-    called: Mapping[str, str] | None = None,
+    original_names: Mapping[str, str] | None = None,
     where: str = "",
 ) -> dict[str, str]:
     """Find the column of each wanted role.
 
-    A column named as its role, singular or plural, wins; otherwise names known from other tools decide, if all wanted
-    roles together can be given columns in one way only. `given` decides for the roles in it. `sides` tells, after a
-    join, which file a column is from: predictions come from the one, references from the other; `called` what it is
-    called there. `where` is the name of the file, for messages. Roles without known names map to the column of that
-    name.
+    A column with the role's own name, singular or plural, wins. Otherwise the names known from other tools decide, if
+    there is exactly one way to give every wanted role a column. `given` decides for the roles in it. After a join,
+    `sides` is the file that a column comes from (predictions come from one, references from the other) and
+    `original_names` its name there. `where` is the file's name, for messages. A role without known names takes the
+    column of that name.
 
     Raises `ColumnError` where a role fits no column, or several.
 
@@ -92,7 +118,7 @@ def map_columns(
     mapping = dict(_check_given(columns, wanted, given or {}, where))
     free = [column for column in columns if column not in mapping.values()]
     open_roles = [role for role in wanted if role not in mapping]
-    fits = {role: _fitting(role, free, sides or {}, called or {}) for role in open_roles}
+    fits = {role: _fitting(role, free, sides or {}, original_names or {}) for role in open_roles}
     for role in open_roles:
         if not fits[role]:
             raise ColumnError(_none(role, columns, where))
@@ -143,7 +169,7 @@ def _none(role: str, columns: Sequence[str], where: str) -> str:
         asked = f"are its cells separated by {separators[0]!r}? CSV has commas, TSV tabs"
         return f"{_at(where)}no column fits {role!r}; the only one is {columns[0]!r}: {asked}"
     names = (role, *ALIASES.get(role, ()))
-    strange = [column for column in columns if not is_known(column)]
+    strange = [column for column in columns if not is_known_name(column)]
     near = [column for column in strange if get_close_matches(singular(column), names, n=1, cutoff=0.8)]
     column = near[0] if near else "COLUMN"
     hint = f" (did you mean {column!r}?)" if near else ""

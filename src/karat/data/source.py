@@ -27,7 +27,7 @@ class Source:
     schema: pa.Schema
     rows: int | None
     read: Callable[[frozenset[str]], Iterator[pa.RecordBatch]]
-    respelled: frozenset[str] = frozenset()
+    lossy_columns: frozenset[str] = frozenset()
     """The columns with numbers whose own spelling the schema's types lose (in JSON)."""
     spelled: bool = False
     """Whether `read` gives any column as `RAW` (JSON)."""
@@ -53,7 +53,7 @@ class Source:
         return pa.schema([each.with_type(RAW) if each.name in raw else each for each in self.schema])
 
     def _raw(self, text: Collection[str]) -> list[str]:
-        return [name for name in text if name in self.respelled]
+        return [name for name in text if name in self.lossy_columns]
 
 
 def keeps_spelling(kind: pa.DataType) -> bool:

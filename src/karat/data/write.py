@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from karat.core.errors import ColumnError, DataError
 from karat.data.formats.writers import WRITERS
-from karat.data.storage.files import COMPRESSIONS, FORMATS, split_name
+from karat.data.storage.file_names import COMPRESSIONS, FORMATS, split_name
 
 
 def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from karat.core.errors import DataError, RowError
 from karat.data.open import open_source
 from karat.data.retrieval import trec
-from karat.data.retrieval.group import group
-from karat.data.retrieval.long_table import find_query
+from karat.data.retrieval.group import group_by_query
+from karat.data.retrieval.long_table import find_query_column
 
 RUN = "1 Q0 a 1 3.5 x\n1 Q0 b 2 2.5 x\n2 Q0 c 1 1e1 x\n"
 LONG = [{"query_id": q, "doc_id": d, "score": s} for q, d, s in (("1", "a", 3.5), ("1", "b", 2.5), ("2", "c", 10.0))]
@@ -37,11 +37,11 @@ def rows(source):
 
 
 def ranked(data):
-    return {row["query_id"]: row["retrieved"] for row in rows(group(open_source(data), "prediction"))}
+    return {row["query_id"]: row["retrieved"] for row in rows(group_by_query(open_source(data), "prediction"))}
 
 
 def judged(data):
-    return {row["query_id"]: dict(row["relevant"]) for row in rows(group(open_source(data), "reference"))}
+    return {row["query_id"]: dict(row["relevant"]) for row in rows(group_by_query(open_source(data), "reference"))}
 
 
 @pytest.mark.parametrize("name", ["run.txt", "run", "a.run", "a.trec", "a.res", "run.txt.gz", "run.bm25.dl19"])
@@ -208,14 +208,14 @@ def test_many_batches_give_what_one_gives(scattered, write, monkeypatch):
 
 
 def test_a_document_twice_is_kept_in_a_run_and_counted(write):
-    run = group(open_source(write("1 Q0 a 1 3 x\n1 Q0 b 2 2 x\n1 Q0 a 3 1 x\n2 Q0 a 1 1 x\n")), "prediction")
+    run = group_by_query(open_source(write("1 Q0 a 1 3 x\n1 Q0 b 2 2 x\n1 Q0 a 3 1 x\n2 Q0 a 1 1 x\n")), "prediction")
     assert [row["retrieved"] for row in rows(run)] == [["a", "b", "a"], ["a"]]
     assert run.notes == {"comments": 0, "duplicates": 1}
 
 
 def test_a_document_twice_has_its_largest_grade_and_is_counted(write):
     path = write("1 0 b 1\n1 0 a 0\n1 0 b 2\n1 0 b -1\n2 0 a 3\n", "q.txt")
-    qrels = group(open_source(path), "reference")
+    qrels = group_by_query(open_source(path), "reference")
     assert [row["relevant"] for row in rows(qrels)] == [[("b", 2.0), ("a", 0.0)], [("a", 3.0)]]
     assert qrels.notes == {"comments": 0, "duplicates": 2}
 
@@ -273,7 +273,7 @@ def test_a_wrong_row_of_a_long_table_is_named(row, said):
 
 def test_text_tables_are_not_grouped():
     source = open_source([{"qid": "1", "prediction": "a", "reference": "b"}])
-    assert group(source, "prediction") is source
+    assert group_by_query(source, "prediction") is source
 
 
 def test_a_dict_of_dicts_is_a_run_and_so_is_its_file(write):
@@ -292,7 +292,9 @@ def test_a_column_of_dicts_with_many_keys_is_json_text():
 
 def test_a_run_of_many_queries_is_not_held_in_memory(write):
     allocated = pa.total_allocated_bytes()
-    source = group(open_source(write("".join(f"{q} Q0 {'d' * 90}{q} 1 1 x\n" for q in range(100_000)))), "prediction")
+    source = group_by_query(
+        open_source(write("".join(f"{q} Q0 {'d' * 90}{q} 1 1 x\n" for q in range(100_000)))), "prediction"
+    )
     assert source.rows == 100_000
     assert pa.total_allocated_bytes() - allocated < 1 << 20
-    assert find_query(source.schema) == "query_id"
+    assert find_query_column(source.schema) == "query_id"

@@ -18,8 +18,8 @@ import karat
 from karat.data.json import members
 from karat.data.json.raw import cut
 from karat.data.open import open_source
-from karat.data.spans.names import is_spans
-from karat.data.spans.source import Spans, moment
+from karat.data.roles import is_spans
+from karat.data.spans.source import Spans, parse_time
 
 DOCUMENTS = [
     {"id": "d1", "content": "Paris is\nthe capital.", "score": 0.9},
@@ -277,7 +277,7 @@ def test_a_kind_that_is_not_there_is_an_error_that_names_those_there(tmp_path):
 @pytest.mark.parametrize("since", ["yesterday", "2 hours", "3y"])
 def test_a_time_that_is_none_is_an_error(since):
     with pytest.raises(karat.DataError, match="2h, 3d is expected"):
-        moment(since)
+        parse_time(since)
 
 
 def test_what_is_no_span_is_said_to_be_none():

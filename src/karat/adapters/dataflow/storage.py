@@ -11,7 +11,7 @@ from karat.core.errors import MissingExtra, SpecError
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.source import RAW
-from karat.data.storage.files import split_name
+from karat.data.storage.file_names import split_name
 from karat.data.write import refuse_overwriting, write
 
 

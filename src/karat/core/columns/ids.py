@@ -21,8 +21,13 @@ import pyarrow.types as pt
 from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
 from karat.core.errors import RowError
 
-ID_NAMES = {"id", "doc_id", "document", "docno"}
-GRADE_NAMES = {"grade", "relevance", "rel", "score", "label"}
+QUERY_IDS = ("query_id", "qid", "q_id", "topic_id", "topic")
+DOCUMENT_IDS = ("doc_id", "docno", "id", "document_id", "corpus_id", "docid", "doc", "pid", "passage_id", "document")
+GRADES = ("relevance", "rel", "grade", "label", "score")
+SPAN_IDS = ("context.span_id", "span_id")
+TRACE_IDS = ("context.trace_id", "trace_id")
+"""Names of columns, and of keys in objects, in the singular. Where several are there, the first in this order counts:
+PyTerrier's frames hold a `docid` beside the `docno`."""
 
 
 def spell_id(value: Any) -> str | None:
@@ -217,10 +222,10 @@ def _opened(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 
 def _names_of(names: Iterable[Any]) -> tuple[str, str] | None:
-    """Which names are the id's and the grade's; None where these are not one each."""
-    given = [name for name in names if isinstance(name, str)]
-    ids, grades = [n for n in given if n in ID_NAMES], [n for n in given if n in GRADE_NAMES]
-    return (ids[0], grades[0]) if len(ids) == len(grades) == 1 else None
+    """The names of the id and of the grade; None where there is no id, or not exactly one grade."""
+    keys = {name for name in names if isinstance(name, str)}
+    ids, grades = [name for name in DOCUMENT_IDS if name in keys], [name for name in GRADES if name in keys]
+    return (ids[0], grades[0]) if ids and len(grades) == 1 else None
 
 
 def _pair_names(kind: pa.DataType) -> tuple[str, str] | None:

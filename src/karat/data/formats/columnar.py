@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from karat.data.source import BATCH_ROWS, Source, rows_per_batch
-from karat.data.storage.files import open_bytes, split_name, spool
+from karat.data.storage.file_names import split_name
+from karat.data.storage.files import open_bytes, spool
 
 
 def open_columnar(path: Path, name: str, kind: str) -> Source:

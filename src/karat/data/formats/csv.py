@@ -14,7 +14,8 @@ from karat.core.errors import ColumnError, DataError
 from karat.data.formats.csv_lines import read_cells
 from karat.data.source import BATCH_BYTES, Source, rows_per_batch
 from karat.data.storage.duckdb import connect, interruptible, literal, one_file, stream, structure
-from karat.data.storage.files import open_bytes, read_head, split_name
+from karat.data.storage.file_names import split_name
+from karat.data.storage.files import open_bytes, read_head
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _BUFFER_BYTES = 16 << 20

@@ -8,7 +8,7 @@ import string
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,9 +17,10 @@ from karat.data.formats.frames import is_by_query, open_frame
 from karat.data.formats.logs import inspect_rows, is_inspect, is_ragas, ragas_rows
 from karat.data.json.explain import explain_json, unique
 from karat.data.json.reader import open_json_rows
-from karat.data.roles import is_known
+from karat.data.roles import Side, is_known_name
 from karat.data.source import Source
-from karat.data.storage.files import BOM, open_bytes, read_head
+from karat.data.storage.file_names import BOM
+from karat.data.storage.files import open_bytes, read_head
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -29,7 +30,7 @@ _LAYOUTS = (
 )
 
 
-def open_document(path: Path, name: str, role: Literal["prediction", "reference"]) -> Source:
+def open_document(path: Path, name: str, role: Side) -> Source:
     """Open a `.json` file by its layout.
 
     An array of objects and JSON Lines are rows. An object is SQuAD's official layout; where one of its keys is a
@@ -68,7 +69,7 @@ def _is_row(document: Any) -> bool:
     """Whether an object is one row: a key is a column's name, and the values are not columns."""
     return (
         isinstance(document, dict)
-        and any(map(is_known, document))
+        and any(map(is_known_name, document))
         and not all(isinstance(value, list) for value in document.values())
         and not is_inspect(document)
     )
@@ -86,7 +87,7 @@ def _read_object(document: Any, name: str, role: str) -> Source:
     if is_ragas(document):
         return open_frame(list(ragas_rows(document)))
     lists = [isinstance(value, list) for value in document.values()]
-    if all(lists) and any(map(is_known, document)):
+    if all(lists) and any(map(is_known_name, document)):
         return open_frame(document)
     if all(isinstance(value, str) for value in document.values()):
         return _by_id(document, pa.string(), role)

@@ -40,8 +40,8 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
 
     known = None if None in rows else sum(row for row in rows if row is not None)
     typed = {name for source in sources if not source.spelled for name in source.schema.names}
-    respelled = frozenset().union(*(source.respelled for source in sources)) - typed
-    return Source(name, schema, known, read, respelled, spelled=not typed, notes=notes)
+    lossy_columns = frozenset().union(*(source.lossy_columns for source in sources)) - typed
+    return Source(name, schema, known, read, lossy_columns, spelled=not typed, notes=notes)
 
 
 def _unite_json(sources: Sequence[Source]) -> pa.Schema:

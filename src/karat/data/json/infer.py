@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from karat.data.json.arrow_types import has_numbers, settle, to_type, twins, unite
 from karat.data.json.uniform import count_lines
+from karat.data.roles import is_spans
 from karat.data.source import RAW
-from karat.data.spans.names import is_spans
 from karat.data.storage.duckdb import connect, interruptible, literal, one_file, quote, structure
 
 Kinds = dict[str, pa.DataType]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -51,6 +53,17 @@ def cut(document: str) -> dict[str, str]:
 def _skip(document: str, at: int) -> int:
     match = _SPACE.match(document, at)
     return match.end() if match else at
+
+
+def from_python(text: str) -> str | None:
+    """Python's text for a list or a dict as JSON; None where it is neither.
+
+    >>> print(from_python("{'gold': ['Paris', None]}"))
+    {"gold": ["Paris", null]}
+    """
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return json.dumps(ast.literal_eval(text), default=str)
+    return None
 
 
 def decode_text(column: pa.Array, first: int = 1) -> pa.Array:

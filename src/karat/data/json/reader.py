@@ -17,7 +17,8 @@ from karat.data.json.infer import JsonFile, Kinds, look
 from karat.data.json.members import cut_all, unquote
 from karat.data.source import RAW, Source, keeps_spelling, rows_per_batch
 from karat.data.storage.duckdb import connect, literal, stream
-from karat.data.storage.files import BOM, open_bytes, read_head, spool
+from karat.data.storage.file_names import BOM
+from karat.data.storage.files import open_bytes, read_head, spool
 
 
 def open_json_rows(path: Path, name: str, layout: str) -> Source:
@@ -51,8 +52,8 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
         except (duckdb.Error, ValueError, RecursionError) as error:
             raise explain_json(path, name, layout, error) from error
 
-    respelled = frozenset(key for key, kind in kinds.items() if not keeps_spelling(kind))
-    return Source(name, pa.schema(list(kinds.items())), rows, read, respelled, spelled=True)
+    lossy_columns = frozenset(key for key, kind in kinds.items() if not keeps_spelling(kind))
+    return Source(name, pa.schema(list(kinds.items())), rows, read, lossy_columns, spelled=True)
 
 
 def _drop_bom(path: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -11,11 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
-from karat.data.retrieval.by_query import gather_queries
-from karat.data.retrieval.long_table import LONG, Side, find_columns, read_long
-from karat.data.source import Source
+from karat.data.retrieval.long_table import LONG, find_columns, read_long
+from karat.data.roles import Side
+from karat.data.source import BATCH_ROWS, Source
+from karat.data.storage.duckdb import connect, interruptible, stream
 from karat.data.storage.files import spool_batches
 
+_MEMORY_LIMIT = "200MB"
 _SCHEMAS: dict[Side, pa.Schema] = {
     "prediction": pa.schema(
         [
@@ -32,7 +35,7 @@ class _ScatteredError(Exception):
     """A query whose rows do not stand together."""
 
 
-def group(source: Source, side: Side, query: str | None = None) -> Source:
+def group_by_query(source: Source, side: Side, query: str | None = None) -> Source:
     """A source with one document a row as one with one query a row; any other as it is.
 
     The rows are `query_id` with, for predictions, `retrieved` and `retrieved_scores`, best first; for references
@@ -46,7 +49,7 @@ def group(source: Source, side: Side, query: str | None = None) -> Source:
     a number.
 
     >>> from karat.data.formats.frames import open_frame
-    >>> run = group(open_frame({"1": {"a": 0.5, "b": 2}, "2": {}}), "prediction")
+    >>> run = group_by_query(open_frame({"1": {"a": 0.5, "b": 2}, "2": {}}), "prediction")
     >>> for batch in run.batches():
     ...     print(*batch.to_pylist())
     {'query_id': '1', 'retrieved': ['b', 'a'], 'retrieved_scores': [2.0, 0.5]}
@@ -60,7 +63,7 @@ def group(source: Source, side: Side, query: str | None = None) -> Source:
         file = _spool(_group(read_long(source, columns), side, notes), side)
     except _ScatteredError:
         notes = {"duplicates": 0}
-        file = _spool(_group(gather_queries(read_long(source, columns)), side, notes), side)
+        file = _spool(_group(_sort_by_query(read_long(source, columns)), side, notes), side)
 
     def read(_text: frozenset[str], _kept: Any = file) -> Iterator[pa.RecordBatch]:
         yield from pa.ipc.open_stream(pa.memory_map(file.name))
@@ -149,3 +152,29 @@ def _pairs(parents: Array, documents: pa.Array) -> Array:
 
 def _offsets(parents: Array, queries: int) -> pa.Array:
     return pa.array(np.searchsorted(parents, np.arange(queries + 1)), pa.int32())
+
+
+def _sort_by_query(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of query, document and value such that those of a query follow one another, and otherwise as they are.
+
+    >>> rows = pa.record_batch({"query": ["1", "2", "1"], "document": ["a", "b", "c"], "value": [3.0, 2.0, 1.0]})
+    >>> [batch.column("document").to_pylist() for batch in _sort_by_query(iter([rows]))]
+    [['a', 'c', 'b']]
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="karat-") as folder,
+        connect(temp_directory=folder, memory_limit=_MEMORY_LIMIT) as connection,
+        interruptible(),
+    ):
+        connection.execute('CREATE TABLE long (query VARCHAR, document VARCHAR, "value" DOUBLE, row BIGINT)')
+        done = 0
+        for batch in rows:
+            numbers = pa.array(range(done, done + batch.num_rows), pa.int64())
+            connection.register("part", pa.table([*batch.columns, numbers], [*batch.schema.names, "row"]))
+            connection.execute("INSERT INTO long FROM part")
+            done += batch.num_rows
+        query = (
+            'SELECT query, document, "value" FROM long '
+            "JOIN (SELECT query, min(row) AS first FROM long GROUP BY query) USING (query) ORDER BY first, row"
+        )
+        yield from stream(connection, query, BATCH_ROWS)

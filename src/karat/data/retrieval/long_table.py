@@ -6,24 +6,21 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from karat.core.columns.ids import spell_id
+from karat.core.columns.ids import DOCUMENT_IDS, GRADES, QUERY_IDS, spell_id
 from karat.core.errors import ColumnError, RowError
 from karat.data.json.raw import decode_text
-from karat.data.roles import fits, singular
+from karat.data.roles import Side, matches_role, singular
 from karat.data.source import RAW, Source
 
-Side = Literal["prediction", "reference"]
-
-_QUERIES = ("query_id", "qid", "q_id", "topic_id", "topic")
-_DOCUMENTS = ("doc_id", "docno", "document_id", "corpus_id", "docid", "doc", "pid", "passage_id")
-_VALUES = {"prediction": ("score",), "reference": ("relevance", "rel", "grade", "label", "score")}
-"""The columns' names in the singular, the better known first: PyTerrier's frames hold a `docid` beside the `docno`."""
+_DOCUMENTS = [name for name in DOCUMENT_IDS if name not in ("id", "document")]
+"""In a table, `id` names the row, and `document` may be a text."""
+_VALUES = {"prediction": ("score",), "reference": GRADES}
 
 LONG = pa.schema([("query", pa.string()), ("document", pa.string()), ("value", pa.float64())])
 
@@ -37,9 +34,9 @@ class Columns:
     value: str
 
 
-def find_query(schema: pa.Schema) -> str | None:
+def find_query_column(schema: pa.Schema) -> str | None:
     """The column that says which query a row is about."""
-    return _find(schema, _QUERIES)
+    return _find(schema, QUERY_IDS)
 
 
 def find_columns(source: Source, side: Side, query: str | None = None) -> Columns | None:
@@ -48,7 +45,7 @@ def find_columns(source: Source, side: Side, query: str | None = None) -> Column
     Raises `ColumnError` for documents without a score or grade.
     """
     schema = source.schema
-    query, document = query or find_query(schema), _find(schema, _DOCUMENTS)
+    query, document = query or find_query_column(schema), _find(schema, _DOCUMENTS)
     if query is None or query not in schema.names or document is None or _has_lists(schema, side):
         return None
     if value := _find(schema, _VALUES[side]):
@@ -88,7 +85,7 @@ def _find(schema: pa.Schema, names: Sequence[str]) -> str | None:
 def _has_lists(schema: pa.Schema, side: Side) -> bool:
     """Whether a table has all documents of a query in one row already."""
     role = "retrieved" if side == "prediction" else "relevant"
-    return any(fits(role, field.name) and (pt.is_nested(field.type) or field.type == RAW) for field in schema)
+    return any(matches_role(role, field.name) and (pt.is_nested(field.type) or field.type == RAW) for field in schema)
 
 
 def _spell(ids: pa.Array) -> pa.Array:

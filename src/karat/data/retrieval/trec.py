@@ -15,7 +15,8 @@ from pyarrow import csv
 
 from karat.core.errors import RowError
 from karat.data.source import Source
-from karat.data.storage.files import BOM, open_bytes
+from karat.data.storage.file_names import BOM
+from karat.data.storage.files import open_bytes
 
 _BLOCK_BYTES = 16 << 20
 _SAMPLE_LINES = 20
@@ -40,7 +41,7 @@ class _Layout:
         """Whether a line has as many fields as it must."""
         return len(self.fields) <= len(fields) <= self.most
 
-    def fits(self, line: bytes) -> bool:
+    def matches(self, line: bytes) -> bool:
         """Whether a line has these fields, with numbers from the first that must be one on."""
         fields = line.split()
         return self.holds(fields) and all(_is_number(each) for each in fields[3 : self.value + 1])
@@ -61,7 +62,7 @@ def find_layout(head: bytes) -> str | None:
     lines = head.removeprefix(BOM).splitlines()
     said = [line for line in lines if line.strip() and not _is_comment(line)][:_SAMPLE_LINES]
     for name, layout in _LAYOUTS.items():
-        if said and 2 * sum(map(layout.fits, said)) >= len(said):
+        if said and 2 * sum(map(layout.matches, said)) >= len(said):
             return name
     return None
 

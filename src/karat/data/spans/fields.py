@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import is_text
-from karat.data.json.tree import Tree
+from karat.data.roles import ATTRIBUTE_COLUMNS
 from karat.data.spans import names
+from karat.data.spans.tree import Tree
 
 ANSWERS = ("question", "prediction", "contexts", "retrieved", "retrieved_scores")
 FIELDS = pa.schema(
@@ -101,7 +102,7 @@ def _unless_empty(column: pa.Array) -> pa.Array:
 
 def _attribute(name: str) -> str:
     """The attribute that a column holds; nothing for a column that holds them all."""
-    return "" if name in names.HOLDERS else name.removeprefix("attributes.")
+    return "" if name in ATTRIBUTE_COLUMNS else name.removeprefix("attributes.")
 
 
 def _ids(row: Tree, paths: Sequence[str]) -> pa.Array:

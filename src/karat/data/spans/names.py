@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
 
-SPAN_ID = ("context.span_id", "span_id", "spanId", "trace.span_id")
-TRACE_ID = ("context.trace_id", "trace_id", "traceId", "trace.trace_id")
+SPAN_ID = (*SPAN_IDS, "spanId", "trace.span_id")
+TRACE_ID = (*TRACE_IDS, "traceId", "trace.trace_id")
 PARENT_ID = ("parent_id", "parent_span_id", "parentSpanId", "trace.parent_id", "record.parent_span_id")
 STARTED = ("start_time", "startTimeUnixNano", "start_timestamp", "start_time_unix_nano")
 IDENTITY = (*SPAN_ID, *TRACE_ID, *PARENT_ID, *STARTED, "span_kind")
@@ -45,20 +45,3 @@ CALLED = {
     "RERANKING": "RERANKER",
 }
 """OpenInference's name of what the others call a kind of span."""
-
-HOLDERS = ("attributes", "record_attributes")
-"""Columns that hold all attributes as one object."""
-_TELLING = ("attributes.", "gen_ai.", "llm.", "openinference.", "retrieval.documents", "input.value", "output.value")
-
-
-def is_spans(names: Collection[str]) -> bool:
-    """Whether columns are those of spans: a span's id, its trace's, and attributes.
-
-    >>> is_spans(["context.span_id", "context.trace_id", "attributes.input.value"]), is_spans(["context", "attributes"])
-    (True, False)
-    """
-    with_ids = not {*SPAN_ID[:3]}.isdisjoint(names) and not {*TRACE_ID[:3]}.isdisjoint(names)
-    in_context = {"context", "parent_id", "start_time"}.issubset(names)
-    in_trace = {"trace", "event_id", "record_attributes"}.issubset(names)
-    has_attributes = any(name in HOLDERS or name.startswith(_TELLING) for name in names)
-    return (with_ids or in_context or in_trace) and has_attributes

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import is_text
 from karat.core.errors import DataError
 from karat.core.parallel import map_ordered
-from karat.data.filter import choose
+from karat.data.filter import filter_batch
 from karat.data.source import Source
 from karat.data.spans.fields import ANSWERS, FIELDS, Derived, derive, listed, without_blank
 from karat.data.spans.retrievals import Retrievals, find_retrievals
-from karat.data.storage.disk_table import Shelf
+from karat.data.storage.disk_table import DiskTable
 from karat.data.storage.duckdb import connect
 
 ADDED = pa.schema([*FIELDS, ("context_spans", pa.list_(pa.string())), ("context_positions", pa.list_(pa.int32()))])
@@ -37,7 +37,7 @@ class Found:
     """
 
     base: Source
-    shelf: Shelf
+    shelf: DiskTable
     own: int  # columns of the base in the file
     kinds: np.ndarray
     started: np.ndarray
@@ -81,7 +81,7 @@ class Spans(Source):
                 raise DataError(f"{self.name}: no span is of kind {kind!r}; the kinds there are: {there}")
             kept &= self.found.kinds == kind.upper()
         if since is not None:
-            kept &= self.found.started >= (moment(since) - _EPOCH) // timedelta(microseconds=1)
+            kept &= self.found.started >= (parse_time(since) - _EPOCH) // timedelta(microseconds=1)
         return _assemble(self.found, self.kinds, kept)
 
 
@@ -116,7 +116,7 @@ def _find(source: Source) -> tuple[Found, dict[str, int]]:
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     schema = pa.schema([*(source.schema if dear else ()), *FIELDS])
-    shelf = Shelf(schema, note())
+    shelf = DiskTable(schema, note())
     if sum(lost):
         warnings.warn(
             f"{source.name}: {sum(lost)} cells should hold attributes but are neither JSON nor Python's text: "
@@ -141,13 +141,13 @@ def _assemble(found: Found, kinds: Mapping[str, int], kept: np.ndarray | None) -
             whole = _with_retrievals(found, fields, rows)
             columns = [*own.columns, *(whole.column(name) for name in added)]
             batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-            chosen = batch if kept is None or kept[rows].all() else choose(batch, pa.array(kept[rows]))
+            chosen = batch if kept is None or kept[rows].all() else filter_batch(batch, pa.array(kept[rows]))
             if chosen.num_rows:
                 yield chosen
 
     rows = len(found.kinds) if kept is None else int(kept.sum())
     schema = pa.schema([*base.schema, *(ADDED.field(name) for name in added)])
-    return Spans(base.name, schema, rows, read, base.respelled, base.spelled, base.notes, found=found, kinds=kinds)
+    return Spans(base.name, schema, rows, read, base.lossy_columns, base.spelled, base.notes, found=found, kinds=kinds)
 
 
 def _with_retrievals(found: Found, fields: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
@@ -174,12 +174,12 @@ def _with_origins(fields: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*fields.columns, *origins], schema=ADDED)
 
 
-def moment(since: str | datetime) -> datetime:
+def parse_time(since: str | datetime) -> datetime:
     """A time that names its zone, from one, from ISO text (UTC where it names none), or from so long ago: `2h`, `3d`.
 
     Raises `DataError` for text that is none.
 
-    >>> moment("2026-11-21T10:00").isoformat()
+    >>> parse_time("2026-11-21T10:00").isoformat()
     '2026-11-21T10:00:00+00:00'
     """
     if isinstance(since, str):

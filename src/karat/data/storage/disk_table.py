@@ -11,11 +11,11 @@ from karat.data.source import rows_per_batch
 from karat.data.storage.files import spool_batches
 
 
-class Shelf:
+class DiskTable:
     """Rows on disk, in exactly the types they had; `at_once` says how many of them make some 32 MB.
 
     >>> batch = pa.record_batch({"a": ["x", "y"]})
-    >>> Shelf(batch.schema, iter([batch])).take(pa.array([1, None, 0])).to_pylist()
+    >>> DiskTable(batch.schema, iter([batch])).take(pa.array([1, None, 0])).to_pylist()
     [{'a': 'y'}, {'a': None}, {'a': 'x'}]
     """
 

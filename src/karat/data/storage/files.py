@@ -1,4 +1,4 @@
-"""Which format a file has, by its name or by its first bytes, and streams over it."""
+"""Streams over files: decompressed bytes, the first bytes, copies in temporary files."""
 
 from __future__ import annotations
 
@@ -13,52 +13,9 @@ from typing import IO
 import pyarrow as pa
 
 from karat.core.errors import DataError, did_you_mean
+from karat.data.storage.file_names import split_name
 
-FORMATS = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
-    ".eval": "inspect",
-}
-COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
-
-
-def split_name(path: str | Path) -> tuple[str | None, str | None]:
-    """The format and the compression a file's name tells, `None` where it does not.
-
-    >>> split_name("runs/a.jsonl.gz"), split_name("answers.CSV"), split_name("answers.txt")
-    (('jsonl', 'gzip'), ('csv', None), (None, None))
-    """
-    path = Path(str(path).lower())
-    compression = COMPRESSIONS.get(path.suffix)
-    return FORMATS.get(Path(path.stem).suffix if compression else path.suffix), compression
-
-
-def sniff(head: bytes) -> str:
-    r"""The format the first bytes of a file tell.
-
-    Parquet and Arrow by their marks, JSON (Lines or one document) by an opening brace or bracket; else TSV where
-    the first line has a tab, CSV where it has none.
-
-    >>> sniff(b"PAR1..."), sniff(b' {"id": 1}'), sniff(b"id\tanswer\n"), sniff(b"id,answer\n")
-    ('parquet', 'json', 'tsv', 'csv')
-    """
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return "arrow"
-    text = head.removeprefix(BOM).lstrip()
-    if text.startswith((b"{", b"[")):
-        return "json"
-    return "tsv" if b"\t" in text.split(b"\n", 1)[0] else "csv"
 
 
 def find_file(path: Path) -> None:

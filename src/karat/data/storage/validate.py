@@ -13,7 +13,7 @@ from karat.data.source import Source
 
 
 @contextmanager
-def naming(name: str) -> Iterator[None]:
+def name_errors(name: str) -> Iterator[None]:
     """Raise what Arrow says of a file that cannot be read as `DataError` with its name."""
     try:
         yield
@@ -21,7 +21,7 @@ def naming(name: str) -> Iterator[None]:
         raise DataError(f"{name}: {error}") from error
 
 
-def guard(source: Source, *, checked: bool) -> Source:
+def validate_source(source: Source, *, checked: bool) -> Source:
     """The source, whose batches hold only text that is UTF-8 (which may be `checked` already) and whose errors name it.
 
     Raises `ColumnError` for a column that is there twice; reading raises `RowError` for a cell that is not UTF-8, and
@@ -33,7 +33,7 @@ def guard(source: Source, *, checked: bool) -> Source:
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         done = 0
-        with naming(source.name):
+        with name_errors(source.name):
             for batch in source.read(text):
                 if not checked:
                     _check(batch, source.name, done)

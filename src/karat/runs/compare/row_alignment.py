@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, JoinError, did_you_mean
 from karat.data.json.raw import decode_text
-from karat.data.retrieval.long_table import find_query
+from karat.data.retrieval.long_table import find_query_column
 from karat.data.roles import singular
 from karat.data.source import RAW
 from karat.runs.compare.systems import gold_of, question_of
@@ -84,7 +84,7 @@ def _candidates(runs: Sequence[Run], on: str | None) -> Iterator[tuple[str, ...]
         return
     ways = [[_joined_by(run) for run in runs]]
     ways += [[_called(run, name) for run in runs] for name in IDS]
-    ways += [[find_query(run.schema) for run in runs], [question_of(run) for run in runs]]
+    ways += [[find_query_column(run.schema) for run in runs], [question_of(run) for run in runs]]
     for columns in dict.fromkeys(tuple(way) for way in ways):
         found = tuple(column for column in columns if column is not None)
         if len(found) == len(runs):

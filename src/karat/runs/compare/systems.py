@@ -15,7 +15,7 @@ import pyarrow as pa
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
-from karat.data.roles import fits, map_columns
+from karat.data.roles import map_columns, matches_role
 from karat.runs.scoring.result import Result
 from karat.runs.store.manifest import FILE, Manifest, note
 from karat.runs.store.run import Run, open_run, open_scored, root
@@ -73,7 +73,7 @@ def question_of(run: Run) -> str | None:
     """The column of the questions, where one is."""
     if "question" in run.manifest.mapping:
         return run.manifest.mapping["question"]
-    found = [name for name in run.schema.names if fits("question", name)]
+    found = [name for name in run.schema.names if matches_role("question", name)]
     return "question" if "question" in found else found[0] if len(found) == 1 else None
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from karat.core.atomic import write_text
 from karat.core.errors import ColumnError, DataError
 from karat.data.source import RAW, Source
-from karat.data.storage.disk_table import Shelf
+from karat.data.storage.disk_table import DiskTable
 from karat.models.governor.faults import AskError
 from karat.models.governor.governor import Governor
 from karat.models.reply_cache import Store
@@ -129,13 +129,13 @@ class Answered:
         return self.answers.rows or 0
 
     @property
-    def respelled(self) -> frozenset[str]:
+    def lossy_columns(self) -> frozenset[str]:
         """The columns whose spelling is lost where `text` does not name them."""
-        return self.rows.respelled | self.answers.respelled
+        return self.rows.lossy_columns | self.answers.lossy_columns
 
     def outline(self) -> pa.Table:
-        """The columns without rows, those of `respelled` without a type: enough to see which serve as text."""
-        kinds = [each.with_type(pa.null()) if each.name in self.respelled else each for each in self._schema]
+        """The columns without rows, those of `lossy_columns` without a type: enough to see which serve as text."""
+        kinds = [each.with_type(pa.null()) if each.name in self.lossy_columns else each for each in self._schema]
         return pa.schema(kinds).empty_table()
 
     def failures(self) -> Counter[str]:
@@ -163,7 +163,9 @@ class Answered:
         return pa.schema([*(told or [("prediction", pa.string())]), (ERROR, pa.string())])
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        answers = Shelf(self.answers.schema_as(self._of(self.answers)), self.answers.batches(self._of(self.answers)))
+        answers = DiskTable(
+            self.answers.schema_as(self._of(self.answers)), self.answers.batches(self._of(self.answers))
+        )
         first = 0
         for batch in self.rows.batches(self._of(self.rows)):
             if self.repetitions > 1:

@@ -115,7 +115,7 @@ def experiment(
         def planned(table: Any) -> Plan:
             return replace(plan(table, chosen, map or {}, gold, on, by, cluster, None, None, seed), errors=ERROR)
 
-        spelled = planned(answered.outline()).text & answered.respelled
+        spelled = planned(answered.outline()).text & answered.lossy_columns
         decided = planned(replace(answered, text=frozenset(spelled)))
         settings: dict[str, Any] = {"on": on, "by": by, "cluster": cluster, "where": where, "limit": limit}
         settings |= {"confidence": confidence, "seed": seed, **made}

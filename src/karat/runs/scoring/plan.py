@@ -16,10 +16,10 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns
 from karat.core.metric.setting import SEVERAL
 from karat.core.metric.spec import parse_all
-from karat.data.filter import keep as keep_rows
+from karat.data.filter import filter_rows
 from karat.data.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
-from karat.data.nested import reach
+from karat.data.nested import extract_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
 from karat.runs.output_columns import score_fields
@@ -78,13 +78,13 @@ def plan(
     kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
     source = open_sources(data, gold, on, ranked=any(metric.definition.reads_rankings for metric in chosen))
     joined = source if isinstance(source, Joined) else None
-    source = reach(source, [name for name in (by, cluster) if name is not None], spelled=False)
-    source = reach(source, given.values())
+    source = extract_nested(source, [name for name in (by, cluster) if name is not None], spelled=False)
+    source = extract_nested(source, given.values())
     if where is not None or limit is not None:
-        source = keep_rows(source, where, limit)
+        source = filter_rows(source, where, limit)
     names = source.schema.names
-    sides, called = ({}, {}) if joined is None else (joined.sides, joined.called)
-    mapping = map_columns(names, list(kinds), given, sides=sides, called=called, where=source.name)
+    sides, names_there = ({}, {}) if joined is None else (joined.sides, joined.original_names)
+    mapping = map_columns(names, list(kinds), given, sides=sides, original_names=names_there, where=source.name)
     text = {mapping[role] for role, kind in kinds.items() if kind is not NUMBER and not kind.ranked}
     for name in (by, cluster):
         if name is not None and name not in names:

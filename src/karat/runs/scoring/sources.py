@@ -7,8 +7,9 @@ from typing import Any
 from karat.core.errors import ColumnError, DataError, SpecError
 from karat.data.join import join, split_on
 from karat.data.open import open_source
-from karat.data.retrieval.group import group
-from karat.data.retrieval.long_table import Side, find_query
+from karat.data.retrieval.group import group_by_query
+from karat.data.retrieval.long_table import find_query_column
+from karat.data.roles import Side
 from karat.data.source import Source
 
 
@@ -25,7 +26,7 @@ def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool) -> Sourc
         raise SpecError("gold and on go together: a second table, and the id column that joins it")
     source = open_source(data)
     if gold is None:
-        if ranked and group(source, "prediction") is not source:
+        if ranked and group_by_query(source, "prediction") is not source:
             raise ColumnError(
                 f"{source.name} has a document a row; a second table, gold (--gold), has what is relevant"
             )
@@ -41,8 +42,8 @@ def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool) -> Sourc
 
 def _by_query(source: Source, side: Side, given: str | None) -> tuple[Source, str]:
     """The source with one query a row, and its column of queries, which `given` names where it was given."""
-    grouped = group(source, side, given)
-    found = given if given is not None and grouped is source else find_query(grouped.schema)
+    grouped = group_by_query(source, side, given)
+    found = given if given is not None and grouped is source else find_query_column(grouped.schema)
     if found is None:
         if not (names := grouped.schema.names):
             raise DataError(f"{source.name} is empty; expected queries with documents")

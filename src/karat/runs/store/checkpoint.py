@@ -18,7 +18,7 @@ import pyarrow as pa
 from karat.core.atomic import replacing
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import NOTHING, Rows, concat_rows
-from karat.data.storage.validate import naming
+from karat.data.storage.validate import name_errors
 
 SECONDS = 1.0  # at least between two parts
 SHARE = 0.01  # of the run's time so far, at least between two parts: even long runs have few
@@ -48,7 +48,7 @@ class Parts:
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         for path in sorted(self.folder.glob("part-*.arrow")):
-            with naming(str(path)), pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as part:
+            with name_errors(str(path)), pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as part:
                 yield part.get_batch(0)
 
     def __iter__(self) -> Iterator[list[Rows]]:

@@ -14,7 +14,7 @@ from karat.core.atomic import replacing
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.open import open_source
-from karat.data.storage.files import split_name
+from karat.data.storage.file_names import split_name
 from karat.data.write import check_output, refuse_overwriting, write
 from karat.runs.store.manifest import Scored
 from karat.runs.store.run import Run

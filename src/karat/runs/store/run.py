@@ -25,8 +25,8 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
-from karat.data.storage.files import split_name
-from karat.data.storage.validate import naming
+from karat.data.storage.file_names import split_name
+from karat.data.storage.validate import name_errors
 from karat.runs.store.lock import holding
 from karat.runs.store.manifest import FILE, Manifest, note, read_manifest
 
@@ -71,7 +71,7 @@ class Run:
             if name not in self.schema.names:
                 raise ColumnError(f"{self.name}: there is no column {name!r}{did_you_mean(name, self.schema.names)}")
         if split_name(self.rows) == ("parquet", None):
-            with naming(str(self.rows)):
+            with name_errors(str(self.rows)):
                 return pq.read_table(self.rows, columns=list(names), partitioning=None)
         source = open_source(self.rows)
         chosen = pa.schema([source.schema.field(name) for name in names])
@@ -100,7 +100,7 @@ class Run:
                 "score it again with --run NAME and name the run"
             )
         path = self.path / STATISTICS
-        with naming(str(path)):
+        with name_errors(str(path)):
             return _to_counts(pq.read_table(path, columns=[scored.spec], partitioning=None).column(0))
 
 

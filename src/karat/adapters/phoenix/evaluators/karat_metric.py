@@ -23,7 +23,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse_all
-from karat.data.roles import fits, map_columns
+from karat.data.roles import map_columns, matches_role
 from karat.judges.judge import collect_model_errors
 
 WAITING = 64  # judges awaited at a time; how many ask at a time is the governor's to say
@@ -128,7 +128,7 @@ class MetricEvaluator(Evaluator):
         """The role that a mapping's field is: of that name, or the one that other tools call so."""
         if field in self._kinds:
             return field
-        return next((role for role in self._kinds if fits(role, field)), None)
+        return next((role for role in self._kinds if matches_role(role, field)), None)
 
     def _found(self, names: tuple[str, ...], mapped: tuple[str, ...]) -> dict[str, str]:
         """The key of each role that is not mapped."""

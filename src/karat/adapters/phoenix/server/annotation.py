@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-SPAN_IDS = ("context.span_id", "span_id")
-
 Annotation: TypeAlias = Mapping[str, Any]
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from karat.core.errors import DataError, KaratError, MissingExtra, did_you_mean
 from karat.data.formats.frames import open_frame
-from karat.data.spans.source import Spans, moment, open_spans
-from karat.data.storage.validate import guard
+from karat.data.spans.source import Spans, open_spans, parse_time
+from karat.data.storage.validate import validate_source
 
 Progress = Callable[[int, int | None], None]
 
@@ -82,7 +82,7 @@ def spans(
     Rows are in the order in which the server received the spans. Raises `ServerError` if the server does not answer,
     `karat.DataError` for an unknown project, a project without spans, or an unknown kind.
     """
-    since = None if since is None else moment(since)
+    since = None if since is None else parse_time(since)
     read = 0
 
     def count_spans(response: Any) -> None:
@@ -106,7 +106,7 @@ def spans(
         hint = f" since {since:%Y-%m-%d %H:%M:%S %Z}" if since else f"; other projects: {', '.join(others) or 'none'}"
         raise DataError(f"project {project!r} at {url} holds no spans{hint}")
     source = replace(open_frame(_columns(received[::-1])), name=f"Phoenix's project {project!r}")
-    return open_spans(guard(source, checked=False)).only(kind, since)
+    return open_spans(validate_source(source, checked=False)).only(kind, since)
 
 
 def _project_id(ids: Mapping[str, str], url: str, project: str) -> str:

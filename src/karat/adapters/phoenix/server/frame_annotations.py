@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from karat.adapters.phoenix.mapping import is_missing
-from karat.adapters.phoenix.server.annotation import SPAN_IDS, Annotation, Annotations, identifier
+from karat.adapters.phoenix.server.annotation import Annotation, Annotations, identifier
+from karat.core.columns.ids import SPAN_IDS
 from karat.core.errors import ColumnError, DataError, MissingExtra, did_you_mean
 
 _RESULT = ("score", "label", "explanation")

@@ -23,7 +23,7 @@ from karat.adapters.phoenix.server.frame_annotations import from_frame
 from karat.adapters.phoenix.server.result_annotations import from_result
 from karat.core.atomic import write_text
 from karat.core.errors import DataError, KaratError, RowError
-from karat.data.storage.validate import naming
+from karat.data.storage.validate import name_errors
 from karat.runs.scoring.result import Result
 
 _BATCH = 100
@@ -179,7 +179,7 @@ def _write(annotations: Sequence[Annotation], path: Path) -> None:
 
 
 def _read(path: Path) -> Iterator[Annotation]:
-    with naming(str(path)), path.open("rb") as lines:
+    with name_errors(str(path)), path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 annotation = json.loads(line)

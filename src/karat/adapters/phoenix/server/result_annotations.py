@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.adapters.phoenix.server.annotation import SPAN_IDS, Annotation, Annotations, identifier
+from karat.adapters.phoenix.server.annotation import Annotation, Annotations, identifier
+from karat.core.columns.ids import SPAN_IDS
 from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
 from karat.judges.judge import JudgeFunction

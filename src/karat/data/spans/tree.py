@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +15,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.kinds import is_text
 from karat.data.json.members import cut_paths
+from karat.data.json.raw import from_python
 from karat.data.source import RAW
 from karat.data.storage.duckdb import literal
 
@@ -150,17 +149,6 @@ class Tree:
         found = run.sql(f"SELECT {sql} FROM cells").to_arrow_table().column(0).combine_chunks()  # noqa: S608
         run.close()
         return found
-
-
-def from_python(text: str) -> str | None:
-    """Python's text for a list or a dict as JSON; None where it is neither.
-
-    >>> print(from_python("{'gold': ['Paris', None]}"))
-    {"gold": ["Paris", null]}
-    """
-    with suppress(ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return json.dumps(ast.literal_eval(text), default=str)
-    return None
 
 
 def _below(prefix: str, path: str) -> str | None:
