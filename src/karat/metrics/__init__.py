@@ -1,24 +1,19 @@
-"""Every metric as a function of columns.
+"""Every metric as a function of columns, imported by its name.
 
 >>> from karat.metrics import exact_match
 >>> exact_match(["Paris", "Lyon"], [["Paris", "paris"], ["Nice"]]).to_pylist()
 [1.0, 0.0]
 
-A metric is one function in one file of this folder; importing the folder registers them all.
+A metric is one function in one file of `text/`, `answers/`, `retrieval/` or `similarity/`; a new file needs no
+registration, because `index` finds it. Judges, which ask a language model, are in `karat.judges`; how a metric is
+defined and called is in `karat.core.metric`. Open `text/match.py` first.
 """
 
-from importlib import import_module
-from pkgutil import iter_modules
+from importlib.machinery import PathFinder
 
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import all_metrics, find
-from karat.text import extract as _extract  # noqa: F401  (offers the ways to extract an answer)
-
-for _room in iter_modules(__path__, f"{__name__}."):
-    for _module in iter_modules(import_module(_room.name).__path__, f"{_room.name}."):
-        if not _room.name.endswith("._kernels"):
-            import_module(_module.name)
 
 
 def __dir__() -> list[str]:
@@ -26,6 +21,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Metric:
+    if PathFinder.find_spec(f"{__name__}.{name}", __path__):
+        raise AttributeError(f"{__name__}.{name} is a module that is not imported yet")  # an import imports it then
     try:
         return find(name)
     except SpecError as error:

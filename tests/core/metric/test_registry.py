@@ -1,12 +1,15 @@
+import importlib.metadata
+import os
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 
 import pytest
 
-from karat.core import plugins
 from karat.core.errors import SpecError
 from karat.core.metric import registry
 from karat.core.metric.registry import find
-from karat.core.plugins import GROUP, load_plugins
+from karat.core.plugins import load_plugins
 
 PLUGIN = """
 from karat import Score, Text, metric
@@ -30,7 +33,7 @@ def fresh(monkeypatch):
 
 
 def installed(monkeypatch, *points):
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [EntryPoint(*p, group) for p in points])
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [EntryPoint(*p, group) for p in points])
 
 
 def test_a_plugins_metrics_are_found_by_name_alias_and_spec(fresh, monkeypatch, tmp_path):
@@ -58,7 +61,10 @@ def test_two_metrics_of_one_name_are_refused(fresh, monkeypatch, tmp_path):
         __import__("shouting_twice")
 
 
-def test_karats_own_metrics_come_in_by_the_entry_point():
-    from importlib.metadata import entry_points
-
-    assert "karat.metrics" in {point.value for point in entry_points(group=GROUP)}
+def test_a_metric_with_a_name_of_karats_own_is_refused_though_that_one_is_not_imported_yet(tmp_path):
+    (tmp_path / "shouting_first.py").write_text(PLUGIN.replace("shout", "mrr"))
+    code = "from karat import SpecError\ntry: import shouting_first\nexcept SpecError as error: print(error)"
+    paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    command, env = [sys.executable, "-c", code], {"PYTHONPATH": paths}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    assert "there is a metric 'mrr' already, defined in karat.metrics.retrieval.binary" in done.stdout

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.core.plugins import load_plugins
+from karat.core.plugins import EXTRACTORS, load_plugins
 
 Extract: TypeAlias = Callable[[pa.Array, str], pa.Array]
 """From texts without nulls, and what stands behind the colon, to texts: null where nothing is found."""
@@ -54,6 +55,8 @@ def check_extract(how: Any) -> None:
 
 
 def _find(name: str) -> _Way:
+    if name not in _ways:
+        import_module(EXTRACTORS)
     if name not in _ways:
         load_plugins()
     if name not in _ways:
