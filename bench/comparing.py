@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from karat.stats.aggregate import Finish
 from karat.stats.interval import Bounds
 from karat.stats.multiple import holm
-from karat.stats.paired.pairs import Pairs
+from karat.stats.paired.paired_rows import PairedRows
 from karat.stats.power import pairs_needed, rows_needed
 
 Array = NDArray[np.float64]
@@ -109,8 +109,8 @@ def ratio(sums: Array) -> Array:
     return quotient
 
 
-def pair(a: Array, b: Array, finish: Finish | None = None, bounds: Bounds = BOUNDED) -> Pairs:
-    return Pairs(a, b, None, finish, bounds, int(random.integers(2**32)))
+def pair(a: Array, b: Array, finish: Finish | None = None, bounds: Bounds = BOUNDED) -> PairedRows:
+    return PairedRows(a, b, None, finish, bounds, int(random.integers(2**32)))
 
 
 def measure_coverage(
@@ -163,7 +163,9 @@ def simulate_clusters(times: int = 1_000) -> None:
                 a = random.random(len(keys))
                 b = a + 0.15 * random.normal(size=clusters)[keys] + 0.15 * random.normal(size=len(keys))
                 sides = [(side > 0.5).astype(float) if cut else np.clip(side, 0, 1) for side in (a, b)]
-                pairs = Pairs(sides[0][:, None], sides[1][:, None], keys, None, BOUNDED, int(random.integers(2**32)))
+                pairs = PairedRows(
+                    sides[0][:, None], sides[1][:, None], keys, None, BOUNDED, int(random.integers(2**32))
+                )
                 low, high = pairs.interval(0.95)
                 held += (low is None or low <= 0) and (high is None or high >= 0)
                 found += pairs.test()[0] <= 0.05

@@ -16,10 +16,11 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 from karat.metrics.text.bleu import finish_bleu
+from karat.stats.aggregate import Scale
 from karat.stats.multiple import holm
-from karat.stats.paired.mcnemar import mcnemar, tango
-from karat.stats.paired.paired import compare
-from karat.stats.paired.pairs import Pairs
+from karat.stats.paired.compare import compare
+from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
+from karat.stats.paired.paired_rows import PairedRows
 from karat.stats.power import power_of, rows_needed, smallest_visible
 
 SHARE = (0.0, 1.0)
@@ -31,9 +32,9 @@ FINISH = partial(finish_bleu, smooth="exp", smooth_value=None, order=4, effectiv
 )
 def test_mcnemars_test(wins, losses):
     theirs = statsmodels_mcnemar([[5, wins], [losses, 5]], exact=True).pvalue if wins + losses else 1.0
-    assert mcnemar(wins, losses) == pytest.approx(theirs, rel=1e-8)
+    assert mcnemar_test(wins, losses) == pytest.approx(theirs, rel=1e-8)
     if wins + losses:
-        assert mcnemar(wins, losses) == pytest.approx(stats.binomtest(wins, wins + losses).pvalue, rel=1e-8)
+        assert mcnemar_test(wins, losses) == pytest.approx(stats.binomtest(wins, wins + losses).pvalue, rel=1e-8)
 
 
 @pytest.mark.parametrize("n", [3, 8, 14])
@@ -43,7 +44,7 @@ def test_every_sign_flip(n):
     theirs = stats.permutation_test(
         (b[:, 0] - a[:, 0],), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True
     )
-    found = compare(a, b, bounds=(None, None))
+    found = compare(a, b, Scale(bounds=(None, None)))
     assert (found.p, found.draws) == (pytest.approx(theirs.pvalue), 0)
 
 
@@ -55,7 +56,7 @@ def test_random_sign_flips():
         theirs = stats.permutation_test(
             (b[:, 0] - a[:, 0],), np.mean, permutation_type="samples", n_resamples=9_999, vectorized=True, rng=1
         ).pvalue
-        found = compare(a, b, bounds=(None, None))
+        found = compare(a, b, Scale(bounds=(None, None)))
         assert found.draws == 9_999
         assert found.p == pytest.approx(theirs, abs=5 * np.sqrt(2 * theirs / 10_000) + 2e-4)
 
@@ -65,7 +66,7 @@ def test_swaps_of_clusters_are_flips_of_their_sums():
     a, b, keys = random.random((60, 1)), random.random((60, 1)) + 0.1, np.arange(60, dtype=np.uint64) % 10
     sums = np.bincount(keys.astype(int), (b - a)[:, 0])
     theirs = stats.permutation_test((sums,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
-    assert compare(a, b, bounds=(None, None), keys=keys).p == pytest.approx(theirs.pvalue)
+    assert compare(a, b, Scale(bounds=(None, None)), keys=keys).p == pytest.approx(theirs.pvalue)
 
 
 def test_bounded_and_open_means_of_many_rows_get_students_interval():
@@ -73,7 +74,7 @@ def test_bounded_and_open_means_of_many_rows_get_students_interval():
     a, b = random.random((2, 20_000, 1))
     theirs = stats.ttest_rel(b[:, 0], a[:, 0]).confidence_interval()
     for bounds, close in ((SHARE, 1e-5), ((None, None), 8e-4)):
-        found = compare(a, b, bounds=bounds)
+        found = compare(a, b, Scale(bounds=bounds))
         assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=close)
 
 
@@ -122,7 +123,7 @@ def test_sacrebleus_paired_tests_of_corpus_bleu(first, second, rows, real_data):
         return [result.score / 100 for result in scores["BLEU"]], scores["BLEU"][1].p_value
 
     a, b = (np.array(BLEU()._extract_corpus_statistics(said, [references]), float) for said in systems)
-    found = compare(a, b, FINISH, bounds=SHARE)
+    found = compare(a, b, Scale(FINISH, bounds=SHARE))
     values, randomised = theirs("ar", 4_000)
     assert [found.a, found.b] == pytest.approx(values, rel=1e-9)
     if first == second:
@@ -142,7 +143,7 @@ def test_the_error_of_a_difference_in_bleu_is_that_of_a_paired_bootstrap(real_da
         return float(FINISH(b[rows].sum(axis=0)) - FINISH(a[rows].sum(axis=0)))
 
     theirs = stats.bootstrap((np.arange(400),), gap, vectorized=False, n_resamples=1_500, rng=0, method="percentile")
-    pairs = Pairs(a, b, None, FINISH, SHARE, 0)
+    pairs = PairedRows(a, b, None, FINISH, SHARE, 0)
     assert pairs.deviation / 20 == pytest.approx(theirs.standard_error, rel=0.08)
     found = pairs.interval(0.95)
     assert found == pytest.approx(tuple(theirs.confidence_interval), abs=0.3 * theirs.standard_error)
@@ -162,10 +163,10 @@ def test_the_ends_of_tangos_interval_are_where_a_score_test_turns(wins, losses, 
         variance = rows * (2 * losing + difference - difference**2)
         return abs(wins - losses - rows * difference) / np.sqrt(variance)
 
-    for end in tango(wins, losses, rows, 1.959964):
+    for end in tango_interval(wins, losses, rows, 1.959964):
         assert abs(end) == 1 or statistic(end) == pytest.approx(1.959964, abs=2e-4)
 
 
 def test_tangos_interval_as_published():
     """M. Fagerland, S. Lydersen and P. Laake, Statistics in Medicine 33 (2014): airway reactivity of 21 children."""
-    assert tango(1, 7, 21, 1.959964) == pytest.approx((-0.517, -0.026), abs=5e-4)
+    assert tango_interval(1, 7, 21, 1.959964) == pytest.approx((-0.517, -0.026), abs=5e-4)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from karat.core.errors import RowError
-from karat.stats.aggregate import BLOCKS, LIMIT, Units
+from karat.stats.aggregate import BLOCKS, LIMIT, Scale, Units
 from karat.stats.value import summarise
 
 random = np.random.default_rng(0)
@@ -58,7 +58,7 @@ def test_merged_shards_hold_what_the_whole_holds(first, second, clustered):
     else:
         assert merged.collapsed or np.array_equal(merged.sums, whole.sums)
         assert merged.collapsed or np.array_equal(merged.keys, whole.keys)
-        one, other = (summarise(units, bounds=(0.0, 1.0)).as_dict() for units in (whole, merged))
+        one, other = (summarise(units, Scale()).as_dict() for units in (whole, merged))
         assert one == pytest.approx(other, rel=1e-12)
 
 

@@ -7,7 +7,7 @@ from scipy import stats
 from karat.core.errors import DataError, SpecError
 from karat.stats.aggregate import LIMIT, Units
 from karat.stats.interval import interval
-from karat.stats.wilson import jackknife, weigh_unit, wilson
+from karat.stats.wilson import jackknife, unit_weight, wilson_interval
 
 random = np.random.default_rng(0)
 SHARE = (0.0, 1.0)
@@ -38,7 +38,7 @@ def test_five_perfect_scores_say_little():
 
 
 def test_five_equal_scores_do_not_pin_the_mean():
-    assert interval(collect([0.8] * 5), bounds=SHARE) == pytest.approx(wilson(0.8, 5, 1.959964), abs=1e-6)
+    assert interval(collect([0.8] * 5), bounds=SHARE) == pytest.approx(wilson_interval(0.8, 5, 1.959964), abs=1e-6)
 
 
 def test_nearly_perfect_scores_are_no_surer_than_perfect_ones():
@@ -85,7 +85,7 @@ def test_groups_of_many_clusters_tell_how_many_there_were(rows_each):
     clusters = 4 * LIMIT
     units = collect(np.ones(clusters * rows_each), np.repeat(np.arange(clusters), rows_each))
     assert units.collapsed
-    assert 1 / weigh_unit(units) == pytest.approx(clusters, rel=0.5)
+    assert 1 / unit_weight(units) == pytest.approx(clusters, rel=0.5)
 
 
 def test_groups_give_the_interval_of_the_clusters_they_hold():

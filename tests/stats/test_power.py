@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from karat.core.errors import DataError, SpecError
-from karat.stats.aggregate import Units
-from karat.stats.paired.paired import compare
+from karat.stats.aggregate import Scale, Units
+from karat.stats.paired.compare import compare
 from karat.stats.power import (
     paired_deviation,
     pairs_needed,
@@ -16,7 +16,7 @@ from karat.stats.power import (
     smallest_share,
     smallest_visible,
 )
-from karat.stats.sample_size import plan_from_pair, plan_from_run
+from karat.stats.sample_size import sample_size_from_comparison, sample_size_from_scores
 
 SHARE = (0.0, 1.0)
 TIMES = 400
@@ -37,7 +37,7 @@ def test_right_and_wrong_answers_get_the_power_promised(discordant, difference):
         drawn = random.random(rows)
         b = drawn < (discordant + difference) / 2
         a = (drawn < discordant) & ~b
-        found += compare(a[:, None] * 1.0, b[:, None] * 1.0, bounds=SHARE).p <= 0.05
+        found += compare(a[:, None] * 1.0, b[:, None] * 1.0, Scale(bounds=SHARE)).p <= 0.05
     assert 0.8 - SLACK < found / TIMES < 0.87 + SLACK
 
 
@@ -47,7 +47,7 @@ def test_scores_get_the_power_promised():
     for _ in range(TIMES):
         a = 0.5 * random.random((rows, 1))
         b = a + 0.1 + 0.2 * random.normal(size=a.shape)
-        found += compare(a, b, bounds=(None, None)).p <= 0.05
+        found += compare(a, b, Scale(bounds=(None, None))).p <= 0.05
     assert 0.8 - SLACK < found / TIMES < 0.8 + SLACK
 
 
@@ -71,12 +71,12 @@ def test_what_a_comparison_could_have_seen_is_what_it_would_need_its_rows_for():
     a = random.random((500, 1))
     b = np.clip(a + 0.2 * random.normal(size=a.shape), 0, 1)
     right = [(side > 0.5) * 1.0 for side in (a, b)]
-    for found in (compare(a, b, bounds=SHARE), compare(*right, bounds=SHARE)):
-        plan = plan_from_pair(found, found.smallest_visible)
+    for found in (compare(a, b, Scale(bounds=SHARE)), compare(*right, Scale(bounds=SHARE))):
+        plan = sample_size_from_comparison(found, found.smallest_visible)
         assert plan.rows == pytest.approx(500, abs=1)
         assert plan.smallest == found.smallest_visible
         assert plan.correlation is None
-        assert plan_from_pair(found, 2 * plan.difference).rows < plan.rows / 3
+        assert sample_size_from_comparison(found, 2 * plan.difference).rows < plan.rows / 3
 
 
 def test_clusters_count_in_a_plan():
@@ -84,30 +84,30 @@ def test_clusters_count_in_a_plan():
     keys = np.repeat(np.arange(50, dtype=np.uint64), 10)
     a = random.random((500, 1))
     b = a + np.repeat(random.normal(size=(50, 1)), 10, axis=0)
-    alone, together = (compare(a, b, bounds=(None, None), keys=each) for each in (None, keys))
+    alone, together = (compare(a, b, Scale(bounds=(None, None)), keys=each) for each in (None, keys))
     assert (alone.units, together.units) == (500, 50)
-    assert plan_from_pair(together, 0.1).rows > 8 * plan_from_pair(alone, 0.1).rows
-    one = plan_from_run(collect(b[:, 0], keys), None, 0.1, bounds=(None, None))
-    assert one.rows > 5 * plan_from_run(collect(b[:, 0]), None, 0.1, bounds=(None, None)).rows
+    assert sample_size_from_comparison(together, 0.1).rows > 8 * sample_size_from_comparison(alone, 0.1).rows
+    one = sample_size_from_scores(collect(b[:, 0], keys), Scale(bounds=(None, None)), 0.1)
+    assert one.rows > 5 * sample_size_from_scores(collect(b[:, 0]), Scale(bounds=(None, None)), 0.1).rows
 
 
 def test_one_run_and_the_true_correlation_plan_as_both_runs_do():
     random = np.random.default_rng(4)
     a = random.normal(size=(4_000, 1))
     b = 0.7 * a + math.sqrt(1 - 0.49) * random.normal(size=a.shape)
-    pair = plan_from_pair(compare(a, b, bounds=(None, None)), 0.05)
-    run = plan_from_run(collect(a[:, 0]), None, 0.05, bounds=(None, None), correlation=0.7)
+    pair = sample_size_from_comparison(compare(a, b, Scale(bounds=(None, None))), 0.05)
+    run = sample_size_from_scores(collect(a[:, 0]), Scale(bounds=(None, None)), 0.05, correlation=0.7)
     assert run.rows == pytest.approx(pair.rows, rel=0.1)
     assert run.correlation == 0.7
     assert paired_deviation(1.0, 0.7) == pytest.approx(math.sqrt(0.6))
 
 
 def test_what_cannot_be_planned_is_an_error():
-    same = compare(np.ones((9, 1)), np.ones((9, 1)), bounds=SHARE)
+    same = compare(np.ones((9, 1)), np.ones((9, 1)), Scale(bounds=SHARE))
     with pytest.raises(DataError, match="differ"):
-        plan_from_pair(same, 0.1)
+        sample_size_from_comparison(same, 0.1)
     with pytest.raises(DataError, match="vary"):
-        plan_from_run(collect(np.ones(9)), None, 0.1, bounds=SHARE)
+        sample_size_from_scores(collect(np.ones(9)), Scale(bounds=SHARE), 0.1)
     with pytest.raises(SpecError, match="difference"):
         rows_needed(0.0, 1.0)
     with pytest.raises(SpecError, match="discordant"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from karat.stats.sample_size import Plan
+    from karat.stats.sample_size import SampleSize
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -69,7 +69,7 @@ def power(
         click.echo(f"{spec}: {_say(plan)}")
 
 
-def _say(plan: Plan) -> str:
+def _say(plan: SampleSize) -> str:
     assumed = "" if plan.correlation is None else f", if two systems correlate by {plan.correlation:g}"
     seen = "no difference is sure to be seen" if plan.smallest is None else f"{plan.smallest:.4f} can be seen"
     return (

@@ -1,30 +1,46 @@
-"""Row statistics, added up by unit in bounded memory."""
+"""Row statistics, added up by unit in bounded memory, and how totals become values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.core.errors import RowError
+from karat.core.errors import RowError, SpecError
+from karat.core.metric.definition import Direction
 
 Finish: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # totals (..., width) to values (...)
+Bounds: TypeAlias = tuple[float | None, float | None]  # the least and the greatest value; None where there is none
 
 LIMIT = 16_384  # units kept apart
-BLOCKS = 4_096  # groups they fall into beyond that
+BLOCKS = 4_096  # groups of units beyond that
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a metric's totals become values, which values are possible, and which of them are good.
+
+    `finish` turns totals of shape (..., width) into values of shape (...); None is the mean. `bounds` are the least and
+    the greatest possible value, None where there is none. `direction` says whether greater values are better.
+    """
+
+    finish: Finish | None = None
+    bounds: Bounds = (0.0, 1.0)
+    direction: Direction = "maximize"
 
 
 class Units:
-    """Totals of row statistics, by the unit that is drawn when one asks "what if we had sampled again?".
+    """Totals of row statistics by sampling unit: the unit that a resampling method draws.
 
-    A unit is a row or, if `clustered`, all rows with the same key. Up to `LIMIT` units are kept apart; beyond that they
-    fall into `BLOCKS` groups by a hash of their keys, seeded with `seed`. Since statistics add up, a group is again a
-    unit: memory stays bounded and any two accumulators merge.
+    A unit is a row or, if `clustered`, all rows with the same key. Up to `LIMIT` units are stored separately; more
+    units are combined into `BLOCKS` groups by a hash of their keys, seeded with `seed`. Since statistics add up, a
+    group is again a unit: memory stays bounded and any two accumulators can be merged.
 
-    What it knows is in two arrays: `keys` (uint64, one a unit) and `sums` (float64, units by 2·width + 1: the
-    statistics, their squares and the number of rows), and in `collapsed`, whether the units are groups.
+    The state is two arrays, `keys` (uint64, one for each unit) and `sums` (float64, units by 2·width + 1: the
+    statistics, their squares and the number of rows), and `collapsed`, whether the units are groups.
 
     >>> units = Units(width=1)
     >>> units.add(np.array([[1.0], [0.0], [1.0]]))
@@ -111,6 +127,23 @@ class Units:
             self.collapsed = True
             self.sums = _sum_by(block, self.sums, np.zeros((BLOCKS, self.sums.shape[1])))
             self.keys = np.arange(BLOCKS, dtype=np.uint64)
+
+
+def observe(units: Units, finish: Finish | None) -> tuple[NDArray[np.float64], Finish]:
+    """The quantities that are summed over units, shape (units, statistics), and the function from sums to values.
+
+    Raises `SpecError` for several statistics without a finish.
+    """
+    if finish is not None:
+        return units.totals, finish
+    if units.width != 1:
+        raise SpecError(f"a metric with {units.width} statistics a row needs a finish")
+    return np.column_stack([units.totals, units.sizes]), _divide
+
+
+def _divide(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    mean: NDArray[np.float64] = sums[..., 0] / sums[..., 1]
+    return mean
 
 
 def _sum_by(unit: NDArray[np.integer], cells: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The interval of a value without a lower or without an upper bound: the studentised bootstrap over units."""
+"""The studentised bootstrap over units: the interval of a value without a lower or without an upper bound."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from karat.stats.aggregate import Finish
 
 DRAWS = 2_000
 CELLS = 1_000_000  # numbers drawn at a time
-STEP = 0.01  # of a standard error, to either side of where a slope is taken
-ROUNDING = 1e-14  # a standard error this small beside the value is none
-FLAT = 1e-6  # so is one this small beside that of the whole, in a draw of like units
+STEP = 0.01  # in standard errors: half the distance over which a slope is computed
+ROUNDING = 1e-14  # relative to the value: a standard error this small counts as 0
+FLAT = 1e-6  # relative to the whole: so does the standard error of a draw of nearly equal units
 
 
-def resample(
+def bootstrap_interval(
     observed: NDArray[np.float64], value_of: Finish, *, confidence: float, seed: int
 ) -> tuple[float | None, float | None]:
-    """The interval of `value_of(observed.sum(axis=0))`, had the units (the rows of `observed`) been drawn again.
+    """The bootstrap-t interval of `value_of(observed.sum(axis=0))` over the units, which are the rows of `observed`.
 
-    Each draw's distance from the value is counted in its own standard errors (the delta method's), and the distribution
-    of those takes the place of Student's. An end is None where too few units vary to tell it, both are where the
-    value is undefined for some draw.
+    The distance of each draw from the value, in the draw's own standard errors (by the delta method), replaces
+    Student's t. An end is None where too few units vary to determine it; both are None where the value is undefined for
+    some draw.
 
     Source: B. Efron and R. Tibshirani, "An Introduction to the Bootstrap" (1993), section 12.5.
     """
@@ -34,7 +34,7 @@ def resample(
     pairs = (centred[:, :, None] * centred[:, None, :]).reshape(units, width**2)
     spread = pairs.sum(axis=0).reshape(width, width)
     step = STEP * np.sqrt(np.diag(spread))
-    step[step == 0] = 1.0  # a statistic that does not vary: its slope does not matter
+    step[step == 0] = 1.0  # the slope of a statistic that does not vary has no effect
 
     def error(totals: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
         totals = totals[..., None, :]
@@ -61,7 +61,7 @@ def resample(
 
 
 def draw(units: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """How often each of `units` is drawn in each of `DRAWS` draws, shape (draws, units), a bounded chunk at a time.
+    """The count of each unit in each of `DRAWS` draws, shape (draws, units), a bounded number of draws at a time.
 
     >>> [counts.shape for counts in draw(1_000, seed=0)]
     [(1000, 1000), (1000, 1000)]

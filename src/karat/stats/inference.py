@@ -1,4 +1,4 @@
-"""How intervals and tests are computed: the confidence and the seed, checked once and passed as one value."""
+"""The settings of intervals and tests, checked once and passed as one value."""
 
 from __future__ import annotations
 

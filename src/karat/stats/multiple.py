@@ -1,4 +1,4 @@
-"""Several tests at once: how small each p must be for no true null to be rejected, whichever they are."""
+"""Holm's correction for several tests: it bounds the probability that any true null hypothesis is rejected."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Each p as it stands among all of them: below a level, it is significant at it, with the whole family counted.
+    """Each p adjusted for the whole family of tests: at most a level where it is significant at that level.
 
-    None is a test that could not be made: it stays None and is not of the family.
+    None stands for a test that was not possible: it stays None and does not count.
 
     Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6
     (1979).
@@ -25,10 +25,10 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def holm_levels(ps: Sequence[float | None], level: float = 0.05) -> list[float | None]:
-    """The level that each p is held against: the smallest p against `level` over the number of tests, and so on.
+    """The level with which each p is compared: the smallest with `level` divided by the number of tests, and so on.
 
-    A p is significant among all exactly if it is at most its own level: from the first that is not, all larger ones are
-    held against that one's. Of equal ps the first comes first.
+    A p is significant in the family exactly if it is at most its own level. After the first that is not significant,
+    all larger ones are compared with the level of that one. Equal ps keep their order.
 
     >>> [each and round(each, 4) for each in holm_levels([0.01, None, 0.04, 0.03], level=0.06)]
     [0.02, None, 0.06, 0.03]
@@ -45,6 +45,6 @@ def holm_levels(ps: Sequence[float | None], level: float = 0.05) -> list[float |
 
 
 def _step(ps: Sequence[float | None]) -> list[tuple[tuple[float, int], int]]:
-    """The ps from the smallest on, each with its place, and how many there are from it on."""
+    """The ps in ascending order, each with its position, and the number of ps from it on."""
     ranked = sorted((p, row) for row, p in enumerate(ps) if p is not None)
     return list(zip(ranked, range(len(ranked), 0, -1), strict=True))

@@ -1,4 +1,4 @@
-"""What a comparison of two systems on the same rows can see: how many rows a difference needs, and the reverse."""
+"""The power of paired comparisons: the rows that a difference needs, and the difference that some rows detect."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from statistics import NormalDist
 import numpy as np
 
 from karat.core.errors import SpecError
-from karat.stats.student import NODES, WEIGHTS, quantile
+from karat.stats.student import NODES, WEIGHTS, student_quantile
 
 NORMAL = NormalDist()
-CLOSE = 1e-9  # of what is found by bisection
+CLOSE = 1e-9  # relative precision of bisection
 
 
 def power_of(shift: float, freedom: float, *, level: float = 0.05) -> float:
-    """How often a two-sided paired t test at `level` rejects, the difference being `shift` standard errors.
+    """The power of a two-sided paired t test at `level`, where the true difference is `shift` standard errors.
 
-    The chance for a given ratio of estimated to true standard error, averaged over that ratio by quadrature. The
-    permutation test of the same differences sees as much, but for the very smallest samples.
+    This is the probability of rejection for a given ratio of the estimated to the true standard error, averaged over
+    that ratio by quadrature. The permutation test has nearly the same power, except in the smallest samples.
 
     >>> round(power_of(2.5, 29), 6)
     0.676026
     """
-    t = quantile(1 - level / 2, freedom)
+    t = student_quantile(1 - level / 2, freedom)
     if math.isinf(freedom):
         return NORMAL.cdf(shift - t) + NORMAL.cdf(-shift - t)
     reach = 8 / math.sqrt(2 * freedom)
@@ -37,7 +37,7 @@ def power_of(shift: float, freedom: float, *, level: float = 0.05) -> float:
 
 
 def smallest_visible(error: float, freedom: float, *, power: float = 0.8, level: float = 0.05) -> float:
-    """The smallest true difference that is found with probability `power`, given the difference's standard error.
+    """The smallest true difference that is detected with probability `power`, given the standard error.
 
     >>> round(smallest_visible(0.01, 199), 5)
     0.02815
@@ -47,10 +47,10 @@ def smallest_visible(error: float, freedom: float, *, power: float = 0.8, level:
 
 
 def rows_needed(difference: float, deviation: float, *, power: float = 0.8, level: float = 0.05) -> int:
-    """The number of rows with which a difference of means is found with probability `power`.
+    """The number of rows that detect a difference of means with probability `power`.
 
-    `deviation` is the standard deviation of the rows' differences; for clusters or a value that is no mean, the
-    difference's standard error times the root of the number of rows.
+    `deviation` is the standard deviation of the rows' differences; for clusters and for values that are not means, the
+    standard error of the difference times the root of the number of rows.
 
     >>> rows_needed(0.02, 0.4)
     3142
@@ -73,12 +73,12 @@ def rows_needed(difference: float, deviation: float, *, power: float = 0.8, leve
 
 
 def pairs_needed(difference: float, discordant: float, *, power: float = 0.8, level: float = 0.05) -> int:
-    """The number of rows with which McNemar's exact test finds a difference of shares with probability `power`.
+    """The number of rows with which McNemar's exact test detects a difference of shares with probability `power`.
 
-    `discordant` is the share of rows that one system alone gets right, at least the difference.
+    `discordant` is the share of rows that exactly one system has right; it is at least the difference.
 
     Source: R. Connor, "Sample size for testing differences in proportions for the paired-sample design", Biometrics 43
-    (1987), with a continuity correction of one row, since the exact test is no quicker to reject than the corrected.
+    (1987), with a continuity correction of one row, since the exact test rejects no sooner than the corrected one.
 
     >>> pairs_needed(0.02, 0.1)
     2059
@@ -90,9 +90,9 @@ def pairs_needed(difference: float, discordant: float, *, power: float = 0.8, le
 
 
 def smallest_share(rows: int, discordant: float, *, power: float = 0.8, level: float = 0.05) -> float | None:
-    """The smallest difference of shares that McNemar's exact test finds with probability `power`.
+    """The smallest difference of shares that McNemar's exact test detects with probability `power`.
 
-    None if the `discordant` rows are so few that it would miss even one in which the same system is always right.
+    None if there are so few `discordant` rows that the test misses even a system that wins all of them.
 
     >>> round(smallest_share(2059, 0.1), 4), smallest_share(50, 0.1)
     (0.02, None)
@@ -119,14 +119,14 @@ def paired_deviation(deviation: float, correlation: float) -> float:
 
 
 def _root(difference: float, discordant: float, power: float, level: float) -> float:
-    """The root of the number of rows: that of n·d - 1 = √n·(z·√discordant + z'·√(discordant - d²))."""
+    """The square root of the number of rows n, which solves n·d - 1 = √n·(z·√discordant + z'·√(discordant - d²))."""
     reach = NORMAL.inv_cdf(1 - level / 2) * math.sqrt(discordant)
     reach += NORMAL.inv_cdf(power) * math.sqrt(discordant - difference**2)
     return (reach + math.sqrt(reach**2 + 4 * difference)) / (2 * difference)
 
 
 def _bisect(holds: Callable[[float], bool], high: float) -> float:
-    """The least number above 0 for which `holds`, which holds for all greater ones."""
+    """The least positive number for which `holds` is true, given that it is true for all greater ones."""
     while not holds(high):
         high *= 2
     low = 0.0

@@ -1,4 +1,4 @@
-"""How many rows the next comparison needs, from a comparison that was made or from one system's scores."""
+"""How many rows a comparison needs, estimated from an earlier comparison or from the scores of one system."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import math
 from dataclasses import asdict, dataclass
 
 from karat.core.errors import DataError
-from karat.stats.aggregate import Finish, Units
-from karat.stats.interval import Bounds, observe
+from karat.stats.aggregate import Scale, Units, observe
 from karat.stats.paired.comparison import Comparison
 from karat.stats.power import paired_deviation, pairs_needed, rows_needed, smallest_share, smallest_visible
 from karat.stats.wilson import ROUNDING, jackknife
 
 
 @dataclass(frozen=True)
-class Plan:
-    """With `rows` rows a true `difference` is found with probability `power` in a test at `level`.
+class SampleSize:
+    """With `rows` rows, a test at `level` detects a true `difference` with probability `power`.
 
-    `smallest` is the smallest difference that the `n` rows at hand would show; None where no difference is sure to be
-    seen. `deviation` is the standard deviation of the differences between two systems on a row: as observed, or, if
-    `correlation` is not None, on the assumption that a second system's scores vary as these do and correlate so much.
+    `smallest` is the smallest difference that the `n` rows at hand detect with that probability; None where there is
+    none. `deviation` is the standard deviation of the rows' differences between the two systems: as observed or, if
+    `correlation` is not None, under the assumption that a second system's scores have the same variance and this
+    correlation with the first.
     """
 
     rows: int
@@ -32,77 +32,83 @@ class Plan:
     level: float
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """List the fields in order, as JSON holds them."""
+        """The fields in order, as JSON values."""
         return asdict(self)
 
 
-def plan_from_pair(found: Comparison, difference: float, *, power: float = 0.8, level: float = 0.05) -> Plan:
-    """Plan for two systems that vary row by row as the two that were compared.
+def sample_size_from_comparison(
+    found: Comparison, difference: float, *, power: float = 0.8, level: float = 0.05
+) -> SampleSize:
+    """The sample size for two systems whose differences vary as in an earlier comparison.
 
-    `SpecError` for a difference, power or level that is none; `DataError` where the comparison shows no spread.
+    Raises `SpecError` for a difference of 0 and a power or level outside its range, `DataError` where the systems do
+    not differ on any row.
     """
     if not found.deviation:
         raise DataError("rows on which the two systems differ expected, found none: their spread is not known")
     discordant = (found.wins + found.losses) / found.scored if found.test == "mcnemar" else None
-    return _plan(difference, found.deviation, discordant, found.scored, found.units - 1, None, power, level)
+    spread = _Spread(found.deviation, discordant, found.scored, found.units - 1)
+    return _solve(spread, difference, None, power, level)
 
 
-def plan_from_run(
+def sample_size_from_scores(
     units: Units,
-    finish: Finish | None,
+    scale: Scale,
     difference: float,
     *,
-    bounds: Bounds,
     correlation: float = 0.5,
     power: float = 0.8,
     level: float = 0.05,
-) -> Plan:
-    """Plan for a comparison with a second system whose scores vary as these do and correlate with them.
+) -> SampleSize:
+    """The sample size for a comparison with a second system whose scores have the same variance.
 
     The correlation is an assumption: two unrelated systems often have 0.3 to 0.6, two versions of one 0.8 and more.
 
     >>> import numpy as np
     >>> units = Units(width=1)
     >>> units.add(np.array([[1.0], [0.0]] * 50))
-    >>> plan = plan_from_run(units, None, 0.02, bounds=(0.0, 1.0))
+    >>> plan = sample_size_from_scores(units, Scale(), 0.02)
     >>> plan.rows, round(plan.smallest, 3)
     (5061, 0.149)
     """
-    deviation, binary = _spread(units, finish, bounds)
+    deviation, binary = _spread(units, scale)
     if not deviation:
         raise DataError("scores that vary expected, found one value: their spread is not known")
     apart = paired_deviation(deviation, correlation)
     discordant = min(1.0, apart**2 + difference**2) if binary else None
-    return _plan(difference, apart, discordant, units.rows, len(units) - 1, correlation, power, level)
+    spread = _Spread(apart, discordant, units.rows, len(units) - 1)
+    return _solve(spread, difference, correlation, power, level)
 
 
-def _plan(
-    difference: float,
-    deviation: float,
-    discordant: float | None,
-    n: int,
-    freedom: int,
-    correlation: float | None,
-    power: float,
-    level: float,
-) -> Plan:
-    if discordant is not None:
-        rows = pairs_needed(difference, discordant, power=power, level=level)
-        smallest = smallest_share(n, discordant, power=power, level=level)
+@dataclass(frozen=True)
+class _Spread:
+    """How the differences of `n` rows vary; `discordant` is the share of rows that one system alone has right."""
+
+    deviation: float
+    discordant: float | None
+    n: int
+    freedom: int
+
+
+def _solve(spread: _Spread, difference: float, correlation: float | None, power: float, level: float) -> SampleSize:
+    if spread.discordant is not None:
+        rows = pairs_needed(difference, spread.discordant, power=power, level=level)
+        smallest = smallest_share(spread.n, spread.discordant, power=power, level=level)
     else:
-        rows = rows_needed(difference, deviation, power=power, level=level)
-        smallest = smallest_visible(deviation / math.sqrt(n), freedom, power=power, level=level)
-    return Plan(rows, difference, smallest, n, deviation, correlation, power, level)
+        rows = rows_needed(difference, spread.deviation, power=power, level=level)
+        error = spread.deviation / math.sqrt(spread.n)
+        smallest = smallest_visible(error, spread.freedom, power=power, level=level)
+    return SampleSize(rows, difference, smallest, spread.n, spread.deviation, correlation, power, level)
 
 
-def _spread(units: Units, finish: Finish | None, bounds: Bounds) -> tuple[float | None, bool]:
-    """The standard deviation of one row's scores, or what stands for it, and whether they are all 0 or 1."""
+def _spread(units: Units, scale: Scale) -> tuple[float | None, bool]:
+    """The standard deviation of the rows' scores (or the standard error times √rows), and whether all are 0 or 1."""
     if len(units) < 2:
         return None, False
     rows = units.rows
-    if finish is not None or units.clustered:
-        variance = jackknife(*observe(units, finish)) * rows
+    if scale.finish is not None or units.clustered:
+        variance = jackknife(*observe(units, scale.finish)) * rows
         return (math.sqrt(variance) if math.isfinite(variance) else None), False
     total, squares = float(units.totals.sum()), float(units.squares.sum())
-    binary = bounds == (0.0, 1.0) and squares > (1 - ROUNDING) * total
+    binary = scale.bounds == (0.0, 1.0) and squares > (1 - ROUNDING) * total
     return math.sqrt(max(0.0, squares - total**2 / rows) / (rows - 1)), binary

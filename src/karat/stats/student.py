@@ -12,18 +12,18 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 @lru_cache
-def quantile(probability: float, freedom: float) -> float:
-    """Find the t below which a Student variable with `freedom` degrees of freedom falls with `probability`.
+def student_quantile(probability: float, freedom: float) -> float:
+    """The quantile of Student's t with `freedom` degrees of freedom.
 
-    With t = √f·tan θ the probability between 0 and t is the integral of the (f - 1)-th power of cos from 0 to θ over
-    that from -π/2 to π/2. Gauss-Legendre quadrature gives it to rounding; it is concave in θ and starts left
-    of the root at the normal quantile, so Newton's steps rise to the root and cannot overshoot.
+    With t = √f·tan θ, the probability between 0 and t is the integral of the (f - 1)-th power of cos from 0 to θ over
+    that from -π/2 to π/2. Gauss-Legendre quadrature computes it to rounding precision. It is concave in θ, and the
+    normal quantile is left of the root, so Newton's method converges from below without overshooting.
 
     `probability` is in [0.5, 1) and `freedom` at least 1; an infinite `freedom` is the normal distribution.
 
-    >>> round(quantile(0.975, 4), 6)
+    >>> round(student_quantile(0.975, 4), 6)
     2.776445
-    >>> round(quantile(0.975, math.inf), 6)
+    >>> round(student_quantile(0.975, math.inf), 6)
     1.959964
     """
     normal = NormalDist().inv_cdf(probability)

@@ -1,24 +1,24 @@
-"""A metric's value on a column: the number, its interval, and what stands behind it."""
+"""A metric's value on a column: the number, its interval, and the counts of scored and unscored rows."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 import numpy as np
 
-from karat.stats.aggregate import Finish, Units
-from karat.stats.interval import Bounds, interval, observe
+from karat.stats.aggregate import Finish, Scale, Units, observe
+from karat.stats.inference import Inference
+from karat.stats.interval import interval
 
 
 @dataclass(frozen=True)
 class Value:
-    """What a metric says of a column.
+    """The value of a metric on a column.
 
     `low` and `high` are the ends of the interval. Of `n` rows `scored` have a score and `failed` have none; `worst`
-    and `best` are the value had every unscored row been as bad or as good as can be. None is "not known": no row was
-    scored, the finish is undefined, there is no interval or no bound.
+    and `best` are the value if every unscored row had the worst or the best possible score. None means "not known": no
+    row was scored, the finish is undefined, or there is no interval or no bound.
     """
 
     value: float | None
@@ -31,7 +31,7 @@ class Value:
     best: float | None
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """List the fields in order, as JSON holds them."""
+        """The fields in order, as JSON values."""
         return asdict(self)
 
 
@@ -40,26 +40,16 @@ def format_value(value: float | None) -> str:
     return "?" if value is None else f"{value:.4f}"
 
 
-def summarise(
-    units: Units,
-    finish: Finish | None = None,
-    *,
-    bounds: Bounds,
-    direction: Literal["maximize", "minimize"] = "maximize",
-    failed: int = 0,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> Value:
-    """Sum up the units' rows, and `failed` more that could not be scored, as a value.
-
-    `finish` and `bounds` as in `interval`; `direction` says which bound is the worst.
+def summarise(units: Units, scale: Scale, *, failed: int = 0, inference: Inference = Inference()) -> Value:  # noqa: B008
+    """The value of the units' rows, with its interval; `failed` is the number of further rows without a score.
 
     >>> units = Units(width=1)
     >>> units.add(np.array([[1.0], [0.0], [1.0]]))
-    >>> value = summarise(units, bounds=(0.0, 1.0), failed=1)
+    >>> value = summarise(units, Scale(), failed=1)
     >>> value.value, value.n, value.scored, value.worst, value.best
     (0.6666666666666666, 4, 3, 0.5, 0.75)
     """
+    finish, bounds = scale.finish, scale.bounds
     scored = units.rows
     value: float | None = None
     low: float | None = None
@@ -69,17 +59,17 @@ def summarise(
         with np.errstate(all="ignore"):
             value = float(value_of(observed.sum(axis=0)))
         if math.isfinite(value):
-            low, high = interval(units, finish, bounds=bounds, confidence=confidence, seed=seed)
+            low, high = interval(units, finish, bounds=bounds, confidence=inference.confidence, seed=inference.seed)
         else:
             value = None
     worst, best = (_fill(units, finish, bound, value, failed) for bound in bounds)
-    if direction == "minimize":
+    if scale.direction == "minimize":
         worst, best = best, worst
     return Value(value, low, high, scored + failed, scored, failed, worst, best)
 
 
 def _fill(units: Units, finish: Finish | None, bound: float | None, value: float | None, failed: int) -> float | None:
-    """Find the value had every failed row scored `bound`; with a finish a row has no score, so the bound itself."""
+    """The value if every failed row had scored `bound`; with a finish, rows have no scores, so the bound itself."""
     if failed == 0:
         return value
     if bound is None or finish is not None:

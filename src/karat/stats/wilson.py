@@ -1,4 +1,4 @@
-"""The interval of a value that cannot leave [low, high]: Wilson's, with an effective number of trials."""
+"""Wilson's interval, for shares and, with an effective number of trials, for any value with two bounds."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.errors import DataError
-from karat.stats.aggregate import Finish, Units
-from karat.stats.student import quantile
+from karat.stats.aggregate import Finish, Units, observe
+from karat.stats.student import student_quantile
 
 PRIOR = 0.375  # unseen units at an end, where all seen are; by simulation: docs/explanation/statistics.md
 ROUNDING = 1e-9  # how far sums of floats may overstep a bound
 
 
-def wilson(share: float, trials: float, deviations: float) -> tuple[float, float]:
+def wilson_interval(share: float, trials: float, deviations: float) -> tuple[float, float]:
     """Wilson's score interval for a share of `trials`, `deviations` standard errors wide.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
 
-    >>> [round(end, 4) for end in wilson(0.95, 20, 1.959964)]
+    >>> [round(end, 4) for end in wilson_interval(0.95, 20, 1.959964)]
     [0.7639, 0.9911]
     """
     shrink = deviations**2 / trials
@@ -29,21 +29,18 @@ def wilson(share: float, trials: float, deviations: float) -> tuple[float, float
     return (max(0.0, middle - reach) if share > 0 else 0.0), (min(1.0, middle + reach) if share < 1 else 1.0)
 
 
-def enclose(
-    units: Units,
-    observed: NDArray[np.float64],
-    value_of: Finish,
-    *,
-    mean: bool,
-    low: float,
-    high: float,
-    confidence: float,
+def bounded_interval(
+    units: Units, finish: Finish | None, bounds: tuple[float, float], confidence: float
 ) -> tuple[float, float]:
-    """The interval of `value_of(observed.sum(axis=0))` within [low, high]; all of it where one unit decides the value.
+    """Wilson's interval of any value within its bounds; the whole range where a single unit decides the value.
 
-    `observed` holds the units' totals, shape (units, statistics); `mean` says that the value is the mean of the
-    units' one statistic. `DataError` for scores beyond low or high.
+    The value becomes a share of its range. Its variance, as scores or a jackknife give it, tells how many independent
+    trials would vary as much; Wilson's interval is then that of the share in so many trials.
+
+    Raises `DataError` for scores beyond the bounds.
     """
+    observed, value_of = observe(units, finish)
+    low, high = bounds
     span = high - low
     share = (float(value_of(observed.sum(axis=0))) - low) / span
     if not -ROUNDING <= share <= 1 + ROUNDING:
@@ -51,35 +48,36 @@ def enclose(
     share = min(max(share, 0.0), 1.0)
     room = share * (1 - share)
     rows = units.rows
-    if mean and not units.clustered:
+    if finish is None and not units.clustered:
         # With y = (x - low) / span, the mean of y·(1 - y): 0 when all scores are at a bound, below 0 beyond one.
         between = share - (float(units.squares.sum()) / rows - 2 * low * (low + span * share) + low**2) / span**2
         if between < -ROUNDING:
             raise DataError(f"scores from {low} to {high} expected, found some beyond")
         if between < ROUNDING:
-            variance, freedom = room / rows, math.inf  # all or nothing, so the mean tells the variance
+            variance, freedom = room / rows, math.inf  # every score is at a bound, so the mean determines the variance
         else:
             variance, freedom = (room - between) / (rows - 1), rows - 1
     else:
         variance, freedom = jackknife(observed, value_of) / span**2, len(units) - 1
     if math.isinf(variance):
         return low, high
-    each = weigh_unit(units)
-    spread = variance / (each * room) if room else 0.0  # 1 where each unit is at an end
+    each = unit_weight(units)
+    spread = variance / (each * room) if room else 0.0  # 1 where each unit is at a bound
     likely = (1 + confidence) / 2
     if spread > ROUNDING:
         prior = PRIOR * min(1.0, spread)
         trials = (room + prior * each) / (variance + prior * each**2)
     else:
         trials, freedom = 1 / each, math.inf
-    lowest, highest = wilson(share, trials, quantile(likely, freedom))
-    surest = wilson(1.0, 1 / each, quantile(likely, math.inf))[0]  # nothing is surer than units that are all at an end
+    lowest, highest = wilson_interval(share, trials, student_quantile(likely, freedom))
+    # No interval may be shorter than that of units which are all at a bound.
+    surest = wilson_interval(1.0, 1 / each, student_quantile(likely, math.inf))[0]
     lowest, highest = min(lowest, surest), max(highest, 1 - surest)
     return low + span * lowest, low + span * highest
 
 
 def jackknife(observed: NDArray[np.float64], value_of: Finish) -> float:
-    """The variance of the value, from leaving out each unit in turn; infinite where that leaves no value.
+    """The jackknife variance of the value, from leaving out each unit in turn; infinite where a value is undefined.
 
     Source: B. Efron and C. Stein, "The jackknife estimate of variance", Annals of Statistics 9 (1981).
 
@@ -95,10 +93,11 @@ def jackknife(observed: NDArray[np.float64], value_of: Finish) -> float:
     return float(left.var()) * (len(left) - 1) if np.isfinite(left).all() else math.inf
 
 
-def weigh_unit(units: Units) -> float:
-    """One over the number of units of equal size that would vary as these do: Σm²/(Σm)² for sizes m.
+def unit_weight(units: Units) -> float:
+    """The inverse of the effective number of units: Σm²/(Σm)² for units of sizes m.
 
-    Rows that share a block by chance are not alike: of all pairs of rows, 1/blocks meet that way.
+    Where units were combined into groups by their hash, the share of row pairs that are in one group by chance, which
+    is 1/groups, is subtracted.
     """
     if not units.clustered:
         return 1 / units.rows

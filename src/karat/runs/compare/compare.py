@@ -19,7 +19,9 @@ from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.compare.systems import System, open_system
 from karat.runs.scoring.totals import cluster_keys, group_rows
 from karat.runs.store.run import Run
-from karat.stats.paired.paired import compare as compare_rows
+from karat.stats.aggregate import Scale
+from karat.stats.inference import Inference
+from karat.stats.paired.compare import compare as compare_rows
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -119,12 +121,9 @@ def _compare_metric(
             found = compare_rows(
                 first[part],
                 second[part],
-                finish,
-                bounds=bounds,
+                Scale(finish, bounds, "minimize" if scored.direction == "minimize" else "maximize"),
                 keys=None if clusters is None else clusters[part],
-                direction="minimize" if scored.direction == "minimize" else "maximize",
-                confidence=confidence,
-                seed=seed,
+                inference=Inference(confidence, seed),
             )
             yield Finding(metric.spec, runs[0].name, run.name, label, found, bounds)
 

@@ -13,8 +13,8 @@ from karat.runs.compare.compatible import Shared
 from karat.runs.compare.systems import System, open_system
 from karat.runs.scoring.totals import cluster_keys
 from karat.runs.store.run import Run
-from karat.stats.aggregate import Units
-from karat.stats.sample_size import Plan, plan_from_pair, plan_from_run
+from karat.stats.aggregate import Scale, Units
+from karat.stats.sample_size import SampleSize, sample_size_from_comparison, sample_size_from_scores
 
 
 def plan_rows(
@@ -26,7 +26,7 @@ def plan_rows(
     correlation: float = 0.5,
     power: float = 0.8,
     level: float = 0.05,
-) -> dict[str, Plan]:
+) -> dict[str, SampleSize]:
     """For each metric, the rows with which a true `difference` is found, and the smallest one its rows would show.
 
     Two systems vary on a row as `run` and `beside` do; without `beside`, as two systems like `run` whose scores
@@ -41,7 +41,10 @@ def plan_rows(
     """
     if beside is not None:
         found = compare(run, beside, metrics=metrics, confidence=1 - level).findings
-        return {each.metric: plan_from_pair(each.comparison, difference, power=power, level=level) for each in found}
+        return {
+            each.metric: sample_size_from_comparison(each.comparison, difference, power=power, level=level)
+            for each in found
+        }
     opened = open_system(run, "the result")
     wanted = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     specs = [each.spec if isinstance(each, Metric) else each for each in wanted] or opened.specs
@@ -49,11 +52,10 @@ def plan_rows(
     for spec in specs:
         metric = Shared((opened.manifest.metric(spec),))
         scored = metric.each[0]
-        plans[scored.spec] = plan_from_run(
+        plans[scored.spec] = sample_size_from_scores(
             _units(opened, scored.spec),
-            metric.finish,
+            Scale(metric.finish, (scored.low, scored.high)),
             difference,
-            bounds=(scored.low, scored.high),
             correlation=correlation,
             power=power,
             level=level,

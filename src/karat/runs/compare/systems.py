@@ -19,7 +19,7 @@ from karat.data.roles import map_columns, matches_role
 from karat.runs.scoring.result import Result
 from karat.runs.store.manifest import FILE, Manifest, note
 from karat.runs.store.run import Run, open_run, open_scored, root
-from karat.stats.aggregate import Units
+from karat.stats.aggregate import Scale, Units
 from karat.stats.value import Value, summarise
 
 System: TypeAlias = str | Path | Run | Result
@@ -58,8 +58,7 @@ def value_of(run: Run, spec: str) -> Value:
     units.add(statistics[here])
     return summarise(
         units,
-        bounds=(scored.low, scored.high),
-        direction="minimize" if scored.direction == "minimize" else "maximize",
+        Scale(None, (scored.low, scored.high), "minimize" if scored.direction == "minimize" else "maximize"),
         failed=int(np.count_nonzero(~here)),
     )
 

@@ -17,7 +17,8 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.data.source import RAW
 from karat.runs.output_columns import count_labels
-from karat.stats.aggregate import Units
+from karat.stats.aggregate import Scale, Units
+from karat.stats.inference import Inference
 from karat.stats.value import Value, summarise
 
 GROUPS = 1_000  # values of a --by column that are still groups; more is an id
@@ -57,12 +58,9 @@ class Tally:
         units = Units(1) if self.units is None else self.units
         return summarise(
             units,
-            self.metric.finish,
-            bounds=(definition.low, definition.high),
-            direction=definition.direction,
+            Scale(self.metric.finish, (definition.low, definition.high), definition.direction),
             failed=self.n - units.rows,
-            confidence=confidence,
-            seed=self.seed,
+            inference=Inference(confidence, self.seed),
         )
 
 

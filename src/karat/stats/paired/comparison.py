@@ -1,4 +1,4 @@
-"""What is said of two systems on the same rows: how far apart they are, and whether that could be chance."""
+"""The result of comparing two systems on the same rows: their difference, its interval, and its p."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ Verdict: TypeAlias = Literal["better", "worse", "unclear"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """System B against system A, on the rows that both were scored on.
+    """System B compared with system A, on the rows on which both are scored.
 
-    `a`, `b` and `difference` (b - a) are values; `low` and `high` the ends of the difference's interval, None where one
-    is not known. `p` is of the two-sided `test`, with `draws` random swaps (0: exact). `effect` is for McNemar's test
-    the odds ratio (rows that B alone has right by those that A alone has), for other means Cohen's d_z (the difference
-    in standard deviations of the rows' differences), for values that are no means None. `wins`, `losses` and `ties`
-    count the rows on which B is better, worse and neither.
+    `a`, `b` and `difference` (b - a) are values; `low` and `high` are the ends of the difference's interval. `p` is the
+    p of the two-sided `test`, with `draws` random swaps (0: exact). `effect` is the odds ratio for McNemar's test (rows
+    that only B has right by rows that only A has right), Cohen's d_z for other means (the difference in standard
+    deviations of the rows' differences), and None for other values. `wins`, `losses` and `ties` count the rows on which
+    B is better, worse and equal.
 
-    Of `n` rows `scored` are scored in both (`units` independent rows or clusters, or groups of very many), `missing_a`
-    are not scored in A, `missing_b` not in B. `least` and `most` are the difference had these been scored as badly as
-    can be for one system and as well for the other; `p_least` and `p_most` what the test then says. None is "not
+    Of `n` rows, `scored` are scored in both systems (`units` independent rows or clusters, or groups of very many);
+    `missing_a` have no score in A, `missing_b` none in B. `least` and `most` are the difference if the missing rows had
+    the worst scores in B and the best in A, and the reverse; `p_least` and `p_most` are the p of these. None means "not
     known".
 
-    `deviation` is the standard deviation of the rows' differences (or what stands for it: the standard error times the
-    root of `scored`) and `smallest_visible` the smallest difference that this many rows show with probability `power`.
+    `deviation` is the standard deviation of the rows' differences (for other values, the standard error times the root
+    of `scored`); `smallest_visible` is the smallest difference that this many rows detect with probability `power`.
     """
 
     a: float | None
@@ -58,11 +58,11 @@ class Comparison:
     direction: Direction
 
     def verdict(self, level: float | None = None) -> Verdict:
-        """Whether B is better or worse than A at `level`, by default the comparison's own, of one test alone."""
+        """Whether B is better or worse than A at `level`; by default at the comparison's own, without correction."""
         return self._judge(self.difference, self.p, level)
 
     def could_turn(self, level: float | None = None) -> bool:
-        """Whether the rows missing in one or both, scored as badly or as well as can be, lead to another verdict."""
+        """Whether the rows missing in A or B could lead to another verdict, had they the worst or the best scores."""
         if self.scored == self.n:
             return False
         if self.p_least is None or self.p_most is None:
@@ -71,7 +71,7 @@ class Comparison:
         return verdicts != {self.verdict(level)}
 
     def as_dict(self) -> dict[str, float | int | str | bool | None]:
-        """List the fields in order, then verdict and could_turn at the comparison's level, as JSON holds them."""
+        """The fields in order, then verdict and could_turn at the comparison's level, as JSON values."""
         return asdict(self) | {"verdict": self.verdict(), "could_turn": self.could_turn()}
 
     def _judge(self, difference: float | None, p: float | None, level: float | None) -> Verdict:

@@ -1,4 +1,7 @@
-"""Two systems whose answers are each right or wrong: only the rows that one of them alone got right tell them apart."""
+"""McNemar's test and Tango's interval, for two systems whose answers are each right or wrong.
+
+Only the rows that exactly one of the systems has right matter: its wins and its losses.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-HALVINGS = 50  # of the way to an end: as near as floats come
+HALVINGS = 50  # bisection steps: enough for the precision of floats
 
 
-def mcnemar(wins: int, losses: int) -> float:
-    """The two-sided p of McNemar's exact test: how often a fair coin falls at least as unevenly.
+def mcnemar_test(wins: int, losses: int) -> float:
+    """The two-sided p of McNemar's exact test: the probability that a fair coin gives at least as uneven counts.
 
     Source: Q. McNemar, "Note on the sampling error of the difference between correlated proportions", Psychometrika 12
     (1947); the exact form is the binomial test of `wins` in `wins + losses`.
 
-    >>> round(mcnemar(1, 7), 9), mcnemar(4, 4), mcnemar(0, 0)
+    >>> round(mcnemar_test(1, 7), 9), mcnemar_test(4, 4), mcnemar_test(0, 0)
     (0.0703125, 1.0, 1.0)
     """
     fewer, rows = min(wins, losses), wins + losses
@@ -28,22 +31,22 @@ def mcnemar(wins: int, losses: int) -> float:
     return min(1.0, 2 * math.exp(largest) * (1 + float(np.exp(ratios).sum())))
 
 
-def tango(wins: float, losses: float, rows: float, deviations: float) -> tuple[float, float]:
-    """The interval of (wins - losses) / rows: the differences that a score test does not reject.
+def tango_interval(wins: float, losses: float, rows: float, deviations: float) -> tuple[float, float]:
+    """Tango's interval of (wins - losses) / rows: the differences that the score test does not reject.
 
-    `deviations` is the quantile that the test may reach. With real numbers in place of counts the three stand for a
-    mean difference, its spread and the trials that it rests on.
+    `deviations` is the normal quantile of the confidence. The arguments need not be whole numbers, so that they can
+    also describe the mean, the variance and the effective number of other differences.
 
     Source: T. Tango, "Equivalence test and confidence interval for the difference in proportions for the paired-sample
     design", Statistics in Medicine 17 (1998).
 
-    >>> [round(end, 3) for end in tango(1, 7, 21, 1.959964)]
+    >>> [round(end, 3) for end in tango_interval(1, 7, 21, 1.959964)]
     [-0.517, -0.026]
     """
     seen = (wins - losses) / rows
 
     def rejected(difference: float) -> bool:
-        # `losing` is the likeliest share of losses, were this the difference: the root of a quadratic.
+        # `losing` is the maximum-likelihood share of losses under this difference: the root of a quadratic.
         linear = (2 * rows - wins + losses) * difference - (wins + losses)
         root = math.sqrt(max(0.0, linear**2 + 8 * rows * losses * difference * (1 - difference)))
         losing = (root - linear) / (4 * rows)
@@ -54,7 +57,7 @@ def tango(wins: float, losses: float, rows: float, deviations: float) -> tuple[f
 
 
 def _last(inside: float, outside: float, rejected: Callable[[float], bool]) -> float:
-    """The difference farthest towards `outside` that is not rejected."""
+    """The difference closest to `outside` that is not rejected, by bisection."""
     if not rejected(outside):
         return outside
     for _ in range(HALVINGS):

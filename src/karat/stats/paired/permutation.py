@@ -1,4 +1,4 @@
-"""Were the two systems one, either could have given either answer: the test that swaps their answers unit by unit."""
+"""The permutation test of two systems: if they are equal, swapping their answers to a question changes nothing."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from numpy.typing import NDArray
 from karat.stats.aggregate import Finish
 
 DRAWS = 9_999  # so that p is a multiple of 1/10,000
-COUNTED = 16  # units up to which every swap is counted
-ROUNDING = 1e-12  # differences of values are equal when they are this close beside the values
+COUNTED = 16  # up to this number of units, all swaps are enumerated
+ROUNDING = 1e-12  # relative to the values: differences this close are equal
 
 
-def swap(
+def permutation_test(
     a: NDArray[np.float64], b: NDArray[np.float64], rest: NDArray[np.float64], value_of: Finish, *, seed: int
 ) -> tuple[float, int]:
-    """The two-sided p of the difference between two systems, and how many swaps were drawn (0: all were counted).
+    """The two-sided p of the difference between two systems, and the number of swaps drawn (0: all were enumerated).
 
-    `a` and `b` are the totals of the units on which the systems differ, shape (units, statistics); `rest` those of all
-    others, shape (2, statistics). Each swap exchanges the systems' totals of some units; p is the share of swaps whose
-    difference is at least as large either way, the one observed among them. One in which a value is undefined counts
-    as large. For a mean this is the sign-flip test. A unit of many rows is swapped as a whole; that keeps the level.
+    `a` and `b` are the totals of the units on which the systems differ, shape (units, statistics); `rest` are the sums
+    of all other units, shape (2, statistics). Each swap exchanges the systems' totals of a random subset of the units;
+    p is the share of swaps, the observed assignment included, whose absolute difference is at least as large. A swap
+    with an undefined value counts as large. For a mean this is the sign-flip test. A unit of many rows is swapped as a
+    whole, which keeps the level of the test.
 
     Source: R. A. Fisher, "The Design of Experiments" (1935), section 21; S. Riezler and J. T. Maxwell, "On some
-    pitfalls in automatic evaluation and significance testing for MT" (2005), for values that are no means.
+    pitfalls in automatic evaluation and significance testing for MT" (2005), for values that are not means.
 
     >>> right, wrong = np.ones((5, 1)), np.zeros((5, 1))
-    >>> swap(wrong, right, np.zeros((2, 1)), lambda sums: sums[..., 0] / 5, seed=0)
+    >>> permutation_test(wrong, right, np.zeros((2, 1)), lambda sums: sums[..., 0] / 5, seed=0)
     (0.0625, 0)
     """
     first, second = a.sum(axis=0) + rest[0], b.sum(axis=0) + rest[1]
@@ -49,7 +50,7 @@ def _all_sums(gap: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _drawn_sums(gap: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """The sums of random subsets of the units, shape (DRAWS, statistics): a byte draws eight units' part."""
+    """The sums of random subsets of the units, shape (DRAWS, statistics); one random byte selects among eight units."""
     random = np.random.default_rng(seed)
     sums = np.zeros((DRAWS, gap.shape[1]))
     for start in range(0, len(gap), 8):

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from karat.core.errors import DataError, RowError, SpecError
-from karat.stats.aggregate import LIMIT
-from karat.stats.paired.mcnemar import tango
-from karat.stats.paired.paired import compare
-from karat.stats.paired.pairs import BATCH, Pairs
+from karat.stats.aggregate import LIMIT, Scale
+from karat.stats.inference import Inference
+from karat.stats.paired.compare import compare
+from karat.stats.paired.mcnemar import tango_interval
+from karat.stats.paired.paired_rows import BATCH, PairedRows
 from karat.stats.paired.permutation import COUNTED, DRAWS
 
 SHARE = (0.0, 1.0)
@@ -51,7 +52,7 @@ NEGATED = {"low": "high", "least": "most"}
 def test_the_systems_swapped_mirror_the_comparison(two, clustered):
     a, b = two
     keys = np.arange(len(a), dtype=np.uint64) // 3 if clustered else None
-    one, other = (compare(*sides, bounds=SHARE, keys=keys).as_dict() for sides in ((a, b), (b, a)))
+    one, other = (compare(*sides, Scale(bounds=SHARE), keys=keys).as_dict() for sides in ((a, b), (b, a)))
     for mine, theirs in MIRRORED.items():
         assert (one[mine], one[theirs]) == (other[theirs], other[mine])
     assert one["p_least"] == pytest.approx(other["p_most"])
@@ -73,17 +74,17 @@ def test_the_systems_swapped_mirror_the_comparison(two, clustered):
 @given(npst.arrays(float, st.tuples(st.integers(1, 40), st.just(1)), elements=st.floats(0, 1)))
 def test_a_system_against_itself(scores):
     for bounds in (SHARE, OPEN):
-        found = compare(scores, scores.copy(), bounds=bounds)
+        found = compare(scores, scores.copy(), Scale(bounds=bounds))
         assert (found.difference, found.p, found.ties, found.verdict()) == (0.0, 1.0, len(scores), "unclear")
         assert not found.could_turn()
         assert found.effect is None
         assert found.smallest_visible is None
-    assert compare(scores, scores, bounds=SHARE).low < 0 < compare(scores, scores, bounds=SHARE).high
+    assert compare(scores, scores, Scale(bounds=SHARE)).low < 0 < compare(scores, scores, Scale(bounds=SHARE)).high
 
 
 def test_a_corpus_metric_against_itself():
     rows = labels(np.random.default_rng(0), 50)
-    found = compare(rows, rows, micro_f1, bounds=SHARE)
+    found = compare(rows, rows, Scale(micro_f1, bounds=SHARE))
     assert (found.difference, found.p, found.ties) == (0.0, 1.0, 50)
     assert found.low < 0 < found.high
 
@@ -92,11 +93,10 @@ def test_a_corpus_metric_against_itself():
 def test_a_finish_that_is_the_mean_compares_as_the_mean(bounds):
     random = np.random.default_rng(1)
     a, b = random.random((2, 120, 1))
-    mean = compare(a, b, bounds=bounds).as_dict()
+    mean = compare(a, b, Scale(bounds=bounds)).as_dict()
     ones = np.ones_like(a)
-    same = compare(
-        np.hstack([a, ones]), np.hstack([b, ones]), lambda sums: sums[..., 0] / sums[..., 1], bounds=bounds
-    ).as_dict()
+    ratio = Scale(lambda sums: sums[..., 0] / sums[..., 1], bounds=bounds)
+    same = compare(np.hstack([a, ones]), np.hstack([b, ones]), ratio).as_dict()
     for name in ("a", "b", "difference", "p", "wins", "losses", "deviation", "smallest_visible"):
         assert same[name] == pytest.approx(mean[name], rel=1e-6)
     assert (same["low"], same["high"]) == pytest.approx((mean["low"], mean["high"]), rel=1e-6)
@@ -105,26 +105,26 @@ def test_a_finish_that_is_the_mean_compares_as_the_mean(bounds):
 
 def test_the_test_fits_the_scores():
     right, partly, keys = column(1, 0, 1, 0), column(1, 0.5, 1, 0), np.arange(4, dtype=np.uint64)
-    assert compare(right, right, bounds=SHARE).test == "mcnemar"
-    assert compare(right, partly, bounds=SHARE).test == "sign_flip"
-    assert compare(right, right, bounds=(0.0, None)).test == "sign_flip"
-    assert compare(right, right, bounds=SHARE, keys=keys).test == "sign_flip"
+    assert compare(right, right, Scale(bounds=SHARE)).test == "mcnemar"
+    assert compare(right, partly, Scale(bounds=SHARE)).test == "sign_flip"
+    assert compare(right, right, Scale(bounds=(0.0, None))).test == "sign_flip"
+    assert compare(right, right, Scale(bounds=SHARE), keys=keys).test == "sign_flip"
 
 
 @pytest.mark.parametrize(("right", "p"), [(4, 0.125), (5, 0.0625), (6, 0.03125)])
 def test_few_rows_give_the_same_p_by_either_test(right, p):
     a, b = np.zeros((9, 1)), np.arange(9)[:, None] < right
     for bounds in (SHARE, OPEN):
-        found = compare(a, b * 1.0, bounds=bounds)
+        found = compare(a, b * 1.0, Scale(bounds=bounds))
         assert (found.p, found.draws, found.wins, found.ties) == (pytest.approx(p), 0, right, 9 - right)
 
 
 def test_a_smaller_error_is_a_win():
     a, b = column(3, 4, 5, 6, 2, 9, 8), column(2, 3, 4, 5, 1, 8, 7)
-    found = compare(a, b, bounds=(0.0, None), direction="minimize")
+    found = compare(a, b, Scale(bounds=(0.0, None), direction="minimize"))
     assert (found.wins, found.losses, found.verdict()) == (7, 0, "better")
     assert found.difference == pytest.approx(-1)
-    assert compare(a, b, bounds=(0.0, None)).verdict() == "worse"
+    assert compare(a, b, Scale(bounds=(0.0, None))).verdict() == "worse"
 
 
 def test_rows_of_one_cluster_say_it_once():
@@ -133,7 +133,7 @@ def test_rows_of_one_cluster_say_it_once():
     a = np.zeros((400, 1))
     b = np.repeat(random.choice([-0.1, 0.2], (8, 1)), 50, axis=0) + 0.5
     a += 0.5
-    alone, together = compare(a, b, bounds=SHARE), compare(a, b, bounds=SHARE, keys=keys)
+    alone, together = compare(a, b, Scale(bounds=SHARE)), compare(a, b, Scale(bounds=SHARE), keys=keys)
     assert alone.p < 0.01 < together.p
     assert together.high - together.low > 3 * (alone.high - alone.low)
     assert together.units == 8
@@ -141,7 +141,7 @@ def test_rows_of_one_cluster_say_it_once():
 
 def test_a_missing_row_is_left_out_and_bounded():
     a, b = column(1, 0, 0, math.nan, 1), column(1, 1, math.nan, 1, 1)
-    found = compare(a, b, bounds=SHARE)
+    found = compare(a, b, Scale(bounds=SHARE))
     assert (found.n, found.scored, found.missing_a, found.missing_b) == (5, 3, 1, 1)
     assert found.difference == pytest.approx(1 / 3)
     assert (found.least, found.most) == (pytest.approx(1 / 5), pytest.approx(3 / 5))
@@ -153,17 +153,17 @@ def test_missing_rows_that_could_turn_the_verdict(missing, turns):
     a, b = np.zeros((30, 1)), np.ones((30, 1))
     b[8:] = 0.0
     b[30 - missing :] = math.nan
-    found = compare(a, b, bounds=SHARE)
+    found = compare(a, b, Scale(bounds=SHARE))
     assert found.verdict() == "better"
-    assert found.p_least == compare(a, np.nan_to_num(b), bounds=SHARE).p
+    assert found.p_least == compare(a, np.nan_to_num(b), Scale(bounds=SHARE)).p
     assert not found.could_turn()
     a[30 - missing :] = 1.0
-    assert compare(a, b, bounds=SHARE).could_turn() is turns
+    assert compare(a, b, Scale(bounds=SHARE)).could_turn() is turns
 
 
 def test_missing_rows_could_make_a_difference_as_well():
     a, b = column(*[0.0] * 20), column(*[0.5] * 5, *[math.nan] * 3, *[0.0] * 12)
-    found = compare(a, b, bounds=SHARE)
+    found = compare(a, b, Scale(bounds=SHARE))
     assert (found.p, found.verdict(), found.could_turn()) == (0.0625, "unclear", True)
     assert (found.p_most, found.could_turn(0.001)) == (pytest.approx(0.0078125), False)
 
@@ -171,35 +171,35 @@ def test_missing_rows_could_make_a_difference_as_well():
 def test_without_a_bound_or_with_a_finish_a_missing_row_could_always_turn_the_verdict():
     a, b = np.zeros((40, 1)), np.ones((40, 1))
     b[0] = math.nan
-    found = compare(a, b, bounds=(0.0, None))
+    found = compare(a, b, Scale(bounds=(0.0, None)))
     assert (found.least, found.most, found.p_least, found.could_turn()) == (None, None, None, True)
     rows = labels(np.random.default_rng(3), 40)
     other = rows.copy()
     other[3, 1] = math.nan
-    found = compare(rows, other, micro_f1, bounds=SHARE)
+    found = compare(rows, other, Scale(micro_f1, bounds=SHARE))
     assert (found.least, found.most, found.scored, found.could_turn()) == (-1.0, 1.0, 39, True)
 
 
 def test_the_verdict_can_be_held_against_another_level():
-    found = compare(column(*[0.0] * 9), column(*[1.0] * 7, 0.0, 0.0), bounds=SHARE)
+    found = compare(column(*[0.0] * 9), column(*[1.0] * 7, 0.0, 0.0), Scale(bounds=SHARE))
     assert found.p == pytest.approx(0.015625)
     assert (found.verdict(), found.verdict(0.01)) == ("better", "unclear")
     assert replace(found, direction="minimize").verdict() == "worse"
 
 
 def test_nothing_scored_in_both_is_not_known():
-    found = compare(column(math.nan, 1), column(0, math.nan), bounds=SHARE)
+    found = compare(column(math.nan, 1), column(0, math.nan), Scale(bounds=SHARE))
     assert (found.a, found.b, found.difference, found.p, found.low, found.scored) == (None, None, None, None, None, 0)
     assert (found.least, found.most, found.verdict(), found.could_turn()) == (-1.0, 0.0, "unclear", False)
-    empty = compare(np.empty((0, 1)), np.empty((0, 1)), bounds=SHARE)
+    empty = compare(np.empty((0, 1)), np.empty((0, 1)), Scale(bounds=SHARE))
     assert (empty.n, empty.p, empty.could_turn()) == (0, None, False)
-    undefined = compare(np.zeros((3, 3)), np.zeros((3, 3)), micro_f1, bounds=SHARE)
+    undefined = compare(np.zeros((3, 3)), np.zeros((3, 3)), Scale(micro_f1, bounds=SHARE))
     assert (undefined.difference, undefined.p, undefined.ties) == (None, None, 3)
 
 
 def test_one_row_is_no_evidence():
     for bounds in (SHARE, OPEN):
-        found = compare(column(0.2), column(0.9), bounds=bounds)
+        found = compare(column(0.2), column(0.9), Scale(bounds=bounds))
         assert (found.p, found.deviation, found.effect, found.smallest_visible) == (1.0, None, None, None)
 
 
@@ -208,7 +208,7 @@ def test_rows_that_are_equal_do_not_stand_in_the_way_of_an_exact_test(differing)
     a = np.full((1_000, 1), 0.5)
     b = a.copy()
     b[:differing, 0] += np.linspace(0.1, 0.3, differing)
-    found = compare(a, b, bounds=SHARE)
+    found = compare(a, b, Scale(bounds=SHARE))
     assert found.draws == (0 if differing == COUNTED else DRAWS)
     assert found.p == pytest.approx(2 / 2**COUNTED if differing == COUNTED else 1 / (DRAWS + 1))
 
@@ -216,8 +216,9 @@ def test_rows_that_are_equal_do_not_stand_in_the_way_of_an_exact_test(differing)
 def test_the_seed_decides_the_draws():
     random = np.random.default_rng(5)
     a, b = random.random((2, 200, 1))
-    assert compare(a, b, bounds=SHARE, seed=1) == compare(a, b, bounds=SHARE, seed=1)
-    assert compare(a, b, bounds=SHARE, seed=1).p != compare(a, b, bounds=SHARE, seed=2).p
+    first, again, other = (compare(a, b, Scale(bounds=SHARE), inference=Inference(seed=seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert first.p != other.p
 
 
 def test_many_rows_fall_into_groups_and_keep_their_p():
@@ -225,7 +226,7 @@ def test_many_rows_fall_into_groups_and_keep_their_p():
     n = BATCH + LIMIT
     a = random.random((n, 1))
     b = np.clip(a + random.normal(0.0004, 0.05, a.shape), 0, 1)
-    found = compare(a, b, bounds=SHARE)
+    found = compare(a, b, Scale(bounds=SHARE))
     z = found.difference / (found.deviation / math.sqrt(n))
     assert found.p == pytest.approx(math.erfc(abs(z) / math.sqrt(2)), rel=0.25, abs=0.004)
     assert found.units == n
@@ -236,7 +237,7 @@ def test_flips_hold_the_level_however_uneven_the_differences():
     random, found = np.random.default_rng(7), 0
     for _ in range(800):
         gap = random.choice([-1, 1], (11, 1)) * random.lognormal(sigma=2, size=(11, 1))
-        found += compare(np.zeros_like(gap), gap, bounds=OPEN).p <= 0.05
+        found += compare(np.zeros_like(gap), gap, Scale(bounds=OPEN)).p <= 0.05
     assert found / 800 < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 800)
 
 
@@ -246,7 +247,7 @@ def test_intervals_of_right_and_wrong_answers_hold_the_truth(discordant, differe
     random = np.random.default_rng(n)
     wins, losses = (discordant + difference) / 2, (discordant - difference) / 2
     drawn = random.multinomial(n, [wins, losses, 1 - discordant], 4_000)
-    ends = [tango(b, c, n, 1.959964) for b, c, _ in drawn.tolist()]
+    ends = [tango_interval(b, c, n, 1.959964) for b, c, _ in drawn.tolist()]
     held = np.mean([low <= difference <= high for low, high in ends])
     assert 0.93 <= held <= 0.97
 
@@ -257,9 +258,9 @@ def test_intervals_of_scores_and_of_corpus_metrics_hold_the_truth(n):
     for _ in range(600):
         a = np.where(random.random((n, 1)) < 0.5, random.choice([0.0, 1.0], (n, 1)), random.random((n, 1)))
         b = np.where(random.random((n, 1)) < 0.4, random.random((n, 1)) ** 0.5, a)  # 0.4 · (2/3 - 1/2) better
-        low, high = Pairs(a, b, None, None, SHARE, 0).interval(0.95)
+        low, high = PairedRows(a, b, None, None, SHARE, 0).interval(0.95)
         held[0] += low <= 0.4 / 6 <= high
-        low, high = Pairs(labels(random, n), labels(random, n), None, micro_f1, SHARE, 0).interval(0.95)
+        low, high = PairedRows(labels(random, n), labels(random, n), None, micro_f1, SHARE, 0).interval(0.95)
         held[1] += low <= 0 <= high
     assert (held / 600 >= 0.93 - 0.025).all()
     assert (held / 600 <= 0.97 + 0.015).all()
@@ -269,7 +270,7 @@ def test_intervals_of_scores_and_of_corpus_metrics_hold_the_truth(n):
 def test_rows_that_all_gain_nearly_the_same_have_an_interval_around_it(noise):
     a = np.linspace(0.1, 0.6, 40)[:, None]
     b = a + 0.25 + noise * np.random.default_rng(0).standard_normal(a.shape)
-    low, high = Pairs(a, b, None, None, SHARE, 0).interval(0.95)
+    low, high = PairedRows(a, b, None, None, SHARE, 0).interval(0.95)
     assert 0 < low <= 0.25 + noise
     assert 0.25 - noise <= high < 0.6
 
@@ -277,7 +278,7 @@ def test_rows_that_all_gain_nearly_the_same_have_an_interval_around_it(noise):
 @pytest.mark.parametrize("bounds", [SHARE, OPEN])
 def test_a_comparison_is_plain_json(bounds):
     random = np.random.default_rng(8)
-    said = compare(*random.random((2, 30, 1)), bounds=bounds).as_dict()
+    said = compare(*random.random((2, 30, 1)), Scale(bounds=bounds)).as_dict()
     assert json.loads(json.dumps(said)) == said
     assert list(said)[-2:] == ["verdict", "could_turn"]
 
@@ -285,14 +286,14 @@ def test_a_comparison_is_plain_json(bounds):
 def test_what_cannot_be_compared_is_an_error():
     a = column(1, 0, 1)
     with pytest.raises(RowError, match=r"\(3, 1\) and \(2, 1\)"):
-        compare(a, a[:2], bounds=SHARE)
+        compare(a, a[:2], Scale(bounds=SHARE))
     with pytest.raises(RowError, match="3 cluster keys expected, found 2"):
-        compare(a, a, bounds=SHARE, keys=np.zeros(2, np.uint64))
+        compare(a, a, Scale(bounds=SHARE), keys=np.zeros(2, np.uint64))
     with pytest.raises(RowError, match="row 1 of B"):
-        compare(a, column(1, math.inf, 1), bounds=SHARE)
+        compare(a, column(1, math.inf, 1), Scale(bounds=SHARE))
     with pytest.raises(DataError, match=r"A: scores from 0\.0 to 1\.0"):
-        compare(2 * a, a, bounds=SHARE)
+        compare(2 * a, a, Scale(bounds=SHARE))
     with pytest.raises(SpecError, match="finish"):
-        compare(np.ones((3, 2)), np.ones((3, 2)), bounds=SHARE)
+        compare(np.ones((3, 2)), np.ones((3, 2)), Scale(bounds=SHARE))
     with pytest.raises(SpecError, match="confidence"):
-        compare(a, a, bounds=SHARE, confidence=95)
+        compare(a, a, Scale(bounds=SHARE), inference=Inference(confidence=95))

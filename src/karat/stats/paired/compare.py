@@ -1,4 +1,4 @@
-"""Two systems on the same rows: the difference, its interval, and the paired test that fits the metric."""
+"""Compares two systems on the same rows: the difference, its interval, and the paired test that suits the metric."""
 
 from __future__ import annotations
 
@@ -8,91 +8,87 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.errors import DataError, RowError, SpecError
-from karat.core.metric.definition import Direction
-from karat.stats.aggregate import Finish
-from karat.stats.interval import Bounds
+from karat.stats.aggregate import Scale
+from karat.stats.inference import Inference
 from karat.stats.paired.comparison import Comparison
-from karat.stats.paired.pairs import Pairs
+from karat.stats.paired.paired_rows import PairedRows
 from karat.stats.wilson import ROUNDING
 
 
 def compare(
     a: NDArray[np.float64],
     b: NDArray[np.float64],
-    finish: Finish | None = None,
+    scale: Scale,
     *,
-    bounds: Bounds,
     keys: NDArray[np.uint64] | None = None,
-    direction: Direction = "maximize",
-    confidence: float = 0.95,
+    inference: Inference = Inference(),  # noqa: B008  (it is frozen)
     power: float = 0.8,
-    seed: int = 0,
 ) -> Comparison:
     """Compare two systems by their row statistics, each of shape (rows, statistics), NaN where a row is not scored.
 
-    Row i of `a` and of `b` are about the same question. `finish`, `bounds` and `direction` are the metric's, as in
-    `summarise`; `keys`, shape (rows,), say which rows hang together. The test is McNemar's exact one where every
-    score is 0 or 1 and rows are independent; else random swaps of the two systems (for means: sign flips), of
-    whole clusters where there are any.
+    Row i of `a` and of `b` are answers to the same question. `keys`, shape (rows,), are equal for rows of one cluster.
+    The test is McNemar's exact test where every score is 0 or 1 and rows are independent. Otherwise it is a permutation
+    test, which swaps the two systems (for means: flips signs) row by row or cluster by cluster.
 
-    `RowError` for shapes that differ and statistics that are infinite, `DataError` for scores beyond the bounds,
-    `SpecError` for a confidence or a power that is none.
+    Raises `RowError` for shapes that differ and statistics that are infinite, `DataError` for scores beyond the bounds,
+    `SpecError` for a power that is not between 1 - confidence and 1.
 
     >>> a = np.array([[1.0], [0.0], [0.0], [0.0], [0.0], [np.nan], [1.0], [0.0]])
     >>> b = np.array([[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [1.0]])
-    >>> found = compare(a, b, bounds=(0.0, 1.0))
+    >>> found = compare(a, b, Scale())
     >>> round(found.difference, 3), found.test, found.p, found.wins, found.losses, found.missing_a
     (0.714, 'mcnemar', 0.0625, 5, 0, 1)
     >>> found.verdict(), found.could_turn()
     ('unclear', True)
     """
+    finish, bounds, confidence = scale.finish, scale.bounds, inference.confidence
     level = round(1 - confidence, 12)
     if not 0 < level < power < 1:
         raise SpecError(f"0 < 1 - confidence < power < 1 expected, found confidence {confidence} and power {power}")
-    _check(a, b, finish, bounds, keys)
-    pairs = Pairs(a, b, keys, finish, bounds, seed)
-    here_a, here_b = (~np.isnan(side).any(axis=1) for side in (a, b))
-    both = here_a & here_b
-    seen = pairs if both.all() else replace(pairs, a=a[both], b=b[both], keys=None if keys is None else keys[both])
-    known = seen.values is not None
-    p, draws = seen.test() if known else (None, 0)
-    low, high = seen.interval(confidence) if known else (None, None)
-    wins, losses = seen.higher if direction == "maximize" else seen.higher[::-1]
-    least, p_least, most, p_most = (seen.difference, p) * 2 if seen is pairs else _fill(pairs)
+    _check(a, b, scale, keys)
+    pairs = PairedRows(a, b, keys, finish, bounds, inference.seed)
+    scored_a, scored_b = (~np.isnan(side).any(axis=1) for side in (a, b))
+    both = scored_a & scored_b
+    scored = pairs if both.all() else replace(pairs, a=a[both], b=b[both], keys=None if keys is None else keys[both])
+    defined = scored.values is not None
+    p, draws = scored.test() if defined else (None, 0)
+    low, high = scored.interval(confidence) if defined else (None, None)
+    wins, losses = scored.higher if scale.direction == "maximize" else scored.higher[::-1]
+    least, p_least, most, p_most = (scored.difference, p) * 2 if scored is pairs else _fill(pairs)
     return Comparison(
-        a=seen.values[0] if seen.values else None,
-        b=seen.values[1] if seen.values else None,
-        difference=seen.difference,
+        a=scored.values[0] if scored.values else None,
+        b=scored.values[1] if scored.values else None,
+        difference=scored.difference,
         low=low,
         high=high,
         p=p,
-        test=seen.kind,
+        test=scored.kind,
         draws=draws,
-        effect=seen.effect if known else None,
+        effect=scored.effect if defined else None,
         wins=wins,
         losses=losses,
-        ties=len(seen.a) - wins - losses,
+        ties=len(scored.a) - wins - losses,
         n=len(a),
-        scored=len(seen.a),
-        units=seen.independent,
-        missing_a=int(np.count_nonzero(~here_a)),
-        missing_b=int(np.count_nonzero(~here_b)),
+        scored=len(scored.a),
+        units=scored.independent,
+        missing_a=int(np.count_nonzero(~scored_a)),
+        missing_b=int(np.count_nonzero(~scored_b)),
         least=least,
         most=most,
         p_least=p_least,
         p_most=p_most,
-        deviation=seen.deviation if known else None,
-        smallest_visible=seen.visible(power, level) if known else None,
+        deviation=scored.deviation if defined else None,
+        smallest_visible=scored.visible(power, level) if defined else None,
         power=power,
         level=level,
-        direction=direction,
+        direction=scale.direction,
     )
 
 
-def _fill(pairs: Pairs) -> tuple[float | None, float | None, float | None, float | None]:
-    """The difference and its p had the missing rows scored as badly as can be for B and well for A, and the reverse.
+def _fill(pairs: PairedRows) -> tuple[float | None, float | None, float | None, float | None]:
+    """The difference and its p if the missing rows had the worst scores for B and the best for A, and the reverse.
 
-    With a finish a row has no score, so the difference may be any; with an open end, nothing is known.
+    With a finish, rows have no scores, so any difference is possible; without two bounds, nothing is known.
     """
     low, high = pairs.bounds
     if low is None or high is None:
@@ -106,13 +102,8 @@ def _fill(pairs: Pairs) -> tuple[float | None, float | None, float | None, float
     return ends[0], ends[1], ends[2], ends[3]
 
 
-def _check(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    finish: Finish | None,
-    bounds: Bounds,
-    keys: NDArray[np.uint64] | None,
-) -> None:
+def _check(a: NDArray[np.float64], b: NDArray[np.float64], scale: Scale, keys: NDArray[np.uint64] | None) -> None:
+    finish, bounds = scale.finish, scale.bounds
     if a.ndim != 2 or a.shape != b.shape:
         raise RowError(
             f"two systems with statistics of one shape (rows, width) expected, found {a.shape} and {b.shape}"
