@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.aggregate import Finish, Units
-from karat.stats.interval import Bounds, interval
+from karat.stats.aggregate import Bounds, Finish, Units
+from karat.stats.interval import interval
 
 Array = NDArray[np.float64]
 random = np.random.default_rng(7)
