@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from karat.core.errors import ColumnError
-from karat.data.roles import map_columns
+from karat.data.roles import UnmappedRoleError, map_columns
 
 PAIR = ["prediction", "reference"]
 
@@ -106,3 +106,24 @@ def test_retrieval_takes_no_column_from_text():
         "relevant": "relevant_docs",
     }
     assert map_columns(["retrieved_documents"], ["contexts"]) == {"contexts": "retrieved_documents"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "role", "column", "problem"),
+    [
+        (
+            ["prediction", "refrence"],
+            "reference",
+            "refrence",
+            "no column fits 'reference' (did you mean 'refrence'?); ",
+        ),
+        (["prediction", "x"], "reference", "COLUMN", "no column fits 'reference'; the columns are prediction, x"),
+        (["prediction", "gold", "target"], "reference", "target", "gold and target fit 'reference'"),
+    ],
+)
+def test_an_error_about_a_role_holds_the_role_and_the_column_to_suggest(columns, role, column, problem):
+    with pytest.raises(UnmappedRoleError) as raised:
+        map_columns(columns, PAIR)
+    assert (raised.value.role, raised.value.column) == (role, column)
+    assert raised.value.problem.startswith(problem)
+    assert str(raised.value).endswith(f"--map {role}={column} (in Python, map={{{role!r}: {column!r}}})")

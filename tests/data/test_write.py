@@ -7,6 +7,7 @@ import math
 import pyarrow as pa
 import pytest
 
+import karat
 from karat.core.errors import DataError
 from karat.data.open import open_source
 from karat.data.source import RAW
@@ -94,9 +95,36 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path, name, error):
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [("a.xlsx", r"ends in \.jsonl"), ("no/a.csv", "no folder"), ("d.csv", "is a folder")]
+    ("name", "reason"),
+    [
+        ("a.xlsx", r"ends in \.jsonl"),
+        ("a.eval", r"ends in \.jsonl, .*\.ipc or \.feather,"),
+        ("no/a.csv", "no folder"),
+        ("d.csv", "is a folder"),
+    ],
 )
 def test_an_output_that_cannot_be_is_refused_at_once(tmp_path, name, reason):
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(DataError, match=reason):
         check_output(tmp_path / name)
+
+
+def test_a_format_that_is_only_read_is_refused_before_any_row_is_read(tmp_path):
+    with pytest.raises(DataError, match=r"a\.eval: expected a name that ends in \.jsonl") as refused:
+        karat.score(tmp_path / "not-there.jsonl", "exact_match", output=tmp_path / "a.eval")
+    assert str(refused.value).count(".eval") == 1
+
+
+def test_two_writers_of_one_file_do_not_mix_their_rows(tmp_path):
+    path = tmp_path / "a.csv"
+    first, second = pa.table({"a": ["first"] * 3}), pa.table({"a": ["second"]})
+
+    def batches():
+        yield from first.to_batches()
+        write(second.to_batches(), second.schema, path)
+        assert read(path).equals(second)
+        yield from first.to_batches()
+
+    assert write(batches(), first.schema, path) == 6
+    assert read(path)["a"].to_pylist() == ["first"] * 6
+    assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,11 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that becomes it at the end; where an error ends it, it vanishes."""
-    temporary = path.with_name(f".{path.name}.new")
+    """A temporary file beside `path` that is renamed to it at the end, or deleted if an error is raised.
+
+    Its name is unique, so two processes that write the same file do not mix: the last to finish wins.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         yield temporary
         sync(temporary)

@@ -11,6 +11,7 @@ from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
 from karat.core.errors import ColumnError, did_you_mean
 
 Side = Literal["prediction", "reference"]
+"""Which of two files: the one with predictions (or rankings), or the one with the gold."""
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "prediction": (
@@ -58,6 +59,14 @@ _ATTRIBUTE_NAMES = (
     "input.value",
     "output.value",
 )
+
+
+class UnmappedRoleError(ColumnError):
+    """A role that no column fits, or several: `problem` says which, `column` is the one to suggest for `role`."""
+
+    def __init__(self, problem: str, role: str, column: str) -> None:
+        super().__init__(f"{problem}. Say which: --map {role}={column} (in Python, map={{{role!r}: {column!r}}})")
+        self.problem, self.role, self.column = problem, role, column
 
 
 def matches_role(role: str, name: str) -> bool:
@@ -108,7 +117,7 @@ def map_columns(
     `original_names` its name there. `where` is the file's name, for messages. A role without known names takes the
     column of that name.
 
-    Raises `ColumnError` where a role fits no column, or several.
+    Raises `UnmappedRoleError` if no column fits a role, or several do.
 
     >>> map_columns(["question", "answer", "ground_truth"], ["prediction", "reference"])
     {'prediction': 'answer', 'reference': 'ground_truth'}
@@ -121,10 +130,10 @@ def map_columns(
     fits = {role: _fitting(role, free, sides or {}, original_names or {}) for role in open_roles}
     for role in open_roles:
         if not fits[role]:
-            raise ColumnError(_none(role, columns, where))
+            raise _none_fits(role, columns, where)
     ways = [way for way in product(*fits.values()) if len(set(way)) == len(way)]
     if len(ways) != 1:
-        raise ColumnError(_several(fits, ways, where))
+        raise _several_fit(fits, ways, where)
     found = mapping | dict(zip(open_roles, ways[0], strict=True))
     return {role: found[role] for role in wanted}
 
@@ -164,31 +173,25 @@ def singular(name: str) -> str:
     return plain[:-1] if plain.endswith("s") and not plain.endswith(("ss", "is", "_ans")) else plain
 
 
-def _none(role: str, columns: Sequence[str], where: str) -> str:
+def _none_fits(role: str, columns: Sequence[str], where: str) -> ColumnError:
     if len(columns) == 1 and (separators := [mark for mark in ";,\t|" if mark in columns[0]]):
         asked = f"are its cells separated by {separators[0]!r}? CSV has commas, TSV tabs"
-        return f"{_at(where)}no column fits {role!r}; the only one is {columns[0]!r}: {asked}"
+        return ColumnError(f"{_at(where)}no column fits {role!r}; the only one is {columns[0]!r}: {asked}")
     names = (role, *ALIASES.get(role, ()))
-    strange = [column for column in columns if not is_known_name(column)]
-    near = [column for column in strange if get_close_matches(singular(column), names, n=1, cutoff=0.8)]
-    column = near[0] if near else "COLUMN"
-    hint = f" (did you mean {column!r}?)" if near else ""
-    return (
-        f"{_at(where)}no column fits {role!r}{hint}; the columns are {', '.join(columns) or 'none'}. "
-        f"Say which: --map {role}={column} (in Python, map={{{role!r}: {column!r}}})"
-    )
+    unknown = [column for column in columns if not is_known_name(column)]
+    near = [column for column in unknown if get_close_matches(singular(column), names, n=1, cutoff=0.8)]
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    problem = f"{_at(where)}no column fits {role!r}{hint}; the columns are {', '.join(columns) or 'none'}"
+    return UnmappedRoleError(problem, role, near[0] if near else "COLUMN")
 
 
-def _several(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], where: str) -> str:
+def _several_fit(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], where: str) -> ColumnError:
     if not ways:
         found = ", ".join(sorted({column for columns in fits.values() for column in columns}))
-        return f"{_at(where)}{' and '.join(fits)} need a column each, but only {found} fits"
+        return ColumnError(f"{_at(where)}{' and '.join(fits)} need a column each, but only {found} fits")
     choices = {role: sorted(set(names)) for role, names in zip(fits, zip(*ways, strict=True), strict=True)}
     role, names = max(choices.items(), key=lambda choice: len(choice[1]))
-    return (
-        f"{_at(where)}{' and '.join(names)} fit {role!r}. "
-        f"Say which: --map {role}={names[-1]} (in Python, map={{{role!r}: {names[-1]!r}}})"
-    )
+    return UnmappedRoleError(f"{_at(where)}{' and '.join(names)} fit {role!r}", role, names[-1])
 
 
 def _at(where: str) -> str:

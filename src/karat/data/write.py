@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from karat.core.atomic import replacing
 from karat.core.errors import ColumnError, DataError
 from karat.data.formats.writers import WRITERS
 from karat.data.storage.file_names import COMPRESSIONS, FORMATS, split_name
@@ -28,8 +27,8 @@ def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
 .parquet, .arrow, .ipc or .feather, each also with .gz or .zst
     """
     path = Path(path)
-    if split_name(path)[0] is None:
-        *names, last = FORMATS
+    if not is_writable(path):
+        *names, last = (ending for ending, kind in FORMATS.items() if kind in WRITERS)
         raise DataError(
             f"{path}: expected a name that ends in {', '.join(names)} or {last}, "
             f"each also with {' or '.join(COMPRESSIONS)}"
@@ -43,6 +42,15 @@ def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
     if schema is not None and not _holds(path, schema):
         field = next((field for field in schema if not _holds(path, pa.schema([field]))), schema.field(0))
         raise ColumnError(f"{path}: a file of this kind cannot hold column {field.name!r}, which is {field.type}")
+
+
+def is_writable(path: str | Path) -> bool:
+    """Whether a file's name ends as one of the formats that `write` knows.
+
+    >>> is_writable("scores.csv.gz"), is_writable("log.eval"), is_writable("scores")
+    (True, False, False)
+    """
+    return split_name(path)[0] in WRITERS
 
 
 def _holds(path: Path, schema: pa.Schema) -> bool:
@@ -85,7 +93,7 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path
     kind, compression = split_name(path)
     rows = 0
     with (
-        _replacing(path) as temporary,
+        replacing(path) as temporary,
         pa.output_stream(str(temporary), compression=compression) as sink,
         WRITERS[str(kind)](sink, schema) as put,
     ):
@@ -93,19 +101,3 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path
             put(batch)
             rows += batch.num_rows
     return rows
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that becomes it at the end, or vanishes."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

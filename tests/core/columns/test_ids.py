@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat import ColumnError, RowError
-from karat.core.columns.ids import spell_id
+from karat.core.columns.ids import DOCUMENT_IDS, spell_id
 from karat.core.columns.kinds import GRADED, IDS
 from karat.metrics import ndcg, precision, recall
 
@@ -154,6 +154,16 @@ def test_retrieved_documents_may_stand_with_their_scores():
     rows = [[{"doc_id": "x", "score": 2.5}, {"doc_id": "a", "score": 1, "text": "t"}], ["x", "a"]]
     assert recall(rows, [["a"], ["a"]], k=2).to_pylist() == [1.0, 1.0]
     assert recall(pa.array(rows[:1]), pa.array([["a"]]), k=2).to_pylist() == [1.0]
+
+
+@pytest.mark.parametrize("name", DOCUMENT_IDS)
+def test_objects_name_their_ids_as_tables_do(name):
+    row = [{name: "a", "score": 2.5}]
+    assert recall([row], [["a"]], k=1).to_pylist() == recall(pa.array([row]), pa.array([["a"]]), k=1).to_pylist() == [1]
+
+
+def test_of_several_ids_the_best_known_name_counts():
+    assert recall([[{"document": "A text.", "doc_id": "a", "score": 1}]], [["a"]], k=1).to_pylist() == [1]
 
 
 @pytest.mark.parametrize("row", [{"a", "b"}, frozenset("a")])

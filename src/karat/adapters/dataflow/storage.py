@@ -11,8 +11,7 @@ from karat.core.errors import MissingExtra, SpecError
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.source import RAW
-from karat.data.storage.file_names import split_name
-from karat.data.write import refuse_overwriting, write
+from karat.data.write import is_writable, refuse_overwriting, write
 
 
 class FileStorage:
@@ -24,7 +23,7 @@ class FileStorage:
     def __init__(self, path: str | Path, output: str | Path | None = None) -> None:
         self.path = Path(path)
         self.file_name_prefix = self.path.name.partition(".")[0]
-        ending = self.path.name.removeprefix(self.file_name_prefix) if split_name(self.path)[0] else ".jsonl"
+        ending = self.path.name.removeprefix(self.file_name_prefix) if is_writable(self.path) else ".jsonl"
         self.output = Path(output or self.path.with_name(f"{self.file_name_prefix}_evaluated{ending}"))
 
     def read(self, output_type: str = "dataframe") -> Any:

@@ -12,7 +12,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from karat.core.errors import DataError, did_you_mean
+from karat.core.errors import DataError, nearest_name
 from karat.data.storage.file_names import split_name
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -26,8 +26,8 @@ def find_file(path: Path) -> None:
         raise DataError(f"{path} is a link to {path.readlink()}, where no file is")
     if not path.exists():
         near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        hint = did_you_mean(path.name, near) if len(near) <= 1000 else ""
-        raise DataError(f"{path}: no such file{hint if 'did you mean' in hint else ''}")
+        similar = nearest_name(path.name, near) if len(near) <= 1000 else None
+        raise DataError(f"{path}: no such file" + (f"; did you mean {similar!r}?" if similar else ""))
 
 
 def open_bytes(path: str | Path) -> pa.NativeFile:

@@ -14,8 +14,7 @@ from karat.core.atomic import replacing
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.open import open_source
-from karat.data.storage.file_names import split_name
-from karat.data.write import check_output, refuse_overwriting, write
+from karat.data.write import check_output, is_writable, refuse_overwriting, write
 from karat.runs.store.manifest import Scored
 from karat.runs.store.run import Run
 from karat.stats.value import format_value
@@ -38,7 +37,7 @@ def export_run(run: Run, path: str | Path) -> None:
         _write_lines(path, _markdown(run))
     elif path.suffix.lower() == ".xml":
         _write_lines(path, _junit(run))
-    elif split_name(path)[0] is None:
+    elif not is_writable(path):
         raise DataError(f"{path}: expected a name that ends in .md, .xml, or one of rows: .csv, .json, .parquet, …")
     else:
         source = open_source(run.rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -23,7 +22,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse_all
-from karat.data.roles import map_columns, matches_role
+from karat.data.roles import UnmappedRoleError, map_columns, matches_role
 from karat.judges.judge import collect_model_errors
 
 WAITING = 64  # judges awaited at a time; how many ask at a time is the governor's to say
@@ -134,9 +133,11 @@ class MetricEvaluator(Evaluator):
         """The key of each role that is not mapped."""
         try:
             return _find(names, tuple(role for role in self._kinds if role not in mapped))
+        except UnmappedRoleError as error:
+            remedy = f"Say which: input_mapping={{{error.role!r}: {error.column!r}}}"
+            raise ColumnError(f"{self.name}: {error.problem}. {remedy}") from None
         except ColumnError as error:
-            said = re.sub(r"--map \S+ \(in Python, map=(.*)\)", r"input_mapping=\1", str(error))
-            raise ColumnError(f"{self.name}: {said}") from None
+            raise ColumnError(f"{self.name}: {error}") from None
 
     def _columns(self, columns: Mapping[str, pa.Array]) -> list[Column]:
         scored = zip(self.metrics, score_columns(self.metrics, columns), self._called_by_metric(), strict=True)
