@@ -105,13 +105,13 @@ def test_labels_are_normalised_as_the_columns_are():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, r"average='macro'\) needs labels=\[...\].*expected are: 'a', 'b'"),
+        ({}, r"average='macro'\) needs labels=\[...\].*the references are: 'a', 'b'"),
         ({"average": "weighted"}, "needs labels"),
-        ({"average": "binary"}, "needs positive=.*expected are: 'a', 'b'"),
+        ({"average": "binary"}, "needs positive=.*the references are: 'a', 'b'"),
         ({"labels": []}, "one or more labels"),
         ({"average": "micro", "zero_division": 2.0}, "0 to 1"),
         ({"average": "micro", "beta": 0.0}, "above 0"),
-        ({"labels": ["a", "A"], "normalize": "unicode"}, "that differ"),
+        ({"labels": ["a", "A"], "normalize": "unicode"}, "each different"),
     ],
 )
 def test_what_must_be_known_beforehand_is_asked_for(settings, message):

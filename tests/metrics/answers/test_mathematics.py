@@ -97,21 +97,22 @@ def test_without_sympy_only_rows_that_need_it_fail(monkeypatch):
         math_match([OPEN[0]], [OPEN[1]])
 
 
-def test_verdicts_are_the_same_in_threads_event_loops_and_with_any_number_of_workers(monkeypatch):
+def test_scores_are_the_same_in_threads_event_loops_and_with_any_number_of_workers(monkeypatch):
     pytest.importorskip("sympy")
     given, wanted = [OPEN[0], "4", "x", r"\sin(x)"] * 2, [OPEN[1], "4", "y", r"\cos(x)"] * 2
     expected = [1.0, 1.0, 0.0, 0.0] * 2
+    patient = math_match.using(seconds=60.0)  # on a busy machine too
     monkeypatch.setenv("KARAT_THREADS", "1")
-    assert math_match(given, wanted).to_pylist() == expected
+    assert patient(given, wanted).to_pylist() == expected
     monkeypatch.setenv("KARAT_THREADS", "4")
-    assert math_match(given, wanted).to_pylist() == expected
+    assert patient(given, wanted).to_pylist() == expected
 
     async def within_a_loop():
-        return math_match(given, wanted).to_pylist()
+        return patient(given, wanted).to_pylist()
 
     assert asyncio.run(within_a_loop()) == expected
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda _: math_match(given, wanted).to_pylist(), range(4))) == [expected] * 4
+        assert list(pool.map(lambda _: patient(given, wanted).to_pylist(), range(4))) == [expected] * 4
 
 
 HOSTILE = [
@@ -167,7 +168,7 @@ def test_a_worker_that_hangs_is_killed_and_replaced():
 def test_a_worker_has_a_bound_on_its_memory():
     pytest.importorskip("sympy")
     verdict(*OPEN)
-    process = worker.POOL.waiting.queue[-1].process
+    process = worker.POOL.idle.queue[-1].process
     limits = Path(f"/proc/{process.pid}/limits").read_text("ascii")
     line = next(line for line in limits.splitlines() if line.startswith("Max address space"))
     assert int(line.split()[3]) < 4 << 30

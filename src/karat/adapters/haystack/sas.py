@@ -11,7 +11,7 @@ from haystack.utils import ComponentDevice
 from haystack.utils.auth import Secret, deserialize_secrets_inplace
 
 from karat.core.errors import RowError
-from karat.metrics.similarity.text_pairs import cosines, score_pairs, sigmoids
+from karat.metrics.similarity.pair_scoring import cosines, score_pairs, sigmoids
 from karat.models.encoders.base import Choice
 from karat.models.encoders.open import open_encoder
 from karat.stats.aggregate import Units

@@ -1,13 +1,14 @@
-"""Accuracy, precision, recall and F of labels, as counts that add up.
+"""Metrics of labels: accuracy, precision, recall and F, from counts that add up over rows.
 
-Counts add up only where it is known beforehand what is counted. So classes are named and not gathered from the data:
-all of them (`labels`) where classes are averaged, one (`positive`) where one is looked for.
+Counts of two batches add up only if both batches count the same classes. So classes are settings and not collected from
+the data: `labels` for all classes of an average, `positive` for the one class of `average="binary"`.
 """
 
 # ruff: noqa: ARG001  (a metric declares the settings that only its finish reads)
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,9 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array, Counts, Score, Text
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
-from karat.metrics.text.pairs import equal
+from karat.metrics.row_statistics import divide
+from karat.metrics.setting_types import Fraction, Positive
+from karat.metrics.text.string_comparison import equal
 from karat.text.columns import Normalizer, normalise
 
 SOURCE = "https://scikit-learn.org/stable/modules/model_evaluation.html, classification metrics, with labels="
@@ -29,7 +32,7 @@ Label: TypeAlias = str | int | None
 
 @metric(source="the share of equal labels; scikit-learn's accuracy_score", aliases=("accuracy",), encoded=True)
 def label_accuracy(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
-    """1 where the predicted label is the expected one, else 0.
+    """1 where the predicted label equals the reference, else 0; the value is the accuracy.
 
     >>> label_accuracy(["spam", "Spam"], ["spam", "spam"]).to_pylist()
     [1.0, 0.0]
@@ -37,32 +40,22 @@ def label_accuracy(prediction: Text, reference: Text, *, normalize: Normalizer =
     return equal(normalise(prediction, normalize), normalise(reference, normalize))
 
 
-def _share(value: float) -> None:
-    if not 0 <= value <= 1:
-        raise SpecError("0 to 1 is expected")
-
-
-def _above_0(value: float) -> None:
-    if not 0 < value < np.inf:
-        raise SpecError("a number above 0 is expected")
-
-
 def precision_of(totals: Array, *, average: str, zero_division: float) -> Array:
-    """Precision from the counts right, predicted and expected of each class."""
+    """Precision from three counts of each class: rows predicted right, rows predicted, rows expected."""
     right, predicted, expected = _split(totals)
-    return _average(_ratio(right, predicted, zero_division), expected, average, zero_division)
+    return _average(divide(right, predicted, zero_division), expected, average, zero_division)
 
 
 def recall_of(totals: Array, *, average: str, zero_division: float) -> Array:
-    """Recall from the counts right, predicted and expected of each class."""
+    """Recall from three counts of each class: rows predicted right, rows predicted, rows expected."""
     right, _, expected = _split(totals)
-    return _average(_ratio(right, expected, zero_division), expected, average, zero_division)
+    return _average(divide(right, expected, zero_division), expected, average, zero_division)
 
 
 def f_of(totals: Array, *, average: str, beta: float, zero_division: float) -> Array:
-    """F from the counts right, predicted and expected of each class."""
+    """F from three counts of each class: rows predicted right, rows predicted, rows expected."""
     right, predicted, expected = _split(totals)
-    scores = _ratio((1 + beta**2) * right, beta**2 * expected + predicted, zero_division)
+    scores = divide((1 + beta**2) * right, beta**2 * expected + predicted, zero_division)
     return _average(scores, expected, average, zero_division)
 
 
@@ -74,10 +67,10 @@ def label_precision(
     average: Average = "macro",
     labels: Labels = None,
     positive: Label = None,
-    zero_division: Annotated[float, _share] = 0.0,
+    zero_division: Fraction = 0.0,
     normalize: Normalizer = "none",
 ) -> Counts:
-    """Of the rows predicted to be of a class the share that is; averaged as in `label_f`.
+    """The share of the rows predicted to be of a class that are of it, averaged over classes as in `label_f`.
 
     >>> import karat
     >>> rows = {"prediction": ["spam", "spam", "ham"], "reference": ["spam", "ham", "ham"]}
@@ -85,7 +78,7 @@ def label_precision(
     >>> karat.score(rows, metric).values[metric.spec].value
     0.5
     """
-    return _count(prediction, reference, "label_precision", average, labels, positive, normalize)
+    return _Classes("label_precision", average, labels, positive).count(prediction, reference, normalize)
 
 
 @metric(source=SOURCE, finish=recall_of)
@@ -96,10 +89,10 @@ def label_recall(
     average: Average = "macro",
     labels: Labels = None,
     positive: Label = None,
-    zero_division: Annotated[float, _share] = 0.0,
+    zero_division: Fraction = 0.0,
     normalize: Normalizer = "none",
 ) -> Counts:
-    """Of the rows that are of a class the share predicted to be; averaged as in `label_f`.
+    """The share of the rows of a class that are predicted to be of it, averaged over classes as in `label_f`.
 
     >>> import karat
     >>> rows = {"prediction": ["spam", "spam", "ham"], "reference": ["spam", "ham", "ham"]}
@@ -107,7 +100,7 @@ def label_recall(
     >>> karat.score(rows, metric).values[metric.spec].value
     1.0
     """
-    return _count(prediction, reference, "label_recall", average, labels, positive, normalize)
+    return _Classes("label_recall", average, labels, positive).count(prediction, reference, normalize)
 
 
 @metric(source=SOURCE, finish=f_of)
@@ -116,22 +109,21 @@ def label_f(
     reference: Text,
     *,
     average: Average = "macro",
-    beta: Annotated[float, _above_0] = 1.0,
+    beta: Positive = 1.0,
     labels: Labels = None,
     positive: Label = None,
-    zero_division: Annotated[float, _share] = 0.0,
+    zero_division: Fraction = 0.0,
     normalize: Normalizer = "none",
 ) -> Counts:
-    """F of labels: of the class `positive`, or averaged over `labels`; recall weighs `beta` times as much as precision.
+    """F of labels, averaged over `labels` or of the class `positive`; recall weighs `beta` times as much as precision.
 
     `average="macro"`: the mean over `labels`, whether they occur or not; `"weighted"`: weighted by how often each is
-    expected; `"micro"`: of all rows together (of the rows of `labels`, where given; over all labels it is the
-    accuracy); `"binary"`: of `positive` alone. `zero_division` is the value of a class that neither is expected nor
-    predicted.
+    expected; `"micro"`: from the counts of all `labels` together (without `labels` it is the accuracy); `"binary"`: of
+    `positive` alone. `zero_division` is the value of a class that is neither expected nor predicted.
 
-    A predicted label that is not among `labels` is a miss of the expected one; an expected one that is not
-    makes the predicted label a false one. A row's own score is that of a data set of one row. Each row takes 24 bytes
-    for each of `labels` while it is scored.
+    A prediction outside `labels` counts as a missed expected label; an expected label outside `labels` makes the
+    prediction a false positive. A row's own score is that of a data set of one row. Each row takes 24 bytes per label
+    of `labels` while it is scored.
 
     >>> import karat
     >>> rows = {"prediction": ["spam", "spam", "ham"], "reference": ["spam", "ham", "ham"]}
@@ -139,43 +131,58 @@ def label_f(
     >>> round(karat.score(rows, metric).values[metric.spec].value, 4)
     0.6667
     """
-    return _count(prediction, reference, "label_f", average, labels, positive, normalize)
+    return _Classes("label_f", average, labels, positive).count(prediction, reference, normalize)
 
 
-def _count(
-    prediction: Text, reference: Text, name: str, average: str, labels: Labels, positive: Label, normalize: str
-) -> Array:
-    """Of each row the counts right, predicted and expected of each class, or of all: shape (rows, 3 * classes)."""
-    said, sought = normalise(prediction, normalize), normalise(reference, normalize)
-    if average == "binary":
-        if positive is None:
-            raise SpecError(f"{name}(average='binary') needs positive=, the label looked for; {_seen(sought)}")
-        labels = [positive]
-    if labels is None:
-        if average != "micro":
-            raise SpecError(f"{name}(average={average!r}) needs labels=[...], all that are averaged; {_seen(sought)}")
-        ones = np.ones(len(said))
-        return np.column_stack([equal(said, sought), ones, ones])
-    classes = normalise(pa.array([str(label) for label in labels], said.type), normalize)
-    if not labels or len(classes.unique()) < len(classes):
-        raise SpecError(f"{name}: labels={labels!r} must be one or more labels that differ")
-    predicted, expected = (_one_hot(column, classes) for column in (said, sought))
-    counts = np.stack([predicted & expected, predicted, expected], axis=-1)
-    if average == "micro":
-        counts = counts.sum(axis=1, keepdims=True)
-    return counts.reshape(len(counts), -1).astype(np.float64)
+@dataclass(frozen=True)
+class _Classes:
+    """The classes that a metric counts, by its settings."""
+
+    metric: str
+    average: str
+    labels: Labels
+    positive: Label
+
+    def count(self, prediction: Text, reference: Text, normalize: str) -> Array:
+        """For each row three counts of each class, or of all together: right, predicted, expected. (n, 3 * classes)."""
+        predicted_labels, expected_labels = normalise(prediction, normalize), normalise(reference, normalize)
+        labels = self._labels(expected_labels)
+        if labels is None:
+            ones = np.ones(len(predicted_labels))
+            return np.column_stack([equal(predicted_labels, expected_labels), ones, ones])
+        classes = normalise(pa.array([str(label) for label in labels], predicted_labels.type), normalize)
+        if not labels or len(classes.unique()) < len(classes):
+            raise SpecError(f"{self.metric}: labels={labels!r} must be one or more labels, each different")
+        predicted, expected = (_one_hot(column, classes) for column in (predicted_labels, expected_labels))
+        counts = np.stack([predicted & expected, predicted, expected], axis=-1)
+        if self.average == "micro":
+            counts = counts.sum(axis=1, keepdims=True)
+        return counts.reshape(len(counts), -1).astype(np.float64)
+
+    def _labels(self, expected: pa.Array) -> Labels:
+        """The labels to count; None for all of them together."""
+        if self.average == "binary":
+            if self.positive is None:
+                raise SpecError(f"{self.metric}(average='binary') needs positive=LABEL; {_list_labels(expected)}")
+            return [self.positive]
+        if self.labels is None and self.average != "micro":
+            raise SpecError(
+                f"{self.metric}(average={self.average!r}) needs labels=[...], all labels to average over; "
+                f"{_list_labels(expected)}"
+            )
+        return self.labels
 
 
 def _one_hot(column: pa.Array, classes: pa.Array) -> Array:
-    """Which class each text is: shape (rows, classes), bool."""
+    """Whether each text is each class: shape (n, classes), bool."""
     places = pc.index_in(column, classes.cast(column.type)).fill_null(-1).to_numpy(zero_copy_only=False)
-    found: Array = places[:, None] == np.arange(len(classes))
-    return found
+    one_hot: Array = places[:, None] == np.arange(len(classes))
+    return one_hot
 
 
-def _seen(column: pa.Array) -> str:
-    found = sorted(column.unique().to_pylist())
-    return "expected are: " + ", ".join(map(repr, found[:SHOWN])) + (", ..." if len(found) > SHOWN else "")
+def _list_labels(column: pa.Array) -> str:
+    labels = sorted(column.unique().to_pylist())
+    return "the references are: " + ", ".join(map(repr, labels[:SHOWN])) + (", ..." if len(labels) > SHOWN else "")
 
 
 def _split(totals: Array) -> tuple[Array, Array, Array]:
@@ -185,11 +192,6 @@ def _split(totals: Array) -> tuple[Array, Array, Array]:
 
 def _average(scores: Array, expected: Array, average: str, zero_division: float) -> Array:
     if average == "weighted":
-        return _ratio((scores * expected).sum(axis=-1), expected.sum(axis=-1), zero_division)
+        return divide((scores * expected).sum(axis=-1), expected.sum(axis=-1), zero_division)
     mean: Array = scores.mean(axis=-1)
     return mean
-
-
-def _ratio(part: Array, whole: Array, otherwise: float) -> Array:
-    ratio: Array = np.divide(part, whole, out=np.full(np.shape(part), float(otherwise)), where=whole != 0)
-    return ratio

@@ -1,23 +1,21 @@
-"""Whether a prediction is the expected mathematical answer."""
+"""The metric of mathematics: whether a prediction is the same number, formula, set or matrix as the reference."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, Any
-
-import numpy as np
+from typing import Any
 
 from karat.core.columns.kinds import Score, Text
-from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
-from karat.core.metric.rows import Rows
 from karat.core.parallel import map_ordered
-from karat.metrics.answers.algebra.exact import Undecided
-from karat.metrics.answers.algebra.verdict import Verdict
+from karat.metrics.answers.algebra.canonical import Undecided
+from karat.metrics.answers.algebra.equivalence import Equivalence
 from karat.metrics.answers.algebra.worker import POOL
 from karat.metrics.answers.number import same_number
+from karat.metrics.row_statistics import collect_rows
+from karat.metrics.setting_types import Positive
 from karat.text.formula import Answer, Notation, find_answer, normalise_formula, spelling
 from karat.text.latex import FUNCTIONS, LENGTH, Node, NotAFormula, Refused, parse_formula
 from karat.text.normalise import normalizer
@@ -32,11 +30,6 @@ _SHORT = 48
 _plain = normalizer("unicode")
 
 
-def _positive(value: float) -> None:
-    if not 0 < value < float("inf"):
-        raise SpecError("a number above 0 is expected")
-
-
 @metric(
     source="Math-Verify 0.9, github.com/huggingface/Math-Verify @5d148cf; strict: MATH, arXiv:2103.03874",
     aliases=("math",),
@@ -49,29 +42,29 @@ def math_match(
     notation: Notation = "any",
     places: int = 6,
     ranges: bool = False,
-    seconds: Annotated[float, _positive] = 2.0,
+    seconds: Positive = 2.0,
 ) -> Score:
-    r"""1 where prediction and reference are the same mathematics, else 0: numbers, formulas, sets, matrices, relations.
+    r"""1 where prediction and reference are mathematically equal, else 0: numbers, formulas, sets, matrices, relations.
 
-    Text is compared first, then normalised text, then numbers, then formulas; only what is still open goes to sympy
-    (the extra `math`), in another process. Each side's final answer is looked for (`\boxed{}`, "final answer", the last
-    formula or number); with `strict=True` the whole texts are compared as MATH does: spelling may differ, order and
-    form may not. `notation` says where answers are looked for, `places` how many decimals of a decimal number count;
-    `ranges=True` lets an inequality stand for an interval. What is no mathematics is compared as words. A formula
-    beyond the limits, or one that takes longer than `seconds`, leaves the row unscored.
+    The final answer of each side is compared (`\boxed{}`, after "final answer", or the last formula or number): first
+    as text, then as a number, then as a formula; only what is still undecided goes to sympy (the extra `math`), in
+    another process. With `strict=True` the whole texts are compared as MATH does: spelling may differ, order and form
+    may not. `notation` says whether answers are LaTeX, plain numbers or `any`, `places` how many decimals of a decimal
+    number count; with `ranges=True` an inequality may equal an interval. Text that is not mathematics is compared as
+    words. A row is unscored if a formula exceeds the limits or takes longer than `seconds`.
 
-    >>> given = [r"So \boxed{\frac12}", "x^2-1", "Paris", "(1, 2]"]
-    >>> math_match(given, ["0.5", "$(x-1)(x+1)$", "Paris", "[1, 2]"]).to_pylist()
+    >>> predictions = [r"So \boxed{\frac12}", "x^2-1", "Paris", "(1, 2]"]
+    >>> math_match(predictions, ["0.5", "$(x-1)(x+1)$", "Paris", "[1, 2]"]).to_pylist()
     [1.0, 1.0, 1.0, 0.0]
     """
-    verdict = Verdict(_open, places=places, ranges=ranges)
-    settled: list[bool | str | tuple[str, str]] = [
-        _strictly(given, wanted) if strict else _match(given, wanted, verdict, notation)
-        for given, wanted in zip(prediction.to_pylist(), reference.to_pylist(), strict=True)
+    equivalence = Equivalence(_leave_open, places=places, ranges=ranges)
+    verdicts: list[bool | str | tuple[str, str]] = [
+        _match_strictly(*pair) if strict else _match(*pair, equivalence, notation)
+        for pair in zip(prediction.to_pylist(), reference.to_pylist(), strict=True)
     ]
-    rest = {row: found for row, found in enumerate(settled) if isinstance(found, tuple)}
+    undecided = {row: verdict for row, verdict in enumerate(verdicts) if isinstance(verdict, tuple)}
 
-    def ask(formulas: tuple[str, str]) -> bool | str:
+    def ask_sympy(formulas: tuple[str, str]) -> bool | str:
         request: dict[str, Any] = {
             "prediction": formulas[0],
             "reference": formulas[1],
@@ -80,48 +73,47 @@ def math_match(
         }
         return POOL.ask(request, seconds)
 
-    for row, answer in zip(rest, map_ordered(ask, list(rest.values())), strict=True):
-        settled[row] = answer
-    reasons = np.array([found if isinstance(found, str) else None for found in settled], dtype=object)
-    scores = np.array([np.nan if isinstance(found, str) else float(found is True) for found in settled])
-    return Rows(scores[:, None], reasons)
+    for row, answer in zip(undecided, map_ordered(ask_sympy, list(undecided.values())), strict=True):
+        verdicts[row] = answer
+    return collect_rows(verdict if isinstance(verdict, str) else verdict is True for verdict in verdicts)
 
 
-def _open(_a: Node, _b: Node) -> bool:
+def _leave_open(_a: Node, _b: Node) -> bool:
     raise Undecided
 
 
-def _match(given: str, wanted: str, verdict: Verdict, notation: Notation) -> bool | str | tuple[str, str]:
-    """The verdict, the reason why there is none, or the two formulas that only algebra settles."""
-    if given.strip() == wanted.strip():
+def _match(
+    prediction: str, reference: str, equivalence: Equivalence, notation: Notation
+) -> bool | str | tuple[str, str]:
+    """Whether they match, the reason why that is unknown, or the two formulas that only sympy can compare."""
+    if prediction.strip() == reference.strip():
         return True
-    if notation != "latex" and (settled := _as_numbers(given, wanted, verdict.places)) is not None:
-        return settled
-    predicted, expected = _answer(given, notation), _answer(wanted, notation)
+    if notation != "latex" and (equal := _compare_numbers(prediction, reference, equivalence.places)) is not None:
+        return equal
+    predicted, expected = _answer(prediction, notation), _answer(reference, notation)
     if predicted is None or expected is None:
-        return predicted is expected is None and _plain(given) == _plain(wanted)
+        return predicted is expected is None and _plain(prediction) == _plain(reference)
     a, b = predicted.formula, expected.formula
     if max(len(a), len(b)) > LENGTH:
-        return a == b or f"a formula of more than {LENGTH} characters"
+        return a == b or f"a formula has more than {LENGTH} characters"
     if a == b:
         return True
-    if not (predicted.marked or expected.marked) and (settled := _as_numbers(a, b, verdict.places)) is not None:
-        return settled
+    if not (predicted.marked or expected.marked) and (equal := _compare_numbers(a, b, equivalence.places)) is not None:
+        return equal
     if spelling(a) == spelling(b):
         return True
     try:
-        x, y = _tree(predicted), _tree(expected)
-        return verdict.answers(x, y)
+        return equivalence.same_answer(_tree(predicted), _tree(expected))
     except NotAFormula:
         return _plain(a) == _plain(b)
     except Undecided:
         return a, b
     except (Refused, RecursionError) as error:
-        return str(error) or "a formula nested too deep"
+        return str(error) or "a formula is nested too deeply"
 
 
-def _as_numbers(a: str, b: str, places: int) -> bool | None:
-    """Whether two plain numbers are equal; None where one is none, or has a unit that algebra may read as a factor."""
+def _compare_numbers(a: str, b: str, places: int) -> bool | None:
+    """Whether two plain numbers are equal; None if one is not a number, or has a unit that may also be a factor."""
     if len(a) >= _SHORT or len(b) >= _SHORT or a.count("$") > 1 or b.count("$") > 1:  # $1,2$ is a list
         return None
     x = parse_number(a)
@@ -132,7 +124,7 @@ def _as_numbers(a: str, b: str, places: int) -> bool | None:
 
 
 def _answer(text: str, notation: Notation) -> Answer | None:
-    """The whole text where it is a formula, else the one it finally gives."""
+    """The whole text if it is a formula, else the final answer in it."""
     prose = len(text) > 10 * _SHORT or (
         len(text) > _SHORT and "\\" not in text and len(_WORD.findall(text, 0, 4 * _SHORT)) > 8
     )
@@ -165,12 +157,12 @@ def _tree(answer: Answer) -> Node:
     return parse_formula(answer.formula)
 
 
-def _strictly(given: str, wanted: str) -> bool | str:
-    """Equal as MATH has it: the same after respelling, a/b as a fraction, percent signs and units passed over."""
-    return given.strip() == wanted.strip() or _respelt(given) == _respelt(wanted)
+def _match_strictly(prediction: str, reference: str) -> bool | str:
+    """Whether both are spelled the same by MATH's rules: a/b is a fraction, percent signs and units are ignored."""
+    return prediction.strip() == reference.strip() or _respell(prediction) == _respell(reference)
 
 
-def _respelt(text: str) -> str:
+def _respell(text: str) -> str:
     if len(text) > LENGTH:
         return text
     text = spelling(text.replace("\\\\", "\\")).rstrip("%")
@@ -181,5 +173,5 @@ def _respelt(text: str) -> str:
     return re.sub(r"^(-?\d+)/(\d+)$", r"\\frac{\1}{\2}", text)
 
 
-def _fraction(found: re.Match[str]) -> str:
-    return rf"\frac{{{found[1].strip('{}')}}}{{{found[2].strip('{}')}}}"
+def _fraction(match: re.Match[str]) -> str:
+    return rf"\frac{{{match[1].strip('{}')}}}{{{match[2].strip('{}')}}}"

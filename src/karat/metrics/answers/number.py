@@ -1,25 +1,18 @@
-"""Whether a prediction is the expected number."""
+"""The metric of numbers: whether a prediction is the same number as the reference."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Literal
-
-import numpy as np
+from typing import Literal
 
 from karat.core.columns.kinds import Score, Text
-from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
-from karat.core.metric.rows import Rows
+from karat.metrics.row_statistics import collect_rows
+from karat.metrics.setting_types import NotNegative
 from karat.text.numbers import Number, close, parse_number
 
 Percent = Literal["either", "value", "ignore"]
-
-
-def _from_zero(value: float) -> None:
-    if not 0 <= value < float("inf"):
-        raise SpecError("a number from 0 is expected")
 
 
 @metric(source="our definition; exact rational arithmetic", aliases=("number",))
@@ -27,35 +20,35 @@ def numeric_match(
     prediction: Text,
     reference: Text,
     *,
-    relative: Annotated[float, _from_zero] = 0.0,
-    absolute: Annotated[float, _from_zero] = 0.0,
+    relative: NotNegative = 0.0,
+    absolute: NotNegative = 0.0,
     percent: Percent = "either",
 ) -> Score:
-    """1 where prediction and reference are the same number, however written, else 0.
+    """1 where prediction and reference are the same number, in whatever notation, else 0.
 
-    Thousands, decimal commas, signs, currency, fractions, powers of ten and words such as million are read; a unit may
-    stand behind a number and is passed over. `relative` and `absolute` are tolerances: |p - r| ≤ max(relative·|r|,
-    absolute). 50 % equals both 50 and 0.5 (`percent="value"`: 0.5 alone; `"ignore"`: 50 alone). A prediction that is
-    not one number, such as a sentence with one, scores 0; a reference that is none leaves the row unscored.
+    Thousands separators, decimal commas, signs, currencies, fractions, powers of ten and words such as million are
+    read; a unit after a number is ignored. `relative` and `absolute` are tolerances: |p - r| ≤ max(relative·|r|,
+    absolute). 50 % equals both 50 and 0.5 (`percent="value"`: only 0.5; `"ignore"`: only 50). A prediction that is not
+    one number, such as a sentence with a number, scores 0; a row whose reference is not a number is unscored.
 
     >>> numeric_match(["$1,234.50", "12 km", "1 1/2", "1.2×10^3"], ["1234.5", "12", "1.5", "1200"]).to_pylist()
     [1.0, 1.0, 1.0, 1.0]
     >>> numeric_match(["3.14"], ["3.14159"], relative=0.001).to_pylist()
     [1.0]
     """
-    scores = np.zeros(len(prediction))
-    reasons = np.full(len(prediction), None, dtype=object)
-    for row, (given, wanted) in enumerate(zip(prediction.to_pylist(), reference.to_pylist(), strict=True)):
-        expected = parse_number(wanted)
+
+    def compare(prediction: str, reference: str) -> float | str:
+        expected = parse_number(reference)
         if expected is None:
-            scores[row], reasons[row] = np.nan, f"reference is no number: {wanted!r:.60}"
-        elif (number := parse_number(given)) is not None:
-            scores[row] = same_number(number, expected, relative, absolute, percent)
-    return Rows(scores[:, None], reasons)
+            return f"reference is not a number: {reference!r:.60}"
+        number = parse_number(prediction)
+        return number is not None and same_number(number, expected, relative, absolute, percent)
+
+    return collect_rows(map(compare, prediction.to_pylist(), reference.to_pylist()))
 
 
 def same_number(a: Number, b: Number, relative: float, absolute: float, percent: Percent) -> bool:
-    """Whether two numbers are equal within the tolerances, percentages read as told."""
+    """Whether two numbers are equal within the tolerances; `percent` as in `numeric_match`."""
     if a.percent == b.percent or percent == "ignore":
         return close(a.value, b.value, relative, absolute)
     if percent == "either" and close(a.value, b.value, relative, absolute):

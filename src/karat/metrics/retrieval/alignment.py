@@ -1,4 +1,4 @@
-"""Retrieved ids beside judged ones: the grade that each rank earns, found once for all metrics of a batch."""
+"""Matches retrieved ids with judged ones: which ranks have which grades, computed once for all metrics of a batch."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ except ImportError:  # no compiler at install time
     COMPILED = False
 
 
-Found: TypeAlias = list[tuple[int, float]]
-"""Ranks with the grades found there."""
+Matches: TypeAlias = list[tuple[int, float]]
+"""Ranks from 1, each with the grade of the judged id at that rank."""
 
 
 @dataclass(frozen=True)
 class Aligned:
-    """What metrics of n rankings need to know: grades, no ids.
+    """All that metrics need of n rankings: ranks and grades, without the ids.
 
-    Of row i, which retrieved `sizes[i]` ids, `ranks[found_ends[i]:found_ends[i + 1]]` are the ranks, from 1, of judged
-    ids, each at its first, `grades[…]` their grades, and `judged[judged_ends[i]:judged_ends[i + 1]]` the grades of all
-    that is judged, the largest first.
+    Row i retrieved `sizes[i]` ids. `ranks[match_ends[i]:match_ends[i + 1]]` are the ranks, from 1, of those that are
+    judged, each id at its first rank, and `grades[…]` their grades. `judged[judged_ends[i]:judged_ends[i + 1]]` are the
+    grades of all ids judged for the row, the largest first.
     """
 
     ranks: NDArray[np.int64]
     grades: NDArray[np.float64]
-    found_ends: NDArray[np.int64]
+    match_ends: NDArray[np.int64]
     sizes: NDArray[np.int64]
     judged: NDArray[np.float64]
     judged_ends: NDArray[np.int64]
 
-    def rows(self) -> Iterator[tuple[Found, list[float]]]:
-        """The ranks and grades of a row's judged ids that are retrieved, and the grades of all that are judged."""
+    def rows(self) -> Iterator[tuple[Matches, list[float]]]:
+        """For each row the ranks and grades of the retrieved ids that are judged, and the grades of all judged ids."""
         for at in range(len(self.sizes)):
-            found = slice(self.found_ends[at], self.found_ends[at + 1])
+            place = slice(self.match_ends[at], self.match_ends[at + 1])
             judged = self.judged[self.judged_ends[at] : self.judged_ends[at + 1]]
-            yield list(zip(self.ranks[found].tolist(), self.grades[found].tolist(), strict=True)), judged.tolist()
+            yield list(zip(self.ranks[place].tolist(), self.grades[place].tolist(), strict=True)), judged.tolist()
 
     def best(self) -> NDArray[np.float64]:
-        """The largest grade of each row, minus infinity where nothing is judged."""
+        """The largest grade of each row; minus infinity where nothing is judged."""
         starts, ends = self.judged_ends[:-1], self.judged_ends[1:]
         padded = np.append(self.judged, -np.inf)
         return np.where(ends > starts, padded[starts], -np.inf)
 
 
 def align(retrieved: Ids, relevant: Graded) -> Aligned:
-    """The judged ids that each row retrieves, as ranks and grades; within a `memo` found once.
+    """The ranks and grades of the judged ids that each row retrieves; computed once within a `column_cache`.
 
     >>> aligned = align(pa.array([["a", "x", "b", "a"]]), pa.array([["b", "c", "a"]]))
     >>> aligned.ranks, aligned.grades, aligned.judged
@@ -68,16 +68,16 @@ def align(retrieved: Ids, relevant: Graded) -> Aligned:
     return once("align", (retrieved, relevant), lambda: _align(retrieved, relevant))
 
 
-def align_row(retrieved: list[Any], relevant: list[Any]) -> tuple[Found, list[float]]:
-    """The definition of `align` for one row: a list of ids, and one of ids or of pairs of an id and its grade.
+def align_row(retrieved: list[Any], relevant: list[Any]) -> tuple[Matches, list[float]]:
+    """The definition of `align` for one row: a list of ids, and a list of ids or of pairs of an id and its grade.
 
     >>> align_row(["a", None, "b", "a"], [("a", 2.0), ("b", 0.0), ("c", 3.0), ("b", 1.0)])
     ([(1, 2.0), (3, 1.0)], [3.0, 2.0, 1.0])
     """
     grades: dict[str, float] = {}
     for each in relevant:
-        given, grade = each if isinstance(each, tuple) else (each, 1.0)
-        name = spell_id(given)
+        identifier, grade = each if isinstance(each, tuple) else (each, 1.0)
+        name = spell_id(identifier)
         if name is not None and grade is not None and not np.isnan(grade):
             grades[name] = max(grade, grades.get(name, grade))
     judged = sorted(grades.values(), reverse=True)
@@ -87,38 +87,38 @@ def align_row(retrieved: list[Any], relevant: list[Any]) -> tuple[Found, list[fl
 
 def _align(retrieved: pa.Array, relevant: pa.Array) -> Aligned:
     if not COMPILED:
-        return _defined(retrieved.to_pylist(), relevant.to_pylist())
+        return _define(retrieved.to_pylist(), relevant.to_pylist())
     graded = pt.is_map(relevant.type)
     ids, gold = retrieved.values, relevant.keys if graded else relevant.values
-    if pt.is_int64(ids.type) != pt.is_int64(gold.type):  # compared as they are spelled
+    if pt.is_int64(ids.type) != pt.is_int64(gold.type):  # one side is text: compare as text
         ids, gold = (each.cast(pa.string()) if pt.is_int64(each.type) else each for each in (ids, gold))
-    given = relevant.items.to_numpy(zero_copy_only=False) if graded else None
+    grades_of_gold = relevant.items.to_numpy(zero_copy_only=False) if graded else None
     starts, golds = (np.asarray(whole_offsets(column)) for column in (retrieved, relevant))
     judged = np.empty(golds[-1] - golds[0] + 1)
-    most = min(len(judged), starts[-1] - starts[0] + 1)  # no more is found than is judged
+    most = min(len(judged), starts[-1] - starts[0] + 1)  # there are no more matches than judged ids
     ranks, grades = np.empty(most, np.int64), np.empty(most)
-    found_ends, judged_ends = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
+    match_ends, judged_ends = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
     columns = _parts(retrieved, ids), _parts(relevant, gold)
-    kernel.align(*columns, given, ranks, grades, found_ends, judged, judged_ends)
-    found, sizes = int(found_ends[-1]), np.diff(starts).astype(np.int64)
-    return Aligned(ranks[:found], grades[:found], found_ends, sizes, judged[: judged_ends[-1]], judged_ends)
+    kernel.align(*columns, grades_of_gold, ranks, grades, match_ends, judged, judged_ends)
+    count, sizes = int(match_ends[-1]), np.diff(starts).astype(np.int64)
+    return Aligned(ranks[:count], grades[:count], match_ends, sizes, judged[: judged_ends[-1]], judged_ends)
 
 
-def _defined(retrieved: list[list[Any]], relevant: list[list[Any]]) -> Aligned:
+def _define(retrieved: list[list[Any]], relevant: list[list[Any]]) -> Aligned:
     rows = list(map(align_row, retrieved, relevant))
-    found, ends = _joined([found for found, _ in rows])
-    ranks, grades = found.reshape(-1, 2).T
+    pairs, ends = _flatten([matches for matches, _ in rows])
+    ranks, grades = pairs.reshape(-1, 2).T
     sizes = np.array(list(map(len, retrieved)), np.int64)
-    return Aligned(ranks.astype(np.int64), grades, ends, sizes, *_joined([judged for _, judged in rows]))
+    return Aligned(ranks.astype(np.int64), grades, ends, sizes, *_flatten([judged for _, judged in rows]))
 
 
-def _joined(lists: Sequence[Sequence[Any]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _flatten(lists: Sequence[Sequence[Any]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return np.array([value for each in lists for value in each], float), np.cumsum([0, *map(len, lists)])
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """The memory of a list column as the kernel takes it; `ids` are the offsets of texts, None of numbers."""
+    """The buffers of a list column as the kernel takes them; `ids` are the offsets of texts, None for numbers."""
 
     rows: NDArray[np.uint8]
     rows_wide: bool

@@ -1,8 +1,7 @@
-"""BLEU: how many n-grams of a prediction its references hold."""
+"""BLEU: how many n-grams of a prediction are in its references, for a corpus and for single rows."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
@@ -13,10 +12,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array, Counts, Score, Text, Texts
-from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import NOTHING, Rows
-from karat.metrics.text.pairs import parts
+from karat.metrics.setting_types import Count, check_not_negative
+from karat.metrics.text.string_comparison import parts
 from karat.text.columns import tokenise
 
 try:
@@ -32,53 +31,42 @@ PAPINENI = (
 )
 
 
-def _at_least_one(value: int) -> None:
-    if value < 1:
-        raise SpecError("1 or more is expected")
-
-
-def _not_negative(value: float | None) -> None:
-    if value is not None and not 0 <= value < math.inf:
-        raise SpecError("0 or more is expected")
-
-
 Tokens: TypeAlias = Literal["13a", "intl", "none", "words", "chars"]
 Smooth: TypeAlias = Literal["exp", "none", "floor", "add-k"]
 Nearest: TypeAlias = Literal["closest", "shortest"]
-Order: TypeAlias = Annotated[int, _at_least_one]
-Amount: TypeAlias = Annotated[float | None, _not_negative]
+Amount: TypeAlias = Annotated[float | None, check_not_negative]
 
 
 def finish_bleu(totals: Array, *, smooth: str, smooth_value: float | None, order: int, effective_order: bool) -> Array:
     """BLEU, shape (...), from totals of shape (..., 2 + 2 * order).
 
-    These are the tokens of the predictions and of the references, then for each order the matches, then the n-grams of
-    the predictions. Without a match, and without a token, BLEU is 0.
+    Totals are the tokens of the predictions, those of the references, the matches of each order, and the n-grams of the
+    predictions of each order. Without a token or without a match BLEU is 0.
 
     >>> finish_bleu(np.array([3.0, 3, 3, 1, 3, 2]), smooth="none", smooth_value=None, order=2, effective_order=False)
     array(0.70710678)
     """
-    said, expected = totals[..., 0], totals[..., 1]
-    logs, orders, counted = np.zeros(said.shape), np.zeros(said.shape), np.ones(said.shape)
-    reached, some = np.full(said.shape, True), np.full(said.shape, False)
+    predicted, expected = totals[..., 0], totals[..., 1]
+    logs, orders, smoothed = np.zeros(predicted.shape), np.zeros(predicted.shape), np.ones(predicted.shape)
+    reached, matched = np.full(predicted.shape, True), np.full(predicted.shape, False)
     with np.errstate(divide="ignore", invalid="ignore"):
         for n in range(order):
             matches, possible = totals[..., 2 + n], totals[..., 2 + order + n]
-            some |= matches > 0
+            matched |= matches > 0
             if smooth == "add-k" and n:
                 more = 1.0 if smooth_value is None else smooth_value
                 matches, possible = matches + more, possible + more
             reached &= possible > 0
             missed = reached & (matches == 0)
             if smooth == "exp":
-                counted = np.where(missed, counted / 2, counted)
-                matches = np.where(missed, counted, matches)
+                smoothed = np.where(missed, smoothed / 2, smoothed)
+                matches = np.where(missed, smoothed, matches)
             elif smooth == "floor":
                 matches = np.where(missed, 0.1 if smooth_value is None else smooth_value, matches)
             logs += np.log(np.where(reached, matches / possible, float(effective_order)))
             orders += reached if effective_order else 1
-        brevity = np.exp(np.minimum(1 - expected / said, 0))
-        return np.where(some, brevity * np.exp(logs / orders), 0.0)
+        brevity = np.exp(np.minimum(1 - expected / predicted, 0))
+        return np.where(matched, brevity * np.exp(logs / orders), 0.0)
 
 
 @metric(source=PAPINENI, finish=finish_bleu)
@@ -88,24 +76,24 @@ def bleu(
     *,
     tokenize: Tokens = "13a",
     lowercase: bool = False,
-    order: Order = 4,
-    smooth: Smooth = "exp",  # noqa: ARG001  (the finish is told)
+    order: Count = 4,
+    smooth: Smooth = "exp",  # noqa: ARG001  (a setting of the finish)
     smooth_value: Amount = None,  # noqa: ARG001
     effective_order: bool = False,  # noqa: ARG001
     reference_length: Nearest = "closest",
 ) -> Counts:
-    """BLEU of all predictions together, each against all its references at once; from 0 to 1.
+    """BLEU of the corpus, from 0 to 1: each prediction is compared with all its references.
 
-    The n-grams of all rows are added up before they are divided, as in sacrebleu, whose settings are the default. Those
-    of Hugging Face `evaluate` (and so REMem's) are `bleu(smooth='none', reference_length='shortest')`.
+    The n-grams of all rows are added up before they are divided, as in sacrebleu, whose settings are the defaults. The
+    settings of Hugging Face `evaluate`, and so of REMem, are `bleu(smooth='none', reference_length='shortest')`.
 
-    `tokenize`: `none` is whitespace; `intl`, `words` and `chars` suit every script. `smooth` is what an order without a
-    match counts: `exp` halves again with every such order, `floor` is `smooth_value` (0.1) matches, `add-k` adds
-    `smooth_value` (1) to matches and n-grams from order 2 on. `reference_length`, for the brevity penalty: `closest` to
-    the prediction's or `shortest`.
+    `tokenize`: `none` splits at whitespace; `intl`, `words` and `chars` suit every script. `smooth` says how an order
+    without a match counts: `exp` as 1/2 match, 1/4 for the next such order and so on; `floor` as `smooth_value` (0.1)
+    matches; `add-k` adds `smooth_value` (1) to matches and n-grams from order 2 on. `reference_length`, for the brevity
+    penalty, is the length `closest` to the prediction's, or the `shortest`.
 
     A row's own score needs n-grams of every order: one word that equals its reference has no 4-grams and scores 0. With
-    `effective_order=True` only the orders that the predictions reach count. References that are null are passed over.
+    `effective_order=True` only orders count of which the predictions have n-grams. Null references are ignored.
 
     >>> bleu(["The cat sat on the mat."], [["The cat sat on a mat.", "The cat was sitting there."]]).to_pylist()
     [0.488923022434901]
@@ -122,16 +110,16 @@ def sentence_bleu(
     *,
     tokenize: Tokens = "13a",
     lowercase: bool = False,
-    order: Order = 4,
+    order: Count = 4,
     smooth: Smooth = "exp",
     smooth_value: Amount = None,
     effective_order: bool = True,
     reference_length: Nearest = "closest",
 ) -> Score:
-    """BLEU of each prediction by itself, against all its references at once; the value is their mean.
+    """BLEU of each prediction by itself, compared with all its references; the value is the mean over rows.
 
-    The settings are those of `bleu`. As sacrebleu advises for sentences, only the orders that a prediction reaches
-    count: one word that equals its reference scores 1. Hugging Face `evaluate`, row by row, is
+    The settings are those of `bleu`. As sacrebleu advises for sentences, only orders count of which the prediction has
+    n-grams: one word that equals its reference scores 1. Hugging Face `evaluate`, row by row, is
     `sentence_bleu(smooth='none', effective_order=False, reference_length='shortest')`.
 
     >>> sentence_bleu(["The cat sat on the mat.", "Paris"], [["The cat sat on a mat."], ["Paris"]]).to_pylist()
@@ -147,9 +135,9 @@ def sentence_bleu(
 def match_ngrams(
     prediction: pa.Array, references: pa.Array, bounds: NDArray[np.int64], order: int, *, shortest: bool
 ) -> NDArray[np.float64]:
-    """What `finish_bleu` adds up, shape (n, 2 + 2 * order).
+    """The counts of each row that `finish_bleu` takes, shape (n, 2 + 2 * order).
 
-    Columns of tokens joined by spaces; the references of row r are those from `bounds[r]` to `bounds[r + 1]`.
+    Columns hold tokens joined by spaces; the references of row r are those from `bounds[r]` to `bounds[r + 1]`.
 
     >>> tokens = pa.array(["a b a b", "b a b", "a"])
     >>> match_ngrams(tokens[:1], tokens[1:], np.array([0, 2]), 3, shortest=False).tolist()
@@ -168,24 +156,24 @@ def match_ngrams(
 def count_ngrams(prediction: str, references: Sequence[str], order: int, *, shortest: bool) -> list[int]:
     """The definition of `match_ngrams` for one row.
 
-    An n-gram matches as often as it is in the prediction, and at most as often as in the reference that has most of it.
+    An n-gram matches as often as it occurs in the prediction, but at most as often as in any one reference.
 
     >>> count_ngrams("a b a b", ["b a b", "a"], 3, shortest=False)
     [4, 3, 3, 2, 1, 4, 3, 2]
     """
-    said, *expected = [text.split() for text in (prediction, *references)]
+    predicted, *expected = [text.split() for text in (prediction, *references)]
     lengths = map(len, expected)
-    nearest = min(lengths, key=lambda n: (0 if shortest else abs(n - len(said)), n), default=0)
+    nearest = min(lengths, key=lambda n: (0 if shortest else abs(n - len(predicted)), n), default=0)
     matches = []
     for n in range(1, order + 1):
         most: Counter[tuple[str, ...]] = Counter()
         for tokens in expected:
-            most |= Counter(_grams(tokens, n))
-        matches.append((Counter(_grams(said, n)) & most).total())
-    return [len(said), nearest, *matches, *(max(len(said) - n, 0) for n in range(order))]
+            most |= Counter(_ngrams(tokens, n))
+        matches.append((Counter(_ngrams(predicted, n)) & most).total())
+    return [len(predicted), nearest, *matches, *(max(len(predicted) - n, 0) for n in range(order))]
 
 
-def _grams(tokens: list[str], n: int) -> list[tuple[str, ...]]:
+def _ngrams(tokens: list[str], n: int) -> list[tuple[str, ...]]:
     return [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
 
 
@@ -198,8 +186,8 @@ def _statistics(
     if texts.null_count:
         bounds = np.concatenate([[0], np.cumsum(np.asarray(texts.is_valid()), dtype=np.int64)])[bounds]
         texts = texts.drop_null()
-    said, expected = (_tokens(column, tokenize, lowercase) for column in (prediction, texts))
-    statistics = match_ngrams(said, expected, bounds, order, shortest=reference_length == "shortest")
+    predicted, expected = (_tokens(column, tokenize, lowercase) for column in (prediction, texts))
+    statistics = match_ngrams(predicted, expected, bounds, order, shortest=reference_length == "shortest")
     empty = bounds[1:] == bounds[:-1]
     if not empty.any():
         return Rows(statistics)

@@ -1,4 +1,4 @@
-"""Whether a prediction is, holds or looks like what was expected."""
+"""Metrics of match: whether the prediction equals or contains the reference, or matches a pattern."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Score, Text
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
-from karat.metrics.text import pairs
+from karat.metrics.text import string_comparison
 from karat.text.columns import Normalizer, Tokenizer, normalise, tokenise
 
 
@@ -18,15 +18,15 @@ from karat.text.columns import Normalizer, Tokenizer, normalise, tokenise
 def exact_match(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
     """1 where the prediction equals the reference, else 0.
 
-    Strict unless told otherwise: character by character, as in Haystack and Phoenix. `normalize="squad"` is the exact
-    match of SQuAD, HippoRAG and REMem; after it two texts of which nothing is left are equal.
+    By default texts are compared character by character, as in Haystack and Phoenix. `normalize="squad"` is the exact
+    match of SQuAD, HippoRAG and REMem; two texts that are empty after normalising are equal.
 
     >>> exact_match(["Paris", "the Paris."], ["Paris", "Paris"]).to_pylist()
     [1.0, 0.0]
     >>> exact_match(["the Paris."], ["Paris"], normalize="squad").to_pylist()
     [1.0]
     """
-    return pairs.equal(normalise(prediction, normalize), normalise(reference, normalize))
+    return string_comparison.equal(normalise(prediction, normalize), normalise(reference, normalize))
 
 
 @metric(
@@ -41,10 +41,10 @@ def contains(
     tokenize: Tokenizer = "words",
     whole: bool = True,
 ) -> Score:
-    """1 where the reference stands in the prediction, whole token for whole token, else 0.
+    """1 where the prediction contains the tokens of the reference, one after another, else 0.
 
-    So gold `1` is not found in `15`. With `whole=False` any substring of the normalised text counts. A reference that
-    has no token is contained only in a prediction that has none.
+    A reference `1` is not contained in `15`. With `whole=False` any substring of the normalised text counts. A
+    reference without tokens is contained only in a prediction without tokens.
 
     >>> contains(["It took 15 days.", "It took 1 day."], ["1", "1"]).to_pylist()
     [0.0, 1.0]
@@ -53,19 +53,19 @@ def contains(
     >>> contains(["He wrote C++.", "It is 5 %", "-$5"], ["C", "5%", "5"]).to_pylist()
     [0.0, 0.0, 0.0]
     """
-    held, sought = normalise(prediction, normalize), normalise(reference, normalize)
+    predicted, expected = normalise(prediction, normalize), normalise(reference, normalize)
     if whole:
-        return pairs.contains(tokenise(held, tokenize), tokenise(sought, tokenize))
-    return pairs.contains_text(held, sought)
+        return string_comparison.contains(tokenise(predicted, tokenize), tokenise(expected, tokenize))
+    return string_comparison.contains_text(predicted, expected)
 
 
 @metric(source="RE2 syntax, https://github.com/google/re2/wiki/Syntax")
 def matches_regex(prediction: Text, *, pattern: str = "", match: Literal["search", "full"] = "search") -> Score:
-    r"""1 where a regular expression is found in the prediction (`match="full"`: fits all of it), else 0.
+    r"""1 where a regular expression matches a part of the prediction (`match="full"`: all of it), else 0.
 
-    The engine is RE2, whose time is linear in the text whatever the pattern; it has no backreferences and no
-    look-around, and its `\w`, `\d`, `\b` are ASCII (`\p{L}`, `\p{N}` are Unicode). A match of no characters counts; the
-    empty pattern is an error.
+    The engine is RE2, which takes time linear in the text for every pattern. It has no backreferences and no
+    look-around; its `\w`, `\d`, `\b` are ASCII (`\p{L}`, `\p{N}` are Unicode). An empty match counts; an empty pattern
+    is an error.
 
     >>> matches_regex(["born in 1984", "born long ago"], pattern=r"\b\d{4}\b").to_pylist()
     [1.0, 0.0]
@@ -73,10 +73,10 @@ def matches_regex(prediction: Text, *, pattern: str = "", match: Literal["search
     if not pattern:
         raise SpecError("matches_regex needs a pattern: matches_regex(pattern='...')")
     try:
-        found = pc.match_substring_regex(prediction, pattern)  # first alone, so that it is a pattern on its own
+        matches = pc.match_substring_regex(prediction, pattern)  # by itself, so that "a)(b" is not accepted below
         if match == "search":
-            return found
+            return matches
         quoted = r"\E" if r"\Q" in pattern else ""
         return pc.match_substring_regex(prediction, rf"\A(?:{pattern}{quoted})\z")
     except pa.ArrowInvalid as error:
-        raise SpecError(f"matches_regex: {pattern!r} is no RE2 pattern: {error}") from None
+        raise SpecError(f"matches_regex: {pattern!r} is not an RE2 pattern: {error}") from None

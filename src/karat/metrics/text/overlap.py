@@ -1,16 +1,16 @@
-"""How many tokens a prediction and a reference share."""
+"""Metrics of the tokens that a prediction and a reference share."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array, Score, Text
 from karat.core.metric.decorator import metric
-from karat.metrics.text.pairs import equal, overlap
+from karat.metrics.row_statistics import divide
+from karat.metrics.text.string_comparison import equal, overlap
 from karat.text.columns import Normalizer, Tokenizer, normalise, tokenise
 
 SQUAD_2 = (
@@ -32,8 +32,9 @@ def token_f1(
 ) -> Score:
     """F1 between the bags of tokens of a prediction and a reference.
 
-    Where either side has no token the score is 1 if both have none, else 0 (SQuAD 2.0); with `empty="v1"` it is 0 also
-    where both have none (SQuAD 1.1, HippoRAG, REMem).
+    Where a side has no token the score is 1 if both have none, else 0 (SQuAD 2.0); with `empty="v1"` it is 0 also if
+    both have none (SQuAD 1.1, HippoRAG, REMem). With `yes_no="exact"` the score is 0 where a side is "yes", "no" or
+    "noanswer" and the other one differs (HotpotQA).
 
     >>> token_f1(["the cat sat"], [["cat sat down", "dog"]]).to_pylist()
     [0.8]
@@ -41,7 +42,7 @@ def token_f1(
     [0.0]
     """
     common, predicted, expected = _counts(prediction, reference, normalize, tokenize, yes_no)
-    return _settle(_ratio(2 * common, predicted + expected), predicted, expected, empty)
+    return _apply_empty_rule(divide(2 * common, predicted + expected), predicted, expected, empty)
 
 
 @metric(source=SQUAD_2, encoded=True)
@@ -54,16 +55,16 @@ def token_precision(
     empty: Literal["v2", "v1"] = "v2",
     yes_no: Literal["overlap", "exact"] = "overlap",
 ) -> Score:
-    """The share of the prediction's tokens that the reference has too.
+    """The share of the prediction's tokens that the reference also has.
 
-    Where either side has no token the score is 1 if both have none, else 0; with `empty="v1"` always 0.
-    `yes_no` as in `token_f1`.
+    Where a side has no token the score is 1 if both have none, else 0; with `empty="v1"` it is always 0. `yes_no` as
+    in `token_f1`.
 
     >>> token_precision(["cat sat down now"], ["the cat sat"]).to_pylist()
     [0.5]
     """
     common, predicted, expected = _counts(prediction, reference, normalize, tokenize, yes_no)
-    return _settle(_ratio(common, predicted), predicted, expected, empty)
+    return _apply_empty_rule(divide(common, predicted), predicted, expected, empty)
 
 
 @metric(source=SQUAD_2, encoded=True)
@@ -76,44 +77,59 @@ def token_recall(
     empty: Literal["v2", "v1"] = "v2",
     yes_no: Literal["overlap", "exact"] = "overlap",
 ) -> Score:
-    """The share of the reference's tokens that the prediction has too.
+    """The share of the reference's tokens that the prediction also has.
 
-    Where either side has no token the score is 1 if both have none, else 0; with `empty="v1"` always 0.
-    `yes_no` as in `token_f1`.
+    Where a side has no token the score is 1 if both have none, else 0; with `empty="v1"` it is always 0. `yes_no` as
+    in `token_f1`.
 
     >>> token_recall(["cat sat down now"], ["the cat sat"]).to_pylist()
     [1.0]
     """
     common, predicted, expected = _counts(prediction, reference, normalize, tokenize, yes_no)
-    return _settle(_ratio(common, expected), predicted, expected, empty)
+    return _apply_empty_rule(divide(common, expected), predicted, expected, empty)
+
+
+@metric(source="Jaccard 1912, The distribution of the flora in the alpine zone, New Phytologist 11")
+def jaccard(
+    prediction: Text, reference: Text, *, normalize: Normalizer = "unicode", tokenize: Tokenizer = "words"
+) -> Score:
+    """The number of distinct tokens in both texts divided by the number in either text.
+
+    Repeated tokens count once; two texts without tokens score 1.
+
+    >>> jaccard(["the cat sat"], ["The cat lay."]).to_pylist()
+    [0.5]
+    """
+    predicted, expected = (
+        (set(tokens.split()) for tokens in tokenise(normalise(column, normalize), tokenize).to_pylist())
+        for column in (prediction, reference)
+    )
+    return [len(a & b) / len(a | b) if a or b else 1.0 for a, b in zip(predicted, expected, strict=True)]
 
 
 def _counts(
     prediction: Text, reference: Text, normalize: str, tokenize: str, yes_no: str
 ) -> tuple[Array, Array, Array]:
-    """Tokens in common (as bags), of the prediction and of the reference, one of each a row."""
-    said, sought = normalise(prediction, normalize), normalise(reference, normalize)
-    common, predicted, expected = overlap(tokenise(said, tokenize), tokenise(sought, tokenize))
+    """For each row the tokens in common (as bags), those of the prediction and those of the reference."""
+    predicted_texts, expected_texts = normalise(prediction, normalize), normalise(reference, normalize)
+    common, predicted, expected = overlap(tokenise(predicted_texts, tokenize), tokenise(expected_texts, tokenize))
     if yes_no == "exact":
-        common[(_is_closed(said) | _is_closed(sought)) & (equal(said, sought) == 0)] = 0
+        closed = _is_closed(predicted_texts) | _is_closed(expected_texts)
+        common[closed & (equal(predicted_texts, expected_texts) == 0)] = 0
     return common, predicted, expected
 
 
 def _is_closed(texts: pa.Array) -> Array:
-    """Where a text is one of the answers of which HotpotQA takes no part."""
+    """Which texts are answers that HotpotQA compares as a whole. Shape (n,), bool."""
     if pa.types.is_dictionary(texts.type):
         places: Array = texts.indices.to_numpy()
         return _is_closed(texts.dictionary).take(places)
-    found: Array = pc.is_in(texts, pa.array(CLOSED, texts.type)).to_numpy(zero_copy_only=False)
-    return found
+    closed: Array = pc.is_in(texts, pa.array(CLOSED, texts.type)).to_numpy(zero_copy_only=False)
+    return closed
 
 
-def _ratio(part: Array, whole: Array) -> Array:
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
-
-
-def _settle(scores: Array, predicted: Array, expected: Array, empty: str) -> Array:
-    """Give rows without tokens on one side or both the score that the rule says."""
+def _apply_empty_rule(scores: Array, predicted: Array, expected: Array, empty: str) -> Array:
+    """Set the score of rows without tokens on either side."""
     if empty == "v2":
         scores[(predicted == 0) & (expected == 0)] = 1.0
     return scores

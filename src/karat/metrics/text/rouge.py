@@ -1,4 +1,4 @@
-"""ROUGE: how much of a reference a prediction holds, as n-grams or as a longest common subsequence."""
+"""ROUGE: the n-grams, or the longest common subsequence of tokens, that a prediction and a reference share."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array, Score, Text
 from karat.core.metric.decorator import metric
+from karat.metrics.row_statistics import divide
+from karat.metrics.setting_types import Count
 from karat.metrics.text import bleu
-from karat.metrics.text.pairs import parts
+from karat.metrics.text.string_comparison import parts
 from karat.text.columns import tokenise
 
 if bleu.COMPILED:
@@ -31,30 +33,28 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 
 @metric(source=LIN, encoded=True)
-def rouge_n(
-    prediction: Text, reference: Text, *, n: bleu.Order = 1, score: Part = "f", tokenize: Tokens = "rouge"
-) -> Score:
-    """ROUGE-N: the n-grams that prediction and reference share, as a share of each one's n-grams.
+def rouge_n(prediction: Text, reference: Text, *, n: Count = 1, score: Part = "f", tokenize: Tokens = "rouge") -> Score:
+    """ROUGE-N: how many n-grams of prediction and reference are the same, as F, precision or recall.
 
-    `score="recall"` is their share of the reference's, `"precision"` of the prediction's, `"f"` the harmonic mean of
-    both; 0 where a side has no n-gram, even if both have none. `tokenize="rouge"` is rouge_score's: lower-cased ASCII
-    letters and digits, nothing of other scripts, for which `words` is there. There is no stemmer.
+    `score="recall"` divides by the n-grams of the reference, `"precision"` by those of the prediction; `"f"` is the
+    harmonic mean of both. The score is 0 where a side has no n-gram, even if both have none. `tokenize="rouge"` is that
+    of rouge_score: lower-cased ASCII letters and digits; use `words` for other scripts. There is no stemmer.
 
     >>> rouge_n(["the cat sat on the mat"], ["the cat was on the mat"]).to_pylist()
     [0.8333333333333334]
     >>> rouge_n(["the cat sat on the mat"], ["the cat was on the mat"], n=2, score="recall").to_pylist()
     [0.6]
     """
-    said, expected = tokenise(prediction, tokenize), tokenise(reference, tokenize)
-    counts = bleu.match_ngrams(said, expected, np.arange(len(said) + 1), n, shortest=True)
+    predicted, expected = tokenise(prediction, tokenize), tokenise(reference, tokenize)
+    counts = bleu.match_ngrams(predicted, expected, np.arange(len(predicted) + 1), n, shortest=True)
     return _share(counts[:, 1 + n], counts[:, -1], np.maximum(counts[:, 1] - (n - 1), 0), score)
 
 
 @metric(source=LIN, encoded=True)
 def rouge_l(prediction: Text, reference: Text, *, score: Part = "f", tokenize: Tokens = "rouge") -> Score:
-    """ROUGE-L: the longest sequence of tokens that both sides hold in this order, as a share of each one's tokens.
+    """ROUGE-L: the longest common subsequence of tokens of prediction and reference, as F, precision or recall.
 
-    Settings and empty sides as in `rouge_n`. A text is one sequence, whatever its lines: see `rouge_lsum`.
+    Settings and empty sides as in `rouge_n`. A text of several lines is one sequence; see `rouge_lsum`.
 
     >>> rouge_l(["the cat sat on the mat"], ["on the mat the cat sat"]).to_pylist()
     [0.5]
@@ -64,11 +64,11 @@ def rouge_l(prediction: Text, reference: Text, *, score: Part = "f", tokenize: T
 
 @metric(source=LIN)
 def rouge_lsum(prediction: Text, reference: Text, *, score: Part = "f", tokenize: Tokens = "rouge") -> Score:
-    r"""ROUGE-Lsum: as ROUGE-L, but each line is a sentence, and their order does not matter.
+    r"""ROUGE-Lsum: as ROUGE-L, but each line is a sentence, and the order of sentences does not matter.
 
-    Of each line of the reference those tokens count that are in a longest common subsequence with any line of the
-    prediction, each token at most as often as the prediction has it. Which of several longest ones is taken follows
-    rouge_score. Settings and empty sides as in `rouge_n`.
+    A token of a reference line counts if it is in the longest common subsequence with any line of the prediction, each
+    token at most as often as the prediction has it. Of several longest subsequences the one of rouge_score is taken.
+    Settings and empty sides as in `rouge_n`.
 
     >>> rouge_lsum(["the mat\nthe cat sat"], ["the cat sat\nthe mat"]).to_pylist()
     [1.0]
@@ -77,7 +77,7 @@ def rouge_lsum(prediction: Text, reference: Text, *, score: Part = "f", tokenize
 
 
 def longest_common(a: pa.Array, b: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
-    """The length of the longest common subsequence of a row's tokens, and how many each has. Shape (n,) each.
+    """The length of the longest common subsequence of a row's two texts, and the tokens of each. Shape (n,) each.
 
     >>> longest_common(pa.array(["a b c"]), pa.array(["c b x c a"]))
     (array([2]), array([3]), array([5]))
@@ -87,31 +87,29 @@ def longest_common(a: pa.Array, b: pa.Array) -> tuple[Numbers, Numbers, Numbers]
         sequence.lcs(*parts(a), *parts(b), common, in_a, in_b)
     else:
         for row, pair in enumerate(zip(a.to_pylist(), b.to_pylist(), strict=True)):
-            said, expected = map(str.split, pair)
-            common[row], in_a[row], in_b[row] = len(choose_lcs(said, expected)), len(said), len(expected)
+            x, y = map(str.split, pair)
+            common[row], in_a[row], in_b[row] = len(choose_lcs(x, y)), len(x), len(y)
     return common, in_a, in_b
 
 
 def union_common(a: pa.Array, b: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
-    """The tokens of b's sentences in their union LCS with those of a, and how many each has. Shape (n,) each.
+    """The tokens of b's sentences in their union LCS with those of a, and the tokens of each. Shape (n,) each.
 
     >>> union_common(pa.array([["a b", "c d"]]), pa.array([["a x d", "b b"]]))
     (array([3]), array([4]), array([5]))
     """
     common, in_a, in_b = np.empty((3, len(a)), np.int64)
     if bleu.COMPILED:
-        x, y = parts(a.flatten()), parts(b.flatten())
-        sequence.union_lcs(*x, _bounds(a), *y, _bounds(b), common, in_a, in_b)
+        sequence.union_lcs(*parts(a.flatten()), _bounds(a), *parts(b.flatten()), _bounds(b), common, in_a, in_b)
     else:
         for row, pair in enumerate(zip(a.to_pylist(), b.to_pylist(), strict=True)):
-            said, expected = ([sentence.split() for sentence in sentences] for sentences in pair)
-            common[row] = count_union(said, expected)
-            in_a[row], in_b[row] = sum(map(len, said)), sum(map(len, expected))
+            x, y = ([sentence.split() for sentence in sentences] for sentences in pair)
+            common[row], in_a[row], in_b[row] = count_union(x, y), sum(map(len, x)), sum(map(len, y))
     return common, in_a, in_b
 
 
 def choose_lcs(a: Sequence[str], b: Sequence[str]) -> list[int]:
-    """The places in b of a longest common subsequence with a: the definition of `longest_common`.
+    """The places in b of its longest common subsequence with a: the definition of `longest_common`.
 
     >>> choose_lcs("a b c".split(), "c b x c a".split())
     [1, 3]
@@ -147,7 +145,7 @@ def count_union(a: Sequence[Sequence[str]], b: Sequence[Sequence[str]]) -> int:
 
 
 def _sentences(column: pa.Array, tokenize: str) -> pa.Array:
-    """A list of tokenised lines a row."""
+    """The tokenised lines of each text, as a list."""
     lines = pc.split_pattern(column.cast(pa.large_string()), "\n")
     return pa.LargeListArray.from_arrays(_bounds(lines), tokenise(lines.flatten(), tokenize))
 
@@ -156,11 +154,8 @@ def _bounds(lists: pa.Array) -> Numbers:
     return np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(lists)), dtype=np.int64)])
 
 
-def _share(common: Array, said: Array, expected: Array, score: Part) -> Array:
-    """What is common as a share of what was said, of what was expected, or (their harmonic mean) of both."""
+def _share(common: Array, predicted: Array, expected: Array, score: Part) -> Array:
+    """Precision, recall or their harmonic mean, from the counts in common, of the prediction and of the reference."""
     if score == "f":
-        common, whole = 2 * common, said + expected
-    else:
-        whole = said if score == "precision" else expected
-    shares: Array = np.divide(common, whole, out=np.zeros(len(common)), where=whole > 0)
-    return shares
+        return divide(2 * common, predicted + expected)
+    return divide(common, predicted if score == "precision" else expected)

@@ -1,4 +1,4 @@
-"""chrF and TER, which compare a prediction with all its references at once."""
+"""Metrics of machine translation: chrF and TER, which compare a prediction with all its references."""
 
 from __future__ import annotations
 
@@ -10,33 +10,25 @@ from typing import Annotated
 import numpy as np
 
 from karat.core.columns.kinds import Array, Counts, Text, Texts
-from karat.core.errors import MissingExtra, SpecError
+from karat.core.errors import MissingExtra
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows
+from karat.metrics.row_statistics import collect_rows, divide
+from karat.metrics.setting_types import Count, check_not_negative
 
 CHRF = "Popović 2015, chrF, W15-3049; 2017, chrF++, W17-4770; as in sacrebleu, https://github.com/mjpost/sacrebleu"
 TER = "Snover et al. 2006, A Study of Translation Edit Rate; as in sacrebleu, https://github.com/mjpost/sacrebleu"
 
 
-def _at_least_0(order: int) -> None:
-    if order < 0:
-        raise SpecError("0 or more is expected")
-
-
-def _at_least_1(order: int) -> None:
-    if order < 1:
-        raise SpecError("1 or more is expected")
-
-
 def chrf_value(totals: Array, *, beta: float) -> Array:
-    """F of the mean precision and the mean recall over the orders that both sides have."""
-    said, expected, common = np.moveaxis(totals.reshape(*totals.shape[:-1], -1, 3), -1, 0)
-    held = (said != 0) & (expected != 0)
-    orders = held.sum(axis=-1)
+    """F of the mean precision and the mean recall over the orders of which both sides have n-grams."""
+    predicted, expected, common = np.moveaxis(totals.reshape(*totals.shape[:-1], -1, 3), -1, 0)
+    in_both = (predicted != 0) & (expected != 0)
+    orders = in_both.sum(axis=-1)
     precision, recall = (
-        _ratio(_ratio(np.where(held, common, 0.0), whole).sum(axis=-1), orders) for whole in (said, expected)
+        divide(divide(np.where(in_both, common, 0.0), whole).sum(axis=-1), orders) for whole in (predicted, expected)
     )
-    return _ratio((1 + beta**2) * precision * recall, beta**2 * precision + recall)
+    return divide((1 + beta**2) * precision * recall, beta**2 * precision + recall)
 
 
 @metric(source=CHRF, finish=chrf_value)
@@ -44,15 +36,15 @@ def chrf(
     prediction: Text,
     references: Texts,
     *,
-    char_order: Annotated[int, _at_least_1] = 6,
-    word_order: Annotated[int, _at_least_0] = 0,
+    char_order: Count = 6,
+    word_order: Annotated[int, check_not_negative] = 0,
     beta: float = 2.0,
     lowercase: bool = False,
 ) -> Counts:
-    """chrF: F of character n-grams, recall weighted `beta` times; chrF++ with `word_order=2`.
+    """chrF: F of character n-grams, in which recall weighs `beta` times as much; chrF++ with `word_order=2`.
 
-    White space does not count. Of several references each row takes the one it is most like. The value is that of the
-    corpus: n-grams are counted over all rows. As in sacrebleu, but from 0 to 1; two empty texts score 0 there too.
+    Whitespace does not count. Of several references each row takes the one with the best score. The value is that of
+    the corpus: n-grams are counted over all rows. As in sacrebleu, two empty texts score 0, but the range is 0 to 1.
 
     >>> chrf(["the cat sat"], [["the cat sat down", "a dog"]]).to_numpy().round(4)
     array([0.6602])
@@ -68,19 +60,19 @@ def chrf(
             *(Counter(" ".join(words[i : i + n]) for i in range(len(words) - n + 1)) for n in range(1, word_order + 1)),
         ]
 
-    def compare(said: str, texts: list[str]) -> Array:
-        ngrams = count(said)
-        pairs = np.array([_common(ngrams, count(text)) for text in texts], float)
-        best: Array = pairs[np.argmax(chrf_value(pairs, beta=beta))]
+    def compare(predicted: str, expected: list[str]) -> Array:
+        ngrams = count(predicted)
+        counts = np.array([_common(ngrams, count(text)) for text in expected], float)
+        best: Array = counts[np.argmax(chrf_value(counts, beta=beta))]
         return best
 
-    return _each(prediction, references, compare, 3 * (char_order + word_order))
+    return _compare_each(prediction, references, compare, 3 * (char_order + word_order))
 
 
 def ter_value(totals: Array) -> Array:
-    """Edits by words expected; where none are expected any edit is one whole error."""
+    """Edits divided by words of the references; where there are no words, 1 if there is any edit, else 0."""
     edits, expected = totals[..., 0], totals[..., 1]
-    return np.where(expected == 0, np.sign(edits), _ratio(edits, expected))
+    return np.where(expected == 0, np.sign(edits), divide(edits, expected))
 
 
 @metric(source=TER, finish=ter_value, high=None, direction="minimize")
@@ -93,11 +85,11 @@ def ter(
     asian_support: bool = False,
     case_sensitive: bool = False,
 ) -> Counts:
-    """Translation edit rate: edits of words, moves of whole phrases among them, by words expected.
+    """Translation edit rate: edited words and moved phrases divided by the number of words in the references.
 
-    Of several references the one with the fewest edits counts, by the mean length of all. The value is that of the
-    corpus: all edits by all words expected. Computed by sacrebleu, with its settings, but 1 is one edit a word.
-    Needs the extra `text`.
+    Of several references the one with the fewest edits counts; the edits are divided by the mean length of all. The
+    value is that of the corpus: all edits divided by all words. Computed by sacrebleu, with its settings; 1 is one edit
+    per word. Needs the extra `text`.
 
     >>> ter(["on the mat the cat sat"], [["the cat sat on the mat"]]).to_numpy().round(4)
     array([0.1667])
@@ -108,38 +100,33 @@ def ter(
         raise MissingExtra("sacrebleu", extra="text", need="ter") from None
     rate = Rate(normalized=normalized, no_punct=no_punct, asian_support=asian_support, case_sensitive=case_sensitive)
 
-    def compare(said: str, texts: list[str]) -> tuple[float, float]:
-        found = rate.sentence_score(said, texts)
-        return found.num_edits, found.ref_length
+    def compare(predicted: str, expected: list[str]) -> tuple[float, float]:
+        score = rate.sentence_score(predicted, expected)
+        return score.num_edits, score.ref_length
 
-    return _each(prediction, references, compare, 2)
+    return _compare_each(prediction, references, compare, 2)
 
 
-def _each(
+def _compare_each(
     predictions: Text, references: Texts, compare: Callable[[str, list[str]], Iterable[float]], width: int
 ) -> Rows:
-    """The counts of each row; one without a reference is unscored."""
-    counts = np.full((len(predictions), width), np.nan)
-    reasons = np.full(len(predictions), None, dtype=object)
-    for row, (said, texts) in enumerate(zip(predictions.to_pylist(), references.to_pylist(), strict=True)):
-        if held := [text for text in texts if text is not None]:
-            counts[row] = compare(said, held)
-        else:
-            reasons[row] = "references is an empty list"
-    return Rows(counts, reasons)
+    """The counts of each row, from its prediction and its references that are not null."""
+    columns = zip(predictions.to_pylist(), references.to_pylist(), strict=True)
+    rows = ((predicted, [text for text in expected if text is not None]) for predicted, expected in columns)
+    return collect_rows((compare(*row) if row[1] else "references is an empty list" for row in rows), width)
 
 
-def _common(said: list[Counter[str]], expected: list[Counter[str]]) -> list[int]:
-    """For each order: n-grams said, expected and in common; none are said of an order in which none are expected."""
+def _common(predicted: list[Counter[str]], expected: list[Counter[str]]) -> list[int]:
+    """For each order the n-grams of the prediction (0 if the reference has none), of the reference and in common."""
     counts = []
-    for a, b in zip(said, expected, strict=True):
+    for a, b in zip(predicted, expected, strict=True):
         common = sum(min(times, b[ngram]) for ngram, times in a.items() if ngram in b)
         counts += [a.total() if b else 0, b.total(), common]
     return counts
 
 
 def _split_words(text: str) -> list[str]:
-    """Words, with one ASCII punctuation mark at the end, or else at the beginning, on its own."""
+    """Words; one ASCII punctuation mark at the end of a word, or else at its beginning, is a word of its own."""
     words = []
     for word in text.split():
         if len(word) > 1 and word[-1] in string.punctuation:
@@ -149,8 +136,3 @@ def _split_words(text: str) -> list[str]:
         else:
             words.append(word)
     return words
-
-
-def _ratio(part: Array, whole: Array) -> Array:
-    ratio: Array = np.divide(part, whole, out=np.zeros(np.shape(part)), where=whole != 0)
-    return ratio

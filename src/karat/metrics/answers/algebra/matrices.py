@@ -1,4 +1,4 @@
-"""Sums, products and multiples of matrices."""
+"""Computes sums, products and multiples of matrices in formulas."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ SIZE = 50
 """Larger matrices are not multiplied."""
 
 
-def folded(node: Node) -> Node:
-    """Sums and products of matrices worked out."""
+def multiply_out(node: Node) -> Node:
+    """The formula with its sums and products of matrices computed."""
     if node.kind not in {"add", "mul", "neg", "pow"} or not node.holds("matrix"):
         return node
-    a, *rest = (folded(part) for part in node.parts)
+    a, *rest = (multiply_out(part) for part in node.parts)
     if node.kind == "neg" and a.kind == "matrix":
         return Node("matrix", tuple(tuple(Node("neg", (cell,)) for cell in row) for row in a.parts))
     if not rest:
@@ -21,7 +21,7 @@ def folded(node: Node) -> Node:
     if a.kind == b.kind == "matrix":
         p, q = a.parts, b.parts
         if node.kind == "add" and [len(row) for row in p] == [len(row) for row in q]:
-            return Node("matrix", tuple(tuple(map(_added, r, s)) for r, s in zip(p, q, strict=True)))
+            return Node("matrix", tuple(tuple(map(_add, r, s)) for r, s in zip(p, q, strict=True)))
         if node.kind == "mul" and len(p[0]) == len(q) <= SIZE:
             columns = list(zip(*q, strict=True))
             return Node("matrix", tuple(tuple(_dot(row, column) for column in columns) for row in p))
@@ -31,12 +31,12 @@ def folded(node: Node) -> Node:
     return node
 
 
-def _added(a: Node, b: Node) -> Node:
+def _add(a: Node, b: Node) -> Node:
     return Node("add", (a, b))
 
 
 def _dot(row: tuple[Node, ...], column: tuple[Node, ...]) -> Node:
     total = number(0)
     for x, y in zip(row, column, strict=True):
-        total = _added(total, Node("mul", (x, y)))
+        total = _add(total, Node("mul", (x, y)))
     return total

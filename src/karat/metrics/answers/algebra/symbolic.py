@@ -1,6 +1,6 @@
-"""Equality by sympy, for what arithmetic leaves open. Runs in the worker process only.
+"""Decides by sympy whether formulas are equal where arithmetic cannot. Runs in the worker process only.
 
-A tree becomes a sympy expression node by node, each kind by a rule of this file: no text is ever given to sympy.
+A tree becomes a sympy expression node by node, each kind by a rule of this file: sympy never parses text.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 from karat.text.latex import Node, Refused
 
 DIGITS = 40
-"""How many digits have to agree where simplification proves nothing."""
+"""How many digits must agree if simplification proves nothing."""
 
 
-def settle(a: Node, b: Node) -> bool:
+def decide(a: Node, b: Node) -> bool:
     """Whether two expressions are equal."""
     import sympy  # noqa: PLC0415  (heavy, and only in the worker)
 
@@ -32,7 +32,7 @@ def settle(a: Node, b: Node) -> bool:
 
 
 def build(node: Node) -> Any:
-    """The sympy expression of a tree; its symbols are positive where that is harmless: real."""
+    """The sympy expression of a tree; its symbols are real."""
     import sympy  # noqa: PLC0415
 
     kind, parts = node
@@ -44,12 +44,12 @@ def build(node: Node) -> Any:
     if kind == "fn":
         name, *arguments = parts
         known = {"ln": "log", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "min": "Min", "max": "Max"}
-        found = known.get(name, name)
-        made = [build(argument) for argument in arguments]
+        function = known.get(name, name)
+        operands = [build(argument) for argument in arguments]
         functions = {"sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "binom", *known.values()}
-        if found == "binom":
-            return sympy.binomial(*made)
-        return getattr(sympy, found)(*made) if found in functions else sympy.Function(name)(*made)
+        if function == "binom":
+            return sympy.binomial(*operands)
+        return getattr(sympy, function)(*operands) if function in functions else sympy.Function(name)(*operands)
     operations = {
         "neg": lambda x: -x,
         "add": lambda x, y: x + y,
@@ -62,5 +62,5 @@ def build(node: Node) -> Any:
         "root": sympy.real_root if kind == "root" and parts[1].kind == "num" and parts[1].parts[0] % 2 else sympy.root,
     }
     if kind not in operations:
-        raise Refused(f"no equality is known for {kind}")
+        raise Refused(f"{kind} cannot be compared")
     return operations[kind](*map(build, parts))

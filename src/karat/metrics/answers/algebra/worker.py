@@ -1,7 +1,7 @@
-"""Processes in which sympy works: bounded in time and memory, killed and replaced where they hang.
+"""Runs sympy in processes of their own, with limits of time and memory; a process that hangs is killed and replaced.
 
-A request is a line of JSON with two formulas, an answer a line with the verdict or the reason why there is none. The
-processes are shared by all threads and start when first needed.
+A request is a line of JSON with two formulas; an answer is a line with the verdict or the reason why there is none. All
+threads share the processes, which start when first needed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from karat.core.errors import MissingExtra
 
 MEMORY = 1 << 30
-"""Bytes a worker may take beyond what it starts with."""
+"""Bytes that a worker may allocate after it has started."""
 START = 120.0
 """Seconds a worker may take to start."""
 
@@ -42,7 +42,7 @@ class Worker:
         self.ready = self._line(START) is not None
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any] | None:
-        """The answer, or None where the process ran out of time or died; it is then of no more use."""
+        """The answer, or None if the process ran out of time or died; it cannot be used again then."""
         if self.process.stdin is None:
             return None
         with contextlib.suppress(OSError):
@@ -70,31 +70,31 @@ class Worker:
 
 
 class Pool:
-    """Workers that wait for work; one is started where none waits."""
+    """Idle workers; a new one is started where none is idle."""
 
     def __init__(self) -> None:
-        self.waiting: LifoQueue[Worker] = LifoQueue()
+        self.idle: LifoQueue[Worker] = LifoQueue()
 
     def ask(self, request: dict[str, Any], seconds: float) -> bool | str:
-        """The verdict, or the reason why there is none. Raises `MissingExtra` where sympy is not installed."""
+        """The verdict, or the reason why there is none. Raises `MissingExtra` if sympy is not installed."""
         if find_spec("sympy") is None:
-            raise MissingExtra("sympy", extra="math", need="math_match on a formula that only algebra settles")
+            raise MissingExtra("sympy", extra="math", need="math_match on formulas that only sympy can compare")
         worker = self._take()
         if not worker.ready:
             worker.end()
-            return "the process for algebra did not start"
+            return "the sympy process did not start"
         answer = worker.ask(request, seconds)
         if answer is None or answer.get("spent"):
             worker.end()
         else:
-            self.waiting.put(worker)
+            self.idle.put(worker)
         if answer is None:
-            return f"algebra took longer than {seconds:g} s or too much memory"
+            return f"sympy took longer than {seconds:g} s or too much memory"
         return answer["verdict"] if "verdict" in answer else str(answer["reason"])
 
     def _take(self) -> Worker:
         try:
-            worker = self.waiting.get_nowait()
+            worker = self.idle.get_nowait()
         except Empty:
             return Worker()
         if worker.process.poll() is None:
@@ -105,7 +105,7 @@ class Pool:
     def end(self) -> None:
         while True:
             try:
-                self.waiting.get_nowait().end()
+                self.idle.get_nowait().end()
             except Empty:
                 return
 
@@ -114,36 +114,36 @@ POOL = Pool()
 atexit.register(POOL.end)
 
 
-def _forget() -> None:
-    POOL.waiting = LifoQueue()  # a forked child must not talk to its parent's workers
+def _forget_workers() -> None:
+    POOL.idle = LifoQueue()  # a forked child must not use its parent's workers
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_forget_workers)
 
 
 def serve() -> None:
-    """What a worker does until its parent closes the pipe."""
-    import sympy  # noqa: F401, PLC0415  (before memory is bounded and the clock runs)
+    """The loop of a worker process, until its parent closes the pipe."""
+    import sympy  # noqa: F401, PLC0415  (before memory is limited and time is measured)
 
-    from karat.metrics.answers.algebra.symbolic import settle  # noqa: PLC0415
-    from karat.metrics.answers.algebra.verdict import Verdict  # noqa: PLC0415
+    from karat.metrics.answers.algebra.equivalence import Equivalence  # noqa: PLC0415
+    from karat.metrics.answers.algebra.symbolic import decide  # noqa: PLC0415
     from karat.text.latex import NotAFormula, Refused, parse_formula  # noqa: PLC0415
 
-    _bound_memory()
+    _limit_memory()
     print("{}", flush=True)  # noqa: T201
     for request in _requests():
         answer: dict[str, Any]
         try:
-            verdict = Verdict(settle, places=request["places"], ranges=request["ranges"])
+            equivalence = Equivalence(decide, places=request["places"], ranges=request["ranges"])
             predicted, expected = parse_formula(request["prediction"]), parse_formula(request["reference"])
-            answer = {"verdict": verdict.answers(predicted, expected)}
+            answer = {"verdict": equivalence.same_answer(predicted, expected)}
         except (Refused, NotAFormula) as error:
             answer = {"reason": str(error)}
         except MemoryError:
-            answer = {"reason": "algebra took too much memory", "spent": True}
-        except Exception as error:  # noqa: BLE001  (sympy raises anything)
-            answer = {"reason": f"algebra failed: {type(error).__name__}"}
+            answer = {"reason": "sympy took too much memory", "spent": True}
+        except Exception as error:  # noqa: BLE001  (sympy may raise anything)
+            answer = {"reason": f"sympy failed: {type(error).__name__}"}
         print(json.dumps(answer), flush=True)  # noqa: T201
 
 
@@ -152,7 +152,7 @@ def _requests() -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def _bound_memory() -> None:
+def _limit_memory() -> None:
     try:
         import resource  # noqa: PLC0415  (not everywhere)
         from pathlib import Path  # noqa: PLC0415

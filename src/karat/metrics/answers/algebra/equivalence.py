@@ -1,4 +1,4 @@
-"""Whether a predicted formula is the expected one: sets by elements, relations up to a factor, the rest as values."""
+"""Decides whether two formulas are equal: sets by their elements, relations up to a factor, others by their values."""
 
 from __future__ import annotations
 
@@ -6,45 +6,47 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from karat.metrics.answers.algebra.exact import Exact, Undecided, constant
-from karat.metrics.answers.algebra.matrices import folded
-from karat.metrics.answers.algebra.points import CONSTANTS, differ, value
+from karat.metrics.answers.algebra.canonical import CanonicalForm, Undecided, constant
+from karat.metrics.answers.algebra.matrices import multiply_out
+from karat.metrics.answers.algebra.numeric import CONSTANTS, differ, value
 from karat.text.latex import Node
 
-_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
-_SETS = {"interval", "union", "meet", "minus", "set"}
-_GROUPS = {"tuple", "list", "set", "braced"}
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+_SET_KINDS = {"interval", "union", "meet", "minus", "set"}
+_GROUP_KINDS = {"tuple", "list", "set", "braced"}
 MEMBERS = 50
-"""Sets of more members than this are compared in the order they are written."""
+"""Sets with more members than this are compared in the order in which they are written."""
 
-Settle = Callable[[Node, Node], bool]
+Decide = Callable[[Node, Node], bool]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """How to compare: `places` is how many decimals of a decimal number count, `ranges` whether a predicted
-    inequality may stand for an expected interval; `settle` decides what arithmetic does not.
+class Equivalence:
+    """The settings of a comparison.
+
+    `decide` compares two expressions that arithmetic cannot. `places`: how many decimals of a decimal number count.
+    `ranges`: whether a predicted inequality may equal an expected interval.
     """
 
-    settle: Settle
+    decide: Decide
     places: int = 6
     ranges: bool = False
 
-    def answers(self, predicted: Node, expected: Node) -> bool:
-        """Whether a whole answer is right."""
-        predicted, expected = _spread(predicted), _spread(expected)
+    def same_answer(self, predicted: Node, expected: Node) -> bool:
+        """Whether a whole predicted answer equals the expected one."""
+        predicted, expected = _expand_plus_minus(predicted), _expand_plus_minus(expected)
         if predicted == expected:
             return True
-        expected, bounds = _assigned(expected), _member(expected)
+        expected, bounds = _as_one_equation(expected), _member(expected)
         if predicted.kind == "rel" and expected.kind != "rel" and bounds is expected:
             predicted = _last_side(predicted)
         elif expected.kind == "rel" and predicted.kind != "rel" and _is_assignment(expected):
             expected = expected.parts[1][-1]
-        predicted, expected = _assigned(_member(predicted)), _member(expected)
-        if expected.kind == "rel" and (predicted.kind in _SETS or predicted.kind == "tuple"):
-            expected = _range(expected) or expected
-        if self.ranges and predicted.kind == "rel" and expected.kind in _SETS:
-            predicted = _range(predicted) or predicted
+        predicted, expected = _as_one_equation(_member(predicted)), _member(expected)
+        if expected.kind == "rel" and (predicted.kind in _SET_KINDS or predicted.kind == "tuple"):
+            expected = _as_interval(expected) or expected
+        if self.ranges and predicted.kind == "rel" and expected.kind in _SET_KINDS:
+            predicted = _as_interval(predicted) or predicted
         if (predicted.kind == "percent") != (expected.kind == "percent"):
             bare = [node.parts[0] if node.kind == "percent" else node for node in (predicted, expected)]
             if self.equal(*bare):
@@ -57,7 +59,7 @@ class Verdict:
             return True
         if a.kind == "rel" or b.kind == "rel":
             return a.kind == b.kind and self.relations(a, b)
-        a, b = folded(a), folded(b)
+        a, b = multiply_out(a), multiply_out(b)
         if a.kind == "matrix" or b.kind == "matrix":
             return (
                 a.kind == b.kind
@@ -66,12 +68,12 @@ class Verdict:
             )
         if _is_group(a) and _is_group(b):
             return self.groups(a, b)
-        if a.kind in _SETS | _GROUPS or b.kind in _SETS | _GROUPS:
+        if a.kind in _SET_KINDS | _GROUP_KINDS or b.kind in _SET_KINDS | _GROUP_KINDS:
             return self.sets(a, b)
         return self.values(a, b)
 
     def groups(self, a: Node, b: Node) -> bool:
-        """Tuples in order, sets and bare lists in any; a tuple against a list, in order."""
+        """Tuples, and a tuple and a list, are compared in order; sets and lists without brackets in any order."""
         if len(a.parts) != len(b.parts):
             return False
         ordered = "tuple" in {a.kind, b.kind} or len(a.parts) > MEMBERS
@@ -79,24 +81,24 @@ class Verdict:
             return all(self.equal(x, y) for x, y in zip(a.parts, b.parts, strict=True))
         left = list(b.parts)
         for x in a.parts:
-            found = next((y for y in left if self.equal(x, y)), None)
-            if found is None:
+            equal = next((y for y in left if self.equal(x, y)), None)
+            if equal is None:
                 return False
-            left.remove(found)
+            left.remove(equal)
         return True
 
     def sets(self, a: Node, b: Node) -> bool:
-        """Unions piece by piece, in any order; (1, 2) is an interval where the other side is one."""
+        """Unions are compared piece by piece, in any order; (1, 2) is an interval if the other side is one."""
         p, q = list(_pieces(a)), list(_pieces(b))
         if len(p) != len(q) or len(p) > MEMBERS:
             return False
         if len(p) == 1:
             return self._piece(p[0], q[0])
         for x in p:
-            found = next((y for y in q if self._piece(x, y)), None)
-            if found is None:
+            equal = next((y for y in q if self._piece(x, y)), None)
+            if equal is None:
                 return False
-            q.remove(found)
+            q.remove(equal)
         return True
 
     def _piece(self, a: Node, b: Node) -> bool:
@@ -117,9 +119,9 @@ class Verdict:
         if len(signs) != len(others):
             return False
         if len(signs) > 1:
-            turned = tuple(_TURNED.get(sign, sign) for sign in reversed(signs))
+            mirrored = tuple(_MIRRORED.get(sign, sign) for sign in reversed(signs))
             return (signs == others and self._sides(sides, against)) or (
-                turned == others and self._sides(sides[::-1], against)
+                mirrored == others and self._sides(sides[::-1], against)
             )
         sign, other = signs[0].replace("~", "="), others[0].replace("~", "=")
         if sign == "in" or other == "in":
@@ -127,25 +129,25 @@ class Verdict:
         left, right = _difference(*sides), _difference(*against)
         if sign == other and self.values(left, right):
             return True
-        if _TURNED[sign] == other and self.values(left, Node("neg", (right,))):
+        if _MIRRORED[sign] == other and self.values(left, Node("neg", (right,))):
             return True
         factor = _factor(left, right)
         if factor is None:
             return False
-        return bool((sign if factor > 0 or sign in {"=", "!="} else _TURNED[sign]) == other)
+        return bool((sign if factor > 0 or sign in {"=", "!="} else _MIRRORED[sign]) == other)
 
     def _sides(self, a: tuple[Node, ...], b: tuple[Node, ...]) -> bool:
         return all(self.equal(x, y) for x, y in zip(a, b, strict=True))
 
     def values(self, a: Node, b: Node) -> bool:
-        """Whether two expressions are equal, by the first method that knows."""
+        """Whether two expressions are equal, by the first method that can decide it."""
         if a == b:
             return True
-        if any(node.holds(kind) for node in (a, b) for kind in (*_SETS, *_GROUPS, "matrix", "rel")):
-            return False  # arithmetic with sets is no value
-        exact = Exact()
+        if any(node.holds(kind) for node in (a, b) for kind in (*_SET_KINDS, *_GROUP_KINDS, "matrix", "rel")):
+            return False  # sets and matrices have no single value
+        form = CanonicalForm()
         try:
-            left, right = constant(exact.of(a)), constant(exact.of(b))
+            left, right = constant(form.of(a)), constant(form.of(b))
         except Undecided:
             left = right = None
         rounded = (_has_decimal(a) or _has_decimal(b)) and not _symbols(a) and not _symbols(b)
@@ -156,15 +158,15 @@ class Verdict:
         if differ(a, b):
             return False
         try:
-            if exact.equal(a, b):
+            if form.equal(a, b):
                 return True
         except Undecided:
             pass
-        return self.settle(a, b)
+        return self.decide(a, b)
 
 
 def _is_group(node: Node) -> bool:
-    return node.kind in _GROUPS
+    return node.kind in _GROUP_KINDS
 
 
 def _is_assignment(node: Node) -> bool:
@@ -172,8 +174,8 @@ def _is_assignment(node: Node) -> bool:
     return set(signs) <= {"=", "~"} and sides[0].kind in {"sym", "fn", "tuple"}
 
 
-def _assigned(node: Node) -> Node:
-    """A chain of equations as one: x = 1 + 1 = 2 is x = 2, 1 = y = x = 0 is x = 0; what is only near is left off."""
+def _as_one_equation(node: Node) -> Node:
+    """A chain of equations as one: x = 1 + 1 = 2 is x = 2, 1 = y = x = 0 is x = 0; approximate sides are dropped."""
     if node.kind != "rel":
         return node
     signs, sides = node.parts
@@ -188,8 +190,8 @@ def _assigned(node: Node) -> Node:
 
 
 def _last_side(node: Node) -> Node:
-    """What an equation says something is; an inequality stays one."""
-    node = _assigned(node)
+    """The last side of an equation; an inequality is unchanged."""
+    node = _as_one_equation(node)
     signs, sides = node.parts
     return sides[-1] if set(signs) <= {"=", "in"} else node
 
@@ -202,11 +204,11 @@ def _member(node: Node) -> Node:
     return node
 
 
-def _range(node: Node) -> Node | None:
-    """The interval that an inequality for one symbol describes."""
+def _as_interval(node: Node) -> Node | None:
+    """The interval that an inequality of one symbol describes, or None."""
     signs, sides = node.parts
     if all(sign in {">", ">="} for sign in signs):
-        signs, sides = tuple(_TURNED[sign] for sign in reversed(signs)), sides[::-1]
+        signs, sides = tuple(_MIRRORED[sign] for sign in reversed(signs)), sides[::-1]
     if not all(sign in {"<", "<="} for sign in signs):
         return None
     left, right = ("(" if signs[0] == "<" else "["), (")" if signs[-1] == "<" else "]")
@@ -230,20 +232,22 @@ def _pieces(node: Node) -> Iterator[Node]:
         yield node
 
 
-def _spread(node: Node) -> Node:
-    """With every a ± b as two: 1 ± √5 is the list 1 + √5, 1 − √5."""
+def _expand_plus_minus(node: Node) -> Node:
+    """The formula with a + b and a − b for every a ± b: 1 ± √5 is the list 1 + √5, 1 − √5."""
     if node.kind == "rel" and len(node.parts[0]) == 1 and node.parts[1][1].holds("pm"):
-        return Node("rel", (node.parts[0], (node.parts[1][0], _spread(node.parts[1][1]))))
+        return Node("rel", (node.parts[0], (node.parts[1][0], _expand_plus_minus(node.parts[1][1]))))
     if node.kind in {"set", "list", "braced"}:
-        spread = [side for part in node.parts for side in (_spread(part).parts if part.holds("pm") else [part])]
+        spread = [
+            side for part in node.parts for side in (_expand_plus_minus(part).parts if part.holds("pm") else [part])
+        ]
         return Node(node.kind, tuple(spread))
-    if node.holds("pm") and node.kind not in {"rel", *_SETS, *_GROUPS}:
-        return Node("list", (_signed(node, plus=True), _signed(node, plus=False)))
+    if node.holds("pm") and node.kind not in {"rel", *_SET_KINDS, *_GROUP_KINDS}:
+        return Node("list", (_choose_sign(node, plus=True), _choose_sign(node, plus=False)))
     return node
 
 
-def _signed(node: Node, *, plus: bool) -> Node:
-    parts = tuple(_signed(part, plus=plus) if isinstance(part, Node) else part for part in node.parts)
+def _choose_sign(node: Node, *, plus: bool) -> Node:
+    parts = tuple(_choose_sign(part, plus=plus) if isinstance(part, Node) else part for part in node.parts)
     if node.kind == "pm":
         return Node("add", parts if plus else (parts[0], Node("neg", (parts[1],))))
     return Node(node.kind, parts)
@@ -266,11 +270,11 @@ def _difference(a: Node, b: Node) -> Node:
 
 
 def _factor(a: Node, b: Node) -> Fraction | None:
-    """The number c for which a is c·b, if there is one and arithmetic finds it."""
-    exact = Exact()
+    """The number c for which a is c·b, if arithmetic finds one, or None."""
+    form = CanonicalForm()
     try:
-        (top, bottom), (over, under) = exact.of(a), exact.of(b)
-        p, q = exact.times(top, under), exact.times(over, bottom)
+        (top, bottom), (over, under) = form.of(a), form.of(b)
+        p, q = form.times(top, under), form.times(over, bottom)
     except Undecided:
         return None
     if not p or set(p) != set(q):

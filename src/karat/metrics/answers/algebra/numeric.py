@@ -1,6 +1,6 @@
-"""Equality refuted by numbers: two formulas that differ at a point are not equal.
+"""Disproves that formulas are equal by numbers: two formulas whose values differ at a point are not equal.
 
-Each symbol has the same few values everywhere, taken from its name. What agrees everywhere is not proved by it.
+A symbol's value at a point depends only on its name. Formulas that agree at every point may still differ elsewhere.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _FUNCTIONS: dict[str, Callable[[complex], complex]] = {
 
 
 class NoValue(Exception):
-    """The formula has no number here."""
+    """The formula has no value at this point."""
 
 
 class Point:
-    """Values of formulas at one point; `size` is the largest number met, which bounds the rounding error."""
+    """Values of formulas at one point; `size` is the largest number computed, which bounds the rounding error."""
 
     def __init__(self, place: int) -> None:
         self.place, self.size = place, 1.0
@@ -102,7 +102,7 @@ def _factorial(x: complex) -> complex:
 
 
 def differ(a: Node, b: Node) -> bool | None:
-    """True where the formulas differ at a point, False where they agree at every one, None where neither is sure."""
+    """True if the formulas differ at a point, False if they agree at every point, None if neither is certain."""
     agreed = 0
     for place in range(POINTS):
         point = Point(place)
@@ -117,7 +117,7 @@ def differ(a: Node, b: Node) -> bool | None:
 
 
 def value(node: Node) -> complex | None:
-    """The number of a formula without symbols, or None."""
+    """The value of a formula without symbols, or None."""
     try:
         return Point(0).of(node)
     except NoValue:

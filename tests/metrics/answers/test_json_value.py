@@ -107,8 +107,8 @@ def test_matches(prediction, reference, settings, score):
 
 
 @pytest.mark.parametrize("tolerance", [-1.0, float("nan"), float("inf")])
-def test_a_tolerance_is_a_number_from_0(tolerance):
-    with pytest.raises(SpecError, match="a number from 0"):
+def test_a_tolerance_is_0_or_more(tolerance):
+    with pytest.raises(SpecError, match="a number of 0 or more"):
         json_match.using(tolerance=tolerance)
 
 

@@ -1,4 +1,4 @@
-"""What trec_eval and ir_measures call the metrics of rankings."""
+"""The names that trec_eval and ir_measures use for metrics of rankings, translated into specs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SETTINGS = {
 
 
 def translate(text: str) -> str | None:
-    """The spec of a metric as trec_eval or ir_measures name it; None for any other text.
+    """The spec of the metric that trec_eval or ir_measures name so; None for any other text.
 
     >>> translate("ndcg_cut_10"), translate("iprec_at_recall_0.10"), translate("AP(rel=2)@100"), translate("IPrec@0.1")
     ('ndcg@10', 'interpolated_precision(at=0.1)', 'average_precision(rel=2)@100', 'interpolated_precision(at=0.1)')
@@ -69,19 +69,19 @@ def translate(text: str) -> str | None:
     name, settings, cutoff = match.groups()
     if name not in IR_MEASURES:
         return None
-    given = [SETTINGS.get(each.strip(), each.strip()) for each in (settings or "").split(",") if each.strip()]
+    assignments = [SETTINGS.get(each.strip(), each.strip()) for each in (settings or "").split(",") if each.strip()]
     if name == "RBP":
-        given = [re.sub(r"^p\s*=", "persistence=", each) for each in given]
+        assignments = [re.sub(r"^p\s*=", "persistence=", each) for each in assignments]
     if name == "SetF":
-        given = [re.sub(r"^beta\s*=\s*([\d.]+)$", _root, each) for each in given]
+        assignments = [re.sub(r"^beta\s*=\s*([\d.]+)$", _root, each) for each in assignments]
     if name == "IPrec" and cutoff:
-        given, cutoff = [*given, f"at={_number(cutoff)}"], None
-    spec = IR_MEASURES[name] + (f"({', '.join(given)})" if given else "")
+        assignments, cutoff = [*assignments, f"at={_number(cutoff)}"], None
+    spec = IR_MEASURES[name] + (f"({', '.join(assignments)})" if assignments else "")
     return f"{spec}@{_number(cutoff)}" if cutoff else spec
 
 
 def _number(digits: str) -> str:
-    """As Python writes it: 010 is 10 and 0.10 is 0.1; what is no number stays, for the spec's error to name it."""
+    """The number as Python writes it: 010 is 10, 0.10 is 0.1. Other text is unchanged, so that an error quotes it."""
     try:
         return repr(float(digits) if "." in digits else int(digits))
     except ValueError:
@@ -89,7 +89,7 @@ def _number(digits: str) -> str:
 
 
 def _root(setting: re.Match[str]) -> str:
-    """The beta of `f_measure`: what ir_measures hands to trec_eval under that name is its square."""
+    """The beta of `f_measure`: ir_measures passes `beta` on to trec_eval, which expects the square of beta."""
     with suppress(ValueError):
         return f"beta={math.sqrt(float(setting[1]))!r}"
     return setting[0]

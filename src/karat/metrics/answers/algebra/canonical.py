@@ -1,7 +1,6 @@
-"""Equality proved by a canonical form: quotients of polynomials over ℚ whose generators are
-symbols, roots and functions.
+"""Proves that formulas are equal by a canonical form: quotients of polynomials over ℚ in symbols, roots and functions.
 
-It proves equality, never inequality: two forms that differ may still be equal (tan² + 1 and sec²).
+It never proves that they differ: formulas with two canonical forms may still be equal (tan² + 1 and sec²).
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ Polynomial: TypeAlias = Mapping[Monomial, Fraction]
 Quotient: TypeAlias = tuple[Polynomial, Polynomial]
 
 TERMS = 2000
-"""Longer polynomials are left to sympy."""
+"""Terms of a polynomial; longer ones are left to sympy."""
 POWER = 40
 BITS = 20_000
-"""Powers of numbers with more bits than this are not computed by anyone."""
+"""Powers of numbers with more bits than this are not computed at all."""
 PRIMES = 1000
 
 ONE: Polynomial = {(): Fraction(1)}
 
 
 class Undecided(Exception):
-    """The formula is beyond this method."""
+    """Raised for a formula about which this method cannot decide."""
 
 
-class Exact:
-    """Quotients for the nodes of one comparison; roots met on the way bring the rule that reduces their powers."""
+class CanonicalForm:
+    """Quotients for the nodes of one comparison. `rules` says how powers of the roots found so far are reduced."""
 
     def __init__(self) -> None:
         self.rules: dict[str, tuple[int, Polynomial]] = {"i": (2, {(): Fraction(-1)})}
@@ -81,20 +80,15 @@ class Exact:
             return _generator(f"{name}({';'.join(self.key(argument) for argument in arguments)})"), ONE
         if kind == "abs":
             value = constant(self.of(parts[0]))
-            return (
-                ({(): abs(value)} if value else {}, ONE)
-                if value is not None
-                else (
-                    _generator(f"abs({self.key(parts[0])})"),
-                    ONE,
-                )
-            )
+            if value is None:
+                return _generator(f"abs({self.key(parts[0])})"), ONE
+            return {(): abs(value)} if value else {}, ONE
         if kind == "factorial":
             value = constant(self.of(parts[0]))
             if value is None or value.denominator != 1 or value < 0:
                 raise Undecided
             if value > 1000:
-                raise Refused("a factorial too large to compute")
+                raise Refused("a factorial is too large to compute")
             product = 1
             for factor in range(2, int(value) + 1):
                 product *= factor
@@ -118,7 +112,7 @@ class Exact:
         if (number := constant(quotient)) is not None:
             bits = max(number.numerator.bit_length(), number.denominator.bit_length())
             if number not in {0, 1, -1} and bits * times > BITS:
-                raise Refused("a power too large to compute")
+                raise Refused("a power is too large to compute")
             if not number and value <= 0:
                 raise Undecided
             result = number**value.numerator
@@ -149,7 +143,7 @@ class Exact:
         return _scaled(top, Fraction(1 if value >= 0 else -1)), self.integer_root(value.denominator, order)
 
     def integer_root(self, number: int, order: int) -> Polynomial:
-        """The root with every small prime taken out that can be: √12 is 2 √3."""
+        """The root of a whole number, with small primes taken out of it: √12 is 2 √3."""
         if number.bit_length() > BITS // 10:
             raise Undecided
         outside, inside = 1, ONE
@@ -178,7 +172,7 @@ class Exact:
         return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
 
     def reduced(self, a: Monomial, b: Monomial) -> Polynomial:
-        """The product of two monomials, with powers of roots replaced by what they are."""
+        """The product of two monomials, with powers of roots replaced by their values."""
         if not a or not b:
             return {a or b: Fraction(1)}
         powers = dict(a)
@@ -194,7 +188,7 @@ class Exact:
 
 
 def constant(quotient: Quotient) -> Fraction | None:
-    """The rational number that a quotient is, if it is one."""
+    """The rational number that a quotient is, or None."""
     top, bottom = quotient
     if set(bottom) != {()} or not set(top) <= {()}:
         return None

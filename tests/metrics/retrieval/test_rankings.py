@@ -1,4 +1,4 @@
-import inspect
+"""Metrics of rankings: trec_eval's values, their papers' examples, and kernels that equal the definitions."""
 
 import numpy as np
 import pyarrow as pa
@@ -26,27 +26,22 @@ from karat.metrics import (
     recall,
     reciprocal_rank,
 )
-from karat.metrics.retrieval import alignment
-from karat.metrics.retrieval import rows as row_measures
+from karat.metrics.retrieval import alignment, ranking
+from karat.metrics.retrieval.ranking import DEFINITIONS, Formula
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 NAMES = {"é", "a", "b", "doc-0000001", "doc-0000002", "xoc-0000002", "a\0", "\0a", "漢字漢字漢字", "/index.html"}
 names = st.sampled_from(sorted(NAMES | {f"https://site/{at}/index.html" for at in range(40)}))
 judgeable = names.filter(lambda name: "\0" not in name)  # C's texts end there
-ranked = st.lists(st.none() | st.just("") | names, max_size=60)
+rankings = st.lists(st.none() | st.just("") | names, max_size=60)
 graded = st.lists(st.tuples(names, st.sampled_from([-2.0, 0.0, 0.5, 1.0, 2.0, 3.0, np.nan])), max_size=60)
-MEASURES = {  # pytrec_eval's name -> a spec
+SPECS = {  # pytrec_eval's name -> a spec
     **{name: name for name in ("map", "recip_rank", "Rprec", "bpref", "set_P", "set_recall", "set_F", "ndcg")},
     **{name: name for name in ("P_5", "recall_5", "map_cut_5", "ndcg_cut_5", "success_5", "relative_P_5")},
     **{name: name for name in ("P_100", "recall_100", "map_cut_100", "ndcg_cut_100", "success_1", "relative_P_100")},
     **{name: name for name in ("11pt_avg", *(f"iprec_at_recall_{tenth / 10:.2f}" for tenth in range(11)))},
     **{f"Rprec_mult_{m}": f"Rprec_mult_{m}" for m in ("0.20", "0.60", "1.00", "1.80")},
 }
-DEFINITIONS = [
-    function
-    for _, function in inspect.getmembers(row_measures, inspect.isfunction)
-    if "found" in inspect.signature(function).parameters and not function.__name__.startswith("_")
-]
 
 
 @settings(deadline=None)
@@ -64,7 +59,7 @@ DEFINITIONS = [
     )
 )
 def test_every_measure_of_pytrec_eval_topic_by_topic(topics):
-    families = {name.rpartition("_")[0] if name[-1].isdecimal() else name for name in MEASURES}
+    families = {name.rpartition("_")[0] if name[-1].isdecimal() else name for name in SPECS}
     for rel in {rel for *_, rel in topics}:
         chosen = {str(at): topic for at, topic in enumerate(topics) if topic[2] == rel}
         evaluator = pytrec_eval.RelevanceEvaluator(
@@ -76,7 +71,7 @@ def test_every_measure_of_pytrec_eval_topic_by_topic(topics):
             for run, *_ in chosen.values()
         ]
         relevant = [gold for _, gold, _ in chosen.values()]
-        for name, spec in MEASURES.items():
+        for name, spec in SPECS.items():
             metric = parse(spec)
             metric = metric.using(rel=rel) if "rel" in metric.settings else metric
             ours = metric(retrieved, relevant).to_pylist()
@@ -86,7 +81,7 @@ def test_every_measure_of_pytrec_eval_topic_by_topic(topics):
 @pytest.mark.skipif(not alignment.COMPILED, reason="nothing is compiled")
 @settings(deadline=None)
 @given(
-    st.lists(st.tuples(ranked, graded), max_size=8),
+    st.lists(st.tuples(rankings, graded), max_size=8),
     st.integers(0, 3),
     st.booleans(),
     st.sampled_from([pa.string(), pa.large_string()]),
@@ -97,7 +92,7 @@ def test_the_compiled_alignment_is_the_definition(rows, skipped, plain, kind):
     relevant = pa.array(golds, pa.list_(kind) if plain else pa.map_(kind, pa.float64()))
     aligned = alignment.align(retrieved.slice(skipped), relevant.slice(skipped))
     expected = [alignment.align_row(row, gold) for (row, _), gold in zip(rows[skipped:], golds[skipped:], strict=True)]
-    np.testing.assert_equal(list(aligned.rows()), [(list(found), list(known)) for found, known in expected])
+    np.testing.assert_equal(list(aligned.rows()), [(list(matches), list(judged_)) for matches, judged_ in expected])
 
 
 @given(
@@ -114,35 +109,41 @@ def test_numbers_and_their_text_align_alike(retrieved, relevant, as_text):
         np.testing.assert_equal(list(alignment.align(*given_).rows()), expected)
 
 
-@pytest.mark.skipif(not row_measures.COMPILED, reason="nothing is compiled")
-@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda function: function.__name__)
+@pytest.mark.skipif(not ranking.COMPILED, reason="nothing is compiled")
+@pytest.mark.parametrize("name", DEFINITIONS)
 @settings(deadline=None)
 @given(
-    rows=st.lists(st.tuples(ranked, graded), min_size=1, max_size=6),
+    rows=st.lists(st.tuples(rankings, graded), min_size=1, max_size=6),
     k=st.none() | st.integers(1, 30),
     setting=st.sampled_from([0.0, 1.0, 2.0, 3.0]),
     other=st.sampled_from([-1.0, 0.0, 0.1, 0.5, 0.8, 1.0, 2.0]),
 )
-def test_each_compiled_metric_is_its_definition(definition, rows, k, setting, other):
+def test_each_compiled_metric_is_its_definition(name, rows, k, setting, other):
     aligned = alignment.align(
         IDS.read([row for row, _ in rows]), pa.array([g for _, g in rows], pa.map_(pa.string(), pa.float64()))
     )
-    compiled = row_measures.score_rows(definition, aligned, k, setting, other).statistics
-    defined = row_measures.define(definition, aligned, k, setting, other)
-    np.testing.assert_array_equal(compiled, defined)
+    formula = Formula(name, k, setting, other)
+    np.testing.assert_array_equal(formula.score(aligned).statistics, formula.define(aligned))
 
 
-def test_without_a_kernel_the_definitions_serve(monkeypatch):
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_name_of_the_python_function_decides_nothing(compiled, monkeypatch):
+    monkeypatch.setattr(ranking, "COMPILED", compiled and ranking.COMPILED)
+    monkeypatch.setattr(DEFINITIONS["precision"], "__name__", "recall")
+    assert precision([["a", "x", "y", "z"]], [["a", "b"]]).to_pylist() == [0.25]
+
+
+def test_without_a_kernel_the_definitions_are_used(monkeypatch):
     columns = [["a", "x", "b"], []], [{"a": 2, "b": 1, "n": 0}, {"a": 1}]
     compiled = [metric(*columns).to_pylist() for metric in (average_precision, ndcg, bpref, err)]
     monkeypatch.setattr(alignment, "COMPILED", False)
-    monkeypatch.setattr(row_measures, "COMPILED", False)
+    monkeypatch.setattr(ranking, "COMPILED", False)
     assert [metric(*columns).to_pylist() for metric in (average_precision, ndcg, bpref, err)] == compiled
 
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_gain_that_no_number_holds_is_no_score(compiled, monkeypatch):
-    monkeypatch.setattr(row_measures, "COMPILED", compiled and row_measures.COMPILED)
+    monkeypatch.setattr(ranking, "COMPILED", compiled and ranking.COMPILED)
     assert ndcg([["a"], ["a"]], [{"a": 1024}, {"a": 1}], gain="exp2").to_pylist() == [None, 1.0]
     assert err([["a"]], [{"a": 2000}], max_grade=2000).to_pylist() == [None]
 
@@ -177,7 +178,7 @@ def test_rows_without_anything_relevant_are_zero_or_unscored(metric):
     assert scores[:2] == [None, None]
     assert scores[2] > 0
     result = karat.score({"retrieved": [["a"]], "relevant": [{"a": 0}]}, metric.using(empty="unscored"))
-    assert result.reasons[f"{metric.name}(empty='unscored')"] == {"nothing in relevant is relevant": 1}
+    assert result.reasons[f"{metric.name}(empty='unscored')"] == {"no document in relevant is relevant": 1}
 
 
 def test_an_empty_ranking_scores_zero_and_none_is_unscored():
@@ -277,7 +278,7 @@ def test_what_is_no_metric_says_so(text):
         parse(text)
 
 
-def test_within_a_memo_columns_are_aligned_once(monkeypatch):
+def test_within_a_column_cache_columns_are_aligned_once(monkeypatch):
     calls = []
     align = alignment._align
     monkeypatch.setattr(alignment, "_align", lambda *columns: calls.append(1) or align(*columns))

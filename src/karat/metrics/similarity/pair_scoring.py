@@ -1,4 +1,4 @@
-"""Pairs of texts scored by a model: each distinct pair once, in parts that bound memory, with what was kept before."""
+"""Scores pairs of texts by a model: each distinct pair once, in parts that fit in memory, with the vector cache."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from karat.models.encoders.base import Encoder, EncoderOutput, Pair
 from karat.models.encoders.vector_cache import VectorCache, open_vector_cache, vectors_path
 
 PART = 1 << 15  # pairs at a time
-ROUNDING = 1e-4  # how far the length of a vector of float32 may be from 1
+ROUNDING = 1e-4  # the largest rounding error of the length of a float32 vector of length 1
 ROUND = 2048  # pairs whose vectors are multiplied at a time
 
 
 class Fetch(Protocol):
-    """What a model makes of items, taken from the store or made."""
+    """Returns a model's output for items, from the cache or by running the model."""
 
     def __call__(
         self, kind: str, items: Sequence[Any], make: Callable[[Any], EncoderOutput], most: int = ...
@@ -34,11 +34,11 @@ class Fetch(Protocol):
 
 
 Scorer: TypeAlias = Callable[[Any, list[Pair], Fetch], EncoderOutput]
-"""From a model and pairs to a score of each."""
+"""From a model and pairs of texts to the score of each pair."""
 
 
 def truncated(_: Mapping[str, Any]) -> dict[str, pa.DataType]:
-    """What the metrics tell beside the score: whether the model cut a text."""
+    """The column that these metrics return beside the score: whether the model cut a text."""
     return {"truncated": pa.bool_()}
 
 
@@ -50,36 +50,37 @@ def score_pairs(
     *,
     empty: bool = False,
 ) -> Rows:
-    """One score a row, by `score` of distinct pairs; empty texts are unscored, unless they are asked for.
+    """One score for each row, by `score` of the distinct pairs; `empty` says whether empty texts are scored too.
 
     `prediction` may be dictionary-encoded, where a row has several references.
     """
     rows = len(prediction.dictionary) if pt.is_dictionary(prediction.type) else len(prediction)
-    (ours, said), (theirs, gold) = _distinct(prediction), _distinct(reference)
+    (of_prediction, predictions), (of_reference, references) = _distinct(prediction), _distinct(reference)
     reasons = np.full(len(prediction), None, dtype=object)
     if not empty:
-        reasons[_blank(gold)[theirs]] = "reference is empty"
-        reasons[_blank(said)[ours]] = "prediction is empty"
+        reasons[_blank(references)[of_reference]] = "reference is empty"
+        reasons[_blank(predictions)[of_prediction]] = "prediction is empty"
     scores, cut = np.full(len(prediction), np.nan), np.zeros(len(prediction), dtype=bool)
     whole = np.flatnonzero(np.equal(reasons, NOTHING))
-    told = _Told(rows / max(1, len(whole)))
+    progress = _Progress(rows / max(1, len(whole)))
     with ExitStack() as stack:
         store = open_vector_cache(vectors_path()) if encoder.identity else stack.enter_context(closing(VectorCache("")))
         for start in range(0, len(whole), PART):
             places = whole[start : start + PART]
-            numbers, where = np.unique(ours[places] * len(gold) + theirs[places], return_inverse=True)
-            left, right = (said.take(numbers // len(gold)), gold.take(numbers % len(gold)))
+            pair_numbers = of_prediction[places] * len(references) + of_reference[places]
+            distinct, where = np.unique(pair_numbers, return_inverse=True)
+            left, right = predictions.take(distinct // len(references)), references.take(distinct % len(references))
             pairs = list(zip(left.to_pylist(), right.to_pylist(), strict=True))
-            made = score(encoder, pairs, _fetch(encoder, store, partial(told, len(places))))
-            scores[places], cut[places] = made.rows[where], made.truncated[where]
+            output = score(encoder, pairs, _fetch(encoder, store, partial(progress, len(places))))
+            scores[places], cut[places] = output.rows[where], output.truncated[where]
     if cut.any():
-        warnings.warn(f"texts of more than the {encoder.max_length} tokens that the model reads are cut", stacklevel=2)
-    reasons[np.isnan(scores) & np.equal(reasons, NOTHING)] = "the model makes nothing of one of its texts"
+        warnings.warn(f"texts are cut: the model reads at most {encoder.max_length} tokens of each", stacklevel=2)
+    reasons[np.isnan(scores) & np.equal(reasons, NOTHING)] = "the model gives no score for one of the texts"
     return Rows(scores[:, None], reasons, {"truncated": pa.array(cut, mask=np.isnan(scores))})
 
 
 def cosines(normalize: bool = True) -> Scorer:
-    """The dot product of the vectors of each pair, all at once; of length 1 if told to be."""
+    """A scorer: the dot product of the vectors of each pair, which are divided by their length if `normalize`."""
 
     def score(encoder: Encoder, pairs: list[Pair], fetch: Fetch) -> EncoderOutput:
         places = {text: place for place, text in enumerate(dict.fromkeys(text for pair in pairs for text in pair))}
@@ -93,21 +94,23 @@ def cosines(normalize: bool = True) -> Scorer:
             part = slice(start, start + ROUND)
             scores[part] = np.einsum("ij,ij->i", vectors[left[part]], vectors[right[part]])
         if not normalize and (np.abs(scores) > 1 + ROUNDING).any():
-            raise SpecError("the model's vectors are not of length 1: their dot products have no range; normalize=True")
+            raise SpecError(
+                "the model's vectors do not have length 1, so their dot product has no range: use normalize=True"
+            )
         return EncoderOutput(np.clip(scores, -1, 1), cut[left] | cut[right])
 
     return score
 
 
 def sigmoids(encoder: Any, pairs: list[Pair], fetch: Fetch) -> EncoderOutput:
-    """What a cross-encoder says of each pair, from 0 to 1 whatever it says of the others."""
-    made = fetch("cross", pairs, encoder.score)
+    """A scorer: the sigmoid of a cross-encoder's logit for each pair, from 0 to 1."""
+    logits = fetch("cross", pairs, encoder.score)
     with np.errstate(over="ignore"):
-        return EncoderOutput(1 / (1 + np.exp(-made.rows[:, 0].astype(np.float64))), made.truncated)
+        return EncoderOutput(1 / (1 + np.exp(-logits.rows[:, 0].astype(np.float64))), logits.truncated)
 
 
 def _distinct(column: pa.Array) -> tuple[Array, pa.Array]:
-    """The distinct texts of a column, and which of them each of its rows holds."""
+    """The place of each row's text among the distinct texts of a column, and these texts."""
     if not pt.is_dictionary(column.type):
         column = column.dictionary_encode()
         return np.asarray(column.indices, dtype=np.int64), column.dictionary
@@ -119,24 +122,24 @@ def _blank(texts: pa.Array) -> Array:
     return np.asarray(pc.equal(pc.utf8_trim_whitespace(texts), ""))
 
 
-def _fetch(encoder: Encoder, store: VectorCache, told: Callable[[float], None]) -> Fetch:
+def _fetch(encoder: Encoder, store: VectorCache, progress: Callable[[float], None]) -> Fetch:
     def fetch(kind: str, items: Sequence[Any], make: Callable[[Any], EncoderOutput], most: int = PART) -> EncoderOutput:
         maker, block = f"{kind}|{encoder.identity}", min(most, encoder.block)
-        return store.fetch(maker, items, make, block=block, on_done=lambda done: told(done / len(items)))
+        return store.fetch(maker, items, make, block=block, on_done=lambda done: progress(done / len(items)))
 
     return fetch
 
 
-class _Told:
-    """Tells of whole rows while parts of them are done."""
+class _Progress:
+    """Reports whole rows as done while shares of the work on their pairs are done."""
 
     def __init__(self, share: float) -> None:
-        self._share, self._done, self._said = share, 0.0, 0
+        self._share, self._done, self._reported = share, 0.0, 0
 
     def __call__(self, pairs: int, share: float) -> None:
-        """A share of the work on some pairs is done."""
+        """Record that a share of the work on some pairs is done."""
         self._done += pairs * share * self._share
         whole = int(self._done + 1e-6)
-        if whole > self._said:
-            advance(whole - self._said)
-            self._said = whole
+        if whole > self._reported:
+            advance(whole - self._reported)
+            self._reported = whole

@@ -1,9 +1,9 @@
-"""Two columns of texts compared row by row: equal, contained, and how many tokens they share.
+"""Compares two columns of texts row by row: whether they are equal or contained, and how many tokens they share.
 
 Columns are Arrow arrays of string or large_string, or dictionaries of them (one text repeated for its several
-references), of one length, normalised and tokenised as the metric wants them: a token ends at a space. What a
-null is worth the caller decides; here its row counts as the empty text. The functions on two texts are the definitions;
-the compiled kernels equal them and serve where they were built (`COMPILED`).
+references). Both have the same length and are normalised and tokenised already: a token ends at a space. A null counts
+as the empty text. The functions on two texts are the definitions; the compiled kernels return the same and are used
+where they were built (`COMPILED`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Scores: TypeAlias = NDArray[np.float64]
 
 
 def equal(a: pa.Array, b: pa.Array) -> Scores:
-    """1.0 where the texts of a row are equal, byte for byte, else 0.0. Shape (n,).
+    """1.0 where the two texts of a row are equal, byte for byte, else 0.0. Shape (n,).
 
     >>> equal(pa.array(["Paris", "Rome"]), pa.array(["Paris", "rome"]))
     array([1., 0.])
@@ -41,7 +41,7 @@ def equal(a: pa.Array, b: pa.Array) -> Scores:
 
 
 def overlap(a: pa.Array, b: pa.Array) -> tuple[Counts, Counts, Counts]:
-    """How many tokens the texts of a row share, as bags, and how many each has. Three arrays of shape (n,).
+    """How many tokens the two texts of a row share, as bags, and how many each has. Three arrays of shape (n,).
 
     >>> overlap(pa.array(["a b b c"]), pa.array(["b b b"]))
     (array([2]), array([4]), array([3]))
@@ -56,9 +56,9 @@ def overlap(a: pa.Array, b: pa.Array) -> tuple[Counts, Counts, Counts]:
 
 
 def contains(a: pa.Array, b: pa.Array) -> Scores:
-    """1.0 where the tokens of b stand together and in order among those of a, else 0.0. Shape (n,).
+    """1.0 where a contains the tokens of b, one after another, else 0.0. Shape (n,).
 
-    Tokens are separated by single spaces. No tokens are contained only in no tokens.
+    Tokens are separated by single spaces. A text without tokens is contained only in a text without tokens.
 
     >>> contains(pa.array(["it took 15 days", "it took 15 days"]), pa.array(["15 days", "5 days"]))
     array([1., 0.])
@@ -67,7 +67,7 @@ def contains(a: pa.Array, b: pa.Array) -> Scores:
 
 
 def contains_text(a: pa.Array, b: pa.Array) -> Scores:
-    """1.0 where b is part of a, else 0.0. Shape (n,). The empty text is part only of the empty text.
+    """1.0 where b is a substring of a, else 0.0. Shape (n,). The empty text is contained only in the empty text.
 
     >>> contains_text(pa.array(["it took 15 days"]), pa.array(["5 day"]))
     array([1.])
@@ -116,7 +116,7 @@ def _texts(a: pa.Array, b: pa.Array) -> zip[tuple[str, str]]:
 
 
 def parts(column: pa.Array) -> tuple[Counts, Counts, NDArray[np.uint8]]:
-    """A column as the kernels take it: offsets, places (none where row and place are one) and bytes.
+    """A column as the kernels take it: offsets, the place of each row's text (none if row i has text i), and bytes.
 
     >>> parts(pa.array(["Paris", "Rome"]).dictionary_encode())[:2]
     (array([0, 5, 9]), array([0, 1]))

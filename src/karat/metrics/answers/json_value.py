@@ -1,4 +1,4 @@
-"""Whether a prediction is JSON, and the JSON that was expected."""
+"""Metrics of JSON: whether a prediction is JSON, and whether it is the same value as the reference."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import json
 from collections.abc import Hashable, Iterable
 from decimal import Context, Decimal, InvalidOperation
 from itertools import zip_longest
-from typing import Annotated, Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
-import numpy as np
 import regex
 
 from karat.core.columns.kinds import Score, Text
-from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
-from karat.core.metric.rows import Rows
+from karat.metrics.row_statistics import collect_rows
+from karat.metrics.setting_types import NotNegative
 
 RFC = "RFC 8259, with the unique names of RFC 7493 (I-JSON)"
 DEEPEST = 200  # levels of nesting
@@ -23,17 +22,12 @@ _EXACT = Context(prec=40, traps=[])  # differences of numbers, never an exceptio
 _MISSING = object()
 
 
-def _tolerance(value: float) -> None:
-    if not 0 <= value < np.inf:
-        raise SpecError("a number from 0 is expected")
-
-
 @metric(source=RFC)
 def valid_json(prediction: Text, *, fences: bool = False) -> Score:
     """1 where the prediction is JSON and nothing else, else 0.
 
-    Strict: no comments, no trailing comma, no NaN, no name twice in an object, at most 200 levels. With `fences=True`
-    it may stand in a Markdown fence.
+    Strict: no comments, no trailing comma, no NaN, no repeated name in an object, at most 200 levels. With
+    `fences=True` the JSON may be inside a Markdown code fence.
 
     >>> valid_json(['{"a": [1, true]}', "{'a': 1}", "[1,]", "NaN", "Here: {}"]).to_pylist()
     [1.0, 0.0, 0.0, 0.0, 0.0]
@@ -47,17 +41,17 @@ def json_match(
     reference: Text,
     *,
     lists: Literal["ordered", "set"] = "ordered",
-    tolerance: Annotated[float, _tolerance] = 0.0,
+    tolerance: NotNegative = 0.0,
     partial: bool = False,
     fences: bool = False,
 ) -> Score:
     """1 where prediction and reference are the same JSON value, else 0.
 
-    The order of names in an object never counts; that of items in a list does, unless `lists="set"`, where repeated
-    items count once. `1`, `1.0` and `1e0` are one number, exactly compared unless they may differ by `tolerance`. With
-    `partial=True` the score is the share of leaves, of all that stand in either value, that are equal (an empty
-    object or list is a leaf; items of sets that are not equal are paired best first).
-    A prediction that is not JSON (see `valid_json`) scores 0; where the reference is not the row is unscored.
+    The order of names in an object does not count. The order of items in a list does, except with `lists="set"`, where
+    repeated items count once. `1`, `1.0` and `1e0` are the same number; numbers may differ by `tolerance`. With
+    `partial=True` the score is the number of equal leaves divided by all leaves of either value (an empty object or
+    list is a leaf; items of sets that are not equal are compared with the most similar one that is left).
+    A prediction that is not JSON (see `valid_json`) scores 0; a row whose reference is not JSON is unscored.
 
     >>> json_match(['{"b": 2, "a": 1.0}', "[2, 1]"], ['{"a": 1, "b": 2}', "[1, 2]"]).to_pylist()
     [1.0, 0.0]
@@ -65,22 +59,21 @@ def json_match(
     [0.25]
     """
     allowed = Decimal(repr(tolerance))
-    scores = np.full(len(prediction), np.nan)
-    reasons = np.full(len(prediction), None, dtype=object)
-    for row, (said, sought) in enumerate(zip(prediction.to_pylist(), reference.to_pylist(), strict=True)):
-        expected, found = _parse(sought, fences=fences), _parse(said, fences=fences)
+
+    def compare(prediction: str, reference: str) -> float | str:
+        expected, predicted = _parse(reference, fences=fences), _parse(prediction, fences=fences)
         if isinstance(expected, _Invalid):
-            reasons[row] = f"reference is not JSON: {expected.why}"
-        elif isinstance(found, _Invalid):
-            scores[row] = 0.0
-        elif _key(found, lists) == _key(expected, lists):
-            scores[row] = 1.0
-        elif not partial and not allowed:
-            scores[row] = 0.0
-        else:
-            equal, leaves = _compare(found, expected, lists, allowed)
-            scores[row] = equal / leaves if partial else equal == leaves
-    return Rows(scores, reasons)
+            return f"reference is not JSON: {expected.why}"
+        if isinstance(predicted, _Invalid):
+            return 0.0
+        if _key(predicted, lists) == _key(expected, lists):
+            return 1.0
+        if not partial and not allowed:
+            return 0.0
+        equal, leaves = _compare(predicted, expected, lists, allowed)
+        return equal / leaves if partial else equal == leaves
+
+    return collect_rows(map(compare, prediction.to_pylist(), reference.to_pylist()))
 
 
 class _Invalid(NamedTuple):
@@ -111,13 +104,13 @@ def _parse(text: str, *, fences: bool) -> Any:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise ValueError("an object holds a name twice")
+        raise ValueError("an object has the same name twice")
     return value
 
 
@@ -135,7 +128,7 @@ def _items(value: Any) -> Iterable[Any]:
 
 
 def _key(value: Any, lists: str) -> Hashable:
-    """What two values have in common exactly if they are the same."""
+    """A key that is equal for two values exactly if they are the same JSON value."""
     if isinstance(value, dict):
         return dict, frozenset((name, _key(item, lists)) for name, item in value.items())
     if isinstance(value, list):
@@ -143,27 +136,27 @@ def _key(value: Any, lists: str) -> Hashable:
     return type(value), value
 
 
-def _compare(found: Any, expected: Any, lists: str, tolerance: Decimal) -> tuple[int, int]:
-    """How many leaves are equal, of how many in either value."""
-    if isinstance(found, dict) and isinstance(expected, dict) and (found or expected):
-        pairs = [(found.get(name, _MISSING), expected.get(name, _MISSING)) for name in found | expected]
-    elif isinstance(found, list) and isinstance(expected, list) and (found or expected):
+def _compare(predicted: Any, expected: Any, lists: str, tolerance: Decimal) -> tuple[int, int]:
+    """How many leaves are equal, and how many leaves there are in either value."""
+    if isinstance(predicted, dict) and isinstance(expected, dict) and (predicted or expected):
+        pairs = [(predicted.get(name, _MISSING), expected.get(name, _MISSING)) for name in predicted | expected]
+    elif isinstance(predicted, list) and isinstance(expected, list) and (predicted or expected):
         if lists == "set":
-            return _compare_sets(found, expected, tolerance)
-        pairs = list(zip_longest(found, expected, fillvalue=_MISSING))
+            return _compare_sets(predicted, expected, tolerance)
+        pairs = list(zip_longest(predicted, expected, fillvalue=_MISSING))
     else:
-        equal = _is_equal(found, expected, tolerance)
-        return int(equal), max(_leaves(found), _leaves(expected))
+        equal = _is_equal(predicted, expected, tolerance)
+        return int(equal), max(_leaves(predicted), _leaves(expected))
     counts = [_compare(a, b, lists, tolerance) for a, b in pairs]
     return sum(equal for equal, _ in counts), sum(leaves for _, leaves in counts)
 
 
-def _compare_sets(found: list[Any], expected: list[Any], tolerance: Decimal) -> tuple[int, int]:
-    """The same for items without order: equal ones first, then each with the likest that is left."""
-    said, sought = ({_key(item, "set"): item for item in items} for items in (found, expected))
-    equal = leaves = sum(_leaves(said[key]) for key in said.keys() & sought.keys())
-    rest = [item for key, item in said.items() if key not in sought]
-    for item in (item for key, item in sought.items() if key not in said):
+def _compare_sets(predicted: list[Any], expected: list[Any], tolerance: Decimal) -> tuple[int, int]:
+    """`_compare` for items without order: equal items first, then each with the most similar item that is left."""
+    predicted_items, expected_items = ({_key(item, "set"): item for item in items} for items in (predicted, expected))
+    equal = leaves = sum(_leaves(predicted_items[key]) for key in predicted_items.keys() & expected_items.keys())
+    rest = [item for key, item in predicted_items.items() if key not in expected_items]
+    for item in (item for key, item in expected_items.items() if key not in predicted_items):
         counts = [_compare(other, item, "set", tolerance) for other in rest]
         best = max(range(len(rest)), key=lambda i: counts[i][0] / counts[i][1], default=None)
         if best is None:
@@ -174,10 +167,10 @@ def _compare_sets(found: list[Any], expected: list[Any], tolerance: Decimal) -> 
     return equal, leaves + sum(map(_leaves, rest))
 
 
-def _is_equal(found: Any, expected: Any, tolerance: Decimal) -> bool:
-    if isinstance(found, Decimal) and isinstance(expected, Decimal):
-        return found == expected or abs(_EXACT.subtract(found, expected)) <= tolerance
-    return type(found) is type(expected) and bool(found == expected)
+def _is_equal(predicted: Any, expected: Any, tolerance: Decimal) -> bool:
+    if isinstance(predicted, Decimal) and isinstance(expected, Decimal):
+        return predicted == expected or abs(_EXACT.subtract(predicted, expected)) <= tolerance
+    return type(predicted) is type(expected) and bool(predicted == expected)
 
 
 def _leaves(value: Any) -> int:
