@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree.
+"""The errors that karat raises, as a tree.
 
 ::
 
@@ -10,8 +10,8 @@
     │   └── JoinError    ids that are missing, null or not unique
     └── MissingExtra     an optional dependency that is not installed
 
-Every message says where (file, row, column), what was expected and, where a name was
-wrong, the nearest right one.
+Every message says where the problem is (file, row, column), what was expected, what was found and, for a wrong name,
+the nearest right one.
 """
 
 from __future__ import annotations

@@ -14,11 +14,11 @@ from karat.core.errors import SpecError
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-FEW = 1 << 13  # rows that are sooner scored than shared out
+FEW = 1 << 13  # up to this number of rows, one thread is faster than several
 
 
 def threads() -> int:
-    """How many threads may compute at a time: ``KARAT_THREADS``, else the cores this process may run on."""
+    """The number of threads that compute: ``KARAT_THREADS``, else the cores that this process may use."""
     given = os.environ.get("KARAT_THREADS", "")
     if not given:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -28,7 +28,7 @@ def threads() -> int:
 
 
 def even_part(rows: int, most: int) -> int:
-    """How many rows make a part, `most` at most, so that each thread gets as many parts; few rows are one part.
+    """The number of rows in a part, at most `most`, so that all threads get equally many parts; few rows are one part.
 
     >>> even_part(100, 1000)
     1000
@@ -40,10 +40,10 @@ def even_part(rows: int, most: int) -> int:
 
 
 def map_ordered(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
-    """`work` of each item, in the items' order, computed by `threads()` threads.
+    """The result of `work` for each item, in the items' order, computed by `threads()` threads.
 
-    At most two items a thread are under way, so memory stays bounded however long the input is; one thread
-    means no pool at all.
+    At most two items per thread are in progress, so memory stays bounded for any input. With one thread there is no
+    pool.
 
     >>> list(map_ordered(len, ["a", "bb"]))
     [1, 2]
@@ -52,15 +52,15 @@ def map_ordered(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]
     if workers == 1 or (isinstance(items, Sized) and len(items) == 1):
         yield from map(work, items)
         return
-    under_way: deque[Future[Out]] = deque()
+    pending: deque[Future[Out]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="karat") as pool:
         try:
             for item in items:
-                under_way.append(pool.submit(work, item))
-                if len(under_way) > 2 * workers:
-                    yield under_way.popleft().result()
-            while under_way:
-                yield under_way.popleft().result()
+                pending.append(pool.submit(work, item))
+                if len(pending) > 2 * workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            for future in under_way:
+            for future in pending:
                 future.cancel()

@@ -1,15 +1,15 @@
-"""Evaluations as spans of OpenTelemetry, where the process has set it up; it is never imported from here.
+"""Evaluations as OpenTelemetry spans, if the process has set up OpenTelemetry; karat itself never imports it.
 
-Set up means: somebody has imported `opentelemetry` and set a tracer provider for the process. Spans are named as
-OpenInference names them (https://arize-ai.github.io/openinference/spec), and each result is an event
+It is set up when `opentelemetry` is imported and the process has a tracer provider. Attributes have the names of
+OpenInference (https://arize-ai.github.io/openinference/spec), and each result is an event
 `gen_ai.evaluation.result` (https://github.com/open-telemetry/semantic-conventions-genai) on the span of its evaluation.
-`OPENINFERENCE_HIDE_INPUTS=true` and `OPENINFERENCE_HIDE_OUTPUTS=true` leave texts out. A span that goes wrong takes
-nothing else with it.
+`OPENINFERENCE_HIDE_INPUTS=true` and `OPENINFERENCE_HIDE_OUTPUTS=true` leave texts out. An error in a span
+never affects the evaluation.
 
 >>> on()
 False
 >>> with evaluation("short", {"output": "Paris"}) as span:
-...     span is None  # nobody wants spans here
+...     span is None  # OpenTelemetry is not set up
 True
 """
 
@@ -27,17 +27,22 @@ from typing import Any, TypeVar
 from karat.core.context import change_context, current_context
 
 JSON = "application/json"
-_QUOTING = ("status.", "exception.message", "exception.stacktrace", "problem")  # errors may quote either
+_QUOTING = (
+    "status.",
+    "exception.message",
+    "exception.stacktrace",
+    "problem",
+)  # error messages may quote inputs and outputs
 _HIDDEN = {
     "OPENINFERENCE_HIDE_INPUTS": ("input.", "llm.input_messages.", *_QUOTING),
     "OPENINFERENCE_HIDE_OUTPUTS": ("output.", "llm.output_messages.", "gen_ai.evaluation.explanation", *_QUOTING),
 }
 _OFF: AbstractContextManager[None] = nullcontext()
-_known: tuple[Any, Any] = (None, None)  # a provider, and the tracer that it gave
+_known: tuple[Any, Any] = (None, None)  # the tracer provider, and its tracer
 
 
 def on() -> bool:
-    """Whether spans are wanted in this process."""
+    """Whether spans are recorded in this process."""
     return "opentelemetry.trace" in sys.modules and _tracer() is not None
 
 
@@ -75,7 +80,7 @@ class Span:
             self._span.add_event(name, _shown(attributes))
 
     def fail(self, message: str, kind: str | None = None) -> None:
-        """Say that what the span tells of has failed: why, and with which kind of error."""
+        """Mark the span as failed, with a message and the kind of error."""
         self._failed = True
         self.put({"error.type": kind})
         with suppress(Exception):
@@ -83,22 +88,22 @@ class Span:
             self._span.set_status(sys.modules["opentelemetry.trace"].StatusCode.ERROR, *shown.values())
 
     def raised(self, error: BaseException) -> None:
-        """`fail`, with an exception."""
+        """Mark the span as failed by an exception, and add the exception as an event."""
         self.fail(f"{type(error).__name__}: {error}", type(error).__qualname__)
         stack = "".join(format_exception(error))
-        told = {
+        attributes = {
             "exception.type": type(error).__qualname__,
             "exception.message": str(error),
             "exception.stacktrace": stack,
         }
-        self.event("exception", told)
+        self.event("exception", attributes)
 
     def drop(self) -> None:
-        """Let nothing be told of this span."""
+        """Never export this span."""
         self._dropped = True
 
     def end(self) -> None:
-        """End the span, well where nothing has failed."""
+        """End the span, with status OK unless it failed."""
         with suppress(Exception):
             if not self._failed:
                 self._span.set_status(sys.modules["opentelemetry.trace"].StatusCode.OK)
@@ -113,16 +118,16 @@ class Evaluation(Span):
         super().__init__(span)
         self.trace_id = f"{span.get_span_context().trace_id:032x}"
         self.metadata: dict[str, Any] = {}
-        self.kept = 0  # replies from the cache, which have no spans of their own
+        self.cached = 0  # the number of replies from the cache, which have no spans
         self._results: list[dict[str, Any]] = []
 
     def result(
         self, name: str | None, score: float | None = None, label: object = None, explanation: str | None = None
     ) -> None:
-        """Tell one result: in an event, and in the span's output."""
+        """Add one result, as an event and to the span's output."""
         score = _finite(score)
-        given = {"name": name, "score": score, "label": label, "explanation": explanation}
-        self._results.append({key: value for key, value in given.items() if value is not None})
+        result = {"name": name, "score": score, "label": label, "explanation": explanation}
+        self._results.append({key: value for key, value in result.items() if value is not None})
         if score is not None or label is not None:
             self.event(
                 "gen_ai.evaluation.result",
@@ -135,16 +140,16 @@ class Evaluation(Span):
             )
 
     def end(self) -> None:
-        """Put what is known only now, and end."""
-        if self.kept:
-            self.metadata["cached_replies"] = self.kept
+        """Set the attributes that are known only at the end, and end the span."""
+        if self.cached:
+            self.metadata["cached_replies"] = self.cached
         self.put({"metadata": spell(self.metadata)})
         if self._results:
             self.put({"output.value": spell(self._results), "output.mime_type": JSON})
         super().end()
 
 
-Told = TypeVar("Told", bound=Span)
+AnySpan = TypeVar("AnySpan", bound=Span)
 
 
 def evaluation(
@@ -157,11 +162,11 @@ def evaluation(
     start: int | None = None,
     **metadata: Any,
 ) -> AbstractContextManager[Evaluation | None]:
-    """A span `<name>.<how>` around an evaluation of `given`; None where spans are not wanted, or not this one.
+    """A span `<name>.<how>` around an evaluation of `given`; None where spans are not recorded, or this one is not.
 
     `kind` is that of the evaluator (code, llm, human), `cls` its class, and `metadata` goes with them. `start` is when
-    the evaluation began, in nanoseconds of `time.time_ns`, where that is past. What the block raises becomes the span's
-    status, and is raised.
+    the evaluation began, in nanoseconds of `time.time_ns`, where that is past. An exception of the block becomes the
+    span's status and is raised again.
     """
     if "opentelemetry.trace" not in sys.modules or (tracer := _tracer()) is None:
         return _OFF
@@ -173,22 +178,22 @@ def evaluation(
 def _evaluating(
     tracer: Any, name: str, given: Any, about: dict[str, Any], start: int | None
 ) -> Iterator[Evaluation | None]:
-    with _recorded(tracer, name, "EVALUATOR", Evaluation, start=start) as told:
-        if told is not None:
-            told.metadata = {key: value for key, value in about.items() if value is not None}
-            told.put({"input.value": spell(given), "input.mime_type": JSON})
-        with change_context(evaluation=told):
-            yield told
+    with _recorded(tracer, name, "EVALUATOR", Evaluation, start=start) as recorded:
+        if recorded is not None:
+            recorded.metadata = {key: value for key, value in about.items() if value is not None}
+            recorded.put({"input.value": spell(given), "input.mime_type": JSON})
+        with change_context(evaluation=recorded):
+            yield recorded
 
 
 def current() -> Evaluation | None:
-    """The evaluation that the running code is a part of, where it is recorded."""
+    """The recorded evaluation that the running code is a part of; None where there is none."""
     evaluation: Evaluation | None = current_context().evaluation
     return evaluation
 
 
 def call(name: str, kind: str) -> AbstractContextManager[Span | None]:
-    """A span around a call that leaves the process for the `current` evaluation; None where there is none."""
+    """A span around a request to another process, inside the `current` evaluation; None where there is none."""
     if current() is None or (tracer := _tracer()) is None:
         return _OFF
     return _recorded(tracer, name, kind, Span, leaves=True)
@@ -196,10 +201,10 @@ def call(name: str, kind: str) -> AbstractContextManager[Span | None]:
 
 @contextmanager
 def _recorded(
-    tracer: Any, name: str, kind: str, told_by: type[Told], *, start: int | None = None, leaves: bool = False
-) -> Iterator[Told | None]:
+    tracer: Any, name: str, kind: str, span_class: type[AnySpan], *, start: int | None = None, leaves: bool = False
+) -> Iterator[AnySpan | None]:
     attached: AbstractContextManager[Any] = _OFF
-    told: Told | None = None
+    recorded: AnySpan | None = None
     with suppress(Exception):
         trace = sys.modules["opentelemetry.trace"]
         if not sys.modules["opentelemetry.context"].get_value("suppress_instrumentation"):
@@ -208,21 +213,21 @@ def _recorded(
                 name, kind=direction, attributes={"openinference.span.kind": kind}, start_time=start
             )
             attached = trace.use_span(span, record_exception=False, set_status_on_exception=False)
-            told = told_by(span) if span.is_recording() else None
+            recorded = span_class(span) if span.is_recording() else None
     with attached:
         try:
-            yield told
+            yield recorded
         except BaseException as error:
-            if told is not None:
-                told.raised(error)
+            if recorded is not None:
+                recorded.raised(error)
             raise
         finally:
-            if told is not None:
-                told.end()
+            if recorded is not None:
+                recorded.end()
 
 
 def spell(value: Any) -> str | None:
-    """A value as JSON, without what JSON has no form for; None where even that is not to be had."""
+    """A value as JSON text, with `str` for types that JSON lacks; None where that fails."""
     with suppress(Exception):
         return json.dumps(value, ensure_ascii=False, default=_plain)
     return None

@@ -137,9 +137,9 @@ def test_metrics_pickle_with_their_settings():
         (lambda: metric(source="here")(_no_docstring), "docstring"),
         (lambda: metric(source="here")(_kwargs), "kwargs"),
         (lambda: metric(source="here")(exact_match), "'exact_match' already"),
-        (lambda: metric(source="here")(_setting_first), "a setting goes behind"),
-        (lambda: metric(_kwargs), "says where it comes from"),
-        (metric, "says where it comes from"),
+        (lambda: metric(source="here")(_setting_first), "a setting goes after"),
+        (lambda: metric(_kwargs), "needs a source"),
+        (metric, "needs a source"),
     ],
 )
 def test_a_definition_that_does_not_describe_itself_is_refused(make, message):
@@ -169,7 +169,7 @@ def exact_match(prediction: Text) -> Score:
 
 def test_columns_may_be_named_in_singular_or_plural():
     assert longer(predictions=["abc"], reference=["ab"]).to_pylist() == [1.0]
-    with pytest.raises(TypeError, match="misses the column 'reference'"):
+    with pytest.raises(TypeError, match="lacks the column 'reference'"):
         longer(["abc"])
     with pytest.raises(TypeError, match="given twice"):
         longer(["abc"], ["a"], predictions=["b"])

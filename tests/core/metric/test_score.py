@@ -204,13 +204,13 @@ def test_a_metric_that_gives_the_wrong_shape_is_told_so():
         """Words."""
         return ["good"] * len(prediction)
 
-    with pytest.raises(RowError, match="gave 1 rows of statistics for 2 rows"):
+    with pytest.raises(RowError, match="returned 1 rows of statistics for 2 rows"):
         short(["a", "b"])
-    with pytest.raises(RowError, match=r"one must give one float a row, or rows of counts; it gave 1.0"):
+    with pytest.raises(RowError, match=r"one must return one float a row, or rows of counts; it returned 1.0"):
         one(["a", "b"])
-    with pytest.raises(RowError, match=r"said must give one float a row.*could not convert"):
+    with pytest.raises(RowError, match=r"said must return one float a row.*could not convert"):
         said(["a", "b"])
-    with pytest.raises(SpecError, match="must name a finish"):
+    with pytest.raises(SpecError, match="needs a finish"):
         wide(["a"])
 
 
@@ -236,7 +236,7 @@ def test_a_score_beyond_the_range_is_told_with_what_to_do():
         """How long it took."""
         return prediction
 
-    with pytest.raises(SpecError, match=r"seconds gave 4.5, beyond its range of 0.0 to 1.0: @metric"):
+    with pytest.raises(SpecError, match=r"seconds returned 4.5, outside its range of 0.0 to 1.0: declare"):
         seconds([0.5, 4.5, None])
     assert latency([0.5, 4.5, None]).to_pylist() == [0.5, 4.5, None]
 

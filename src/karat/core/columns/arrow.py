@@ -1,4 +1,4 @@
-"""What an Arrow type is and how a list column lies in memory, whichever of Arrow's many layouts it has."""
+"""Text and list columns of Arrow, in any of its layouts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def plain_lists(column: pa.Array) -> pa.Array:
-    """A list column as list or large_list."""
+    """The list column as list or large_list."""
     if pt.is_list(column.type) or pt.is_large_list(column.type):
         return column
-    sizes = pc.fill_null(pc.list_value_length(column), 0)  # casting a slice of views gives offsets that are none
+    sizes = pc.fill_null(pc.list_value_length(column), 0)  # casting a slice of views would give invalid offsets
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     return keep_nulls(pa.LargeListArray.from_arrays(offsets, column.flatten()), column)
 
@@ -37,6 +37,6 @@ def whole_offsets(column: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(offsets.type, len(offsets), [None, offsets.buffers()[1]], offset=offsets.offset)
 
 
-def keep_nulls(made: pa.Array, column: pa.Array) -> pa.Array:
-    """What was made of a column, null where the column is."""
-    return pc.if_else(column.is_valid(), made, pa.scalar(None, made.type)) if column.null_count else made
+def keep_nulls(result: pa.Array, column: pa.Array) -> pa.Array:
+    """The result computed from a column, null where the column is null."""
+    return pc.if_else(column.is_valid(), result, pa.scalar(None, result.type)) if column.null_count else result

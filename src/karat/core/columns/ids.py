@@ -1,7 +1,7 @@
-"""Ids: when two are the same, and columns of ranked and of judged ids.
+"""Ids of documents: when two are equal, and columns of ranked and of judged ids.
 
-Two ids are the same when they are spelled alike: 7, 7.0 and "7" are one id and "007" is another; true is `true`; lists
-and objects are their JSON. Null, NaN and the empty text are no id: they match nothing.
+Two ids are equal when their spelling is: 7, 7.0 and "7" are one id and "007" is another; true is `true`; lists and
+objects are compared as JSON. Null, NaN and the empty text are not ids: they match nothing.
 
 A ranked column becomes list<int64> or (large_)list<(large_)string>, a judged one the same (every grade is 1) or
 map<int64 or string, double> from id to grade.
@@ -31,7 +31,7 @@ PyTerrier's frames hold a `docid` beside the `docno`."""
 
 
 def spell_id(value: Any) -> str | None:
-    """How an id is spelled; None for what is no id: null, NaN and the empty text.
+    """The spelling of an id; None for null, NaN and the empty text, which are not ids.
 
     >>> [spell_id(value) for value in (7, 7.0, "7", "007", True, {"b": [2.0], "a": None})]
     ['7', '7', '7', '007', 'true', '{"a":null,"b":[2]}']
@@ -45,7 +45,7 @@ def spell_id(value: Any) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it, where equal numbers are one: no fraction that is zero, no NaN."""
+    """A value as JSON, with equal numbers spelled equally: no fraction of zero, no NaN."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
 
 
 def cast_ids(column: pa.Array) -> pa.Array | None:
-    """A column of ranked ids, best first; None where its rows are no lists."""
+    """A column of ranked ids, best first; None where its rows are not lists."""
     if pt.is_null(column.type):
         return column.cast(pa.list_(pa.string()))
     if not is_list(column.type):
@@ -77,7 +77,7 @@ def cast_ids(column: pa.Array) -> pa.Array | None:
 
 
 def cast_graded(column: pa.Array) -> pa.Array | None:
-    """A column of judged ids: lists, one id a row, or grades by id."""
+    """A column of judged ids: lists, one id a row, or grades by id; None where the values are none of these."""
     kind = column.type
     if pt.is_struct(kind):
         return _from_struct(column)
@@ -113,11 +113,11 @@ def read_graded(rows: Iterable[Any]) -> pa.Array:
     >>> read_graded([["b", "c"], "d"]).to_pylist()
     [['b', 'c'], ['d']]
     """
-    found = [None if _is_null(row) else _judged(row, at) for at, row in enumerate(rows, 1)]
-    ids = _build([None if row is None else list(row[0]) for row in found])
-    if all(row is None or row[1] is None for row in found):
+    judged = [None if _is_null(row) else _judged(row, at) for at, row in enumerate(rows, 1)]
+    ids = _build([None if row is None else list(row[0]) for row in judged])
+    if all(row is None or row[1] is None for row in judged):
         return ids
-    grades = [grade for row in found if row for grade in (row[1] or [1.0] * len(row[0]))]
+    grades = [grade for row in judged if row for grade in (row[1] or [1.0] * len(row[0]))]
     return _graded(whole_offsets(ids), ids.values, pa.array(grades, pa.float64()), ids)
 
 
@@ -151,7 +151,7 @@ def _judged(row: Any, at: int) -> tuple[list[Any], list[float] | None]:
 
 
 def _names_of_pairs(row: list[Any]) -> list[tuple[str, str]] | None:
-    """What each object of a list calls its id and its grade; None where any is no such object."""
+    """The keys of the id and the grade in each object of a list; None where an object lacks one."""
     if not row or not isinstance(row[0], Mapping):
         return None
     names = [_names_of(each) if isinstance(each, Mapping) else None for each in row]
@@ -159,11 +159,11 @@ def _names_of_pairs(row: list[Any]) -> list[tuple[str, str]] | None:
 
 
 def _build(lists: list[list[Any] | None]) -> pa.Array:
-    """Lists of ids as Arrow has them."""
+    """Lists of ids as an Arrow column."""
     offsets = np.cumsum([0, *(0 if each is None else len(each) for each in lists)])
     values = [value for each in lists if each for value in each]
-    made = pa.LargeListArray.from_arrays(offsets, _ids_of(values))
-    return pc.if_else(pa.array([each is not None for each in lists]), made, None) if None in lists else made
+    column = pa.LargeListArray.from_arrays(offsets, _ids_of(values))
+    return pc.if_else(pa.array([each is not None for each in lists]), column, None) if None in lists else column
 
 
 def _ids_of(values: list[Any]) -> pa.Array:
@@ -181,7 +181,7 @@ def _is_canonical(kind: pa.DataType) -> bool:
 
 
 def _spelled(values: pa.Array) -> pa.Array:
-    """Values of any type as int64, string or large_string, such that ids are the same where they are equal."""
+    """Values of any type as int64, string or large_string, so that equal ids have equal values."""
     kind = values.type
     if _is_canonical(kind):
         return values
@@ -243,7 +243,7 @@ def _pairs(values: pa.StructArray) -> tuple[pa.Array, pa.Array]:
 
 
 def _graded(offsets: pa.Array, ids: pa.Array, grades: pa.Array, column: pa.Array) -> pa.Array | None:
-    """Grades by id, null where the column is; None where grades are no numbers."""
+    """Grades by id, null where the column is null; None where the grades are not numbers."""
     if not _is_number(grades.type):
         return None
     if ids.null_count:  # a map has no null keys; the empty text is no id either
@@ -252,15 +252,15 @@ def _graded(offsets: pa.Array, ids: pa.Array, grades: pa.Array, column: pa.Array
 
 
 def _from_struct(column: pa.StructArray) -> pa.Array | None:
-    """JSON objects as Arrow infers them: a field for each id of any row, null where a row has it not."""
+    """JSON objects as Arrow infers them: a field for each id of any row, null where a row lacks it."""
     names = [field.name for field in column.type]
     fields = [pc.struct_field(column, at) for at in range(len(names))]
     if not all(_is_number(each.type) or each.null_count == len(each) for each in fields):
         return None
-    found = np.full((len(column), len(names)), np.nan)
+    grades = np.full((len(column), len(names)), np.nan)
     for at, each in enumerate(fields):
-        found[:, at] = each.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    there = ~np.isnan(found)
+        grades[:, at] = each.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    there = ~np.isnan(grades)
     offsets = pa.array(np.concatenate([[0], np.cumsum(there.sum(axis=1))]))
     ids = pa.array(names, pa.large_string()).take(pa.array(np.nonzero(there)[1]))
-    return _graded(offsets, ids, pa.array(found[there]), column)
+    return _graded(offsets, ids, pa.array(grades[there]), column)

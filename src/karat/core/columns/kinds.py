@@ -1,13 +1,13 @@
 """The kinds of column a metric may ask for, and what it may give back.
 
-A metric's positional parameters are annotated with one of these, so that the core can check
-and cast a column before the metric sees it:
+A metric annotates its positional parameters with these, and each column is checked and cast before the metric is
+called:
 
 ``Text``     one text a row. A ``reference: Text`` may also be a list of texts a row: see `karat.core.metric.score`.
 ``Texts``    a list of texts a row, all at once; one text is a list of one.
 ``Number``   one number a row.
-``Ids``      ids a row, best first. What makes two ids the same, and the forms they come in: `karat.core.columns.ids`.
-``Graded``   ids a row, each with a grade, which is 1 in a plain list.
+``Ids``      ids a row, best first. When two ids are equal, and in which forms they come: `karat.core.columns.ids`.
+``Graded``   ids a row, each with a grade; in a plain list every grade is 1.
 ``Score``    returned: one float a row.
 ``Counts``   returned: one row of additive counts a row, with a `finish` that makes totals into a value.
 """
@@ -49,9 +49,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of column: its name in messages and how to make an Arrow array into it.
+    """One kind of column: its name in messages, and the cast of an Arrow array to it.
 
-    `read` makes a Python sequence into an Arrow array, where Arrow itself would refuse values of several types.
+    `read` turns Python values into an Arrow array where Arrow itself would refuse values of several types.
     `ranked`: the column holds ids, in the order of their ranks or with grades.
     """
 
@@ -61,7 +61,7 @@ class Kind:
     ranked: bool = False
 
     def of(self, column: pa.Array, where: str) -> pa.Array:
-        """The column as this kind; `ColumnError` naming `where` if that would mean guessing."""
+        """The column as this kind; raises `ColumnError`, naming `where`, for types that have no exact conversion."""
         cast = self.cast(column)
         if cast is None:
             hint = "; a number has many spellings (1e3, 1000.0): store it as text" if _is_inexact(column.type) else ""
@@ -82,7 +82,7 @@ def _text(column: pa.Array) -> pa.Array | None:
         return None if texts is None else texts.take(column.indices)
     if pt.is_string_view(kind):
         return column.cast(pa.large_string())
-    if pt.is_integer(kind) or pt.is_null(kind):  # an integer has one spelling only
+    if pt.is_integer(kind) or pt.is_null(kind):  # an integer has exactly one spelling
         return column.cast(pa.string())
     return None
 
@@ -104,7 +104,7 @@ def _texts(column: pa.Array) -> pa.Array | None:
 
 
 def _alone(texts: pa.Array) -> pa.Array:
-    """Each text as a list of one, null where it is null."""
+    """Each text as a list with one item, null where it is null."""
     return keep_nulls(pa.LargeListArray.from_arrays(np.arange(len(texts) + 1), texts), texts)
 
 
@@ -133,7 +133,7 @@ Counts: TypeAlias = Annotated[Any, "counts"]
 
 
 def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.ChunkedArray:
-    """A column of any origin as Arrow; `ColumnError` for what is not a column."""
+    """A column of any origin as Arrow; raises `ColumnError` for a value that is not a column."""
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return column
     if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
@@ -149,5 +149,5 @@ def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.
 
 
 def _is_python(column: Any) -> bool:
-    """Whether the values of a column are Python's, of any type, as in a list or in pandas' columns of objects."""
+    """Whether a column holds Python objects of any type, as a list does and a pandas column of objects."""
     return str(getattr(column, "dtype", "")) == "object" or not hasattr(column, "__arrow_c_stream__")

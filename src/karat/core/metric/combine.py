@@ -1,4 +1,4 @@
-"""From the pairs of a row, one for each of its references or samples, to the row."""
+"""Combines the scores of a row's pairs, one pair for each of its references or samples, into the row's score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from karat.core.metric.rows import NOTHING, Rows, explained
 
 
 def combine(metric: Configured, pairs: Rows, sizes: Array, across: Any) -> Rows:
-    """One row of statistics a row, from those of its pairs: the best pair's, the worst's, the first's or the mean."""
+    """The statistics of each row from those of its pairs: the best pair's, the worst's, the first's or the mean.
+
+    `sizes`, shape (rows,), is the number of pairs of each row, whose pairs stand one after the other.
+    """
     statistics = np.full((len(sizes), pairs.statistics.shape[1]), np.nan)
     held = slice(None) if sizes.all() else sizes > 0
     starts = (np.cumsum(sizes) - sizes)[held]
@@ -44,21 +47,21 @@ def combine(metric: Configured, pairs: Rows, sizes: Array, across: Any) -> Rows:
 
 
 def _any(column: pa.Array, held: Any, starts: Array) -> pa.Array:
-    """Whether something is so of any pair of a row; null where it is said of none."""
-    said, so = np.asarray(column.is_valid()), np.asarray(column.fill_null(False))
+    """Whether a detail is true of any pair of a row; null where it is null for all pairs."""
+    known, true = np.asarray(column.is_valid()), np.asarray(column.fill_null(False))
     rows = len(held) if isinstance(held, np.ndarray) else len(starts)
-    any_said, any_so = np.zeros((2, rows), dtype=bool)
-    any_said[held], any_so[held] = (np.logical_or.reduceat(each, starts) for each in (said, so))
-    return pa.array(any_so, mask=~any_said)
+    any_known, any_true = np.zeros((2, rows), dtype=bool)
+    any_known[held], any_true[held] = (np.logical_or.reduceat(each, starts) for each in (known, true))
+    return pa.array(any_true, mask=~any_known)
 
 
 def _chosen(across: str, scores: Array, starts: Array, sizes: Array) -> Array:
-    """The index of each row's best (or worst) pair; unscored pairs are passed over."""
+    """The index of each row's best (or worst) pair; unscored pairs are skipped."""
     pick = np.fmax if across == "max" else np.fmin
     best = np.repeat(pick.reduceat(scores, starts), sizes)
     places = np.where(scores == best, np.arange(len(scores)), len(scores))
-    found = np.minimum.reduceat(places, starts)
-    return np.where(found < len(scores), found, starts)
+    first = np.minimum.reduceat(places, starts)
+    return np.where(first < len(scores), first, starts)
 
 
 def _aggregate(metric: Configured, across: Any, pairs: Rows, starts: Array) -> list[float]:

@@ -51,28 +51,33 @@ def metric(
     details: Details | None = None,
     register: bool = True,
 ) -> Callable[[Callable[..., Any]], Metric]:
-    """Make a function from columns to scores (or additive counts) a metric.
+    """Turn a function from columns to scores, or to additive counts, into a metric.
 
-    The function's name is the metric's. Positional parameters are columns, annotated with a kind of
-    `karat.core.columns.kinds`; keyword-only parameters are settings, with defaults that JSON can hold. It returns one
-    float a row (array of length n, null or NaN where a row cannot be scored), or counts (shape (n, k)) together with
-    `finish`, which turns totals of shape (..., k) into values of shape (...) and is told the settings that it names as
-    keyword-only parameters; or a `karat.Rows` that gives a reason for each unscored row.
+    The function's name is the metric's name; the first line of its docstring is the summary. Positional parameters are
+    columns, annotated with a kind: `Text`, `Texts`, `Number`, `Ids` or `Graded`. Keyword-only parameters are settings,
+    with defaults that JSON can hold. The function is called with Arrow arrays without nulls and returns one of:
 
-    `source`: the paper or commit-pinned link that defines the metric. `version`: raised when its scores change.
-    `low`, `high`: its range, None where it has no bound. `aliases`: short names that also find it.
-    `encoded`: the function takes dictionary-encoded columns, as they come where a row has several references,
-    and so need not see a prediction once per reference. `remote`: it waits for others, such as a model, and is called
-    by one thread. `details`: from its settings to the Arrow type of each further column that its `karat.Rows` hold.
+    - one float for each row, shape (n,); null or NaN leaves a row unscored;
+    - counts, shape (n, k), together with `finish`;
+    - `karat.Rows`, which also give a reason for each unscored row, and details.
 
-    Raises `SpecError`, when the function is defined, if it does not describe itself fully.
+    `source`: the paper or commit-pinned link that defines the metric (required). `version`: increased when scores
+    change. `finish`: turns totals of counts, shape (..., k), into values, shape (...); it is passed the settings that
+    it names as keyword-only parameters. `low`, `high`: the range of scores, None for an open end. `direction`: which
+    scores are better. `aliases`: further names. `encoded`: the function accepts dictionary-encoded columns, which
+    avoid repeating a prediction for each of its references. `remote`: the function waits for another process, such as
+    a model; it is called in the caller's thread. `asks_model`: from the settings to whether requests are sent to a
+    model's endpoint. `details`: from the settings to the Arrow type of each further column in the `karat.Rows`.
+    `register`: whether the metric can be found by name.
+
+    Raises `SpecError` when the function is decorated, if a part of the description is missing or contradictory.
     """
     if direction not in typing.get_args(Direction) or not isinstance(aliases, tuple):
         raise SpecError("direction is 'maximize' or 'minimize', and aliases are a tuple of names")
     if low is not None and high is not None and low >= high:
-        raise SpecError(f"low={low} is not below high={high}: they are the lowest and the highest score there can be")
+        raise SpecError(f"low={low} is not below high={high}: they are the lowest and the highest possible score")
     if function is not None or not source:
-        raise SpecError("a metric says where it comes from: @metric(source='a paper, a link, or whose idea it was')")
+        raise SpecError("a metric needs a source: @metric(source='a paper, a link, or who defined it')")
 
     def make(function: Callable[..., Any]) -> Metric:
         columns, settings = _parameters(function)
@@ -128,7 +133,7 @@ def _finish_settings(
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str, Setting]]:
-    """The columns and settings that a function's signature declares."""
+    """The columns and the settings that a function's signature declares."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:
@@ -146,11 +151,11 @@ def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
             column = next((note for note in notes if isinstance(note, Kind)), None)
             if column is None:
-                hint = "" if parameter.default is parameter.empty else "; a setting goes behind a `*`"
+                hint = "" if parameter.default is parameter.empty else "; a setting goes after a `*`"
                 raise SpecError(f"{where} is a column: annotate it with Text, Texts, Number, Ids or Graded{hint}")
             columns[name] = column
         else:
-            raise SpecError(f"{where}: *args and **kwargs say nothing about columns and settings")
+            raise SpecError(f"{where}: *args and **kwargs do not declare columns or settings")
     return columns, settings
 
 

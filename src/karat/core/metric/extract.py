@@ -1,6 +1,6 @@
-"""The final answer of a reply, taken out of it before a metric sees it: the setting `extract`.
+"""The setting `extract`: the final answer of a reply is extracted before the reply is scored.
 
-The core knows no way to do so; the ways come in by name through `add_extractor`.
+The extractors themselves are registered by name with `add_extractor`; karat's own are in `karat.text.extract`.
 """
 
 from __future__ import annotations
@@ -16,49 +16,52 @@ from karat.core.errors import SpecError, did_you_mean
 from karat.core.plugins import EXTRACTORS, load_plugins
 
 Extract: TypeAlias = Callable[[pa.Array, str], pa.Array]
-"""From texts without nulls, and what stands behind the colon, to texts: null where nothing is found."""
+"""From texts without nulls, and the argument after the colon, to the answers: null where there is none."""
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Extractor:
     extract: Extract
     needs: str
 
 
-_ways: dict[str, _Way] = {}
+_extractors: dict[str, _Extractor] = {}
 
 
 def add_extractor(name: str, extract: Extract, *, needs: str = "") -> None:
-    """Offer a way to extract answers: `extract="name"`, or `extract="name:…"` where it needs something."""
-    _ways[name] = _Way(extract, needs)
+    """Register an extractor: `extract="name"`, or `extract="name:…"` where it takes an argument.
+
+    `needs` describes the argument in error messages; it is empty where there is none.
+    """
+    _extractors[name] = _Extractor(extract, needs)
 
 
 def extract_answers(column: pa.Array, how: str) -> pa.Array:
-    """The final answer of each text, null where none is found; `SpecError` for a way that does not exist."""
+    """The final answer of each text, null where there is none; raises `SpecError` for an unknown extractor."""
     name, _, rest = how.partition(":")
     return _find(name).extract(column, rest)
 
 
 def check_extract(how: Any) -> None:
-    """Raise `SpecError` unless answers can be extracted so."""
+    """Raise `SpecError` unless the setting names an extractor, with an argument where it needs one."""
     if how == "none":
         return
     if not isinstance(how, str):
-        raise SpecError("the name of a way to extract answers is expected")
+        raise SpecError("the name of an extractor is expected, such as 'boxed'")
     name, colon, rest = how.partition(":")
     needs = _find(name).needs
     if needs and not rest:
         raise SpecError(f"{name}:{needs} is expected")
     if colon and not needs:
         raise SpecError(f"{name} alone is expected")
-    extract_answers(pa.array([""]), how)  # raises where the rest means nothing
+    extract_answers(pa.array([""]), how)  # raises where the argument is invalid
 
 
-def _find(name: str) -> _Way:
-    if name not in _ways:
+def _find(name: str) -> _Extractor:
+    if name not in _extractors:
         import_module(EXTRACTORS)
-    if name not in _ways:
+    if name not in _extractors:
         load_plugins()
-    if name not in _ways:
-        raise SpecError(f"there is no such way to extract answers{did_you_mean(name, ['none', *_ways])}")
-    return _ways[name]
+    if name not in _extractors:
+        raise SpecError(f"there is no extractor {name!r}{did_you_mean(name, ['none', *_extractors])}")
+    return _extractors[name]

@@ -17,10 +17,10 @@ _SHOWN = ("__module__", "__name__", "__qualname__", "__doc__")  # what help() an
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Metric(Configured):
-    """A definition with a value for each setting. Frozen: `using` gives another one.
+    """A definition with a value for each setting. It is frozen: `using` returns another one.
 
-    Calling it with columns gives an Arrow array of float64, one score a row, null where a row could not be
-    scored. Columns are anything Arrow can read: lists, Arrow arrays, pandas and polars series.
+    Calling it with columns returns an Arrow array of float64, one score for each row, null where a row is unscored.
+    Columns are anything Arrow can read: lists, Arrow arrays, pandas and polars series.
     """
 
     def __post_init__(self) -> None:
@@ -31,13 +31,13 @@ class Metric(Configured):
 
     @property
     def spec(self) -> str:
-        """The text that makes this metric again: its name and the settings that are not the default ones."""
+        """The text from which `parse` makes this metric again: its name and the settings that are not defaults."""
         defaults = self.definition.settings
         return self._text({k: v for k, v in self.settings.items() if v != defaults[k].default})
 
     @property
     def signature(self) -> str:
-        """Every setting, the metric's version and, where it reads text, Unicode's: equal where scores compare."""
+        """Every setting, the metric's version and, for text, Unicode's: equal where scores are comparable."""
         reads_text = TEXT in self.definition.columns.values() and not self.definition.remote
         unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""
         marks = "".join(f"|{name}={value}" for name, value in self.definition.marks.items())
@@ -50,7 +50,7 @@ class Metric(Configured):
         return f"{self.name}({', '.join(rest)}){cutoff}" if rest else f"{self.name}{cutoff}"
 
     def using(self, **settings: Any) -> Metric:
-        """The same metric with some settings changed; `SpecError` for one it has not or a value it cannot hold."""
+        """The same metric with some settings changed; raises `SpecError` for an unknown setting or invalid value."""
         for name, value in settings.items():
             if name not in self.definition.settings:
                 raise SpecError(f"{self.name} has no setting {name!r}{did_you_mean(name, self.definition.settings)}")
@@ -69,7 +69,7 @@ class Metric(Configured):
                         raise TypeError(f"{self.name}: column {role!r} was given twice")
                     given[role] = named.pop(name)
         if missing := [role for role in wanted if role not in given]:
-            raise TypeError(f"{self.name} misses the column {missing[0]!r}; it takes {', '.join(wanted)}")
+            raise TypeError(f"{self.name} lacks the column {missing[0]!r}; it takes {', '.join(wanted)}")
         metric = self.using(**named) if named else self
         (rows,) = score_columns([metric], {role: to_arrow(given[role], role, kind) for role, kind in wanted.items()})
         return rows.score_column(metric)

@@ -15,7 +15,7 @@ from karat.core.metric.metric import Metric
 from karat.core.plugins import JUDGES, METRICS, load_own_metric, load_plugins
 
 Dialect: TypeAlias = Callable[[str], str | None]
-"""From the text that another tool has for a metric to karat's spec of it; None for what it does not know."""
+"""From another tool's name of a metric to karat's spec; None for an unknown name."""
 
 _metrics: dict[str, Metric] = {}
 _aliases: dict[str, str] = {}
@@ -24,9 +24,9 @@ _makers: dict[str, Callable[[str], Metric]] = {}
 
 
 def register(metric: Metric) -> None:
-    """Add a metric; `SpecError` if another one has its name or an alias of it.
+    """Add a metric; raises `SpecError` if another one has its name or one of its aliases.
 
-    Defining the same function again, as one does in a notebook, replaces it.
+    Defining the same function again, as in a notebook, replaces the metric.
     """
     definition = metric.definition
     for name in (definition.name, *definition.aliases):
@@ -40,7 +40,7 @@ def register(metric: Metric) -> None:
 
 
 def find(name: str) -> Metric:
-    """The metric of that name or alias, with default settings; `SpecError` with the nearest name if there is none."""
+    """The metric of that name or alias, with default settings; raises `SpecError` with the nearest name."""
     prefix, colon, rest = name.partition(":")
     if colon:
         return _find_maker(prefix, name)(rest)
@@ -56,23 +56,23 @@ def find(name: str) -> Metric:
 
 
 def add_maker(prefix: str, make: Callable[[str], Metric]) -> None:
-    """Let `prefix:NAME` be the metric that `make` makes of NAME, which may be a file's."""
+    """Define `prefix:NAME` as the metric that `make` returns for NAME, which may be the name of a file."""
     _makers[prefix] = make
 
 
 def add_dialect(translate: Dialect) -> None:
-    """Let specs be written as another tool writes them, where karat has no metric of that name."""
+    """Accept the names that another tool has for metrics, where karat has no metric of that name."""
     _dialects[f"{translate.__module__}.{translate.__qualname__}"] = translate
 
 
 def translated(text: str) -> str | None:
-    """The spec of what another tool calls so; None if none does."""
+    """The spec of the metric that another tool calls by this name; None if there is none."""
     load_plugins()
     return next(filter(None, (translate(text) for translate in _dialects.values())), None)
 
 
 def all_metrics() -> list[Metric]:
-    """Every metric that is known, by name."""
+    """Every registered metric, sorted by name."""
     load_plugins()
     return [_metrics[name] for name in sorted(_metrics)]
 

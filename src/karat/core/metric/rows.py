@@ -1,4 +1,4 @@
-"""What a metric gives: one row of statistics a row, or the reason why there is none."""
+"""What a metric returns: one row of statistics for each row, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ NOTHING: Array = np.array(None, dtype=object)
 
 @dataclass(frozen=True)
 class Rows:
-    """What a metric gives: one row of statistics a row.
+    """What a metric returns: one row of statistics for each row.
 
-    `statistics` has shape (n, k), float64; a row of NaN is unscored. `reasons` has shape (n,): why, as text, None
-    where a row is scored; or None where no row is unscored. `details` are further columns, such as a judge's label.
+    `statistics` has shape (n, k), float64; a row of NaN is unscored. `reasons` has shape (n,): why a row is unscored,
+    as text, None where it is scored; or `reasons` is None where every row is scored. `details` are further columns,
+    such as a judge's label.
     """
 
     statistics: Array
@@ -33,9 +34,9 @@ class Rows:
         return found
 
     def scores(self, metric: Configured) -> Array:
-        """One float a row, shape (n,): the finish of the row's own statistics."""
+        """The score of each row, shape (n,): the finish of the row's own statistics, NaN where it is unscored."""
         finish = metric.finish
-        if finish is None or not self.scored.any():  # without a scored row there is but one column, of NaN
+        if finish is None or not self.scored.any():  # without a scored row there is only one column, of NaN
             return self.statistics[:, 0]
         values: Array = finish(self.statistics)
         return np.where(self.scored, values, np.nan)
@@ -60,7 +61,7 @@ class Rows:
 
 
 def explained(rows: Rows) -> Rows:
-    """Give a reason to every row that has none and no score, and take the score of every row that has a reason."""
+    """The rows with a reason for every row without a score, and without a score for every row with a reason."""
     finite = np.isfinite(rows.statistics)
     if rows.reasons is None and finite.all():
         return rows

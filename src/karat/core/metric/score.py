@@ -1,9 +1,9 @@
-"""From a metric written for one text and one reference to columns as they really are.
+"""The one scoring engine: from columns to the statistics of each row, for every metric and every caller.
 
-Lifting does, once for every metric, what a metric must not think about: columns of any origin become Arrow arrays of
-the right kind and equal length; a row that holds a null is unscored, with the reason; a list of references is
-flattened, scored pair by pair, and combined by row (``across``); of a long reply only what it finally answers is scored
-(``extract``); a long column is scored in slices by every core.
+A metric's function is written for columns without nulls, with one text a row. The engine does the rest, once for all
+metrics: it casts columns to the right kind and checks their lengths; leaves rows with a null unscored, with the reason;
+flattens lists of references, scores each pair and combines the pairs by row (``across``); extracts the final answer of
+a long reply (``extract``); and scores long columns in slices on all cores.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from karat.core.metric.rows import NOTHING, Rows, concat_rows, explained
 from karat.core.metric.setting import SEVERAL
 from karat.core.parallel import even_part, map_ordered
 
-SLICE = 1 << 15  # rows scored at a time: enough to forget the overhead, few enough to stay in the cache
-ROUNDING = 1e-9  # how far a score may be beyond its range
+SLICE = 1 << 15  # rows scored at a time: enough to hide the overhead, few enough for the processor's cache
+ROUNDING = 1e-9  # by how much a score may exceed its range
 
 
 def score_columns(
@@ -91,7 +91,7 @@ def score_rows(metric: Configured, columns: Mapping[str, pa.Array], names: Mappi
 def cast_columns(
     metric: Configured, columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None
 ) -> dict[str, pa.Array]:
-    """The metric's columns as the kinds it asks for; `ColumnError` for one that cannot be, even where it has no row."""
+    """The metric's columns cast to its kinds; raises `ColumnError` for a wrong type, even of an empty column."""
     return {
         role: _cast(metric, role, columns[role], (names or {}).get(role, role)) for role in metric.definition.columns
     }
@@ -104,8 +104,8 @@ def _equally_long(columns: Mapping[str, pa.ChunkedArray]) -> Mapping[str, pa.Chu
     return columns
 
 
-def _nulls(columns: Mapping[str, pa.Array]) -> Array | None:
-    """Why rows cannot be scored for a null in one of their columns, or None where there is none."""
+def _null_reasons(columns: Mapping[str, pa.Array]) -> Array | None:
+    """The reason of each row that has a null in one of its columns; None where no row has."""
     reasons: Array | None = None
     for role, column in columns.items():
         if column.null_count:
@@ -116,7 +116,7 @@ def _nulls(columns: Mapping[str, pa.Array]) -> Array | None:
 
 
 def _cast(metric: Configured, role: str, column: pa.Array, where: str) -> pa.Array:
-    """The column as the kind the metric asks for, or as lists of it where its rows hold several."""
+    """The column cast to the kind the metric declares, or to lists of it where rows hold several."""
     kind = metric.definition.columns[role]
     if not is_list(column.type) or not _takes_several(metric, role):
         return once(kind, (column,), lambda: kind.of(column, where))
@@ -129,14 +129,14 @@ def _cast(metric: Configured, role: str, column: pa.Array, where: str) -> pa.Arr
 
 
 def _takes_several(metric: Configured, role: str) -> bool:
-    """Whether a row may hold several texts of a role although the metric is written for one."""
+    """Whether a row may hold several texts for a role, although the metric is written for one."""
     setting = metric.definition.settings.get(SEVERAL.get(role, ""))
     return setting is not None and setting.of_core
 
 
 def _score(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
-    """Score each row, or each pair of rows that hold lists; a metric never sees a null."""
-    if (reasons := _nulls(columns)) is not None:
+    """Score each row, or each pair of a row that holds a list, without the rows that have a null."""
+    if (reasons := _null_reasons(columns)) is not None:
         whole = np.equal(reasons, NOTHING)
         kept = once("whole rows", tuple(columns.values()), lambda: _filtered(columns.values(), whole))
         return _spread(_score(metric, dict(zip(columns, kept, strict=True))), whole, reasons)
@@ -154,7 +154,7 @@ def _filtered(columns: Iterable[pa.Array], whole: Array) -> list[pa.Array]:
 
 
 def _score_extracted(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
-    """Score what each prediction finally answers; one in which nothing is found is unscored, or wrong if told so."""
+    """Score the final answer of each prediction; a row without one is unscored, or wrong with `missing="wrong"`."""
     how, wrong, worst = metric.settings["extract"], metric.settings["missing"] == "wrong", metric.definition.worst
     answers = extract_answers(columns["prediction"], how)
     metric = replace(metric, settings={**metric.settings, "extract": "none"})
@@ -171,7 +171,7 @@ def _score_extracted(metric: Configured, columns: Mapping[str, pa.Array]) -> Row
 
 
 def _spread(rows: Rows, whole: Array, reasons: Array) -> Rows:
-    """The rows at the places that are `whole`; the others have no score, and a reason."""
+    """The rows at the positions where `whole` is true; the others have no score, and a reason."""
     statistics = np.full((len(whole), rows.statistics.shape[1]), np.nan)
     statistics[whole] = rows.statistics
     if rows.reasons is not None:
@@ -181,7 +181,7 @@ def _spread(rows: Rows, whole: Array, reasons: Array) -> Rows:
 
 
 def _score_lists(metric: Configured, columns: Mapping[str, pa.Array], role: str) -> Rows:
-    """Flatten the lists of one column, score each of its texts beside the rest of its row, and combine by row."""
+    """Flatten the lists of one column, score each text with the rest of its row, and combine the scores by row."""
     lists = columns[role]
     sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
     parents = pa.array(np.repeat(np.arange(len(lists)), sizes))
@@ -201,37 +201,37 @@ def _repeat(metric: Configured, column: pa.Array, parents: pa.Array) -> pa.Array
 
 
 def _call(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
-    """Call the metric's function and check what it gives: one row of float64 statistics a row."""
+    """Call the metric's function and check its result: one row of float64 statistics for each row."""
     known = metric.definition.settings
     settings = {name: value for name, value in metric.settings.items() if not known[name].of_core}
     n = len(next(iter(columns.values())))
     if n == 0:
         return Rows(np.empty((0, 1)))
-    given = metric.definition.function(*(columns[role] for role in metric.definition.columns), **settings)
-    rows = given if isinstance(given, Rows) else Rows(given)
+    returned = metric.definition.function(*(columns[role] for role in metric.definition.columns), **settings)
+    rows = returned if isinstance(returned, Rows) else Rows(returned)
     rows = replace(rows, statistics=_floats(rows.statistics, metric.name))
     if len(rows.statistics) != n:
-        raise RowError(f"{metric.name} gave {len(rows.statistics)} rows of statistics for {n} rows")
+        raise RowError(f"{metric.name} returned {len(rows.statistics)} rows of statistics for {n} rows")
     if metric.definition.finish is None:
         _check_range(metric, rows.statistics)
     return explained(rows)
 
 
-def _floats(given: Any, name: str) -> Array:
-    if isinstance(given, pa.Array | pa.ChunkedArray):
-        given = given.cast(pa.float64()).to_numpy(zero_copy_only=False)
+def _floats(returned: Any, name: str) -> Array:
+    if isinstance(returned, pa.Array | pa.ChunkedArray):
+        returned = returned.cast(pa.float64()).to_numpy(zero_copy_only=False)
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise RowError(f"{name} must give one float a row, or rows of counts: {error}") from None
+        raise RowError(f"{name} must return one float a row, or rows of counts: {error}") from None
     if values.ndim not in (1, 2):
-        raise RowError(f"{name} must give one float a row, or rows of counts; it gave {given!r:.80}")
+        raise RowError(f"{name} must return one float a row, or rows of counts; it returned {returned!r:.80}")
     return values.reshape(len(values), -1)
 
 
 def _check_range(metric: Configured, scores: Array) -> None:
     if scores.shape[1] != 1:
-        raise SpecError(f"{metric.name} gives {scores.shape[1]} counts a row and so must name a finish")
+        raise SpecError(f"{metric.name} returns {scores.shape[1]} counts a row and so needs a finish")
     low, high = metric.definition.low, metric.definition.high
     lowest, highest = (-np.inf if low is None else low - ROUNDING), (np.inf if high is None else high + ROUNDING)
     if scores.min() >= lowest and scores.max() <= highest:  # not so where one is NaN
@@ -239,6 +239,6 @@ def _check_range(metric: Configured, scores: Array) -> None:
     beyond = ((scores < lowest) & (scores > -np.inf)) | ((scores > highest) & (scores < np.inf))
     if beyond.any():
         raise SpecError(
-            f"{metric.name} gave {scores[beyond][0]:g}, beyond its range of {low} to {high}: "
-            "@metric(low=..., high=...) says what it is, None where it has no end"
+            f"{metric.name} returned {scores[beyond][0]:g}, outside its range of {low} to {high}: "
+            "declare the range with @metric(low=..., high=...), None for an open end"
         )

@@ -1,4 +1,4 @@
-"""The settings of a metric: what they may hold, and those the core gives to every metric."""
+"""The settings of a metric: their values and checks, and the settings that every metric of texts gets."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Across: TypeAlias = Literal["max", "mean", "min", "first", "one"]
 Missing: TypeAlias = Literal["unscored", "wrong"]
 
 SEVERAL = {"prediction": "samples", "reference": "across"}
-"""The columns of which a row may hold several although the metric is written for one, and the setting that says how
-they combine."""
+"""The columns of which a row may hold several values although the metric is written for one, and the setting that
+says how their scores are combined."""
 
 OF_CORE = {*SEVERAL.values(), "extract", "missing"}
-"""The settings that the core gives to metrics and keeps from their functions."""
+"""The settings that are added to metrics and handled by the engine; a metric's function does not get them."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Setting:
     default: Any
     kind: Any
     check: Callable[[Any], Any] | None = None
-    of_core: bool = False  # given by the core to the metric, and kept from its function
+    of_core: bool = False  # added to the metric and handled by the engine
 
     @property
     def choices(self) -> tuple[Any, ...]:
         return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
 
     def accept(self, value: Any, metric: str) -> None:
-        """Raise `SpecError` unless the setting can hold the value."""
+        """Raise `SpecError` unless the value is of the setting's type, one of its choices, and passes its check."""
         where = f"{metric}: {self.name}={value!r}"
         if not _fits(value, self.kind):
             if self.choices:
@@ -51,7 +51,7 @@ class Setting:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of an annotated type; what a list or dictionary holds is the metric's to check."""
+    """Whether a value is of an annotated type; items of lists and dictionaries are checked by the metric."""
     if kind is Any:
         return True
     origin, inner = typing.get_origin(kind), typing.get_args(kind)

@@ -1,9 +1,9 @@
-"""The text of a metric, and back.
+"""Parses specs: from the text of a metric to the metric.
 
-``name``, ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``; a name may be ``prefix:name``,
-where metrics are made of a name or a file (``judge:correctness``, ``judge:mine.toml``). Values are Python or JSON
-literals; a bare word is text, so that a shell needs fewer quotes. What is no such text may be another tool's name for a
-metric: see `karat.core.metric.registry.add_dialect`.
+A spec is ``name`` or ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``. A name may be
+``prefix:name`` for metrics that are made of a name or a file (``judge:correctness``, ``judge:mine.toml``). Values are
+Python or JSON literals; a bare word is text, so that a shell needs fewer quotes. A text that is not a spec may be
+another tool's name for a metric: see `karat.core.metric.registry.add_dialect`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import find, translated
 
-_MADE = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
+_PREFIXED = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -42,20 +42,20 @@ def parse(text: str) -> Metric:
 
 
 def _parse(text: str) -> Metric:
-    made = _MADE.fullmatch(text.strip())
+    prefixed = _PREFIXED.fullmatch(text.strip())
     try:
-        tree = ast.parse(f"_{made['rest']}" if made else text.strip(), mode="eval").body
+        tree = ast.parse(f"_{prefixed['rest']}" if prefixed else text.strip(), mode="eval").body
         name, settings = _read(tree)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise SpecError(
             f"{text} is not a metric: name, name(setting=value, ...) or name@k (for k=...) is expected, "
             "one at a time; put text that is more than a word in quotes"
         ) from None
-    return find(made["name"] if made else name).using(**settings)
+    return find(prefixed["name"] if prefixed else name).using(**settings)
 
 
 def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
-    """Each of one or many specs or metrics; `SpecError` if two are the same or none is given."""
+    """The metrics of one or many specs; raises `SpecError` if two are equal or there is none."""
     given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     found = [parse(each) if isinstance(each, str) else each for each in given]
     if not found:

@@ -55,7 +55,7 @@ def tell(span: tracing.Span | None, outcome: Reply | Fault) -> None:
 def note_kept() -> None:
     """Say in the span of the evaluation that a reply was in the cache."""
     if (evaluation := tracing.current()) is not None:
-        evaluation.kept += 1
+        evaluation.cached += 1
 
 
 def _asked(name: str, endpoint: str, request: Request) -> dict[str, Any]:
