@@ -26,7 +26,7 @@ from karat.judges.panel import Panel, PanelMember, trace_vote
 from karat.judges.prompt import instructions, prompt_prefix
 from karat.judges.reply_forms import Fields
 from karat.judges.rubric import Rubric, check_rubric, field_names, load, read_inputs
-from karat.judges.votes import Vote
+from karat.judges.votes import NotAsked, Vote
 from karat.models.context import current
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
@@ -90,7 +90,7 @@ def Judge(  # noqa: N802  (named like the value that it returns)
 def collect_model_errors() -> Iterator[list[ModelError]]:
     """Within the block, a judge whose model cannot be reached returns the rows judged so far instead of raising.
 
-    The other rows are unscored, with the error as the reason; the list holds the errors.
+    The other rows are unscored; their reason is a `NotAsked` with the error's text. The list holds the errors.
     """
     errors: list[ModelError] = []
     with change_context(model_errors=errors):
@@ -123,14 +123,14 @@ class JudgeFunction:
             votes[row] = await trace_vote(self.name, materials[row], panel.judge(materials[row]))
             advance(1)
 
-        reason = ""
+        reason = NotAsked()
         try:
             governor.map(judge, range(len(materials)))
         except ModelError as error:
             if (errors := current_context().model_errors) is None:
                 raise
             errors.append(error)
-            reason = str(error)
+            reason = NotAsked(error)
         votes_or_errors = [vote or Vote(error=reason) for vote in votes]
         return to_rows(votes_or_errors, self.details(settings), member_names(settings))
 

@@ -14,6 +14,12 @@ from karat.judges.reply_forms import Form, Label, Verdict
 from karat.judges.rubric import Swap
 
 
+class NotAsked(str):
+    """The error of a row that was not judged, because its model could no longer be reached."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Vote:
     """The result of judging one row: a verdict or an error, and what the requests cost.

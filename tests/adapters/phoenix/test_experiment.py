@@ -13,7 +13,9 @@ GIVEN = {"output": {"answer": "Paris", "sure": True}, "expected": {"answer": "Pa
 def test_dicts_of_one_value_are_that_value_and_a_mapping_says_which_of_several():
     one = experiment_evaluator("token_f1", {"prediction": "output.answer"})
     assert [each["score"] for each in one.evaluate(**GIVEN)] == [1.0]
-    with pytest.raises(karat.ColumnError, match=r"of several values in output a mapping says which, as 'output\.NAME'"):
+    with pytest.raises(
+        karat.ColumnError, match=r"output holds several values: select one by a mapping, such as 'output\.NAME'"
+    ):
         experiment_evaluator("token_f1").evaluate(**GIVEN)
 
 

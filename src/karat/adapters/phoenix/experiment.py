@@ -17,36 +17,36 @@ _UNWRAPPED = ("input", "output", "expected", "reference")
 
 
 class ExperimentEvaluator:
-    """An evaluator as Phoenix's experiments call one, which keeps each of its scores under the score's own name."""
+    """An evaluator with the interface of Phoenix's experiments; each score keeps its own name."""
 
     def __init__(self, evaluator: Evaluator, mapping: InputMapping | None) -> None:
         self._evaluator, self._mapping = evaluator, mapping or evaluator.input_mapping or {}
 
     @property
     def name(self) -> str:
-        """The evaluator's."""
+        """The evaluator's name."""
         return self._evaluator.name
 
     @property
     def kind(self) -> str:
-        """`CODE` or `LLM`, as the server has it."""
+        """`CODE` or `LLM`, the values that Phoenix's server knows."""
         return "LLM" if self._evaluator.kind == "llm" else "CODE"
 
-    def evaluate(self, **given: Any) -> list[dict[str, Any]]:
-        """What the scores of one run of the task are."""
-        with _saying_which(given):
-            return [_told(score) for score in self._evaluator.evaluate(*self._asked(given))]
+    def evaluate(self, **run: Any) -> list[dict[str, Any]]:
+        """The scores of one run of the task."""
+        with _explain_column_errors(run):
+            return [_to_dict(score) for score in self._evaluator.evaluate(*self._to_record(run))]
 
-    async def async_evaluate(self, **given: Any) -> list[dict[str, Any]]:
+    async def async_evaluate(self, **run: Any) -> list[dict[str, Any]]:
         """The same, awaited."""
-        with _saying_which(given):
-            return [_told(score) for score in await self._evaluator.async_evaluate(*self._asked(given))]
+        with _explain_column_errors(run):
+            return [_to_dict(score) for score in await self._evaluator.async_evaluate(*self._to_record(run))]
 
-    def _asked(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], InputMapping]:
-        """The record: what is mapped, from what Phoenix gives as it is; all else with dicts of one value unwrapped."""
-        mapped = {name: extractor(name, how)(given) for name, how in self._mapping.items()}
-        plain = {name: _single(value) if name in _UNWRAPPED else value for name, value in given.items()}
-        return plain | mapped, {name: name for name in mapped}
+    def _to_record(self, run: Mapping[str, Any]) -> tuple[dict[str, Any], InputMapping]:
+        """The record and its mapping; dicts of one value are unwrapped, except for mapped fields."""
+        mapped = {name: extractor(name, source)(run) for name, source in self._mapping.items()}
+        unwrapped = {name: _unwrap(value) if name in _UNWRAPPED else value for name, value in run.items()}
+        return unwrapped | mapped, {name: name for name in mapped}
 
 
 def experiment_evaluator(
@@ -54,9 +54,10 @@ def experiment_evaluator(
 ) -> ExperimentEvaluator:
     """A karat metric or judge, or an evaluator of this package, for `run_experiment` of Phoenix's client.
 
-    It reads what Phoenix gives: `input`, `output`, `expected` (also as `reference`), `metadata`, `example`. An input,
-    output or expected output that is a dict of one value is that value; of several, `mapping` says which:
-    `{"reference": "expected.answer", "question": "input.question"}`. Its scores keep their own names, all of them.
+    It reads the arguments that Phoenix passes: `input`, `output`, `expected` (also as `reference`), `metadata`,
+    `example`. An input, output or expected output that is a dict of one value stands for that value; if it has several
+    values, `mapping` selects one: `{"reference": "expected.answer", "question": "input.question"}`. All scores are
+    kept, under their own names.
 
     >>> f1 = experiment_evaluator("token_f1")
     >>> f1.evaluate(output="in Paris", expected={"answer": "Paris"}, input={"question": "Capital of France?"})
@@ -68,28 +69,27 @@ def experiment_evaluator(
 
 
 @contextmanager
-def _saying_which(given: Mapping[str, Any]) -> Iterator[None]:
-    """Have an error of a column that does not fit name the dicts of several values that it may come from."""
+def _explain_column_errors(run: Mapping[str, Any]) -> Iterator[None]:
+    """Add to a `ColumnError` the names of the dicts of several values, from which a mapping would have to select."""
     try:
         yield
     except PathNotFound:
         raise
     except ColumnError as error:
-        several = [name for name in _UNWRAPPED if isinstance(value := given.get(name), Mapping) and len(value) > 1]
+        several = [name for name in _UNWRAPPED if isinstance(value := run.get(name), Mapping) and len(value) > 1]
         if not several:
             raise
-        said = f"of several values in {', '.join(several)} a mapping says which, as '{several[0]}.NAME'"
-        raise ColumnError(f"{error}; {said}") from error
+        hint = f"{', '.join(several)} holds several values: select one by a mapping, such as '{several[0]}.NAME'"
+        raise ColumnError(f"{error}; {hint}") from error
 
 
-def _single(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     return next(iter(value.values())) if isinstance(value, Mapping) and len(value) == 1 else value
 
 
-def _told(score: Score) -> dict[str, Any]:
-    """A score as Phoenix's experiments keep one; a row without a score says why."""
-    given = score.to_dict()
-    told: dict[str, Any] = {name: given[name] for name in ("name", "score", "label", "explanation") if name in given}
-    if "label" in told:
-        told["label"] = str(told["label"])
-    return {**told, "metadata": {**given["metadata"], "direction": score.direction}}
+def _to_dict(score: Score) -> dict[str, Any]:
+    """A score in the form of Phoenix's experiments; the explanation says why a row has no score."""
+    fields = {name: value for name, value in score.to_dict().items() if name not in ("kind", "direction")}
+    if "label" in fields:
+        fields["label"] = str(fields["label"])
+    return {**fields, "metadata": {**fields["metadata"], "direction": score.direction}}

@@ -1,4 +1,4 @@
-"""From a record to the fields an evaluator asks for: by name, by path, or by a function of the record."""
+"""Mapping a record to the fields of an evaluator: by name, by path, or by a function of the record."""
 
 from __future__ import annotations
 
@@ -19,64 +19,64 @@ _STEP = re.compile(r"\[(-?\d+)\]|([\w\-]+)", re.ASCII)
 
 
 class PathNotFound(ColumnError):
-    """A record that does not have what a path asks for."""
+    """A path matches nothing in a record."""
 
 
 def remap_eval_input(
     eval_input: Mapping[str, Any], required_fields: Collection[str], input_mapping: InputMapping | None = None
 ) -> dict[str, Any]:
-    """The fields of a record, then all else in it but what was mapped.
+    """The fields of a record, followed by its other keys except those that were mapped.
 
-    A mapping's value is a key of the record, also one with dots or spaces in it; else a JSONPath, of which the first
-    match counts; or a function, whose parameters are keys of the record, or, where its only one is none, which takes
-    the whole. Fields without a mapping are keys or paths themselves.
+    A field is mapped to a key of the record (which may contain dots or spaces), else to a JSONPath, of which the first
+    match counts, or to a function. A function's parameters are keys of the record; a function whose only parameter is
+    not a key takes the whole record. A field without a mapping is itself a key or path.
 
-    Raises `karat.DataError`, a `ValueError`, where the record lacks a required field.
+    Raises `karat.DataError`, a `ValueError`, if the record lacks a required field.
 
     >>> remap_eval_input({"trace": {"answer": "Paris"}, "gold": "Rome"}, {"output"}, {"output": "trace.answer"})
     {'output': 'Paris', 'gold': 'Rome'}
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     mapping = input_mapping or {}
     for name in dict.fromkeys([*required_fields, *mapping]):
         try:
-            found[name] = extractor(name, mapping.get(name, name))(eval_input)
+            values[name] = extractor(name, mapping.get(name, name))(eval_input)
         except PathNotFound:
             if name in required_fields:
                 raise
     used = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in mapping.values() if isinstance(path, str)}
-    return found | {name: value for name, value in eval_input.items() if name not in found and name not in used}
+    return values | {name: value for name, value in eval_input.items() if name not in values and name not in used}
 
 
 def extract_with_jsonpath(data: Mapping[str, Any], path: str, match_all: bool = False) -> Any:
-    """The first value that a JSONPath matches, or all of them in a list.
+    """The first value that a JSONPath matches, or a list of all of them.
 
     Paths of names and numbers, such as `trace.spans[0].text`, need no package; others need `karat[phoenix]`.
-    Raises `karat.ColumnError`, a `ValueError`, where nothing matches, or what is given is no path.
+    Raises `karat.ColumnError`, a `ValueError`, if nothing matches, or if `path` is not a path.
 
     >>> extract_with_jsonpath({"spans": [{"text": "a"}, {"text": "b"}]}, "spans[-1].text")
     'b'
     """
-    found = _find(path)(data)
-    if not found:
-        raise PathNotFound(f"Path not found: {path}{_near(path, data)}")
-    return found if match_all else found[0]
+    matches = _compile(path)(data)
+    if not matches:
+        raise PathNotFound(f"Path not found: {path}{_suggest(path, data)}")
+    return matches if match_all else matches[0]
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is one of those that records and frames have where there is none."""
+    """Whether a value stands for a missing one in records and frames: None, NaN, pandas' NA and NaT."""
     if isinstance(value, float):
         return value != value  # noqa: PLR0124  (only NaN differs from itself)
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
-def extractor(field: str, how: str | Callable[..., Any]) -> Extract:
-    """What gets a field from a record; `TypeError` for a mapping that is neither text nor a function."""
-    if isinstance(how, str):
-        return _by_path(how or field)
-    if callable(how):
-        return _by_function(how)
-    raise TypeError(f"{field} is mapped to {how!r:.80}: a key, a path or a function is expected")
+def extractor(field: str, source: str | Callable[..., Any]) -> Extract:
+    """The function that gets a field from a record; `TypeError` for a mapping that is neither text nor a function."""
+    if isinstance(source, str):
+        return _by_path(source or field)
+    if callable(source):
+        return _by_function(source)
+    raise TypeError(f"{field} is mapped to {source!r:.80}: a key, a path or a function is expected")
 
 
 def _by_path(path: str) -> Extract:
@@ -89,10 +89,12 @@ def _by_path(path: str) -> Extract:
 def _by_function(function: Callable[..., Any]) -> Extract:
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (ValueError, TypeError):  # some of Python's own tell nothing of their parameters
+    except (ValueError, TypeError):  # some built-in functions have no signature
         return function
     if not parameters:
-        raise SpecError("a function without parameters maps nothing: it takes the record, or some of its keys by name")
+        raise SpecError(
+            "a mapping function without parameters: the record, or some of its keys by name, are expected as parameters"
+        )
     names = [each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     if len(parameters) == 1 and parameters[0].kind is not inspect.Parameter.KEYWORD_ONLY:
         (only,) = (each.name for each in parameters)
@@ -101,12 +103,12 @@ def _by_function(function: Callable[..., Any]) -> Extract:
 
 
 @lru_cache(maxsize=1024)
-def _find(path: str) -> Callable[[Any], list[Any]]:
-    """What lists all that a path matches."""
+def _compile(path: str) -> Callable[[Any], list[Any]]:
+    """The function that lists what a path matches."""
     if plain := _PLAIN.fullmatch(path):
         steps = [name or int(place) for place, name in _STEP.findall(plain[1])]
         return lambda data: _walk(data, steps)
-    if not re.search(r"[.$\[*|]", path):  # a name in words, which the record does not have
+    if not re.search(r"[.$\[*|]", path):  # a plain name that is not a key of the record
         return lambda _: []
     try:
         from jsonpath_ng.parser import parse  # noqa: PLC0415  (optional; for paths of more than names and numbers)
@@ -114,18 +116,18 @@ def _find(path: str) -> Callable[[Any], list[Any]]:
         raise MissingExtra("jsonpath-ng", extra="phoenix", need=f"the path {path!r}") from None
     try:
         parsed = parse(path)
-    except Exception as error:  # noqa: BLE001  (its lexer raises several, one of them bare)
-        raise PathNotFound(f"Path not found: {path!r} is no key of the record, and no JSONPath: {error}") from None
+    except Exception as error:  # noqa: BLE001  (the parser raises several types, one of them Exception itself)
+        raise PathNotFound(f"Path not found: {path!r} is neither a key of the record nor a JSONPath: {error}") from None
     return lambda data: [match.value for match in parsed.find(data)]
 
 
 def _walk(value: Any, steps: list[str | int]) -> list[Any]:
     for step in steps:
         if isinstance(step, str):
-            there = isinstance(value, Mapping) and step in value
+            matches = isinstance(value, Mapping) and step in value
         else:
-            there = _is_list(value) and -len(value) <= step < len(value)
-        if not there:
+            matches = _is_list(value) and -len(value) <= step < len(value)
+        if not matches:
             return []
         value = value[step]
     return [value]
@@ -135,5 +137,5 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
 
 
-def _near(path: str, data: Any) -> str:
+def _suggest(path: str, data: Any) -> str:
     return did_you_mean(path, map(str, data)) if isinstance(data, Mapping) else ""

@@ -1,4 +1,4 @@
-"""What an evaluator asks for: its fields, what each may hold, and which it can do without."""
+"""The input of an evaluator: its fields, the type of each, and which of them are optional."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any, Literal, Protocol, TypeAlias, Union
 
 from karat.core.errors import DataError
 
-Read: TypeAlias = Callable[[Any], Any]
-"""From a value to itself, or to the same number as the type asked for; `_Unfit` where that would mean guessing."""
+Reader: TypeAlias = Callable[[Any], Any]
+"""Returns a value of the annotated type as it is, or an equal number as that type; raises `_WrongType` otherwise."""
 
 
-class _Unfit(Exception):
-    """A value is not what an annotation says; the message is what was expected."""
+class _WrongType(Exception):
+    """A value does not have the annotated type; the message is the type expected."""
 
 
-class Asking(Protocol):
-    """What is known of an evaluator's input."""
+class InputSchema(Protocol):
+    """The fields of an evaluator's input."""
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -29,21 +29,22 @@ class Asking(Protocol):
 
     @property
     def optional(self) -> tuple[str, ...]:
-        """The others."""
+        """The other fields."""
 
     def validate(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of the fields; `ValueError` where one does not fit."""
+        """The values of the fields; `ValueError` if one has the wrong type."""
 
     def describe(self) -> dict[str, Any]:
-        """Its JSON Schema."""
+        """The JSON Schema of the input."""
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Fields by their annotations, without pydantic.
+    """Fields and their annotated types, without pydantic.
 
-    `defaults` holds the optional ones. With `rest`, what is no field is let through. Nothing is read as what it is not:
-    text is no number. Numbers of NumPy's are numbers, and whole ones are integers, as frames store those beside NaN.
+    `defaults`: the optional fields. `rest`: whether values of other fields are kept. Types are never converted by
+    guessing: text is not read as a number. NumPy's numbers are numbers, and a whole float is an integer, because
+    frames store integers beside NaN as floats.
 
     >>> schema = Schema({"output": str, "limit": int}, {"limit": 3})
     >>> schema.validate({"output": "Paris", "limit": 4.0, "id": 7})
@@ -62,7 +63,7 @@ class Schema:
     rest: bool = False
     required: tuple[str, ...] = field(init=False)
     optional: tuple[str, ...] = field(init=False)
-    _read: Mapping[str, Read] = field(init=False, repr=False, compare=False)
+    _read: Mapping[str, Reader] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         optional = tuple(name for name in self.annotations if name in self.defaults)
@@ -75,7 +76,7 @@ class Schema:
         """The schema of a function's parameters."""
         try:
             hints = typing.get_type_hints(function)
-        except Exception:  # noqa: BLE001  (annotations may name what is not there at run time)
+        except Exception:  # noqa: BLE001  (annotations may use names that do not exist at run time)
             hints = {}
         parameters = inspect.signature(function).parameters.values()
         named = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
@@ -86,16 +87,16 @@ class Schema:
         )
 
     def validate(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of the fields, others left out unless `rest`; `karat.DataError` where one does not fit."""
-        found = dict(values) if self.rest else {}
+        """The values of the fields, and of others if `rest`; `karat.DataError` if one has the wrong type."""
+        checked = dict(values) if self.rest else {}
         for name, read in self._read.items():
             if name in values:
                 try:
-                    found[name] = read(values[name])
-                except _Unfit as error:
-                    got = _shown(values[name])
+                    checked[name] = read(values[name])
+                except _WrongType as error:
+                    got = _describe(values[name])
                     raise DataError(f"Input validation failed: {name}: {error} is expected, got {got}") from None
-        return found
+        return checked
 
     def describe(self) -> dict[str, Any]:
         """The JSON Schema of a record with these fields."""
@@ -120,11 +121,11 @@ class Pydantic:
 
     @property
     def optional(self) -> tuple[str, ...]:
-        """The fields with one."""
+        """The fields with a default."""
         return tuple(name for name, each in self.model.model_fields.items() if not each.is_required())
 
     def validate(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What the model makes of the values."""
+        """The values as the model validates them."""
         try:
             return dict(self.model.model_validate(dict(values)).model_dump())
         except ValueError as error:
@@ -135,17 +136,17 @@ class Pydantic:
         return dict(self.model.model_json_schema())
 
 
-def asking(given: Any) -> Asking | None:
-    """What a user gave as `input_schema`: one of ours, a pydantic model class, or nothing."""
-    if given is None or isinstance(given, Schema):
-        return given
-    if hasattr(given, "model_fields") and hasattr(given, "model_validate"):
-        return Pydantic(given)
-    raise TypeError(f"input_schema: a pydantic model class or a Schema is expected, got {given!r:.80}")
+def to_schema(schema: Any) -> InputSchema | None:
+    """An `input_schema` argument as a schema: from a `Schema`, a pydantic model class, or None."""
+    if schema is None or isinstance(schema, Schema):
+        return schema
+    if hasattr(schema, "model_fields") and hasattr(schema, "model_validate"):
+        return Pydantic(schema)
+    raise TypeError(f"input_schema: a pydantic model class or a Schema is expected, got {schema!r:.80}")
 
 
-def _reader(annotation: Any) -> tuple[Read, dict[str, Any]]:
-    """What reads a value of an annotation, and the annotation's JSON Schema; of what it does not know, anything."""
+def _reader(annotation: Any) -> tuple[Reader, dict[str, Any]]:
+    """The reader of an annotation's values, and its JSON Schema; an unknown annotation accepts any value."""
     if annotation in _PLAIN:
         return _PLAIN[annotation]
     origin, inner = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
@@ -167,7 +168,7 @@ def _as_it_is(value: Any) -> Any:
 def _text(value: Any) -> Any:
     if isinstance(value, str):
         return value
-    raise _Unfit("str")
+    raise _WrongType("str")
 
 
 def _integer(value: Any) -> Any:
@@ -177,7 +178,7 @@ def _integer(value: Any) -> Any:
         return int(value)
     if isinstance(value, Real) and float(value).is_integer():
         return int(float(value))
-    raise _Unfit("int")
+    raise _WrongType("int")
 
 
 def _float(value: Any) -> Any:
@@ -185,80 +186,83 @@ def _float(value: Any) -> Any:
         return value
     if isinstance(value, Real) or _is_bool(value):
         return float(value)
-    raise _Unfit("float")
+    raise _WrongType("float")
 
 
 def _bool(value: Any) -> Any:
     if _is_bool(value):
         return bool(value)
-    raise _Unfit("bool")
+    raise _WrongType("bool")
 
 
 def _none(value: Any) -> Any:
     if value is None:
         return value
-    raise _Unfit("None")
+    raise _WrongType("None")
 
 
 def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")  # NumPy's is called either
+    return isinstance(value, bool) or type(value).__name__ in (
+        "bool_",
+        "bool",
+    )  # the name of NumPy's depends on its version
 
 
-def _literal(values: tuple[Any, ...]) -> tuple[Read, dict[str, Any]]:
+def _literal(values: tuple[Any, ...]) -> tuple[Reader, dict[str, Any]]:
     def read(value: Any) -> Any:
         if any(value == each and type(value) is type(each) for each in values):
             return value
-        raise _Unfit(f"one of {', '.join(map(repr, values))}")
+        raise _WrongType(f"one of {', '.join(map(repr, values))}")
 
     return read, {"enum": list(values)} if len(values) > 1 else {"const": values[0]}
 
 
-def _union(members: list[tuple[Read, dict[str, Any]]]) -> tuple[Read, dict[str, Any]]:
+def _union(members: list[tuple[Reader, dict[str, Any]]]) -> tuple[Reader, dict[str, Any]]:
     def read(value: Any) -> Any:
         expected = []
         for member, _ in members:
             try:
                 return member(value)
-            except _Unfit as error:
+            except _WrongType as error:
                 expected.append(str(error))
-        raise _Unfit(" or ".join(expected))
+        raise _WrongType(" or ".join(expected))
 
     return read, {"anyOf": [schema for _, schema in members]}
 
 
-def _list(item: tuple[Read, dict[str, Any]]) -> tuple[Read, dict[str, Any]]:
+def _list(item: tuple[Reader, dict[str, Any]]) -> tuple[Reader, dict[str, Any]]:
     def read(value: Any) -> Any:
         if getattr(value, "ndim", 0) > 0:
             value = value.tolist()
         if not isinstance(value, list | tuple):
-            raise _Unfit("a list")
+            raise _WrongType("a list")
         return _each(value, item[0], "a list of")
 
     return read, {"type": "array", "items": item[1]}
 
 
-def _dict(item: tuple[Read, dict[str, Any]]) -> tuple[Read, dict[str, Any]]:
+def _dict(item: tuple[Reader, dict[str, Any]]) -> tuple[Reader, dict[str, Any]]:
     def read(value: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise _Unfit("a dict")
+            raise _WrongType("a dict")
         return dict(zip(value, _each(value.values(), item[0], "a dict of"), strict=True))
 
     return read, {"type": "object", "additionalProperties": item[1] or True}
 
 
-def _each(values: Iterable[Any], read: Read, what: str) -> list[Any]:
+def _each(values: Iterable[Any], read: Reader, what: str) -> list[Any]:
     try:
         return [read(value) for value in values]
-    except _Unfit as error:
-        raise _Unfit(f"{what} {error}") from None
+    except _WrongType as error:
+        raise _WrongType(f"{what} {error}") from None
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     text = repr(value) if value is None else f"{value!r:.60} ({type(value).__name__})"
     return text.replace("\n", " ")
 
 
-_PLAIN: dict[Any, tuple[Read, dict[str, Any]]] = {
+_PLAIN: dict[Any, tuple[Reader, dict[str, Any]]] = {
     Any: (_as_it_is, {}),
     inspect.Parameter.empty: (_as_it_is, {}),
     str: (_text, {"type": "string"}),

@@ -1,4 +1,4 @@
-"""What an evaluator gives: one score of one record, or a column of them."""
+"""The results of evaluators: a score of one record, and a column of scores."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Strings: TypeAlias = pa.Array | Sequence[Any]
 
 @dataclass(frozen=True, init=False, repr=False)
 class Score:
-    """One score of one record, as Phoenix has it.
+    """One score of one record, with Phoenix's fields.
 
-    `kind` says who gave it, `direction` whether more is better. Two scores that are equal have one hash, which leaves
-    the metadata out. Raises `karat.SpecError`, a `ValueError`, for a kind or direction that there is not.
+    `kind`: who scored, code, a model or a person. `direction`: whether a higher score is better. Equal scores have the
+    same hash; it leaves out the metadata. Raises `karat.SpecError`, a `ValueError`, for an unknown kind or direction.
 
     >>> Score(name="exact_match", score=1.0, label=True, kind="code")
     Score(name='exact_match', score=1.0, label=True, kind='code', direction='maximize')
     >>> Score(score=1.0, kind="coed")
     Traceback (most recent call last):
         ...
-    karat.core.errors.SpecError: kind='coed' is none; did you mean 'code'?
+    karat.core.errors.SpecError: kind='coed' is not known; did you mean 'code'?
     """
 
     name: str | None
@@ -54,9 +54,9 @@ class Score:
         source: Kind | Literal["heuristic"] | None = None,
     ) -> None:
         if source is not None or (kind is not None and kind not in get_args(Kind)):
-            kind = known_kind(kind, source)
+            kind = parse_kind(kind, source)
         if direction not in get_args(Direction):
-            raise SpecError(f"direction={direction!r} is none{did_you_mean(str(direction), get_args(Direction))}")
+            raise SpecError(f"direction={direction!r} is not known{did_you_mean(str(direction), get_args(Direction))}")
         if metadata is not None and not isinstance(metadata, Mapping):
             raise TypeError(f"metadata={metadata!r:.80}: a dict is expected")
         self.__dict__.update(
@@ -76,41 +76,40 @@ class Score:
         return self.kind
 
     def to_dict(self) -> dict[str, Any]:
-        """All but what is None, in Phoenix's order.
+        """The fields that are not None, in Phoenix's order.
 
         >>> Score(name="exact_match", score=1.0, kind="code").to_dict()
         {'name': 'exact_match', 'score': 1.0, 'metadata': {}, 'kind': 'code', 'direction': 'maximize'}
         """
-        whole = self.__dict__ | {"metadata": dict(self.metadata)}
-        return {name: value for name, value in whole.items() if value is not None}
+        fields = self.__dict__ | {"metadata": dict(self.metadata)}
+        return {name: value for name, value in fields.items() if value is not None}
 
     def pretty_print(self, indent: int = 2) -> None:
-        """Print it as JSON."""
+        """Print the score as JSON."""
         print(json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, default=_plain))  # noqa: T201
 
     def __repr__(self) -> str:
-        said = {name: value for name, value in self.to_dict().items() if value != {}}
-        return f"Score({', '.join(f'{name}={value!r}' for name, value in said.items())})"
+        fields = {name: value for name, value in self.to_dict().items() if value != {}}
+        return f"Score({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
 
 
 class Read(Protocol):
-    """The columns of a frame, as an evaluator may read them."""
+    """Reads the columns of a frame for an evaluator."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The frame's columns."""
+        """The names of the frame's columns."""
 
     def __call__(self, field: str) -> pa.Array:
-        """The column that a field is mapped to, else that of its name; KeyError where that is no plain column."""
+        """The column that a field is mapped to, else the column of its name; KeyError if there is no plain column."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One score a row, by columns: all of one length.
+    """The scores of many rows, as columns of equal length; what is not a column is the same for every row.
 
-    `score` is float64, null or NaN where there is none. `reason` says why a row has none, as text, None where it has
-    one; None where all have. `row_metadata` holds further metadata, one value a row, None for none. What is not a
-    column is the same for every row.
+    `score`: float64, null or NaN for a row without one. `reason`: for each row the text of the error by which it
+    failed, None if it did not fail; None if no row failed. `row_metadata`: further metadata, one value for each row.
     """
 
     name: str
@@ -126,13 +125,13 @@ class Column:
     def at(self, row: int) -> Score:
         """The score of one row."""
         score = _cell(self.score, row)
-        further = {name: _cell(values, row) for name, values in self.row_metadata.items()}
+        metadata = {name: _cell(values, row) for name, values in self.row_metadata.items()}
         return Score(
             name=self.name,
             score=None if score is None or isnan(score) else score,
             label=_cell(self.label, row),
             explanation=_cell(self.explanation, row),
-            metadata={**self.metadata, **{name: value for name, value in further.items() if value is not None}},
+            metadata={**self.metadata, **{name: value for name, value in metadata.items() if value is not None}},
             kind=self.kind,
             direction=self.direction,
         )
@@ -144,12 +143,12 @@ def _cell(values: Strings | None, row: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no form for: NumPy's numbers as Python's, anything else as its text."""
+    """A value that JSON cannot hold: NumPy's as Python's, anything else as its text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def known_kind(kind: str | None, source: str | None = None) -> Any:
-    """The kind, where it goes by an old name too; `SpecError` for one that there is not."""
+def parse_kind(kind: str | None, source: str | None = None) -> Any:
+    """The kind, also from its old names; `SpecError` for an unknown one."""
     if source is not None:
         warnings.warn("source= is now kind=", DeprecationWarning, stacklevel=3)
         if kind not in (None, source):
@@ -159,5 +158,5 @@ def known_kind(kind: str | None, source: str | None = None) -> Any:
         warnings.warn("kind='heuristic' is now 'code'", DeprecationWarning, stacklevel=3)
         kind = "code"
     if kind not in get_args(Kind):
-        raise SpecError(f"kind={kind!r} is none{did_you_mean(str(kind), get_args(Kind))}")
+        raise SpecError(f"kind={kind!r} is not known{did_you_mean(str(kind), get_args(Kind))}")
     return kind

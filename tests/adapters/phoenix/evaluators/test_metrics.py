@@ -107,7 +107,7 @@ def test_labels_of_numpy_and_of_two_kinds():
         PrecisionRecallFScore().evaluate({"expected": ["a", None], "output": ["a", "b"]})
     with pytest.raises(DataError, match="1 or more; they have 1 and 2"):
         PrecisionRecallFScore().evaluate({"expected": ["a"], "output": ["a", "b"]})
-    with pytest.raises(DataError, match="'z' is none of the labels"):
+    with pytest.raises(DataError, match="'z' is not among the labels"):
         PrecisionRecallFScore(positive_label="z").evaluate({"expected": ["a"], "output": ["a"]})
 
 

@@ -560,7 +560,7 @@ def test_rows_that_were_judged_before_the_model_could_no_longer_be_asked_keep_th
         asked.append(1)
         if len(asked) > 2:
             raise ModelError("no such model")
-        return {"explanation": "", "label": "correct"}
+        return {"explanation": "no such model", "label": "correct"}  # a row is not known by the words of the error
 
     frame = pd.DataFrame({"input": list("abcd"), "output": ["x"] * 4, "expected": ["x", "x", "x", None]})
     judge = as_evaluator(Judge("correctness", model=model, governor=Governor(concurrency=1)), name="j")
@@ -577,7 +577,7 @@ def test_what_is_no_score_is_its_row_s_failure():
         def _evaluate(self, eval_input):
             return {"a": [{"score": 1}], "b": None, "c d": Score(name="x")}.get(eval_input["output"], [])
 
-    with pytest.warns(UserWarning, match="Loose is to give a list of Scores, it gave"):
+    with pytest.warns(UserWarning, match="Loose must return a list of Scores, it returned"):
         found = evaluate_dataframe(FRAME, [Loose(name="loose", kind="code", input_schema=Schema({"output": str}))])
     assert [cell["status"] for cell in found["loose_execution_details"]] == ["FAILED"] * 3 + ["COMPLETED"]
 

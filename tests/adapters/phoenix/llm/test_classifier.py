@@ -133,15 +133,15 @@ def test_dotted_fields_of_f_strings_are_of_the_record():
         ("", "cannot be empty"),
         ("  \n", "cannot be empty"),
         ([], "a text, or a list"),
-        ("{{#x}}open", "'x' has no end"),
-        ("{{#x}}{{/y}}", "ends no section"),
-        ("{{x}}{{/x}}", "ends no section"),
-        ("{{>x}}", "no partials"),
-        ("{x", "written twice"),
+        ("{{#x}}open", "'x' is not closed"),
+        ("{{#x}}{{/y}}", "does not close the section"),
+        ("{{x}}{{/x}}", "does not close the section"),
+        ("{{>x}}", "partials are not supported"),
+        ("{x", "write a brace that is text twice"),
         ("{}", "a name is expected"),
         ('{"a": 1}', "a name is expected"),
         ([{"role": "user"}], "role and content"),
-        ([{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}], "only text"),
+        ([{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}], "must be text"),
     ],
 )
 def test_a_template_that_is_none_says_so(template, message):
@@ -287,7 +287,7 @@ def test_create_classifier_takes_what_phoenix_takes_in_its_order():
         ({"provider": "anthropic", "model": "m"}, "provider='anthropic'.*OpenAI-compatible"),
         ({"provider": "openai", "client": "litellm", "model": "m"}, "client='litellm'"),
         ({"provider": "openai"}, "the name of a model"),
-        ({"model": "m", "sync_client_kwargs": {"timeout": 3}}, "'timeout' is not taken"),
+        ({"model": "m", "sync_client_kwargs": {"timeout": 3}}, "'timeout' is not supported"),
     ],
 )
 def test_what_cannot_be_asked_says_what_to_do(options, message):

@@ -1,4 +1,4 @@
-"""An evaluator: from a record to its scores, whatever the record's fields are called."""
+"""The base class of evaluators: from a record to a list of scores, with its fields mapped by name, path or function."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import replace
 from typing import Any
 
 from karat.adapters.phoenix.mapping import Extract, InputMapping, PathNotFound, extractor, remap_eval_input
-from karat.adapters.phoenix.schema import Asking, asking
-from karat.adapters.phoenix.score import Column, Direction, Kind, Read, Score, known_kind
+from karat.adapters.phoenix.schema import InputSchema, to_schema
+from karat.adapters.phoenix.score import Column, Direction, Kind, Read, Score, parse_kind
 from karat.core import telemetry as tracing
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.models import event_loop as loop
 
 
 class Evaluator:
-    """From a record to a list of scores. A subclass writes `_evaluate(eval_input)`, or `_async_evaluate`, or both.
+    """Returns a list of scores for a record. A subclass defines `_evaluate(eval_input)`, `_async_evaluate`, or both.
 
-    `input_schema` is a pydantic model class, or a `Schema`: the fields that it asks for. Without one, the keys of the
-    mapping are the fields. Raises `karat.SpecError` for a kind or direction that there is not.
+    `input_schema`: the fields of a record, as a pydantic model class or a `Schema`. Without one, the keys of the
+    mapping are the fields. Raises `karat.SpecError` for an unknown kind or direction.
 
     >>> from karat.adapters.phoenix import Schema
     >>> class Brevity(Evaluator):
@@ -32,8 +32,8 @@ class Evaluator:
     """
 
     traces_itself = False
-    """Whether it makes its own spans where OpenTelemetry is configured."""
-    _schema: Asking | None
+    """Whether the evaluator itself creates a span for each record if OpenTelemetry is configured."""
+    _schema: InputSchema | None
 
     def __init__(
         self,
@@ -46,27 +46,28 @@ class Evaluator:
     ) -> None:
         if not isinstance(name, str) or not name.strip():
             raise SpecError(f"name={name!r:.80}: the evaluator's name is expected, a text")
-        given = Score(name=name, kind=known_kind(kind, source), direction=direction)
-        self._name, self._kind, self._direction = name, given.kind, direction
-        self._input_schema, self._schema = input_schema, asking(input_schema)
+        checked = Score(name=name, kind=parse_kind(kind, source), direction=direction)
+        self._name, self._kind, self._direction = name, checked.kind, direction
+        self._input_schema, self._schema = input_schema, to_schema(input_schema)
         self._mapping: InputMapping | None = None
-        self._plan = self._planned({})
-        self._was: str | None = None
+        self._extractors = self._make_extractors({})
+        self._original_name: str | None = None
 
     @property
     def name(self) -> str:
-        """What it is called, and its scores where it gives one."""
+        """The name of the evaluator, and of its score if it gives one."""
         return self._name
 
     @property
     def kind(self) -> Kind:
-        """Who judges: code, llm or human."""
+        """Who scores: code, llm or human."""
         return self._kind  # type: ignore[return-value]
 
     @property
     def source(self) -> Kind:
-        """The kind, where Phoenix's experiments look for it; they keep one score, so several have none.
+        """The kind, under the name that Phoenix's experiments read.
 
+        They keep one score of an evaluator, so one with several scores does not have this attribute;
         `karat.adapters.phoenix.experiment_evaluator` keeps all.
         """
         if len(self.score_names) > 1:
@@ -75,78 +76,78 @@ class Evaluator:
 
     @property
     def direction(self) -> Direction:
-        """Whether more is better."""
+        """Whether a higher score is better."""
         return self._direction
 
     @property
     def input_schema(self) -> Any:
-        """What it was told of its input."""
+        """The argument `input_schema`."""
         return self._input_schema
 
     @property
     def input_mapping(self) -> InputMapping | None:
-        """What it is bound to."""
+        """The mapping to which the evaluator is bound."""
         return self._mapping
 
     @property
     def score_names(self) -> tuple[str, ...]:
-        """The names of the scores it gives, as far as they are known before it ran."""
-        return tuple(map(self._called, self._own_names()))
+        """The names of its scores, as far as they are known before it has run."""
+        return tuple(map(self._rename_score, self._original_score_names()))
 
     def evaluate(self, eval_input: Mapping[str, Any], input_mapping: InputMapping | None = None) -> list[Score]:
         """The scores of one record.
 
-        `input_mapping` replaces the one it is bound to: from each field to a key of the record, a JSONPath or a
-        function. An evaluator that is async runs in karat's own event loop, also where one is running here.
+        `input_mapping` replaces the bound one: it maps each field to a key of the record, a JSONPath or a function. An
+        async evaluator runs in karat's own event loop, even if another one is running in this thread.
 
-        Raises `karat.DataError`, a `ValueError`, where the record lacks a field or has one that does not fit.
+        Raises `karat.DataError`, a `ValueError`, if a field is missing in the record or has the wrong type.
         """
-        given = self._given(eval_input, input_mapping)
+        fields = self._read_fields(eval_input, input_mapping)
         if self.traces_itself or not tracing.on():
-            return self._renamed(self._evaluate(given))
-        with self._span(given, "evaluate") as span:
-            return _told(span, self._renamed(self._evaluate(given)))
+            return self._check_scores(self._evaluate(fields))
+        with self._span(fields, "evaluate") as span:
+            return _record_scores(span, self._check_scores(self._evaluate(fields)))
 
     async def async_evaluate(
         self, eval_input: Mapping[str, Any], input_mapping: InputMapping | None = None
     ) -> list[Score]:
         """The same, awaited; an evaluator that is not async runs in a thread."""
-        given = self._given(eval_input, input_mapping)
+        fields = self._read_fields(eval_input, input_mapping)
         if self.traces_itself or not tracing.on():
-            return self._renamed(await self._async_evaluate(given))
-        with self._span(given, "async_evaluate") as span:
-            return _told(span, self._renamed(await self._async_evaluate(given)))
+            return self._check_scores(await self._async_evaluate(fields))
+        with self._span(fields, "async_evaluate") as span:
+            return _record_scores(span, self._check_scores(await self._async_evaluate(fields)))
 
     def score_columns(self, read: Read) -> list[Column] | None:  # noqa: ARG002  (subclasses read)
-        """The scores of all rows of a frame at once, or None: one by one, please. Lets `read`'s KeyError pass."""
+        """The scores of all rows of a frame; None if they must be scored one by one, and so must they on a KeyError."""
         return None
 
     def bind(self, input_mapping: InputMapping | None) -> None:
-        """Let records be read by this mapping, where none is given with them."""
+        """Use this mapping for all records that are evaluated without one of their own."""
         mapping = None if not input_mapping else dict(input_mapping)
-        self._plan, self._mapping = self._planned(mapping or {}), mapping
+        self._extractors, self._mapping = self._make_extractors(mapping or {}), mapping
 
     def unbind(self) -> None:
-        """Forget the mapping."""
+        """Remove the mapping."""
         self.bind(None)
 
     def rename(self, name: str) -> None:
-        """Call it, and its score, by another name; of several scores each has it in front."""
+        """Change the name of the evaluator and of its score; several scores get the name as a prefix."""
         if name != self._name:
-            self._was, self._name = self._was or self._name, name
+            self._original_name, self._name = self._original_name or self._name, name
 
     def describe(self) -> dict[str, Any]:
-        """Name, kind, direction, and the JSON Schema of its input."""
+        """The name, the kind, the direction, and the JSON Schema of the input."""
         unknown = {"unspecified": {"type": "any", "required": False}}
         schema = unknown if self._schema is None else self._schema.describe()
         return {"name": self.name, "kind": self.kind, "direction": self.direction, "input_schema": schema}
 
-    def _span(self, given: dict[str, Any], how: str) -> Any:
-        return tracing.evaluation(self.name, given, kind=self.kind, how=how, cls=type(self).__name__)
+    def _span(self, fields: dict[str, Any], method: str) -> Any:
+        return tracing.evaluation(self.name, fields, kind=self.kind, how=method, cls=type(self).__name__)
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         if type(self)._async_evaluate is Evaluator._async_evaluate:  # noqa: SLF001
-            raise NotImplementedError(f"{type(self).__name__} has neither _evaluate nor _async_evaluate")
+            raise NotImplementedError(f"{type(self).__name__} defines neither _evaluate nor _async_evaluate")
         return loop.run(self._async_evaluate(eval_input), drain=lambda: None)
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
@@ -155,38 +156,40 @@ class Evaluator:
     def _evaluate_in_thread(self, eval_input: dict[str, Any]) -> list[Score]:
         try:
             return self._evaluate(eval_input)
-        except StopIteration as error:  # a future cannot hold one, and would be awaited for ever
+        except StopIteration as error:  # a future cannot hold one: whoever awaits it would never be woken
             raise RuntimeError(f"{self.name} raised StopIteration") from error
 
-    def _own_names(self) -> Sequence[str]:
-        return (self._was or self._name,)
+    def _original_score_names(self) -> Sequence[str]:
+        return (self._original_name or self._name,)
 
-    def _called(self, name: str | None) -> str:
-        """What a score is called after `rename`."""
-        if self._was is None or name is None or name == self._name:
+    def _rename_score(self, name: str | None) -> str:
+        """The name of a score after `rename`."""
+        if self._original_name is None or name is None or name == self._name:
             return name or self._name
-        if f"{name}.".startswith(f"{self._was}."):  # itself, or a field of it
-            return self._name + name.removeprefix(self._was)
+        if f"{name}.".startswith(f"{self._original_name}."):  # the score of that name, or of one of its fields
+            return self._name + name.removeprefix(self._original_name)
         return f"{self._name}_{name}"
 
-    def _renamed(self, scores: list[Score]) -> list[Score]:
-        """The scores, checked, with the evaluator's kind where they say none."""
+    def _check_scores(self, scores: list[Score]) -> list[Score]:
+        """The scores after `rename`, with the evaluator's kind if they have none; `TypeError` for anything else."""
         if not isinstance(scores, list) or not all(isinstance(score, Score) for score in scores):
-            raise TypeError(f"{self.name}: {type(self).__name__} is to give a list of Scores, it gave {scores!r:.80}")
+            raise TypeError(
+                f"{self.name}: {type(self).__name__} must return a list of Scores, it returned {scores!r:.80}"
+            )
         scores = [score if score.kind else replace(score, kind=self.kind) for score in scores]
-        if self._was is None:
+        if self._original_name is None:
             return scores
-        return [replace(score, name=self._called(score.name)) for score in scores]
+        return [replace(score, name=self._rename_score(score.name)) for score in scores]
 
-    def _given(self, record: Any, mapping: InputMapping | None) -> dict[str, Any]:
-        """The fields of a record, checked."""
+    def _read_fields(self, record: Any, mapping: InputMapping | None) -> dict[str, Any]:
+        """The fields of a record, checked against the schema."""
         if not isinstance(record, Mapping):
             raise TypeError(f"{self.name}: a record is expected, a dict of its fields; got {record!r:.80}")
         schema = self._schema
         if schema is None or getattr(schema, "rest", False):
-            return self._all_of(record, mapping or self._mapping)
+            return self._read_all(record, mapping or self._mapping)
         values = {}
-        for name, extract, required in self._planned(mapping) if mapping else self._plan:
+        for name, extract, required in self._make_extractors(mapping) if mapping else self._extractors:
             if extract is None and name in record:
                 values[name] = record[name]
             elif extract is not None:
@@ -196,37 +199,38 @@ class Evaluator:
                     if required:
                         raise
             elif required:
-                raise self._missing(name, record, mapping or self._mapping)
+                raise self._field_missing(name, record, mapping or self._mapping)
         return schema.validate(values)
 
-    def _planned(self, mapping: InputMapping) -> list[tuple[str, Extract | None, bool]]:
-        """For each field: what gets it, where it is mapped, and whether it must be there."""
+    def _make_extractors(self, mapping: InputMapping) -> list[tuple[str, Extract | None, bool]]:
+        """For each field: its name, its extractor if it is mapped, and whether it is required."""
         schema = self._schema
         required, optional = ((), ()) if schema is None else (schema.required, schema.optional)
-        found = {name: extractor(name, how) for name, how in mapping.items()}
-        return [(name, found.get(name), name in required) for name in (*required, *optional)]
+        extractors = {name: extractor(name, source) for name, source in mapping.items()}
+        return [(name, extractors.get(name), name in required) for name in (*required, *optional)]
 
-    def _all_of(self, record: Mapping[str, Any], mapping: InputMapping | None) -> dict[str, Any]:
+    def _read_all(self, record: Mapping[str, Any], mapping: InputMapping | None) -> dict[str, Any]:
+        """The fields of a record, and all its other keys."""
         if self._schema is not None:
             return self._schema.validate(remap_eval_input(record, self._schema.required, mapping))
         if not mapping:
-            raise SpecError(f"{self.name} does not say what it reads: give it an input_schema, or map its fields")
+            raise SpecError(f"{self.name} has no fields: give it an input_schema or an input_mapping")
         return remap_eval_input(record, mapping.keys(), mapping)
 
-    def _missing(self, name: str, record: Mapping[str, Any], mapping: InputMapping | None) -> DataError:
-        fields = [field for field, *_ in self._plan]
-        strange = [key for key in mapping or () if key not in fields]
+    def _field_missing(self, name: str, record: Mapping[str, Any], mapping: InputMapping | None) -> DataError:
+        fields = [field for field, *_ in self._extractors]
+        unknown = [key for key in mapping or () if key not in fields]
         hint = did_you_mean(name, map(str, record))
-        if strange:
-            hint = f"; {strange[0]!r} is none of the fields of {self.name}{did_you_mean(strange[0], [name])}"
+        if unknown:
+            hint = f"; {unknown[0]!r} is not a field of {self.name}{did_you_mean(unknown[0], [name])}"
         return ColumnError(f"Path not found: {name}{hint}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lstrip('_')} {self.name}>"
 
 
-def _told(span: Any, scores: list[Score]) -> list[Score]:
-    """The scores with the trace that they are told in."""
+def _record_scores(span: Any, scores: list[Score]) -> list[Score]:
+    """Record the scores in the span; return them with its trace id."""
     if span is None:
         return scores
     for score in scores:
@@ -237,7 +241,7 @@ def _told(span: Any, scores: list[Score]) -> list[Score]:
 def bind_evaluator(
     evaluator: Evaluator, input_mapping: InputMapping | None = None, *, name: str | None = None
 ) -> Evaluator:
-    """A copy of an evaluator that reads records by this mapping; `name` lets one stand twice beside itself.
+    """A copy of an evaluator bound to this mapping; with a `name` of its own it can be used beside the original.
 
     >>> from karat.adapters.phoenix import exact_match
     >>> easy = bind_evaluator(exact_match, {"expected": "gold[0]"}, name="first_gold")

@@ -1,4 +1,4 @@
-"""An evaluator made of a function."""
+"""Evaluators made from a function."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from karat.adapters.phoenix.evaluators.evaluator import Evaluator
 from karat.adapters.phoenix.evaluators.return_values import to_parts
 from karat.adapters.phoenix.schema import Schema
-from karat.adapters.phoenix.score import Direction, Kind, Score, known_kind
+from karat.adapters.phoenix.score import Direction, Kind, Score, parse_kind
 
 
 def create_evaluator(
     name: str, source: Kind | None = None, direction: Direction = "maximize", kind: Kind | None = None
 ) -> Callable[[Callable[..., Any]], Created]:
-    """Make a function an evaluator, which can still be called as the function.
+    """Decorate a function to make it an evaluator; calling the result still calls the function.
 
-    The function's parameters are the fields; one with a default may be missing; annotations are checked. It is plain or
-    async and returns a number, a truth value, a text (a label, or an explanation where it has more than two spaces), a
-    dict of `score`, `label`, `explanation` and metadata, a tuple of numbers, truth values and texts, or a `Score`; its
-    name, kind and direction are the evaluator's.
+    The function's parameters are the fields; those with a default are optional; annotations are checked. The function
+    may be async. It returns a number, a bool, a text (a label, or with more than two spaces an explanation), a dict of
+    `score`, `label`, `explanation` and metadata, a tuple of numbers, bools and texts, or a `Score`. The score gets the
+    name, kind and direction of the evaluator.
 
     >>> @create_evaluator(name="short", kind="code")
     ... def short(output: str, limit: int = 5) -> tuple[bool, str]:
@@ -32,38 +32,38 @@ def create_evaluator(
     >>> short("Berlin")
     (False, '6 characters, and not too many')
     """
-    known: Kind = known_kind(kind, source) if kind or source else "code"
+    checked: Kind = parse_kind(kind, source) if kind or source else "code"
 
     def make(function: Callable[..., Any]) -> Created:
-        return (AsyncCreated if _is_async(function) else Created)(function, name, known, direction)
+        return (AsyncCreated if _is_async(function) else Created)(function, name, checked, direction)
 
     return make
 
 
 class Created(Evaluator):
-    """An evaluator made of a function."""
+    """An evaluator made from a function."""
 
     def __init__(self, function: Callable[..., Any], name: str, kind: Kind, direction: Direction) -> None:
         super().__init__(name=name, kind=kind, direction=direction, input_schema=Schema.of(function))
         self._function = function
-        update_wrapper(self, function, updated=())  # attributes of the function stay its own
+        update_wrapper(self, function, updated=())  # the function keeps its attributes
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself."""
+        """Call the function."""
         return self._function(*args, **kwargs)
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         return self._score(self._function(**eval_input))
 
-    def _score(self, given: Any) -> list[Score]:
-        parts = to_parts(given, self.name)
+    def _score(self, returned: Any) -> list[Score]:
+        parts = to_parts(returned, self.name)
         return [Score(name=self.name, kind=self.kind, direction=self.direction, **parts)]
 
 
 class AsyncCreated(Created):
-    """An evaluator made of an async function."""
+    """An evaluator made from an async function."""
 
-    _evaluate = Evaluator._evaluate  # noqa: SLF001  (in karat's own event loop)
+    _evaluate = Evaluator._evaluate  # noqa: SLF001  (it runs `_async_evaluate` in karat's own event loop)
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         return self._score(await self._function(**eval_input))

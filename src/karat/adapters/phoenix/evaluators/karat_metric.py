@@ -1,4 +1,4 @@
-"""karat's metrics and judges as evaluators of Phoenix's kind."""
+"""karat's metrics and judges as evaluators."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse_all
 from karat.data.roles import UnmappedRoleError, map_columns, matches_role
 from karat.judges.judge import collect_model_errors
+from karat.judges.votes import NotAsked
 
-WAITING = 64  # judges awaited at a time; how many ask at a time is the governor's to say
+MOST_THREADS = 64  # that wait for judges at a time; the governor limits how many requests are sent at a time
 _SCHEMAS: dict[Any, dict[str, Any]] = {
     TEXT: {"type": "string"},
     TEXTS: {"type": "array", "items": {"type": "string"}},
@@ -35,17 +36,17 @@ _SCHEMAS: dict[Any, dict[str, Any]] = {
 
 
 def as_evaluator(metric: str | Metric | Iterable[str | Metric], *, name: str | None = None) -> Evaluator:
-    """Any of karat's metrics or judges as an evaluator; of several metrics, one evaluator with a score of each.
+    """Any of karat's metrics or judges as an evaluator; several metrics become one evaluator with a score for each.
 
-    Its fields are the metric's columns: `prediction`, `reference`, `question`, `contexts`, … A record may call them as
-    other tools do (`output`, `expected`, `input`, `context`), and a mapping too. `name` is the evaluator's, and that of
-    a single score; else it is the metric's spec.
+    Its fields are the metric's columns: `prediction`, `reference`, `question`, `contexts`, … Records and mappings may
+    use the names of other tools (`output`, `expected`, `input`, `context`). `name`: the name of the evaluator and of
+    its only score; by default the metric's spec.
 
-    The explanation is a judge's, or says why a record has no score. The metadata hold the metric's signature and what
-    a judge's answer took. A judge of several fields gives a score of each beside the whole. How many calls a judge
-    makes at a time, and what it may cost, its governor says: `karat.Judge(…, governor=…)`, or `karat.judges.asking`.
+    The explanation is the judge's, or the reason why a record has no score. The metadata hold the metric's signature,
+    and for a judge its tokens, cost and latency. A judge that scores several fields also gives a score for each field.
+    The judge's governor limits calls and costs: `karat.Judge(…, governor=…)`, or `karat.judges.asking` for a block.
 
-    Raises `karat.SpecError`, a `ValueError`, where there is no such metric.
+    Raises `karat.SpecError`, a `ValueError`, for an unknown metric.
 
     >>> evaluator = as_evaluator("token_f1", name="f1")
     >>> (score,) = evaluator.evaluate({"output": "the city of Paris", "expected": ["Paris", "City of Paris"]})
@@ -58,7 +59,7 @@ def as_evaluator(metric: str | Metric | Iterable[str | Metric], *, name: str | N
 
 
 class MetricEvaluator(Evaluator):
-    """One or more of karat's metrics as an evaluator."""
+    """An evaluator with one score, or several, for each of its metrics."""
 
     def __init__(self, metrics: Sequence[Metric], name: str | None) -> None:
         self.metrics = tuple(metrics)
@@ -71,86 +72,87 @@ class MetricEvaluator(Evaluator):
         )
         self._kinds = {role: kind for metric in metrics for role, kind in metric.definition.columns.items()}
         self._schema = self._input_schema = Roles(self._kinds)
-        self.traces_itself = kinds == {"llm"}  # a judge's rows are spans of its own
+        self.traces_itself = kinds == {"llm"}  # a judge creates a span for each row
 
     def score_columns(self, read: Read) -> list[Column] | None:
-        """The scores of all rows at once: computed by every core, or asked by one governor."""
+        """The scores of all rows: computed by all cores, or asked for through one governor."""
         try:
-            mapped = self._mapped(self._mapping or {})
-            found = self._found(tuple(read.names), tuple(mapped))
-            columns = {role: read(mapped.get(role) or found[role]) for role in self._kinds}
-            with collect_model_errors() as stopped:
-                named = self._columns(columns)
-        except ColumnError:  # one by one each row says what it lacks
+            mapped = self._fields_by_role(self._mapping or {})
+            names = self._names_by_role(tuple(read.names), tuple(mapped))
+            columns = {role: read(mapped.get(role) or names[role]) for role in self._kinds}
+            with collect_model_errors():
+                scored = self._score(columns)
+        except ColumnError:  # if rows are scored one by one, each error says what that row lacks
             return None
-        why = [str(error) for error in stopped]
-        return [replace(each, name=self._called(each.name), reason=_not_asked(each, why)) for each in named]
+        return [replace(each, name=self._rename_score(each.name)) for each in scored]
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         values = {role: None if is_missing(value) else value for role, value in eval_input.items()}
         columns = {role: to_arrow([value], role, self._kinds[role]) for role, value in values.items()}
-        return [column.at(0) for column in self._columns(columns)]
+        return [column.at(0) for column in self._score(columns)]
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         if not any(metric.definition.remote for metric in self.metrics):
             return self._evaluate(eval_input)
-        work = copy_context().run
-        return await asyncio.get_running_loop().run_in_executor(_threads(), work, self._evaluate, eval_input)
+        in_context = copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(_threads(), in_context, self._evaluate, eval_input)
 
-    def _own_names(self) -> Sequence[str]:
-        named = zip(self.metrics, self._called_by_metric(), strict=True)
-        return [each for metric, name in named for each in (name, *_fields(metric, name).values())]
+    def _original_score_names(self) -> Sequence[str]:
+        named = zip(self.metrics, self._metric_names(), strict=True)
+        return [each for metric, name in named for each in (name, *_field_names(metric, name).values())]
 
-    def _given(self, record: Any, mapping: InputMapping | None) -> dict[str, Any]:
-        """The value of each role, by the mapping or by the names that other tools have for it."""
+    def _metric_names(self) -> list[str]:
+        """The name of each metric's score, before `rename`."""
+        if len(self.metrics) > 1:
+            return [metric.spec for metric in self.metrics]
+        return [self._original_name or self._name]
+
+    def _read_fields(self, record: Any, mapping: InputMapping | None) -> dict[str, Any]:
+        """The value of each role: of the field mapped to it, or of a key that other tools use for the role."""
         if not isinstance(record, Mapping):
-            return super()._given(record, mapping)
-        given = mapping or self._mapping or {}
-        mapped = self._mapped(given)
-        values = {role: extractor(field, given[field])(record) for role, field in mapped.items()}
-        found = self._found(tuple(key for key in record if isinstance(key, str)), tuple(mapped))
-        return {role: values[role] if role in values else record[found[role]] for role in self._kinds}
+            return super()._read_fields(record, mapping)
+        sources = mapping or self._mapping or {}
+        fields = self._fields_by_role(sources)
+        values = {role: extractor(field, sources[field])(record) for role, field in fields.items()}
+        names = self._names_by_role(tuple(key for key in record if isinstance(key, str)), tuple(fields))
+        return {role: values[role] if role in values else record[names[role]] for role in self._kinds}
 
-    def _mapped(self, mapping: InputMapping) -> dict[str, str]:
-        """The mapping's field of each role that it has."""
-        found: dict[str, str] = {}
+    def _fields_by_role(self, mapping: InputMapping) -> dict[str, str]:
+        """The field of the mapping for each role that is mapped."""
+        fields: dict[str, str] = {}
         for field in mapping:
             if role := self._role(field):
-                if role in found:
+                if role in fields:
                     raise ColumnError(
-                        f"{self.name}: {found[role]!r} and {field!r} are both mapped, and both are {role}"
+                        f"{self.name}: {fields[role]!r} and {field!r} are both mapped, and both are {role}"
                     )
-                found[role] = field
-        return found
+                fields[role] = field
+        return fields
 
     def _role(self, field: str) -> str | None:
-        """The role that a mapping's field is: of that name, or the one that other tools call so."""
+        """The role that a mapping's field means: the one of that name, or the one that other tools call so."""
         if field in self._kinds:
             return field
         return next((role for role in self._kinds if matches_role(role, field)), None)
 
-    def _found(self, names: tuple[str, ...], mapped: tuple[str, ...]) -> dict[str, str]:
-        """The key of each role that is not mapped."""
+    def _names_by_role(self, names: tuple[str, ...], mapped: tuple[str, ...]) -> dict[str, str]:
+        """The key or column of each role that is not mapped."""
         try:
-            return _find(names, tuple(role for role in self._kinds if role not in mapped))
+            return _map_names(names, tuple(role for role in self._kinds if role not in mapped))
         except UnmappedRoleError as error:
-            remedy = f"Say which: input_mapping={{{error.role!r}: {error.column!r}}}"
-            raise ColumnError(f"{self.name}: {error.problem}. {remedy}") from None
+            example = {error.role: error.column}
+            raise ColumnError(f"{self.name}: {error.problem}. Say which: input_mapping={example}") from None
         except ColumnError as error:
             raise ColumnError(f"{self.name}: {error}") from None
 
-    def _columns(self, columns: Mapping[str, pa.Array]) -> list[Column]:
-        scored = zip(self.metrics, score_columns(self.metrics, columns), self._called_by_metric(), strict=True)
-        return [column for metric, rows, name in scored for column in _told(metric, rows, name)]
-
-    def _called_by_metric(self) -> list[str]:
-        """What each metric's score is called, before the evaluator was renamed."""
-        return [metric.spec for metric in self.metrics] if len(self.metrics) > 1 else [self._was or self._name]
+    def _score(self, columns: Mapping[str, pa.Array]) -> list[Column]:
+        scored = zip(self.metrics, score_columns(self.metrics, columns), self._metric_names(), strict=True)
+        return [column for metric, rows, name in scored for column in _to_columns(metric, rows, name)]
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns of metrics as fields: all of them required, and cast by the metrics themselves."""
+    """The columns of metrics as fields. All are required; the metrics check their types."""
 
     kinds: Mapping[str, Any]
     optional: tuple[str, ...] = ()
@@ -171,51 +173,46 @@ def _kind(metric: Metric) -> Kind:
     return "llm" if metric.definition.judge else "code"
 
 
-def _not_asked(column: Column, why: Sequence[str]) -> pa.Array | None:
-    """Why the rows failed that a judge's model could no longer be asked."""
-    said = column.explanation
-    if not why or not isinstance(said, pa.Array):
-        return None
-    return pc.if_else(pc.is_in(said, pa.array(why, said.type)), said, None)
-
-
-_find = lru_cache(maxsize=256)(map_columns)
+_map_names = lru_cache(maxsize=256)(map_columns)
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(WAITING, thread_name_prefix="karat judges")
+    return ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="karat judges")
 
 
-def _told(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:
-    """A metric's scores as columns: the whole, and each of a judge's fields."""
+def _to_columns(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:
+    """A metric's scores as columns: one for the metric, and one for each field that a judge scores."""
     details = dict(zip(metric.details, rows.detail_columns(metric), strict=True))
-    scores, reasons = rows.score_column(metric), rows.reason_column()
-    fields = {field: details.pop(field) for field in _fields(metric, name)}
-    label = details.pop("label", None)
-    said = details.pop("explanation", details.pop("statements", None))
-    kind, direction, metadata = _kind(metric), metric.definition.direction, {"signature": metric.signature}
-    yield Column(
+    reasons = rows.reason_column()
+    column = Column(
         name=name,
-        score=scores,
-        label=label,
-        explanation=reasons if said is None else pc.coalesce(reasons, said),
-        metadata=metadata,
-        row_metadata=details,
-        kind=kind,
-        direction=direction,
+        score=rows.score_column(metric),
+        explanation=reasons,
+        metadata={"signature": metric.signature},
+        kind=_kind(metric),
+        direction=metric.definition.direction,
+        reason=_not_asked(rows) if metric.definition.judge else None,
     )
-    for field, values in fields.items():
-        yield Column(
-            name=_fields(metric, name)[field],
-            score=values,
-            explanation=reasons,
-            metadata=metadata,
-            kind=kind,
-            direction=direction,
-        )
+    fields = [
+        replace(column, name=field_name, score=details.pop(field))
+        for field, field_name in _field_names(metric, name).items()
+    ]
+    label = details.pop("label", None)
+    explanation = details.pop("explanation", details.pop("statements", None))
+    explanation = reasons if explanation is None else pc.coalesce(reasons, explanation)
+    yield replace(column, label=label, explanation=explanation, row_metadata=details)
+    yield from fields
 
 
-def _fields(metric: Metric, name: str) -> dict[str, str]:
-    """The fields that a judge scores one by one, and the names of their scores."""
+def _not_asked(rows: Rows) -> Sequence[str | None] | None:
+    """For each row that was not judged because the model could no longer be reached, the error; None if all were."""
+    errors = [
+        reason if isinstance(reason, NotAsked) else None for reason in ([] if rows.reasons is None else rows.reasons)
+    ]
+    return None if all(error is None for error in errors) else errors
+
+
+def _field_names(metric: Metric, name: str) -> dict[str, str]:
+    """The name of the score of each field that a judge scores by itself."""
     return {field: f"{name}.{field}" for field in metric.definition.fields}

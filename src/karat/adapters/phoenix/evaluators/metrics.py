@@ -1,4 +1,4 @@
-"""Evaluators that need no model: equality, a regular expression, and precision, recall and F of labels."""
+"""Phoenix's evaluators that compute: equality, a regular expression, and precision, recall and F of labels."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["MatchesRegex", "PrecisionRecallFScore", "exact_match", "matches_rege
 
 
 class ExactMatch(Evaluator):
-    """Whether two texts are the same, character by character; its label is True or False."""
+    """Whether two texts are equal, character by character; the label is True or False."""
 
     def __init__(self) -> None:
         schema = Schema({"output": str, "expected": str}, descriptions={"expected": "What the output must be."})
         super().__init__(name="exact_match", kind="code", input_schema=schema)
 
     def __call__(self, output: str, expected: str) -> Score:
-        """The score of two texts."""
+        """The score of a pair of texts."""
         equal = output == expected
         return Score(name=self.name, score=float(equal), label=equal, kind="code")
 
@@ -36,7 +36,7 @@ class ExactMatch(Evaluator):
         return self._evaluate(eval_input)
 
     def score_columns(self, read: Read) -> list[Column] | None:
-        """All rows at once, where both columns are of text."""
+        """All rows at once, if both columns hold text."""
         output, expected = read("output"), read("expected")
         if not (is_text(output.type) and is_text(expected.type)):
             return None
@@ -46,9 +46,9 @@ class ExactMatch(Evaluator):
 
 
 class MatchesRegex(Evaluator):
-    """Whether a text has a match of a regular expression anywhere, and how many there are.
+    """Whether a regular expression matches anywhere in a text, and how often.
 
-    Raises `re.error` for a pattern that is none.
+    Raises `re.error` for a pattern that is not a regular expression.
 
     >>> has_year = MatchesRegex(r"[0-9]{4}", name="has_year")
     >>> has_year.evaluate({"output": "from 1990 to 1994"})
@@ -58,7 +58,7 @@ class MatchesRegex(Evaluator):
     def __init__(
         self, pattern: str | re.Pattern[str], name: str | None = None, include_explanation: bool = True
     ) -> None:
-        """`pattern` as Python's `re` reads it; `include_explanation` says the number of matches."""
+        """`pattern`: in the syntax of `re`. `include_explanation`: explain a score by the number of matches."""
         schema = Schema({"output": str}, descriptions={"output": "The text to be searched."})
         super().__init__(name=name or "matches_regex", kind="code", input_schema=schema)
         self.pattern = re.compile(pattern)
@@ -72,18 +72,18 @@ class MatchesRegex(Evaluator):
         return self._evaluate(eval_input)
 
     def score_columns(self, read: Read) -> list[Column] | None:
-        """All rows at once, where the column is of text."""
+        """All rows at once, if the column holds text."""
         output = read("output")
         if not is_text(output.type):
             return None
         counts = pa.array([None if text is None else self._count(text) for text in output.to_pylist()], pa.int64())
         encoded = counts.dictionary_encode()
-        said = pa.array([self._explain(count) for count in encoded.dictionary.to_pylist()], pa.string())
+        explanations = pa.array([self._explain(count) for count in encoded.dictionary.to_pylist()], pa.string())
         return [
             Column(
                 name=self.name,
                 score=pc.greater(counts, 0).cast(pa.float64()),
-                explanation=said.take(encoded.indices) if self.include_explanation else None,
+                explanation=explanations.take(encoded.indices) if self.include_explanation else None,
                 reason=_missing(output=output) if output.null_count else None,
             )
         ]
@@ -98,11 +98,11 @@ class MatchesRegex(Evaluator):
 
 
 def _missing(**columns: pa.Array) -> pa.Array:
-    """For each row the first column that holds nothing there, as an error says it; null where all hold something."""
-    said: pa.Array = pa.nulls(len(next(iter(columns.values()))), pa.string())
+    """For each row the error that `Schema` raises for its first null, null if there is none."""
+    errors: pa.Array = pa.nulls(len(next(iter(columns.values()))), pa.string())
     for name, column in reversed(columns.items()):
-        said = pc.if_else(column.is_null(), f"Input validation failed: {name}: str is expected, got None", said)
-    return said
+        errors = pc.if_else(column.is_null(), f"Input validation failed: {name}: str is expected, got None", errors)
+    return errors
 
 
 exact_match = ExactMatch()

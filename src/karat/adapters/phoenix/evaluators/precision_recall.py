@@ -1,4 +1,4 @@
-"""Precision, recall and F of the labels of one record, as Phoenix averages them."""
+"""Precision, recall and F of the labels in one record, averaged as in Phoenix."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ Label: TypeAlias = str | int
 class PrecisionRecallFScore(Evaluator):
     """Precision, recall and F of two lists of labels, `expected` and `output`: three scores.
 
-    Recall weighs `beta` times as much as precision. `average` is over the labels: each the same, all rows together, or
-    weighted by how often each is expected. With `positive_label` only that one counts; labels that are just 0 and 1,
-    both of them there, mean 1 unless `average` says otherwise. `zero_division` is the value of a ratio to 0.
+    `beta`: recall weighs this many times as much as precision. `average`: the mean over the labels (macro), over all
+    items together (micro), or over the labels weighted by how often each is expected. `positive_label`: only this label
+    counts; if the labels are exactly 0 and 1 and `average` is macro, it is 1. `zero_division`: the value of a ratio
+    whose denominator is 0.
 
-    Raises `karat.SpecError`, a `ValueError`, for settings it cannot have; `karat.DataError` for lists that are empty,
-    of unequal length, or without the positive label.
+    Raises `karat.SpecError`, a `ValueError`, for invalid settings; `karat.DataError` for lists that are empty, of
+    unequal length, or without the positive label.
 
     >>> scores = PrecisionRecallFScore(beta=0.5).evaluate({"expected": ["a", "a", "b"], "output": ["a", "b", "b"]})
     >>> [(score.name, score.score) for score in scores]
@@ -42,18 +43,18 @@ class PrecisionRecallFScore(Evaluator):
         if not 0 < beta < inf:
             raise SpecError(f"beta={beta!r}: a finite number above 0 is expected")
         if average not in get_args(Average):
-            raise SpecError(f"average={average!r} is none{did_you_mean(str(average), get_args(Average))}")
+            raise SpecError(f"average={average!r} is not known{did_you_mean(str(average), get_args(Average))}")
         if not 0 <= zero_division <= 1:
             raise SpecError(f"zero_division={zero_division!r}: a number from 0 to 1 is expected")
         schema = Schema(
             {"expected": list[str | int], "output": list[str | int]},
-            descriptions={"expected": "The right labels.", "output": "The labels that were given, in the same order."},
+            descriptions={"expected": "The right labels.", "output": "The predicted labels, in the same order."},
         )
         super().__init__(name="precision_recall_fscore", kind="code", input_schema=schema)
         self.beta, self.average, self.zero_division = float(beta), average, zero_division
         self.positive_label = positive_label
 
-    def _own_names(self) -> Sequence[str]:
+    def _original_score_names(self) -> Sequence[str]:
         tail = "" if self.average == "macro" or self.positive_label is not None else f"_{self.average}"
         return [f"{name}{tail}" for name in ("precision", "recall", f"f{self.beta:g}".replace(".", "_"))]
 
@@ -70,38 +71,38 @@ class PrecisionRecallFScore(Evaluator):
         values = self._values(expected, output, labels if positive is None else [positive], one=positive is not None)
         return [
             Score(name=name, score=value, metadata=dict(metadata), kind="code")
-            for name, value in zip(self._own_names(), values, strict=True)
+            for name, value in zip(self._original_score_names(), values, strict=True)
         ]
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         return self._evaluate(eval_input)
 
     def _positive(self, labels: list[Label]) -> Label | None:
-        """The one label that counts, if it is one."""
+        """The positive label, if only one label counts."""
         if self.positive_label is None:
             return 1 if self.average == "macro" and set(labels) == {0, 1} else None
         if self.positive_label not in labels:
-            raise DataError(f"positive_label {self.positive_label!r} is none of the labels {labels}")
+            raise DataError(f"positive_label {self.positive_label!r} is not among the labels {labels}")
         return self.positive_label
 
     def _values(
         self, expected: list[Label], output: list[Label], labels: list[Label], *, one: bool
     ) -> tuple[float, float, float]:
         """Precision, recall and F, averaged over the labels."""
-        right = Counter(gold for gold, given in zip(expected, output, strict=True) if gold == given)
-        golds, givens = Counter(expected), Counter(output)
+        right = Counter(gold for gold, predicted in zip(expected, output, strict=True) if gold == predicted)
+        golds, predictions = Counter(expected), Counter(output)
         if self.average == "micro" and not one:
             precision = recall = right.total() / len(expected)
             return precision, recall, self._f(precision, recall)
-        of_each = []
+        by_label = []
         for label in labels:
-            precision = self._ratio(right[label], givens[label])
+            precision = self._ratio(right[label], predictions[label])
             recall = self._ratio(right[label], golds[label])
-            of_each.append((precision, recall, self._f(precision, recall)))
+            by_label.append((precision, recall, self._f(precision, recall)))
         weights = [golds[label] if self.average == "weighted" and not one else 1 for label in labels]
         first, second, third = (
             fsum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
-            for values in zip(*of_each, strict=True)
+            for values in zip(*by_label, strict=True)
         )
         return first, second, third
 

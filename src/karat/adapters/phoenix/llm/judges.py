@@ -1,4 +1,4 @@
-"""Evaluators that Phoenix has by name, over karat's judges and their prompts, where the two ask the same."""
+"""Evaluators with the names of Phoenix's, over karat's judges and prompts, where both judge the same."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from karat.judges.judge import Judge
 from karat.models.governor.governor import Governor
 
 
-class _OfJudge(MetricEvaluator):
-    """A judge of karat's as an evaluator; `llm` as a `ClassificationEvaluator` takes it, `settings` as a judge does."""
+class _JudgeEvaluator(MetricEvaluator):
+    """One of karat's judges. `llm`: as in `ClassificationEvaluator`. `settings`: those of a judge."""
 
     NAME: ClassVar[str]
     FIELDS: ClassVar[Mapping[str, str]] = {}
-    """What Phoenix calls a field, and which of the judge's columns it is, where that is none of karat's aliases."""
+    """Phoenix's names of fields that karat does not know as aliases, and the judge's columns that they mean."""
 
     def __init__(self, llm: Any, *, governor: Governor | None = None, **settings: Any) -> None:
         model = llm if isinstance(llm, str) else to_model(llm)
@@ -25,13 +25,13 @@ class _OfJudge(MetricEvaluator):
         self.unbind()
 
     def bind(self, input_mapping: InputMapping | None) -> None:
-        super().bind(self._whole(input_mapping))
+        super().bind(self._with_own_fields(input_mapping))
 
-    def _given(self, record: Mapping[str, Any], mapping: InputMapping | None) -> dict[str, Any]:
-        return super()._given(record, self._whole(mapping) if mapping else None)
+    def _read_fields(self, record: Mapping[str, Any], mapping: InputMapping | None) -> dict[str, Any]:
+        return super()._read_fields(record, self._with_own_fields(mapping) if mapping else None)
 
-    def _whole(self, mapping: InputMapping | None) -> InputMapping:
-        """The mapping with Phoenix's fields, which are read from keys of their names unless it says otherwise."""
+    def _with_own_fields(self, mapping: InputMapping | None) -> InputMapping:
+        """The mapping, with each of `FIELDS` that it does not map taken from the key of that name."""
         mapped = {self._role(field) for field in mapping or {}}
         return {field: field for field, role in self.FIELDS.items() if role not in mapped} | dict(mapping or {})
 
@@ -39,8 +39,8 @@ class _OfJudge(MetricEvaluator):
         return super()._role(self.FIELDS.get(field, field))
 
 
-class ConcisenessEvaluator(_OfJudge):
-    """Of `input` and `output`: concise 1, verbose 0.
+class ConcisenessEvaluator(_JudgeEvaluator):
+    """Reads `input` and `output`: concise 1, verbose 0.
 
     >>> from karat.models.testing.fake import FakeModel
     >>> model = FakeModel({"explanation": "Nothing to leave out.", "label": "concise"})
@@ -52,27 +52,27 @@ class ConcisenessEvaluator(_OfJudge):
     NAME = "conciseness"
 
 
-class DocumentRelevanceEvaluator(_OfJudge):
-    """Of `input` and `document_text`: relevant 1, unrelated 0; of a list of documents, the share of relevant ones."""
+class DocumentRelevanceEvaluator(_JudgeEvaluator):
+    """Reads `input` and `document_text`: relevant 1, unrelated 0; for a list, the share of relevant ones."""
 
     NAME = "document_relevance"
     FIELDS: ClassVar[Mapping[str, str]] = {"document_text": "contexts"}
 
 
-class FaithfulnessEvaluator(_OfJudge):
-    """Of `input`, `output` and `context`, one or a list: the share of the output's statements that it supports."""
+class FaithfulnessEvaluator(_JudgeEvaluator):
+    """Reads `input`, `output` and `context` (a text or a list): the share of the output's statements it supports."""
 
     NAME = "faithfulness"
 
 
-class RefusalEvaluator(_OfJudge):
-    """Of `input` and `output`: refused 1, answered 0."""
+class RefusalEvaluator(_JudgeEvaluator):
+    """Reads `input` and `output`: refused 1, answered 0."""
 
     NAME = "refusal"
 
 
-class ToxicityEvaluator(_OfJudge):
-    """Of `text`: toxic 1, harmless 0."""
+class ToxicityEvaluator(_JudgeEvaluator):
+    """Reads `text`: toxic 1, harmless 0."""
 
     NAME = "toxicity"
     FIELDS: ClassVar[Mapping[str, str]] = {"text": "prediction"}

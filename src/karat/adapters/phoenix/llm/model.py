@@ -1,4 +1,4 @@
-"""The model that a classifier asks: an OpenAI-compatible endpoint, a callable, or an `LLM` of Phoenix's own."""
+"""The model of a classifier: at an OpenAI-compatible endpoint, a callable, or an `LLM` of Phoenix's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from karat.models.context import current
 from karat.models.openai.model import OpenAIModel
 from karat.models.request import Message, Model, Schema
 
-_TAKEN = ("api_key", "base_url")
+_CLIENT_KEYWORDS = ("api_key", "base_url")
 
 
 def LLM(  # noqa: N802  (it reads as the value that it makes)
@@ -23,41 +23,41 @@ def LLM(  # noqa: N802  (it reads as the value that it makes)
     sync_client_kwargs: Mapping[str, Any] | None = None,
     async_client_kwargs: Mapping[str, Any] | None = None,
 ) -> OpenAIModel:
-    """A model of an OpenAI-compatible endpoint: `base_url` (`OPENAI_BASE_URL`, else OpenAI's), `api_key` (…_API_KEY).
+    """A model at an OpenAI-compatible endpoint.
 
-    Both may also stand in the client's keywords, as Phoenix has them. Any other provider is reached by its own
-    OpenAI-compatible endpoint, by an async callable `(messages, schema, settings) -> reply`, or by Phoenix's own `LLM`:
-    a classifier takes each of these.
+    `base_url`: by default `OPENAI_BASE_URL`, else OpenAI's. `api_key`: by default `OPENAI_API_KEY`. Both may also be
+    among the client's keywords, as in Phoenix. For any other provider, use its own OpenAI-compatible endpoint, or give
+    the classifier an async callable `(messages, schema, settings) -> reply` or Phoenix's own `LLM`.
 
-    Raises `karat.SpecError` for what cannot be asked so.
+    Raises `karat.SpecError` for another provider or client, and for other keywords of the client.
 
     >>> LLM(provider="openai", model="small", base_url="http://localhost:8000/v1")
     OpenAIModel('small', base_url='http://localhost:8000/v1')
     >>> LLM(provider="litellm", model="small")
     Traceback (most recent call last):
         ...
-    karat.core.errors.SpecError: LLM(provider='litellm'): OpenAI-compatible endpoints are asked here. Give its base_url=
+    karat.core.errors.SpecError: LLM(provider='litellm'): an OpenAI-compatible endpoint is expected. Give its base_url=
         with provider='openai'; or give the classifier llm=an async callable (messages, schema, settings) -> text, or an
         LLM of phoenix.evals
     """
     for key, value in {"provider": provider, "client": client}.items():
         if value not in (None, "openai"):
             raise SpecError(
-                f"LLM({key}={value!r}): OpenAI-compatible endpoints are asked here. Give its base_url= with "
+                f"LLM({key}={value!r}): an OpenAI-compatible endpoint is expected. Give its base_url= with "
                 "provider='openai'; or give the classifier llm=an async callable (messages, schema, settings) -> text, "
                 "or an LLM of phoenix.evals"
             )
     if not model:
         raise SpecError("LLM(model=…): the name of a model is expected")
-    given = {**(sync_client_kwargs or {}), **(async_client_kwargs or {})}
-    for key in given:
-        if key not in _TAKEN:
-            raise SpecError(f"LLM: a client's {key!r} is not taken{did_you_mean(key, _TAKEN)}")
-    return OpenAIModel(model, base_url=base_url or given.get("base_url"), api_key=api_key or given.get("api_key"))
+    keywords = {**(sync_client_kwargs or {}), **(async_client_kwargs or {})}
+    for key in keywords:
+        if key not in _CLIENT_KEYWORDS:
+            raise SpecError(f"LLM: the client's keyword {key!r} is not supported{did_you_mean(key, _CLIENT_KEYWORDS)}")
+    return OpenAIModel(model, base_url=base_url or keywords.get("base_url"), api_key=api_key or keywords.get("api_key"))
 
 
-class _OfPhoenix:
-    """An `LLM` of Phoenix's as a model. It tells no tokens, and its replies are kept nowhere."""
+class _PhoenixModel:
+    """Phoenix's own `LLM` as a model. Its tokens are not known, and its replies are not cached."""
 
     def __init__(self, llm: Any) -> None:
         self.name, self._llm = str(getattr(llm, "model", type(llm).__name__)), llm
@@ -65,16 +65,16 @@ class _OfPhoenix:
     async def __call__(
         self, messages: Sequence[Message], schema: Schema | None, settings: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        given: Mapping[str, Any] = await self._llm.async_generate_object(prompt=messages, schema=schema, **settings)
-        return given
+        reply: Mapping[str, Any] = await self._llm.async_generate_object(prompt=messages, schema=schema, **settings)
+        return reply
 
 
 def to_model(llm: Any) -> Model:
-    """What a classifier was given, as a model: a name is one of the endpoint that judges ask too."""
+    """A classifier's argument `llm` as a model; a name means a model at the endpoint that judges use."""
     if isinstance(llm, str):
         return current().connect(llm)
     if hasattr(llm, "async_generate_object"):
-        return _OfPhoenix(llm)
+        return _PhoenixModel(llm)
     if callable(llm):
         return llm  # type: ignore[no-any-return]
     raise SpecError(

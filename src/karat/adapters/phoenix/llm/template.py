@@ -1,8 +1,8 @@
-"""Prompts with places for values: mustache (`{{answer}}`, `{{#documents}}…{{/documents}}`) or f-strings (`{answer}`).
+"""Prompts with placeholders: mustache (`{{answer}}`, `{{#documents}}…{{/documents}}`) or f-strings (`{answer}`).
 
-A value is put in as it is: nothing in it is a place again, and nothing is escaped. Text stays text; anything else is
-spelt as JSON. Of mustache there are variables, dotted names, sections and comments; no partials, no lambdas, no other
-delimiters. Text in which no `{{name}}` is found is an f-string, in which single braces are written twice.
+A value is inserted as it is: it is not searched for placeholders, and nothing is escaped. Text stays text; anything
+else is written as JSON. Mustache's variables, dotted names, sections and comments are supported; partials, lambdas and
+other delimiters are not. A text without any `{{name}}` is an f-string, in which a brace that is text is doubled.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _TAG = re.compile(
 _ALONE = re.compile(rf"^[ \t]*(\{{\{{\s*(?:[#^/]\s*{_NAME}\s*|!.*?)\}}\}})[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL)
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
 
-Part: TypeAlias = "str | _Place | _Section"
+Part: TypeAlias = "str | _Placeholder | _Section"
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where a value goes; `path` is empty for the item of a section itself."""
+class _Placeholder:
+    """A placeholder; its `path` is empty if it means the item of the section itself."""
 
     path: tuple[str, ...]
     form: str = ""
     conversion: str | None = None
 
-    def spell(self, value: Any) -> str:
+    def render(self, value: Any) -> str:
         if self.conversion:
             value = Formatter().convert_field(value, self.conversion)
-        return format(value if self.form and isinstance(value, int | float) else spell(value), self.form)
+        return format(value if self.form and isinstance(value, int | float) else to_text(value), self.form)
 
 
 @dataclass(frozen=True)
 class _Section:
-    """What is there for each item of a list, or where a value counts as true; inverted, where it does not."""
+    """Parts rendered for each item of a list, or if a value is true; if inverted, only if it is false or empty."""
 
     path: tuple[str, ...]
     inverted: bool
@@ -52,10 +52,11 @@ class _Section:
 
 
 class Template:
-    r"""A prompt: a text, which is the user's message, or messages, each of `role` and `content` (text, or parts of it).
+    r"""A prompt: one text (the user's message), or messages of `role` and `content` (a text, or a list of text parts).
 
-    `fields` are what it asks for: True for text, False for anything (sections, and what dotted names begin with).
-    `inner` are names that stand in sections alone: of the items, or else of the record.
+    `fields`: the names it needs; True if the value is inserted as text, False if it may be anything (sections, and the
+    first part of dotted names). `inner`: names that occur in sections alone; they mean keys of the items, else of the
+    record.
 
     Raises `karat.SpecError` for a template that is empty or does not parse.
 
@@ -68,33 +69,33 @@ class Template:
     [{'role': 'user', 'content': 'Is ["a", 1] right?'}]
     """
 
-    def __init__(self, given: Any) -> None:
-        given = getattr(given, "template", given)  # a template of Phoenix's
-        messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    def __init__(self, template: Any) -> None:
+        template = getattr(template, "template", template)  # a template of Phoenix's
+        messages = [{"role": "user", "content": template}] if isinstance(template, str) else template
         if not isinstance(messages, Sequence) or not messages:
-            raise SpecError(f"a template is a text, or a list of messages; got {given!r:.60}")
+            raise SpecError(f"a template is a text, or a list of messages; got {template!r:.60}")
         self._messages = [_message(message) for message in messages]
         self.fields: dict[str, bool] = {}
         inner: dict[str, None] = {}
         for _, parts in self._messages:
-            for part, within in _places(parts, within=False):
+            for part, within in _placeholders(parts, within=False):
                 if part.path and within:
                     inner[part.path[0]] = None
                 elif part.path:
-                    is_text = isinstance(part, _Place) and len(part.path) == 1
+                    is_text = isinstance(part, _Placeholder) and len(part.path) == 1
                     self.fields[part.path[0]] = is_text and self.fields.get(part.path[0], True)
         self.inner = tuple(name for name in inner if name not in self.fields)
 
     def render(self, values: Mapping[str, Any]) -> list[Message]:
-        """The messages with the values in their places; `karat.ColumnError` for one that is not there.
+        """The messages with the values inserted; `karat.ColumnError` for a missing value.
 
-        In a section, where items differ, what is not there is nothing.
+        Inside a section a missing value is an empty text, because items may have different keys.
         """
-        return [{"role": role, "content": "".join(_rendered(parts, (values,)))} for role, parts in self._messages]
+        return [{"role": role, "content": "".join(_render(parts, (values,)))} for role, parts in self._messages]
 
 
-def spell(value: Any) -> str:
-    """A value as text: text as it is, nothing for None, anything else as JSON, or else as Python says it."""
+def to_text(value: Any) -> str:
+    """A value as text: text as it is, None as an empty text, anything else as JSON, or by `str` if JSON cannot."""
     if value is None or isinstance(value, str):
         return value or ""
     try:
@@ -112,7 +113,7 @@ def _plain(value: Any) -> Any:
 def _message(message: Any) -> tuple[str, list[Part]]:
     """The role of a message, and the parts of its content."""
     if not isinstance(message, Mapping) or not {"role", "content"} <= message.keys():
-        raise SpecError(f"a message is a dict of role and content; got {message!r:.60}")
+        raise SpecError(f"a message is a dict with role and content; got {message!r:.60}")
     role, content = message["role"], message["content"]
     texts = [content] if isinstance(content, str) else [_text(part) for part in content]
     if not "".join(texts).strip():
@@ -124,7 +125,7 @@ def _message(message: Any) -> tuple[str, list[Part]]:
 def _text(part: Any) -> str:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
         return str(part["text"])
-    raise SpecError(f"only text can be asked, not this part of a message: {part!r:.60}")
+    raise SpecError(f"the parts of a message must be text, got {part!r:.60}")
 
 
 def _parse(text: str) -> list[Part]:
@@ -145,14 +146,14 @@ def _mustache(text: str) -> list[Part]:
             open_sections.append(section)
         elif sigil == "/":
             if open_sections[-1].path != path or len(open_sections) == 1:
-                raise SpecError(f"template: {tag[0]} ends no section that is open there")
+                raise SpecError(f"template: {tag[0]} does not close the section that is open")
             open_sections.pop()
         elif sigil == ">":
-            raise SpecError(f"template: {tag[0]}: there are no partials")
+            raise SpecError(f"template: {tag[0]}: partials are not supported")
         elif name:
-            parts.append(_Place(path))
+            parts.append(_Placeholder(path))
     if len(open_sections) > 1:
-        raise SpecError(f"template: the section {'.'.join(open_sections[-1].path)!r} has no end")
+        raise SpecError(f"template: the section {'.'.join(open_sections[-1].path)!r} is not closed")
     return [*whole.parts, text[end:]]
 
 
@@ -160,46 +161,46 @@ def _f_string(text: str) -> list[Part]:
     try:
         pieces = list(Formatter().parse(text))
     except ValueError as error:
-        raise SpecError(f"template: {error} (in an f-string a brace that is text is written twice)") from None
+        raise SpecError(f"template: {error} (in an f-string, write a brace that is text twice)") from None
     parts: list[Part] = []
     for literal, name, form, conversion in pieces:
         parts.append(literal)
         if name is not None:
             path = tuple(re.findall(r"[^.\[\]]+", name))
             if not path or not path[0].isidentifier() or "{" in (form or ""):
-                raise SpecError(f"template: {{{name}}}: a name is expected (a brace that is text is written twice)")
-            parts.append(_Place(path, form or "", conversion))
+                raise SpecError(f"template: {{{name}}}: a name is expected (write a brace that is text twice)")
+            parts.append(_Placeholder(path, form or "", conversion))
     return parts
 
 
-def _places(parts: list[Part], *, within: bool) -> Iterator[tuple[_Place | _Section, bool]]:
-    """Each place and section, and whether it is in a section."""
+def _placeholders(parts: list[Part], *, within: bool) -> Iterator[tuple[_Placeholder | _Section, bool]]:
+    """Each placeholder and section, and whether it is inside a section."""
     for part in parts:
         if not isinstance(part, str):
             yield part, within
         if isinstance(part, _Section):
-            yield from _places(part.parts, within=True)
+            yield from _placeholders(part.parts, within=True)
 
 
-def _rendered(parts: list[Part], scopes: tuple[Any, ...]) -> Iterator[str]:
-    """The text of the parts; names are looked up in the innermost scope that has them."""
+def _render(parts: list[Part], scopes: tuple[Any, ...]) -> Iterator[str]:
+    """The text of the parts; a name is looked up in the innermost scope that has it."""
     for part in parts:
         if isinstance(part, str):
             yield part
-        elif isinstance(part, _Place):
-            yield part.spell(_find(part.path, scopes))
+        elif isinstance(part, _Placeholder):
+            yield part.render(_look_up(part.path, scopes))
         else:
-            value = _find(part.path, scopes)
+            value = _look_up(part.path, scopes)
             value = value.tolist() if hasattr(value, "tolist") else value
             if part.inverted:
                 items = [] if value else [scopes[-1]]
             else:
                 items = list(value) if isinstance(value, list | tuple) else [value] if value else []
             for item in items:
-                yield from _rendered(part.parts, (*scopes, item))
+                yield from _render(part.parts, (*scopes, item))
 
 
-def _find(path: tuple[str, ...], scopes: tuple[Any, ...]) -> Any:
+def _look_up(path: tuple[str, ...], scopes: tuple[Any, ...]) -> Any:
     if not path:
         return scopes[-1]
     value = next((scope for scope in reversed(scopes) if isinstance(scope, Mapping) and path[0] in scope), {})
@@ -211,6 +212,6 @@ def _find(path: tuple[str, ...], scopes: tuple[Any, ...]) -> Any:
         elif len(scopes) > 1:
             return None
         else:
-            there = map(str, value) if isinstance(value, Mapping) else ()
-            raise ColumnError(f"template: {'.'.join(path)}: there is no {name!r}{did_you_mean(name, there)}")
+            keys = map(str, value) if isinstance(value, Mapping) else ()
+            raise ColumnError(f"template: {'.'.join(path)}: there is no {name!r}{did_you_mean(name, keys)}")
     return value
