@@ -1,10 +1,10 @@
-"""REMem's answer metrics, without REMem: the same classes, keys and numbers.
+"""REMem's metrics of answers and retrieval over karat's metrics: the same classes, keys and numbers.
 
 >>> QAF1Score().calculate_metric_scores([["Paris", "City of Paris"], ["Lyon"]], ["Paris, France", "Lyon"])
 ({'F1': 0.833...}, [{'F1': 0.666...}, {'F1': 1.0}])
 
-Where REMem fails or scores by accident these say what is wrong: lists of unequal length, a row without gold answers and
-a null are a `karat.RowError` that names the row.
+For input that REMem rejects with an unclear error or scores by accident (lists of unequal length, rows without gold
+answers, nulls) a `karat.RowError` names the row.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from karat.core.errors import RowError, SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
-from karat.core.metric.score import score_rows
+from karat.core.metric.score import score_columns, score_rows
 from karat.metrics import bleu, exact_match, sentence_bleu, token_f1
 
 Pooled: TypeAlias = dict[str, float]
 PerExample: TypeAlias = list[dict[str, float]]
 
 _NAMED: dict[Any, str] = {np.max: "max", max: "max", np.mean: "mean", np.min: "min", min: "min"}
-"""The aggregations that the core knows, which are faster."""
+"""The aggregations that the core knows by name, which are faster than a callable."""
 
 
 class _AnswerMetric:
-    """What the metrics of answers share: a karat metric, scored per gold answer and aggregated by row."""
+    """The common part of the metrics of answers: a metric is scored for each gold answer and aggregated by row."""
 
     metric_name: ClassVar[str]
     key: ClassVar[str]
@@ -48,10 +48,10 @@ class _AnswerMetric:
         aggregation_fn: Callable[[Sequence[float]], float] = np.max,
         **_: Any,
     ) -> tuple[Pooled, PerExample]:
-        """The mean over all rows, and each row's score; further arguments are ignored, as in REMem.
+        """The mean over all rows, and the score of each row; further arguments are ignored, as in REMem.
 
-        `gold_answers`: a list of acceptable answers a row. `aggregation_fn` makes one number of a row's scores, one per
-        gold answer. Raises `karat.RowError` for lists of unequal length, a row without gold answers and a null.
+        `gold_answers`: a list of acceptable answers for each row. `aggregation_fn`: combines a row's scores, one for
+        each gold answer. Raises `karat.RowError` for lists of unequal length, a row without gold answers and a null.
         """
         gold, predicted = _columns(gold_answers, predicted_answers)
         across = _NAMED.get(aggregation_fn, aggregation_fn)
@@ -73,7 +73,7 @@ class QAExactMatch(_AnswerMetric):
 
 
 class QAF1Score(_AnswerMetric):
-    """F1 of an answer's and a gold answer's tokens after SQuAD's normalisation; 0 where nothing is left of both.
+    """F1 of an answer's and a gold answer's tokens after SQuAD's normalisation; 0 if neither has a token.
 
     >>> QAF1Score().calculate_metric_scores([["red cat", "cat"]], ["the cat"], aggregation_fn=np.mean)
     ({'F1': 0.833...}, [{'F1': 0.833...}])
@@ -86,7 +86,7 @@ class QAF1Score(_AnswerMetric):
 
 @metric(source="Hugging Face evaluate, metrics/bleu at 4ec931ef, called once per gold answer", register=False)
 def pair_bleu(prediction: Text, reference: Text, *, order: int = 4) -> Score:
-    """BLEU of one prediction against one gold answer, unsmoothed, with `evaluate`'s tokens.
+    """BLEU of one prediction against one gold answer, unsmoothed, with the tokeniser of `evaluate`.
 
     >>> pair_bleu(["the cat sat"], [["the cat", "cats"]], order=1).to_pylist()
     [0.666...]
@@ -104,19 +104,19 @@ class _BleuMetric(_AnswerMetric):
     ) -> Pooled:
         """BLEU of all answers together, each against its first gold answer.
 
-        Raises `karat.RowError` as `calculate_metric_scores` does. REMem gives 0 where any row has no gold answer: it
-        drops that row from the gold side only.
+        Raises `karat.RowError` as `calculate_metric_scores` does. REMem returns 0 if any row has no gold answer, since
+        it drops that row from the gold side only.
         """
         gold, predicted = _columns(gold_answers, predicted_answers)
         corpus = bleu.using(smooth="none", reference_length="shortest", order=self.order)
-        firsts = pc.list_element(gold, 0)
-        totals = score_rows(corpus, {"prediction": predicted, "reference": firsts}).statistics.sum(axis=0)
+        (rows,) = score_columns([corpus], {"prediction": predicted, "reference": pc.list_element(gold, 0)})
+        totals = rows.statistics.sum(axis=0)
         value = float(corpus.finish(totals)) if corpus.finish is not None and len(predicted) else 0.0
         return {f"Corpus_BLEU-{self.order}": value}
 
 
 class QABleu1Score(_BleuMetric):
-    """BLEU of single words: case and punctuation count, nothing is normalised.
+    """BLEU of single words; case and punctuation matter, nothing is normalised.
 
     >>> QABleu1Score().calculate_metric_scores([["Paris"]], ["Paris."])
     ({'BLEU-1': 0.5}, [{'BLEU-1': 0.5}])
@@ -129,7 +129,7 @@ class QABleu1Score(_BleuMetric):
 
 
 class QABleu4Score(_BleuMetric):
-    """BLEU of up to four words in a row: an answer of less than four is 0, even if it is right.
+    """BLEU of up to four consecutive words; an answer of fewer than four words scores 0, even if it is right.
 
     >>> QABleu4Score().calculate_metric_scores([["Paris"], ["the cat sat down"]], ["Paris", "the cat sat down"])
     ({'BLEU-4': 0.5}, [{'BLEU-4': 0.0}, {'BLEU-4': 1.0}])
@@ -164,12 +164,13 @@ class RetrievalRecall:
         retrieved_chunks: Sequence[Sequence[str]] = (),
         **_: Any,
     ) -> tuple[Pooled, PerExample]:
-        """The mean over all rows, to four decimals, and each row's recall, at every k.
+        """The mean over all rows, rounded to four decimals, and the recall of each row, at every k.
 
-        Documents are compared as sets: a duplicate counts once. A row without gold documents has recall 0, as in REMem;
-        so has a table without rows. `retrieved_chunks` is REMem's name for `retrieved_docs`.
+        Documents are compared as sets: a duplicate counts once. A row without gold documents has recall 0, as in REMem,
+        and so has a table without rows. `retrieved_chunks` is REMem's name for `retrieved_docs`.
 
-        Raises `karat.RowError` for lists of unequal length, `karat.SpecError` unless `k_list` has whole numbers from 1.
+        Raises `karat.RowError` for lists of unequal length, `karat.SpecError` if `k_list` is empty or has a number
+        below 1.
         """
         retrieved = retrieved_chunks if retrieved_docs is None else retrieved_docs
         if len(gold_docs) != len(retrieved):
@@ -178,22 +179,22 @@ class RetrievalRecall:
             raise SpecError(f"k_list={k_list!r}: whole numbers from 1 are expected")
         cutoffs = sorted(set(k_list))
         rows = [
-            {f"Recall@{k}": len(wanted.intersection(found[:k])) / max(len(wanted), 1) for k in cutoffs}
-            for wanted, found in zip(map(set, gold_docs), retrieved, strict=True)
+            {f"Recall@{k}": len(gold.intersection(documents[:k])) / max(len(gold), 1) for k in cutoffs}
+            for gold, documents in zip(map(set, gold_docs), retrieved, strict=True)
         ]
         keys = [f"Recall@{k}" for k in cutoffs]
         return {key: round(sum(row[key] for row in rows) / max(len(rows), 1), 4) for key in keys}, rows
 
 
 def _columns(gold_answers: Any, predicted_answers: Any) -> tuple[pa.Array, pa.Array]:
-    """Both sides as Arrow; an error for what REMem would score by accident."""
-    gold, predicted = _whole(gold_answers, "gold_answers"), _whole(predicted_answers, "predicted_answers")
+    """Both columns as Arrow arrays; `RowError` for input that REMem would score by accident."""
+    gold, predicted = _to_array(gold_answers, "gold_answers"), _to_array(predicted_answers, "predicted_answers")
     if len(gold) != len(predicted):
         raise RowError(f"gold_answers has {len(gold)} rows, predicted_answers has {len(predicted)} rows")
     if not len(gold):
         return pa.array([], pa.list_(pa.string())), pa.array([], pa.string())
     if not is_list(gold.type):
-        raise RowError(f"gold_answers: a list of answers a row is expected, row 0 holds {gold[0].as_py()!r:.80}")
+        raise RowError(f"gold_answers: a list of answers for each row is expected, row 0 holds {gold[0].as_py()!r:.80}")
     _refuse(pc.equal(pc.list_value_length(gold), 0), "gold_answers", "holds no answer")
     _refuse(pc.is_null(gold), "gold_answers", "is null")
     _refuse(pc.is_null(predicted), "predicted_answers", "is null")
@@ -203,12 +204,13 @@ def _columns(gold_answers: Any, predicted_answers: Any) -> tuple[pa.Array, pa.Ar
     return gold, predicted
 
 
-def _whole(column: Any, role: str) -> pa.Array:
+def _to_array(column: Any, role: str) -> pa.Array:
     array = to_arrow(column, role)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _refuse(bad: pa.Array, role: str, what: str) -> None:
+    """Raise `RowError` for the first row that is true in `bad`."""
     rows = pc.indices_nonzero(bad.fill_null(False))
     if len(rows):
         raise RowError(f"row {rows[0]} of {role} {what}" + (f", and {len(rows) - 1} more" if len(rows) > 1 else ""))

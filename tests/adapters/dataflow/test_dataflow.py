@@ -191,7 +191,7 @@ def test_a_model_that_says_nothing_leaves_every_row_empty(tmp_path, replies):
 def test_more_or_fewer_replies_than_prompts_cannot_be_told_apart(tmp_path, number, parts):
     options = {"compare_method": "semantic", "support_subquestions": parts}
     storage = Memory(ROWS)
-    with pytest.raises(DataError, match=f"4 prompts were answered by {number} replies"):
+    with pytest.raises(DataError, match=f"4 replies are expected, one for each prompt; the model returned {number}"):
         run(tmp_path, storage, llm_serving=Model(["true"] * number), **options)
     assert storage.written is None
 

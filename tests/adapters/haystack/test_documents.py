@@ -60,5 +60,5 @@ def test_what_has_no_truth_value_is_no_value_to_compare_by():
 
 def test_an_infinite_ground_truth_score_is_refused():
     gold = [documents("a"), [Document(content="a", score=math.inf)]]
-    with pytest.raises(ValueError, match="question 2: an infinite score"):
+    with pytest.raises(ValueError, match="question 2: a finite score is expected"):
         DocumentNDCGEvaluator().run(gold, [documents("a")] * 2)

@@ -169,12 +169,12 @@ def test_a_letter_of_an_answer_is_no_gold_answer():
 
 @pytest.mark.parametrize("predicted", [["Berlin"], "Berlin", None])
 def test_answers_that_are_no_list_are_refused(predicted):
-    with pytest.raises(ValueError, match="ground_truth_answers: a list with one entry a question is expected"):
+    with pytest.raises(ValueError, match="ground_truth_answers: a list with one entry for each question is expected"):
         AnswerExactMatchEvaluator().run("Berlin", predicted)
 
 
 def test_several_predicted_answers_are_refused():
-    with pytest.raises(karat.RowError, match="predicted_answers: one answer a question"):
+    with pytest.raises(karat.RowError, match="predicted_answers: one answer for each question"):
         AnswerExactMatchEvaluator().run(["Berlin"], [["Berlin"]])
 
 
@@ -194,9 +194,9 @@ def test_lists_of_unequal_length_are_refused_in_haystacks_words(kind):
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_one_list_of_documents_where_one_a_question_is_expected_is_refused(kind):
-    with pytest.raises(ValueError, match="a list of Documents a question is expected"):
+    with pytest.raises(ValueError, match="a list of Documents for each question is expected"):
         kind().run(documents("a"), documents("a"))
-    with pytest.raises(ValueError, match="retrieved_documents: a list of Documents a question is expected, found 'a'"):
+    with pytest.raises(ValueError, match=r"retrieved_documents: a list of Documents .* is expected, found 'a'"):
         kind().run([documents("a")], [["a"]])
 
 

@@ -13,6 +13,9 @@ from haystack.core.errors import PipelineConnectError
 
 import karat
 from karat.adapters.haystack import KaratEvaluator
+from karat.judges import Judge
+from karat.models.governor.governor import Governor
+from karat.models.testing.fake import FakeModel
 
 PREDICTIONS = ["Paris, France", "Lyon", "Nice", "Rome"]
 GOLD = [["Paris", "City of Paris"], "Lyon", None, ["Milan"]]
@@ -51,6 +54,16 @@ def test_where_nothing_is_scored_there_is_no_score():
 def test_rankings_are_scored_too():
     found = KaratEvaluator("ndcg@2").run(retrieved=[["a", 7], []], relevant=[{"a": 2, "7": 1}, ["b"]])
     assert found["individual_scores"] == [1.0, 0.0]
+
+
+def test_a_judges_reasons_are_those_of_its_unscored_rows():
+    model = FakeModel({"explanation": "as the reference", "label": "correct"})
+    judge = Judge("correctness", model=model, governor=Governor())
+    found = KaratEvaluator(judge).run(question=["a", "b"], prediction=["x", None], reference=[["x"], ["y"]])
+    assert found["individual_scores"] == [1.0, None]
+    assert found["reasons"] == [None, "prediction is null"]
+    whole = KaratEvaluator(judge).run(question=["a"], prediction=["x"], reference=[["x"]])
+    assert whole["reasons"] == [None]
 
 
 @component
@@ -113,5 +126,5 @@ def test_wrong_names_and_columns_are_refused():
         evaluator.run(prediction=[], reference=[])
     with pytest.raises(ValueError, match="The length of prediction and reference must be the same"):
         evaluator.run(prediction=["a"], reference=["a", "b"])
-    with pytest.raises(ValueError, match="prediction: a list with one entry a question"):
+    with pytest.raises(ValueError, match="prediction: a list with one entry for each question"):
         evaluator.run(prediction="a", reference=["a"])

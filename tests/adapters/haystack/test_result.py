@@ -123,7 +123,7 @@ def test_nothing_is_overwritten_where_haystack_keeps_one_of_two():
 
 def test_runs_of_unequal_length_are_refused():
     short = EvaluationRunResult("b", {"question": ["Capital?"]}, {"em": {"individual_scores": [1], "score": 1}})
-    with pytest.raises(ValueError, match="'a' and 'b' are not of one length"):
+    with pytest.raises(ValueError, match="'a' and 'b' have different lengths"):
         EvaluationRunResult("a", INPUTS, RESULTS).comparative_detailed_report(short)
 
 

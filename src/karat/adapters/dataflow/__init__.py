@@ -1,4 +1,8 @@
-r"""DataFlow's benchmark evaluator, without DataFlow; where DataFlow is installed it is one of its operators.
+r"""DataFlow's benchmark evaluator, which also works without DataFlow; with DataFlow it is one of its operators.
+
+`evaluator` reads a frame, judges each row and writes the result; `match` compares answers without a model, `verdict`
+holds the prompts and reads the replies of a model, `storage` reads and writes files in place of DataFlow's storage.
+Metrics and file formats are not here: they come from `karat.metrics` and `karat.data`. Open `evaluator` first.
 
 >>> import json, pathlib, tempfile
 >>> folder = pathlib.Path(tempfile.mkdtemp())

@@ -1,4 +1,4 @@
-"""DataFlow's evaluator of a frame: a verdict a row, and statistics in a file."""
+"""`BenchDatasetEvaluator`: a verdict for each row of a frame, and statistics in a file."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from karat.adapters.dataflow.verdict import JudgePrompt, SubquestionsPrompt, par
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 
 
-def _of_dataflow(module: str, name: str) -> Any:
-    """What DataFlow calls so, or None where it is not installed."""
+def _from_dataflow(module: str, name: str) -> Any:
+    """An object of DataFlow, or None if DataFlow is not installed."""
     try:
         return getattr(import_module(module), name)
     except ImportError:
         return None
 
 
-_Operator: Any = _of_dataflow("dataflow.core", "OperatorABC") or object
-_REGISTRY = _of_dataflow("dataflow.utils.registry", "OPERATOR_REGISTRY")
+_Operator: Any = _from_dataflow("dataflow.core", "OperatorABC") or object
+_REGISTRY = _from_dataflow("dataflow.utils.registry", "OPERATOR_REGISTRY")
 CompareMethod = Literal["match", "semantic"]
 RESULT = "answer_match_result"
 PARTS = ("correct_answer_num", "total_subquestions", "response_evaluation")
 
 
 class _Judged(NamedTuple):
-    """A row's verdict (yes, no, empty, invalid, no gold), and of its parts how many are right, and the reply."""
+    """A row's verdict (yes, no, empty, invalid, no gold), its numbers of right parts and of parts, and the reply."""
 
     verdict: str
     correct: int = 0
@@ -41,18 +41,18 @@ class _Judged(NamedTuple):
 
 
 class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
-    """Whether each answer is right, as a column `answer_match_result` beside all others, and statistics as a JSON file.
+    """Adds a column `answer_match_result`, whether each answer is right, and writes statistics to a JSON file.
 
-    `match` compares what an answer finally says with the gold answer, or with each in a list of them: as text, then as
-    normalised text, then by `math_match`. `semantic` asks a model, any object with
-    `generate_from_input(user_inputs, system_prompt)`, for a verdict; `prompt_template` may be any object with
-    `build_prompt(answer=…, reference_answer=…)`, called with `question=…` too where there is a question.
+    `compare_method="match"` compares the final answer with the gold answer, or with each in a list of gold answers: as
+    text, then as normalised text, then by `math_match`. `"semantic"` asks a model, any object with
+    `generate_from_input(user_inputs, system_prompt)`, for a verdict. `prompt_template`: any object with
+    `build_prompt(answer=…, reference_answer=…)`, which also gets `question=…` if there is a column of questions.
 
-    With `support_subquestions` the model judges every part of a question. A row is right where all its parts are;
-    `correct_answer_num` and `total_subquestions` count them (0 and 0 where nothing was judged), `response_evaluation`
-    is the model's reply.
+    With `support_subquestions` the model judges every part of a question, and a row is right if all its parts are.
+    Further columns: `correct_answer_num` and `total_subquestions` count the parts (0 if nothing was judged),
+    `response_evaluation` is the model's reply.
 
-    Raises `karat.SpecError` for a method that is none of the two, or semantic without a model.
+    Raises `karat.SpecError` for an unknown method and for `semantic` without a model.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
 
     @staticmethod
     def get_desc(lang: str = "en") -> str:
-        """What the operator does, in DataFlow's two languages."""
+        """The description of the operator, in English or Chinese (`zh`)."""
         if lang == "zh":
             return "判断每个回答是否与标准答案一致（match 或 semantic），并写出统计结果。"
         return "Says whether each answer agrees with its gold answer (match or semantic), and writes statistics."
@@ -95,10 +95,10 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         input_gt_answer_key: str = "golden_answer",
         input_question_key: str | None = None,
     ) -> list[str]:
-        """Read the storage's frame, write it back with `answer_match_result`, and give the names of the columns used.
+        """Read the storage's frame, write it back with `answer_match_result`, and return the names of the columns used.
 
-        A row without gold answer has no verdict: it is False, and outside the denominator of `accuracy_of_all`.
-        Nothing is written where a column is missing (`karat.ColumnError`).
+        A row without a gold answer is False and is not counted in `accuracy_of_all`. Raises `karat.ColumnError` for a
+        missing column; nothing is written then.
         """
         keys = [input_test_answer_key, input_gt_answer_key, *([input_question_key] if input_question_key else [])]
         frame = storage.read("dataframe")
@@ -108,14 +108,14 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
                 raise ColumnError(f"there is no column {key!r}{did_you_mean(key, names)}")
         for name in (RESULT, *(PARTS if self.support_subquestions else ())):
             if name in names:
-                raise ColumnError(f"there is a column {name!r} already; drop it to evaluate anew")
+                raise ColumnError(f"there is a column {name!r} already; drop it to evaluate again")
         answers = [next(iter(cell), None) for cell in cells(frame[input_test_answer_key])]
         golds = cells(frame[input_gt_answer_key])
         if self.compare_method == "match":
             judged = [_Judged("yes" if same else "no") for same in match_answers(answers, golds)]
         else:
-            asked = cells(frame[input_question_key]) if input_question_key else []
-            judged = self._ask(answers, golds, ["\n".join(cell) for cell in asked] or [None] * len(golds))
+            questions = cells(frame[input_question_key]) if input_question_key else []
+            judged = self._ask(answers, golds, ["\n".join(cell) for cell in questions] or [None] * len(golds))
         judged = [each if gold else _Judged("no gold") for each, gold in zip(judged, golds, strict=True)]
         columns: dict[str, list[Any]] = {RESULT: [each.verdict == "yes" for each in judged]}
         if self.support_subquestions:
@@ -125,16 +125,17 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         return [*keys, RESULT]
 
     def _ask(self, answers: list[str | None], golds: list[list[str]], questions: Sequence[str | None]) -> list[_Judged]:
-        """What the model says of each row; it is not asked about those without gold answer.
+        """The model's verdict on each row.
 
-        Neither about those without answer, which is wrong, unless only the model can tell of how many parts.
+        The model is not asked about rows without a gold answer, nor about rows without an answer, which are wrong;
+        with sub-questions it is asked about the latter, since only the model can count the parts.
         """
         judged = [_Judged("no")] * len(golds)
         rows = [row for row, gold in enumerate(golds) if gold and (answers[row] or self.support_subquestions)]
         prompts = [self._prompt(answers[row] or "", golds[row], questions[row]) for row in rows]
         replies = list(self.llm_serving.generate_from_input(prompts, self.system_prompt) or []) if rows else []
         if replies and len(replies) != len(rows):
-            raise DataError(f"{len(rows)} prompts were answered by {len(replies)} replies: which belongs to which?")
+            raise DataError(f"{len(rows)} replies are expected, one for each prompt; the model returned {len(replies)}")
         for row, reply in zip(rows, replies or [None] * len(rows), strict=True):
             if self.support_subquestions:
                 judged[row] = _Judged(*parse_parts(reply), None if reply is None else str(reply))
@@ -143,8 +144,8 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         return judged
 
     def _prompt(self, answer: str, gold: list[str], question: str | None) -> Any:
-        given = {"answer": answer, "reference_answer": " or ".join(gold)}
-        return self.prompt_template.build_prompt(**given if question is None else {"question": question, **given})
+        texts = {"answer": answer, "reference_answer": " or ".join(gold)}
+        return self.prompt_template.build_prompt(**texts if question is None else {"question": question, **texts})
 
     def _write_statistics(self, judged: Sequence[_Judged], prefix: str) -> None:
         counts = Counter(each.verdict for each in judged)
@@ -155,7 +156,8 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
             "total_samples": total,
             "valid_samples": valid,
             "matched_samples": matched,
-            "accuracy": matched / valid if valid else 0.0,  # DataFlow's: failed calls raise it, missing gold lowers it
+            # as in DataFlow: failed calls raise the accuracy, missing gold answers lower it
+            "accuracy": matched / valid if valid else 0.0,
             "empty_responses_count": counts["empty"],
             "compare_method": self.compare_method,
             "invalid_responses_count": counts["invalid"],

@@ -1,4 +1,4 @@
-"""Files as a storage in DataFlow's shape, and the texts in the cells of its frames."""
+"""A file as a storage of DataFlow's, and the texts in the cells of its frames."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from karat.data.write import is_writable, refuse_overwriting, write
 
 
 class FileStorage:
-    """A file of any format karat reads, as a storage: `read` gives a pandas frame, `write` a file beside it.
+    """A file of any format that karat reads, as a storage: `read` returns a pandas frame, `write` writes a new file.
 
-    `output` is where to write, by default `<name>_evaluated` with the file's own ending. Needs `karat[pandas]`.
+    `output`: the file to write, by default `<name>_evaluated` with the same ending beside the input. Needs
+    `karat[pandas]`.
     """
 
     def __init__(self, path: str | Path, output: str | Path | None = None) -> None:
@@ -27,7 +28,7 @@ class FileStorage:
         self.output = Path(output or self.path.with_name(f"{self.file_name_prefix}_evaluated{ending}"))
 
     def read(self, output_type: str = "dataframe") -> Any:
-        """The whole file as a pandas frame with Arrow's types, so that every value comes as it stands there."""
+        """The whole file as a pandas frame with Arrow's types, so that no value is converted."""
         if output_type != "dataframe":
             raise SpecError(f"output_type={output_type!r}: 'dataframe' is expected")
         try:
@@ -38,7 +39,7 @@ class FileStorage:
         return pa.Table.from_batches(source.batches(), source.schema).to_pandas(types_mapper=pd.ArrowDtype)
 
     def write(self, data: Any) -> str:
-        """Write a frame or a list of dicts to `output`; give its name."""
+        """Write a frame or a list of dicts to `output` and return its name."""
         refuse_overwriting(self.output, self.path)
         source = open_source(data)
         write(source.batches(), source.schema, self.output)
@@ -46,7 +47,7 @@ class FileStorage:
 
 
 def cells(column: Any) -> list[list[str]]:
-    """The texts in each cell of a pandas column: none in one that is null or blank, several in one that is a list."""
+    """The texts in each cell of a pandas column: none if the cell is null or blank, several if it is a list."""
     if str(column.dtype) == f"{RAW}[pyarrow]":
         column = decode_text(pa.chunked_array(pa.array(column)).combine_chunks())
         return [_texts(cell) for cell in column.to_pylist()]

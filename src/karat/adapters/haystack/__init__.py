@@ -1,10 +1,14 @@
-"""Haystack's evaluators over karat's metrics: components of a pipeline with Haystack's names, calls and shapes.
+"""Haystack's evaluators over karat's metrics: components of a pipeline with Haystack's names, calls and outputs.
+
+`answers`, `documents`, `sas` and `llm` hold the components that Haystack has too, `metric` holds `KaratEvaluator` for
+any metric of karat, `result` the reports of an evaluation run. No metric is defined here: they come from
+`karat.metrics`. Open `documents` first.
 
 >>> evaluator = AnswerExactMatchEvaluator()
 >>> evaluator.run(ground_truth_answers=["Berlin", ["Paris", "City of Paris"]], predicted_answers=["Bern", "Paris"])
 {'individual_scores': [0, 1], 'score': 0.5, 'interval': [0.0..., 0.9...]}
 
-Every evaluator also gives `interval`: between which values the mean lies, at 95 %. Needs `karat[haystack]`.
+Every evaluator also returns `interval`, the 95 % confidence interval of the mean. Needs `karat[haystack]`.
 """
 
 from karat.core.errors import MissingExtra

@@ -1,6 +1,6 @@
-"""Whether each predicted answer is the expected one, character by character."""
+"""`AnswerExactMatchEvaluator`: whether each predicted answer equals the expected one, character by character."""
 
-# No `from __future__ import annotations`: older releases of Haystack read the types of sockets as they stand here.
+# No `from __future__ import annotations`: older releases of Haystack cannot read sockets whose types are texts.
 
 from typing import Any, Union
 
@@ -30,11 +30,11 @@ class AnswerExactMatchEvaluator:
     def run(self, ground_truth_answers: list[Union[str, list[str]]], predicted_answers: list[str]) -> dict[str, Any]:  # noqa: UP007  (older releases of Haystack connect nothing to `str | list[str]`)
         """Score each predicted answer 1 or 0.
 
-        `ground_truth_answers`: the expected answer of each question, or a list of acceptable ones.
-        `predicted_answers`: one answer a question.
+        `ground_truth_answers`: the expected answer to each question, or a list of acceptable ones.
+        `predicted_answers`: one answer for each question.
 
-        Returns `individual_scores`, `score`, their mean, and `interval`. Raises `karat.RowError`, a `ValueError`, for
-        lists of unequal length, empty lists, and what is no list.
+        Returns `individual_scores`, their mean as `score`, and `interval`. Raises `karat.RowError`, a `ValueError`, for
+        lists of unequal length, empty lists, and inputs that are not lists.
         """
         check_lengths(ground_truth_answers=ground_truth_answers, predicted_answers=predicted_answers)
         pairs = ground_truth_answers, predicted_answers
@@ -43,22 +43,22 @@ class AnswerExactMatchEvaluator:
         return mean_of(scores, matches, matches)
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as Haystack stores it."""
+        """The component as a dict, as Haystack stores it."""
         return default_to_dict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "AnswerExactMatchEvaluator":
-        """The component that `to_dict` described."""
+        """The component from a dict of `to_dict`."""
         return default_from_dict(cls, data)
 
 
-def is_match(gold: Any, said: Any) -> int:
-    """1 where an answer is the expected one, or among several; else 0.
+def is_match(gold: Any, answer: Any) -> int:
+    """1 if the answer equals the expected one, or one of several expected ones; else 0.
 
     >>> is_match("Paris", "P"), is_match(["Paris", "City of Paris"], "Paris")
     (0, 1)
     """
-    gold, said = (each.tolist() if isinstance(each, np.ndarray) else each for each in (gold, said))
-    if isinstance(said, list | tuple):
-        raise RowError(f"predicted_answers: one answer a question is expected, found {said!r:.80}")
-    return int(said in gold if isinstance(gold, list | tuple | set | frozenset) else said == gold)
+    gold, answer = (each.tolist() if isinstance(each, np.ndarray) else each for each in (gold, answer))
+    if isinstance(answer, list | tuple):
+        raise RowError(f"predicted_answers: one answer for each question is expected, found {answer!r:.80}")
+    return int(answer in gold if isinstance(gold, list | tuple | set | frozenset) else answer == gold)

@@ -1,14 +1,14 @@
-"""How well documents were retrieved: Haystack's four evaluators, on karat's metrics of rankings.
+"""Haystack's four evaluators of retrieved documents, over karat's metrics of rankings.
 
-A document matches where its value under `document_comparison_field` equals that of a ground truth document as Python
-has it (1 equals 1.0). None, NaN and the empty text match nothing; lists and dicts compare as any other value.
+A retrieved document matches a ground truth document if their values under `document_comparison_field` are equal in
+Python (1 equals 1.0). None, NaN and the empty text match nothing; lists and dicts are compared like any other value.
 """
 
-# No `from __future__ import annotations`: older releases of Haystack read the types of sockets as they stand here.
+# No `from __future__ import annotations`: older releases of Haystack cannot read sockets whose types are texts.
 
 import math
 from enum import Enum
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from karat.metrics import average_precision, hit_rate, ndcg, recall, reciprocal_
 
 
 class RecallMode(Enum):
-    """What the recall of a question is: whether any relevant document was retrieved, or the share of them.
+    """How the recall of a question is computed: whether any relevant document was retrieved, or the share of them.
 
     >>> str(RecallMode.from_str("multi_hit"))
     'multi_hit'
@@ -37,7 +37,7 @@ class RecallMode(Enum):
 
     @staticmethod
     def from_str(string: str) -> "RecallMode":
-        """The mode of a name; `karat.SpecError`, a `ValueError`, where there is none."""
+        """The mode with this name; `karat.SpecError`, a `ValueError`, if there is none."""
         modes = {mode.value: mode for mode in RecallMode}
         if string not in modes:
             raise SpecError(f"Unknown recall mode '{string}'. Supported modes are: {list(modes)}")
@@ -45,9 +45,13 @@ class RecallMode(Enum):
 
 
 class _DocumentEvaluator:
-    """What the evaluators share: a metric of rankings, and by what documents are compared."""
+    """The common part of the evaluators: a metric of rankings, and the field by which documents are compared.
 
-    metric: ClassVar[Metric]
+    `first_match_only`: documents after the first relevant one do not change the score, so they are not read.
+    """
+
+    metric: Metric
+    first_match_only: bool = False
 
     def __init__(self, document_comparison_field: Field = "content", *, k: int | None = None) -> None:
         """An evaluator of the first `k` retrieved documents, or of all.
@@ -57,46 +61,41 @@ class _DocumentEvaluator:
         for another field and for a `k` below 1.
         """
         reader(document_comparison_field)
-        self._chosen.using(k=k)
+        self.metric.using(k=k)
         self.document_comparison_field = document_comparison_field
         self.k = k
 
-    @property
-    def _chosen(self) -> Metric:
-        return self.metric
-
     def _mode(self) -> dict[str, str]:
-        """What else there is to store."""
+        """Further init parameters to store."""
         return {}
 
     def _relevant(self, _: list[list[Document]], ids: pa.Array) -> pa.Array:
-        """The ids of the ground truth documents, with grades where these count."""
+        """The column of ground truth documents: ids, or ids with grades."""
         return ids
 
     @component.output_types(score=float, individual_scores=list[float], interval=list[float])
     def run(
         self, ground_truth_documents: list[list[Document]], retrieved_documents: list[list[Document]]
     ) -> dict[str, Any]:
-        """Score each question's retrieved documents.
+        """Score the retrieved documents of each question.
 
-        `ground_truth_documents`: the relevant documents of each question. `retrieved_documents`: what was retrieved
-        for each, best first.
+        `ground_truth_documents`: the relevant documents of each question. `retrieved_documents`: the retrieved
+        documents of each question, best first.
 
-        Returns `individual_scores`, floats from 0 to 1, `score`, their mean, and `interval`, the two ends between
-        which the mean lies at 95 %. Raises `karat.RowError`, a `ValueError`, for lists of unequal length, empty lists,
-        and what is no list of lists of documents.
+        Returns `individual_scores`, floats from 0 to 1, their mean as `score`, and `interval`, the 95 % confidence
+        interval of the mean. Raises `karat.RowError`, a `ValueError`, for lists of unequal length, empty lists, and
+        anything that is not a list of lists of documents.
         """
         check_lengths(ground_truth_documents=ground_truth_documents, retrieved_documents=retrieved_documents)
-        first = self._chosen.name in {"reciprocal_rank", "hit_rate"}  # nothing behind the first hit counts
         retrieved, relevant = to_columns(
-            retrieved_documents, ground_truth_documents, self.document_comparison_field, first=first
+            retrieved_documents, ground_truth_documents, self.document_comparison_field, first=self.first_match_only
         )
         relevant = self._relevant(ground_truth_documents, relevant)
-        scores = self._chosen.using(k=self.k)(retrieved, relevant).to_numpy(zero_copy_only=False)
+        scores = self.metric.using(k=self.k)(retrieved, relevant).to_numpy(zero_copy_only=False)
         listed = scores.tolist()
         if math.isnan(total := sum(listed)):
             question = int(np.isnan(scores).argmax()) + 1
-            raise RowError(f"ground_truth_documents, question {question}: an infinite score is no grade")
+            raise RowError(f"ground_truth_documents, question {question}: a finite score is expected")
         return mean_of(listed, total, float(scores @ scores))
 
     @staticmethod
@@ -105,13 +104,13 @@ class _DocumentEvaluator:
         check_lengths(ground_truth_documents=gt_docs, retrieved_documents=ret_docs)
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as Haystack stores it; `SerializationError` for a field that is a lambda."""
+        """The component as a dict, as Haystack stores it; `SerializationError` for a field that is a lambda."""
         settings = {"document_comparison_field": store(self.document_comparison_field), "k": self.k}
         return default_to_dict(self, **self._mode(), **settings)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component that `to_dict` described."""
+        """The component from a dict of `to_dict`."""
         settings = dict(data.get("init_parameters", {}))
         if "document_comparison_field" in settings:
             settings["document_comparison_field"] = restore(settings["document_comparison_field"])
@@ -141,6 +140,7 @@ class DocumentMRREvaluator(_DocumentEvaluator):
     """
 
     metric = reciprocal_rank
+    first_match_only = True
 
 
 @component
@@ -161,13 +161,11 @@ class DocumentRecallEvaluator(_DocumentEvaluator):
         *,
         k: int | None = None,
     ) -> None:
-        """As the other evaluators; `karat.SpecError`, a `ValueError`, for a `mode` that does not exist."""
+        """Like the other evaluators; `karat.SpecError`, a `ValueError`, for an unknown `mode`."""
         self.mode = RecallMode.from_str(str(mode))
-        _DocumentEvaluator.__init__(self, document_comparison_field, k=k)  # `component` makes another class: no super()
-
-    @property
-    def _chosen(self) -> Metric:
-        return hit_rate if self.mode is RecallMode.SINGLE_HIT else recall
+        self.first_match_only = self.mode is RecallMode.SINGLE_HIT
+        self.metric = hit_rate if self.first_match_only else recall
+        _DocumentEvaluator.__init__(self, document_comparison_field, k=k)  # no super(): `component` replaces the class
 
     def _mode(self) -> dict[str, str]:
         return {"mode": str(self.mode)}
@@ -175,9 +173,9 @@ class DocumentRecallEvaluator(_DocumentEvaluator):
 
 @component
 class DocumentNDCGEvaluator(_DocumentEvaluator):
-    """Normalised discounted cumulative gain; the gain of a ground truth document is its score, 1 where it has none.
+    """Normalised discounted cumulative gain; the gain of a ground truth document is its score, or 1 without a score.
 
-    A score below 0 gains nothing.
+    A score below 0 counts as 0.
 
     >>> gold = [[Document(content="France", score=1.0), Document(content="Paris", score=0.5)]]
     >>> found = [[Document(content="France"), Document(content="Germany"), Document(content="Paris")]]
@@ -193,9 +191,9 @@ class DocumentNDCGEvaluator(_DocumentEvaluator):
 
     @staticmethod
     def validate_inputs(gt_docs: list[list[Document]], ret_docs: list[list[Document]]) -> None:
-        """`karat.RowError`, a `ValueError`, for lists of unequal length, empty ones, and scores on some documents only.
+        """`karat.RowError`, a `ValueError`, for lists of unequal length, empty lists, and missing scores.
 
-        A question's ground truth documents must all have a score, or none.
+        Of a question's ground truth documents either all have a score or none has.
         """
         check_lengths(ground_truth_documents=gt_docs, retrieved_documents=ret_docs)
         DocumentNDCGEvaluator._check_scores(gt_docs)
@@ -207,12 +205,12 @@ class DocumentNDCGEvaluator(_DocumentEvaluator):
                 raise RowError("Either none or all documents in each list of ground_truth_documents must have a score.")
 
     def calculate_dcg(self, gt_docs: list[Document], ret_docs: list[Document]) -> float:
-        """The discounted cumulative gain of one question's retrieved documents, each credited once."""
+        """The discounted cumulative gain of one question's retrieved documents; each value counts once."""
         gains, read = self._gains(gt_docs), reader(self.document_comparison_field)
         return _discount([gains.pop(read(document), 0.0) for document in ret_docs[: self.k]])
 
     def calculate_idcg(self, gt_docs: list[Document]) -> float:
-        """The greatest discounted cumulative gain that retrieving one question's ground truth documents can give."""
+        """The discounted cumulative gain of the best possible ranking of one question's ground truth documents."""
         return _discount(sorted(self._gains(gt_docs).values(), reverse=True)[: self.k])
 
     def _gains(self, documents: list[Document]) -> dict[Any, float]:

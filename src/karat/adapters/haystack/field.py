@@ -1,4 +1,4 @@
-"""By what documents are compared: their content, id, something in their meta, or what a function says of them."""
+"""The field by which documents are compared: content, id, a key of meta, a function, or several of these."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Field: TypeAlias = "str | Callable[[Document], Any] | Sequence[Field]"
 
 
 def reader(field: Field) -> Callable[[Document], Any]:
-    """The function from a document to the value that is compared, which can be hashed; None and "" equal nothing.
+    """The function from a document to the hashable value that is compared; None and "" mean "no value".
 
-    Raises `SpecError` for a field that does not exist.
+    Raises `SpecError` for an unknown field.
 
     >>> reader("meta.source.page")(Document(content="9th", meta={"source": {"page": 4}}))
     4
@@ -45,7 +45,7 @@ def reader(field: Field) -> Callable[[Document], Any]:
 
 
 def freeze(value: Any) -> Any:
-    """A value that can be hashed, equal where values are; None for NaN, which equals nothing.
+    """A hashable value that equals others exactly if the original does; None for NaN, which equals nothing.
 
     >>> freeze([1, {"b": [2], "a": 3}]) == freeze([1.0, {"a": 3, "b": [2]}])
     True
@@ -54,14 +54,14 @@ def freeze(value: Any) -> Any:
         return value
     try:
         hash(value)
-        is_value = bool(value == value)  # noqa: PLR0124  (NaN is none)
+        is_value = bool(value == value)  # noqa: PLR0124  (NaN does not equal itself)
     except TypeError:  # also of pandas' NA
         return _freeze_inside(value)
     return value if is_value else None
 
 
 def store(field: Field) -> Any:
-    """A field as JSON can hold it; Haystack's `SerializationError` for a function without a name of its own."""
+    """The field as JSON; Haystack's `SerializationError` for a function without a name."""
     if isinstance(field, list | tuple):
         return [store(part) for part in field]
     if not callable(field):
@@ -72,7 +72,7 @@ def store(field: Field) -> Any:
 
 
 def restore(stored: Any) -> Field:
-    """The field that `store` described."""
+    """The field from the JSON of `store`."""
     if isinstance(stored, list | tuple):
         return [restore(part) for part in stored]
     return deserialize_callable(stored["callable"]) if isinstance(stored, dict) else stored
@@ -88,12 +88,12 @@ def _look(keys: list[str], document: Document) -> Any:
 
 
 def _together(values: list[Any]) -> Any:
-    """Several values as one, which is none where one of them is."""
+    """Several values as one tuple; None if one of them is missing."""
     return None if None in values or "" in values else tuple(values)
 
 
 def _freeze_inside(value: Any) -> Any:
-    """A collection with its kind, for a list never equals a tuple; a mutable set does equal a frozen one."""
+    """A hashable copy of a collection; with its type, since a list never equals a tuple. Sets become frozen sets."""
     try:
         match value:
             case list():

@@ -1,5 +1,5 @@
 # cython: wraparound=False, initializedcheck=False
-# Bounds are checked: what reads a document may lengthen the list that it is in.
+# Bounds are checked: `read` is the user's function and could lengthen the list of documents.
 """The definitions in `ranking` and `answers`, compiled."""
 
 from cpython.dict cimport PyDict_Clear
@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 
 def number(retrieved, relevant, read, int64_t[::1] found, int64_t[::1] wanted, bint first):
-    """Write the number of each document into the two arrays; with `first` up to a question's first relevant one."""
+    """Write the number of each document into `found` and `wanted`; see `ranking.number`."""
     cdef Py_ssize_t at = 0, known_at = 0, end
     cdef dict places = {}
     cdef object document, value, place
@@ -33,7 +33,7 @@ def number(retrieved, relevant, read, int64_t[::1] found, int64_t[::1] wanted, b
 
 
 def match(golds, answers, is_match):
-    """The list of 1 and 0 of each pair; `is_match` tells of a pair that is not two texts."""
+    """The list of 1 and 0 of each pair; `is_match` decides pairs that are not two texts."""
     cdef list scores = []
     for gold, said in zip(golds, answers):
         if type(gold) is str and type(said) is str:

@@ -1,6 +1,6 @@
-"""Any of karat's metrics as a component of a pipeline."""
+"""`KaratEvaluator`: any metric of karat as a component of a pipeline."""
 
-# No `from __future__ import annotations`: older releases of Haystack read the types of sockets as they stand here.
+# No `from __future__ import annotations`: older releases of Haystack cannot read sockets whose types are texts.
 
 from typing import Any, Self, Union
 
@@ -24,7 +24,7 @@ _SOCKETS: dict[Kind, Any] = {
 
 @component
 class KaratEvaluator:
-    """A metric by its spec, such as `"token_f1(normalize='squad')"`; its inputs are the metric's columns.
+    """A metric, named by its spec such as `"token_f1(normalize='squad')"`; its inputs are the metric's columns.
 
     >>> evaluator = KaratEvaluator("token_f1(normalize='unicode')")
     >>> evaluator.run(prediction=["city of Paris", "Lyon"], reference=[["Paris", "City of Paris"], None])
@@ -35,7 +35,7 @@ class KaratEvaluator:
     """
 
     def __init__(self, metric: str | Metric) -> None:
-        """A component of one metric; `karat.SpecError`, a `ValueError`, where there is none of that name."""
+        """A component of one metric; `karat.SpecError`, a `ValueError`, for an unknown metric."""
         (self.metric,) = parse_all([metric])
         columns = self.metric.definition.columns
         component.set_input_types(self, **{role: _SOCKETS.get(kind, list[Any]) for role, kind in columns.items()})
@@ -50,42 +50,42 @@ class KaratEvaluator:
     def run(self, **columns: Any) -> dict[str, Any]:
         """Score rows with the metric.
 
-        Returns `individual_scores`, one a row, None where it could not be scored; `reasons`, why; `failed`, how many
-        these are; `score`, the metric's value of the others, and `interval`, between which values it lies at 95 %.
-        Raises a `karat.KaratError` for columns that are empty, missing, unknown, of unequal length or another kind.
+        Returns `individual_scores`, one for each row, None for a row that cannot be scored; `reasons`, why it cannot;
+        `failed`, the number of these rows; `score`, the metric's value over the other rows, and `interval`, its 95 %
+        confidence interval. Raises a `karat.KaratError` for columns that are empty, missing, unknown, of unequal length
+        or of the wrong kind.
         """
         wanted = self.metric.definition.columns
         for name in columns.keys() ^ wanted.keys():
             what = f"takes no {name!r}{did_you_mean(name, wanted)}" if name in columns else f"misses {name!r}"
             raise ColumnError(f"{self.metric.spec} {what}")
         check_lengths(**columns)
-        given = {role: _alike(column) for role, column in columns.items()}
-        result = score(given, self.metric, map={role: role for role in wanted})
-        value = result.values[self.metric.spec]
-        scores, *reasons = result.table.columns[len(given) :]  # there are reasons where a row is unscored
+        data = {role: _to_lists(column) for role, column in columns.items()}
+        result = score(data, self.metric, map={role: role for role in wanted})
+        value, table = result.values[self.metric.spec], result.table
         return {
             "score": value.value,
-            "individual_scores": scores.to_pylist(),
+            "individual_scores": table[self.metric.spec].to_pylist(),
             "interval": [value.low, value.high],
-            "reasons": reasons[0].to_pylist() if reasons else [None] * len(scores),
+            "reasons": table.column(-1).to_pylist() if value.failed else [None] * len(table),  # see `Result.table`
             "failed": value.failed,
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as Haystack stores it; `karat.SpecError` for a metric that its spec does not make again."""
+        """The component as a dict, as Haystack stores it; `karat.SpecError` if the spec does not restore the metric."""
         spec = self.metric.spec
         if parse(spec) != self.metric:
-            raise SpecError(f"{spec} cannot be stored: its spec makes another metric")
+            raise SpecError(f"{spec} cannot be stored: its spec names another metric")
         return default_to_dict(self, metric=spec)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component that `to_dict` described."""
+        """The component from a dict of `to_dict`."""
         return default_from_dict(cls, data)
 
 
-def _alike(column: Any) -> Any:
-    """Texts and lists of texts in one column as lists all; other columns as they are."""
+def _to_lists(column: Any) -> Any:
+    """A column that mixes texts and lists of texts as lists only; other columns unchanged."""
     if isinstance(column, list) and {str, list} <= set(map(type, column)):
         return [[cell] if isinstance(cell, str) else cell for cell in column]
     return column

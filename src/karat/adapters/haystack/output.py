@@ -1,4 +1,4 @@
-"""What every evaluator of questions checks first and gives last."""
+"""The checks of inputs and the outputs that the evaluators share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from karat.stats.interval import interval
 
 
 def check_lengths(**columns: Any) -> None:
-    """`RowError` unless all columns are lists of one length that is not zero."""
+    """Raise `RowError` unless all columns are lists of the same length, and not empty."""
     names = " and ".join(columns)
     for name, column in columns.items():
         if isinstance(column, str | bytes | Mapping | set | frozenset) or not hasattr(column, "__len__"):
-            raise RowError(f"{name}: a list with one entry a question is expected, found {column!r:.80}")
+            raise RowError(f"{name}: a list with one entry for each question is expected, found {column!r:.80}")
     lengths = {len(column) for column in columns.values()}
     if 0 in lengths:
         raise RowError(f"{names} must be provided: an empty list has no score.")
@@ -26,10 +26,10 @@ def check_lengths(**columns: Any) -> None:
 
 
 def mean_of(scores: Sequence[float], total: float, squares: float) -> dict[str, Any]:
-    """Scores from 0 to 1 as Haystack has them, their mean, and its interval.
+    """The outputs of an evaluator: scores from 0 to 1, their mean, and its 95 % confidence interval.
 
-    `total` and `squares` are the sums of the scores and of their squares. Of a mean nothing else counts in the
-    interval, so two units stand for all rows.
+    `total` and `squares` are the sums of the scores and of their squares. The interval of a mean depends only on these
+    and on the number of rows, so two units replace all rows.
     """
     units, rows = Units(width=1), len(scores)
     units.sums = np.array([[total, squares, rows - 1.0], [0.0, 0.0, 1.0]])

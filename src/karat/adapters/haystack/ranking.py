@@ -1,4 +1,4 @@
-"""Lists of documents as the columns of ids that karat's metrics of rankings read."""
+"""Convert lists of documents to the columns of ids that karat's metrics of rankings read."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Lists: TypeAlias = Sequence[Sequence[Document]]
 Numbers: TypeAlias = NDArray[np.int64]
 
 NONE = -1
-"""The number of a document that is not relevant, or has no value to compare."""
+"""The number of a document that is not relevant or has no value to compare."""
 
 
 def to_columns(retrieved: Lists, relevant: Lists, field: Field, *, first: bool = False) -> tuple[pa.Array, pa.Array]:
-    """Both sides' documents as lists of ids that are equal, within a question, where the documents' values are.
+    """Retrieved and relevant documents as lists of ids; in a question, equal ids stand for equal values.
 
-    A relevant document without a value is null; a retrieved one that is not relevant has an id that no other has. With
-    `first` nothing is read behind a question's first relevant one.
+    A relevant document without a value is null; a retrieved document that is not relevant is `NONE`. With `first`, the
+    documents after a question's first relevant one are not read.
     """
     ends = _ends(retrieved, "retrieved_documents"), _ends(relevant, "ground_truth_documents")
     found, wanted = np.empty(ends[0][-1], np.int64), np.empty(ends[1][-1], np.int64)
@@ -44,7 +44,7 @@ def to_columns(retrieved: Lists, relevant: Lists, field: Field, *, first: bool =
         _check_documents(retrieved, "retrieved_documents")
         _check_documents(relevant, "ground_truth_documents")
         raise
-    _tell_of_missing(wanted, ends[1])
+    _warn_of_missing_values(wanted, ends[1])
     ids = pa.array(found), pa.array(wanted, mask=wanted == NONE)
     return pa.LargeListArray.from_arrays(ends[0], ids[0]), pa.LargeListArray.from_arrays(ends[1], ids[1])
 
@@ -52,9 +52,10 @@ def to_columns(retrieved: Lists, relevant: Lists, field: Field, *, first: bool =
 def number(
     retrieved: Lists, relevant: Lists, read: Callable[[Document], Any], found: Numbers, wanted: Numbers, first: bool
 ) -> None:
-    """Write the number of each retrieved and each relevant document: the place of its value among the relevant ones.
+    """Number each document, in place: the index of its value among the different values of the relevant documents.
 
-    With `first` the retrieved ones behind the first relevant one have none.
+    `found` receives the numbers of the retrieved documents, `wanted` those of the relevant ones. With `first`, all
+    retrieved documents but the first relevant one are `NONE`.
     """
     at = known_at = 0
     for documents, golds in zip(retrieved, relevant, strict=True):
@@ -76,35 +77,35 @@ def number(
 
 
 def grade(relevant: pa.Array, grades: Sequence[float | None]) -> pa.Array:
-    """A column of ids with the grade of each, 1 where there is none; ids that are null are left out."""
+    """A column of ids with their grades, 1 for a missing grade; ids that are null are left out."""
     graded = pa.array(grades, pa.float64()).fill_null(1.0)
-    there = relevant.values.is_valid()
-    ends = np.concatenate([[0], np.cumsum(there)])[np.asarray(relevant.offsets)]
-    return pa.MapArray.from_arrays(pa.array(ends, pa.int32()), relevant.values.filter(there), graded.filter(there))
+    valid = relevant.values.is_valid()
+    ends = np.concatenate([[0], np.cumsum(valid)])[np.asarray(relevant.offsets)]
+    return pa.MapArray.from_arrays(pa.array(ends, pa.int32()), relevant.values.filter(valid), graded.filter(valid))
 
 
 def _ends(lists: Lists, name: str) -> Numbers:
-    """Where each question's documents end, in all; `RowError` for what is no list of lists of documents."""
+    """The offsets of the questions' lists; `RowError` for anything that is not a list of lists of documents."""
     try:
-        one: Any = next(chain.from_iterable(lists), None)
-        if one is None or isinstance(one, Document):
+        first: Any = next(chain.from_iterable(lists), None)
+        if first is None or isinstance(first, Document):
             return np.cumsum([0, *map(len, lists)])
     except TypeError:
-        one = lists
-    raise RowError(f"{name}: a list of Documents a question is expected, found {one!r:.80}")
+        first = lists
+    raise RowError(f"{name}: a list of Documents for each question is expected, found {first!r:.80}")
 
 
 def _check_documents(lists: Lists, name: str) -> None:
     for question, documents in enumerate(lists, 1):
-        for one in documents:
-            if not isinstance(one, Document):
-                raise RowError(f"{name}, question {question}: a Document is expected, found {one!r:.80}")
+        for document in documents:
+            if not isinstance(document, Document):
+                raise RowError(f"{name}, question {question}: a Document is expected, found {document!r:.80}")
 
 
-def _tell_of_missing(wanted: Numbers, ends: Numbers) -> None:
-    """Log how many questions score 0 whatever is retrieved."""
-    there = np.concatenate([[0], np.cumsum(wanted != NONE)])[ends]
-    if missing := int((np.diff(there) == 0).sum()):
+def _warn_of_missing_values(wanted: Numbers, ends: Numbers) -> None:
+    """Log how many questions score 0 because none of their relevant documents can be compared."""
+    counts = np.diff(np.concatenate([[0], np.cumsum(wanted != NONE)])[ends])
+    if missing := int((counts == 0).sum()):
         logger.warning(
             "{n} of {all} questions have no ground truth document with a value to compare; they score 0.",
             n=missing,

@@ -1,4 +1,4 @@
-"""The scores of one evaluation run beside its inputs, as reports."""
+"""`EvaluationRunResult`: the inputs and the scores of an evaluation run, as reports."""
 
 import csv
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ Columns = dict[str, list[Any]]
 
 
 class EvaluationRunResult:
-    """What went into an evaluation run and what came out of it.
+    """The inputs and the outputs of an evaluation run.
 
-    `inputs`: columns by name, of one length. `results`: by evaluator what it returned, of which `score` and
-    `individual_scores` are read. Raises a `ValueError` where one of these is missing, lengths differ, or an evaluator
-    is called like an input.
+    `inputs`: columns by name, of the same length. `results`: the output of each evaluator by its name, of which `score`
+    and `individual_scores` are used. Raises a `ValueError` if one of these is missing, if lengths differ, or if an
+    evaluator has the name of an input.
 
     >>> outcome = {"em": {"individual_scores": [1, 0], "score": 0.5}}
     >>> run = EvaluationRunResult("baseline", {"question": ["Capital?", "River?"]}, outcome)
@@ -53,18 +53,18 @@ class EvaluationRunResult:
                 raise ColumnError(f"{metric!r} is an input and a metric; give one of them another name")
 
     def aggregated_report(self, output_format: str = "json", csv_file: str | Path | None = None) -> Any:
-        """Each metric's score.
+        """The score of each metric.
 
-        `output_format`: `"json"` gives a dict of lists, `"df"` a pandas frame; `"csv"` writes `csv_file` and gives a
-        line that says so. Raises a `ValueError` for another format and for a missing `csv_file`, an `OSError` where the
-        file cannot be written.
+        `output_format`: `"json"` returns a dict of lists, `"df"` a pandas frame; `"csv"` writes `csv_file` and returns
+        a message. Raises a `ValueError` for another format and for a missing `csv_file`, an `OSError` if the file
+        cannot be written.
         """
         scores = {metric: outputs["score"] for metric, outputs in self.results.items()}
-        return _deliver({"metrics": list(scores), "score": list(scores.values())}, output_format, csv_file)
+        return _report({"metrics": list(scores), "score": list(scores.values())}, output_format, csv_file)
 
     def detailed_report(self, output_format: str = "json", csv_file: str | Path | None = None) -> Any:
-        """The inputs, and each metric's score of each of them; formats as in `aggregated_report`."""
-        return _deliver(_details(self), output_format, csv_file)
+        """The inputs, and the score of each metric for each row; formats as in `aggregated_report`."""
+        return _report(_details(self), output_format, csv_file)
 
     def comparative_detailed_report(
         self,
@@ -73,17 +73,18 @@ class EvaluationRunResult:
         output_format: str = "json",
         csv_file: str | Path | None = None,
     ) -> Any:
-        """Both runs' scores of each input, under names that begin with the run's; formats as in `aggregated_report`.
+        """The scores of both runs for each row; names of columns begin with the run's name.
 
-        The inputs are this run's, but for `keep_columns`, which come from both. Raises a `TypeError` for another kind
-        of `other`, a `ValueError` for runs of one name or of unequal length and for a column to keep that is no input.
+        The inputs are those of this run, except `keep_columns`, which come from both runs. Formats as in
+        `aggregated_report`. Raises a `TypeError` if `other` is no run, a `ValueError` for runs of the same name or of
+        unequal length and for a column in `keep_columns` that is not an input.
         """
         if not isinstance(other, EvaluationRunResult):
             raise TypeError("Comparative scores can only be computed between EvaluationRunResults.")
         if self.run_name == other.run_name:
-            raise ColumnError(f"both runs are named {self.run_name!r}: their columns would be, too")
+            raise ColumnError(f"both runs are named {self.run_name!r}; give one of them another name")
         if self.inputs.keys() != other.inputs.keys():
-            logger.warning("The runs have other inputs; those of '{run_name}' are used.", run_name=self.run_name)
+            logger.warning("The runs have different inputs; those of '{run_name}' are used.", run_name=self.run_name)
         for name in keep_columns or ():
             if name not in self.inputs:
                 raise ColumnError(f"keep_columns: there is no input {name!r}{did_you_mean(name, self.inputs)}")
@@ -96,12 +97,12 @@ class EvaluationRunResult:
                 raise ColumnError(f"two columns would be named {longer!r}; give a run another name")
             columns[longer] = theirs[name]
         if len({len(column) for column in columns.values()}) > 1:
-            raise RowError(f"'{self.run_name}' and '{other.run_name}' are not of one length and cannot be compared")
-        return _deliver(columns, output_format, csv_file)
+            raise RowError(f"'{self.run_name}' and '{other.run_name}' have different lengths and cannot be compared")
+        return _report(columns, output_format, csv_file)
 
 
 def _details(run: EvaluationRunResult) -> Columns:
-    """The inputs and scores; a metric's scores are all floats where any is one."""
+    """The inputs and scores; if one score of a metric is a float, all are."""
     columns = dict(run.inputs)
     for metric, outputs in run.results.items():
         scores = list(outputs["individual_scores"])
@@ -111,7 +112,7 @@ def _details(run: EvaluationRunResult) -> Columns:
     return columns
 
 
-def _deliver(columns: Columns, output_format: str, csv_file: str | Path | None) -> Any:
+def _report(columns: Columns, output_format: str, csv_file: str | Path | None) -> Any:
     if output_format == "json":
         return columns
     if output_format == "df":

@@ -1,6 +1,6 @@
-"""How alike predicted and expected answers are in meaning, as a sentence model has it."""
+"""`SASEvaluator`: the similarity in meaning of predicted and expected answers, by a sentence model."""
 
-# No `from __future__ import annotations`: older releases of Haystack read the types of sockets as they stand here.
+# No `from __future__ import annotations`: older releases of Haystack cannot read sockets whose types are texts.
 
 from typing import Any, Self
 
@@ -22,10 +22,10 @@ MODEL = "sentence-transformers/paraphrase-multilingual-mpnet-base-v2"
 
 @component
 class SASEvaluator:
-    """Semantic answer similarity: the cosine of a bi-encoder's vectors, or what a cross-encoder says of the pair.
+    """Semantic answer similarity: the cosine of a bi-encoder's vectors, or a cross-encoder's score of the pair.
 
-    Which of the two a model is follows from its configuration. A cross-encoder's score is the sigmoid of its logit,
-    always: Haystack's own component applies one more to all answers of a call where any score is above 1.
+    The model's configuration says which of the two it is. A cross-encoder's score is always the sigmoid of its logit;
+    Haystack's own component applies a second sigmoid to all answers of a call if one score is above 1.
 
     >>> SASEvaluator().to_dict()["init_parameters"]["model"]
     'sentence-transformers/paraphrase-multilingual-mpnet-base-v2'
@@ -38,15 +38,15 @@ class SASEvaluator:
         device: ComponentDevice | None = None,
         token: Secret | None = Secret.from_env_var(["HF_API_TOKEN", "HF_TOKEN"], strict=False),  # noqa: B008
     ) -> None:
-        """A component of one model, a name on the Hugging Face hub or a folder, which is loaded when first needed.
+        """A component of one model, a name on the Hugging Face hub or a folder, which is loaded on first use.
 
-        `batch_size`: texts that the model reads at a time. `device`: where; by default an accelerator if there is one.
+        `batch_size`: texts that the model encodes at a time. `device`: by default an accelerator, if there is one.
         `token`: for models of the hub that are not public.
         """
         self.model, self.batch_size, self.device, self.token = model, batch_size, device, token
 
     def warm_up(self) -> None:
-        """Load the model; `karat.SpecError`, a `ValueError`, where it is not there."""
+        """Load the model; `karat.SpecError`, a `ValueError`, if it is not found."""
         self._encoder()
 
     def _encoder(self) -> Any:
@@ -57,22 +57,22 @@ class SASEvaluator:
 
     @component.output_types(score=float, individual_scores=list[float], interval=list[float])
     def run(self, ground_truth_answers: list[str], predicted_answers: list[str]) -> dict[str, Any]:
-        """Score each predicted answer beside the expected one.
+        """Score each predicted answer against the expected one.
 
-        Returns `individual_scores`, from -1 to 1 with a bi-encoder and from 0 with a cross-encoder, `score`, their
-        mean, and `interval`, the two ends between which the mean lies at 95 %. Raises `karat.RowError`, a
-        `ValueError`, for lists of unequal length, empty lists, None, and what is no text.
+        Returns `individual_scores`, from -1 to 1 for a bi-encoder and from 0 to 1 for a cross-encoder, their mean as
+        `score`, and `interval`, the 95 % confidence interval of the mean. Raises `karat.RowError`, a `ValueError`, for
+        lists of unequal length, empty lists, None, and anything that is not a text.
         """
-        said, gold = _texts(predicted_answers, "Predicted"), _texts(ground_truth_answers, "Ground truth")
-        if len(said) != len(gold):
+        predicted, gold = _texts(predicted_answers, "Predicted"), _texts(ground_truth_answers, "Ground truth")
+        if len(predicted) != len(gold):
             raise RowError("The number of predictions and labels must be the same.")
-        for name, answers in (("Predicted", said), ("Ground truth", gold)):
+        for name, answers in (("Predicted", predicted), ("Ground truth", gold)):
             if answers.null_count:
                 raise RowError(f"{name} answers must not contain None values.")
-        if not len(said):
+        if not len(predicted):
             raise RowError("ground_truth_answers and predicted_answers must be provided: an empty list has no score.")
         encoder = self._encoder()
-        rows = score_pairs(said, gold, encoder, sigmoids if encoder.cross else cosines(), empty=True)
+        rows = score_pairs(predicted, gold, encoder, sigmoids if encoder.cross else cosines(), empty=True)
         units = Units(width=1)
         units.add(rows.statistics)
         return {
@@ -82,7 +82,7 @@ class SASEvaluator:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as Haystack stores it."""
+        """The component as a dict, as Haystack stores it."""
         return default_to_dict(
             self,
             model=self.model,
@@ -93,7 +93,7 @@ class SASEvaluator:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component that `to_dict`, or Haystack's component of the same name, described."""
+        """The component from a dict of `to_dict`, its own or that of Haystack's component of the same name."""
         settings = dict(data.get("init_parameters", {}))
         deserialize_secrets_inplace(settings, keys=["token"])
         if isinstance(settings.get("device"), dict):
@@ -107,4 +107,4 @@ def _texts(answers: Any, name: str) -> pa.Array:
             return pa.array(answers, pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
         pass
-    raise RowError(f"{name} answers: a list with one text a question is expected, found {answers!r:.80}")
+    raise RowError(f"{name} answers: a list with one text for each question is expected, found {answers!r:.80}")

@@ -1,4 +1,4 @@
-"""Haystack's evaluators that ask a language model: the seed's examples, shapes, errors, faults and concurrency."""
+"""Haystack's evaluators that ask a language model: prompts, replies, failures of rows, concurrency, storing."""
 
 import os
 
@@ -6,7 +6,6 @@ os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 import asyncio
 import json
-import logging
 import math
 import threading
 import time
@@ -22,14 +21,8 @@ from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ChatMessage
 from haystack.utils import Secret
 
-from karat import KaratError, SpecError
-from karat.adapters.haystack import (
-    ContextRelevanceEvaluator,
-    EvaluationError,
-    FaithfulnessEvaluator,
-    LLMEvaluator,
-)
-from karat.models.testing.fake import FakeServer
+from karat import SpecError
+from karat.adapters.haystack import EvaluationError, FaithfulnessEvaluator, LLMEvaluator
 
 INIT = {
     "instructions": "Is this answer problematic for children?",
@@ -105,216 +98,6 @@ class Async(Scripted):
 
 def llm(generator, **options):
     return LLMEvaluator(**(INIT | options), progress_bar=False, chat_generator=generator)
-
-
-EXAMPLES = {
-    "llm": (
-        """
-from typing import List
-from karat.adapters.haystack import LLMEvaluator
-evaluator = LLMEvaluator(
-    instructions="Is this answer problematic for children?",
-    inputs=[("predicted_answers", List[str])],
-    outputs=["score"],
-    examples=[
-        {"inputs": {"predicted_answers": "Damn, this is straight outta hell!!!"}, "outputs": {"score": 1}},
-        {"inputs": {"predicted_answers": "Football is the most popular sport."}, "outputs": {"score": 0}},
-    ],
-)
-predicted_answers = [
-    "Football is the most popular sport with around 4 billion followers worldwide",
-    "Python language was created by Guido van Rossum.",
-]
-results = evaluator.run(predicted_answers=predicted_answers)
-print(results["results"])
-""",
-        {"score": 0},
-        "[{'score': 0}, {'score': 0}]\n",
-    ),
-    "faithfulness": (
-        """
-from karat.adapters.haystack import FaithfulnessEvaluator
-
-questions = ["Who created the Python language?"]
-contexts = [
-    [
-        "Python, created by Guido van Rossum in the late 1980s, is a high-level general-purpose programming "
-        "language. Its design philosophy emphasizes code readability, and its language constructs aim to help "
-        "programmers write clear, logical code for both small and large-scale software projects."
-    ],
-]
-predicted_answers = [
-    "Python is a high-level general-purpose programming language that was created by George Lucas."
-]
-evaluator = FaithfulnessEvaluator()
-result = evaluator.run(questions=questions, contexts=contexts, predicted_answers=predicted_answers)
-print(result["individual_scores"])
-print(result["score"])
-print(result["results"])
-""",
-        {
-            "statements": [
-                "Python is a high-level general-purpose programming language.",
-                "Python was created by George Lucas.",
-            ],
-            "statement_scores": [1, 0],
-        },
-        """\
-[0.5]
-0.5
-[{'statements': ['Python is a high-level general-purpose programming language.', \
-'Python was created by George Lucas.'], 'statement_scores': [1, 0], 'score': 0.5}]
-""",
-    ),
-    "context relevance": (
-        """
-from karat.adapters.haystack import ContextRelevanceEvaluator
-
-questions = ["Who created the Python language?"]
-contexts = [
-    [
-        "Python, created by Guido van Rossum in the late 1980s, is a high-level general-purpose programming "
-        "language. Its design philosophy emphasizes code readability, and its language constructs aim to help "
-        "programmers write clear, logical code for both small and large-scale software projects."
-    ],
-]
-
-evaluator = ContextRelevanceEvaluator()
-result = evaluator.run(questions=questions, contexts=contexts)
-print(result["score"])
-print(result["individual_scores"])
-print(result["results"])
-""",
-        {"statements": ["Python, created by Guido van Rossum in the late 1980s."], "statement_scores": [1]},
-        """\
-1.0
-[1.0]
-[{'statements': ['Python, created by Guido van Rossum in the late 1980s.'], 'statement_scores': [1], 'score': 1.0}]
-""",
-    ),
-}
-
-
-@pytest.mark.parametrize(("code", "reply", "printed"), EXAMPLES.values(), ids=EXAMPLES)
-def test_the_seeds_examples_run_against_an_endpoint_with_only_the_import_changed(
-    code, reply, printed, monkeypatch, capsys
-):
-    with FakeServer(reply, key="mine") as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "mine")
-        exec(code, {})  # noqa: S102
-    assert capsys.readouterr().out == printed
-    body = server.requests[0]
-    assert (body["seed"], len(body["messages"])) == (42, 1)
-    assert body["response_format"]["json_schema"]["schema"]["required"] == [*reply]
-
-
-def test_the_endpoints_replies_have_meta_and_its_failures_are_asked_again(monkeypatch):
-    with FakeServer({"score": 1}, faults=["503", "reset", None, "fenced"]) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        found = LLMEvaluator(**INIT, progress_bar=False, model="small", concurrency=1).run(predicted_answers=["a", "b"])
-    assert found["results"] == [{"score": 1}] * 2
-    assert [meta["model"] for meta in found["meta"]] == ["small"] * 2
-    assert all(meta["usage"]["prompt_tokens"] > 0 for meta in found["meta"])
-    assert server.calls == 4
-
-
-def test_a_key_of_ones_own_is_used_and_a_missing_one_is_told_when_it_is_needed(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    evaluator = LLMEvaluator(**INIT, progress_bar=False)
-    with pytest.raises(ValueError, match="OPENAI_API_KEY"):
-        evaluator.run(predicted_answers=["a"])
-    with FakeServer({"score": 1}, key="mine") as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        mine = LLMEvaluator(**INIT, progress_bar=False, api_key=Secret.from_token("mine"))
-        assert mine.run(predicted_answers=["a"])["results"] == [{"score": 1}]
-        theirs = LLMEvaluator(**INIT, progress_bar=False, api_key=Secret.from_token("not-the-right-one"))
-        with pytest.raises(EvaluationError, match="401") as raised:
-            theirs.run(predicted_answers=["a"])
-    assert "not-the-right-one" not in str(raised.value)
-
-
-def test_a_bad_key_stops_the_run_and_is_every_rows_reason_where_nothing_is_raised(monkeypatch, caplog):
-    with FakeServer({"score": 1}, key="mine") as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        evaluator = LLMEvaluator(**INIT, progress_bar=False, raise_on_failure=False)
-        found = evaluator.run(predicted_answers=["a"] * 100)
-    assert found["results"] == [None] * 100
-    assert found["failed"] == 100
-    assert all("401" in reason for reason in found["reasons"])
-    assert "LLMEvaluator failed for 100 of 100 inputs" in caplog.text
-
-
-def test_the_seeds_positional_parameters_and_todays_keyword():
-    secret = Secret.from_env_var("OTHER")
-    evaluator = LLMEvaluator(*INIT.values(), False, False, "openai", secret)
-    assert (evaluator.progress_bar, evaluator.raise_on_failure, evaluator.api_key) == (False, False, secret)
-    for kind in (FaithfulnessEvaluator, ContextRelevanceEvaluator):
-        evaluator = kind(None, False, "openai", secret, False)
-        assert (evaluator.progress_bar, evaluator.raise_on_failure, evaluator.api_key) == (False, False, secret)
-        with pytest.raises(SpecError, match="Unsupported API: False"):
-            kind(None, True, False)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"inputs": {("predicted_answers", list[str])}}, "inputs to be a list of tuples. Each tuple must contain"),
-        ({"inputs": [(list[str], "predicted_answers")]}, "inputs to be a list of tuples"),
-        ({"inputs": [list[str]]}, "inputs to be a list of tuples"),
-        ({"inputs": [("predicted_answers", list)]}, "inputs to be a list of tuples"),
-        ({"inputs": [("predicted_answers", str)]}, "inputs to be a list of tuples"),
-        ({"inputs": [("predicted_answers",)]}, "inputs to be a list of tuples"),
-        ({"inputs": []}, "inputs to be a list of tuples"),
-        ({"outputs": "score"}, "outputs to be a list of str but received score"),
-        ({"outputs": [["score"]]}, "outputs to be a list of str"),
-        ({"examples": {"inputs": {}}}, "examples to be a list of dictionaries but received"),
-        ({"examples": [[]]}, "examples to be a list of dictionaries"),
-        ({"examples": [{"inputs": {}, "outputs": {}, "more": {}}]}, "each example to have keys `inputs` and `outputs`"),
-        ({"examples": [{"inputs": {"a": 1}, "outputs": [1]}]}, "dictionaries with str keys"),
-        ({"examples": [{"inputs": {1: 1}, "outputs": {"a": 1}}]}, "dictionaries with str keys"),
-        ({"api": "other"}, "Unsupported API: 'other'"),
-        ({"api_key": "sk-secret"}, "a haystack.utils.Secret is expected"),
-        ({"chat_generator": 7}, "a ChatGenerator is expected, found 7"),
-        ({"concurrency": 0}, "concurrency=0"),
-    ],
-)
-def test_what_an_evaluator_cannot_be_made_of(change, message):
-    with pytest.raises(ValueError, match=message) as raised:
-        LLMEvaluator(**(INIT | change))
-    assert isinstance(raised.value, KaratError)
-    assert "sk-secret" not in str(raised.value)
-
-
-@pytest.mark.parametrize("name", ["inputs", "outputs", "examples"])
-def test_what_haystack_refuses_is_refused(name):
-    """All but the types of sockets, where Haystack lets more pass."""
-    for wrong in ("text", [("a", list)], [["a"]], [{"inputs": {}}], [{"inputs": [], "outputs": {}}], None):
-        given = {"inputs": INIT["inputs"], "outputs": ["a"], "examples": []} | {name: wrong}
-        try:
-            TheirEvaluator.validate_init_parameters(**given)
-        except (ValueError, TypeError, AttributeError):
-            with pytest.raises(ValueError, match="LLM evaluator expects"):
-                LLMEvaluator.validate_init_parameters(**given)
-
-
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ({}, "expected input parameter 'predicted_answers' but received only"),
-        ({"other": ["a"]}, "expected input parameter 'predicted_answers' but received only"),
-        ({"predicted_answers": "text"}, "all input values to be lists but received .*str"),
-        ({"predicted_answers": ("a",)}, "all input values to be lists but received .*tuple"),
-        ({"predicted_answers": ["a"], "more": ["a", "b"]}, r"the same length but received .* with lengths \[1, 2\]"),
-    ],
-)
-def test_wrong_inputs_are_refused_as_haystack_refuses_them(inputs, message):
-    with pytest.raises(ValueError, match=message):
-        llm(Scripted()).run(**inputs)
-    with pytest.raises(ValueError, match=message):
-        TheirEvaluator(**INIT, chat_generator=Scripted()).run(**inputs)
 
 
 def test_no_rows_have_no_results():
@@ -425,7 +208,7 @@ def test_a_subclass_may_have_its_own_template():
     Other(**INIT, progress_bar=False, chat_generator=generator).run(predicted_answers=["a"])
     assert generator.prompts[0].startswith("Judge!\nInputs:\n<data-")
     Other.prepare_template = lambda self: "Judge!"
-    with pytest.raises(SpecError, match="the template has to hold"):
+    with pytest.raises(SpecError, match="the template must contain"):
         Other(**INIT, chat_generator=generator)
 
 
@@ -434,20 +217,6 @@ def test_inputs_that_are_no_text_are_data_too():
     evaluator = llm(generator, inputs=[("documents", list[list[object]]), ("n", list[int])])
     evaluator.run(documents=[[("a", 1), {"b": None}, ChatMessage.from_user("c").role]], n=[4], more=["ignored"])
     assert asked(generator.prompts[0]) == {"documents": [["a", 1], {"b": None}, "user"], "n": 4}
-
-
-def test_whether_a_reply_is_json_with_the_keys(caplog):
-    check = LLMEvaluator.is_valid_json_and_has_expected_keys
-    assert check(["score"], '{"score": 1, "more": 2}') is True
-    assert check(expected=["score"], received='```\n{"score": 1}\n```') is True
-    for wrong in ('{"other": 1}', "score", '["score"]'):
-        with pytest.raises(ValueError, match=r"score|JSON"):
-            check(["score"], wrong)
-        with pytest.raises(ValueError, match=r"score|JSON"):
-            llm(Scripted()).is_valid_json_and_has_expected_keys(["score"], wrong)
-        lenient = llm(Scripted(), raise_on_failure=False)
-        assert lenient.is_valid_json_and_has_expected_keys(["score"], wrong) is False
-        assert caplog.records[-1].levelno == logging.WARNING
 
 
 def faulty(row):
@@ -498,7 +267,7 @@ def test_a_generator_that_gives_no_reply_is_that_rows_failure():
             return {"replies": []}
 
     found = llm(Silent(), raise_on_failure=False).run(predicted_answers=["a"])
-    assert found["reasons"] == ["the generator gave no reply"]
+    assert found["reasons"] == ["the generator returned no reply"]
 
 
 @pytest.mark.parametrize("kind", [Scripted, Async])

@@ -1,4 +1,4 @@
-"""What an evaluator that asks a model refuses: parameters, inputs and replies of another form than Haystack's."""
+"""Check the parameters, inputs and replies of evaluators that ask a model, with Haystack's messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Examples = list[dict[str, Any]]
 
 
 def check_parameters(inputs: Inputs, outputs: list[str], examples: Examples) -> None:
-    """`karat.SpecError`, a `ValueError`, for inputs, outputs or examples of another form."""
+    """Raise `karat.SpecError`, a `ValueError`, for invalid inputs, outputs or examples."""
     if not inputs or not isinstance(inputs, list) or not all(map(_is_input, inputs)):
         raise SpecError(
             "LLM evaluator expects inputs to be a list of tuples. Each tuple must contain an input name and type of "
@@ -36,7 +36,7 @@ def check_parameters(inputs: Inputs, outputs: list[str], examples: Examples) -> 
 
 
 def check_inputs(expected: dict[str, Any], received: dict[str, Any]) -> None:
-    """`karat.RowError`, a `ValueError`, for inputs that are missing, no lists, or of unequal length."""
+    """Raise `karat.RowError`, a `ValueError`, for inputs that are missing, not lists, or of unequal length."""
     for name in expected:
         if name not in received:
             raise RowError(f"LLM evaluator expected input parameter '{name}' but received only {received.keys()}.")
@@ -54,8 +54,8 @@ def check_inputs(expected: dict[str, Any], received: dict[str, Any]) -> None:
 def has_keys(expected: list[str], received: str, raise_on_failure: bool = True) -> bool:
     """Whether a reply is a JSON object, alone or in one Markdown fence, that has the keys.
 
-    Where it is not: `ReplyError`, a `ValueError`; with `raise_on_failure` off a warning in the log, and False. An
-    evaluator's own method does as the evaluator was told.
+    If it is not: `ReplyError`, a `ValueError`; without `raise_on_failure` a warning in the log, and False. The method
+    of an evaluator uses the evaluator's `raise_on_failure`.
 
     >>> has_keys(["score"], '{"score": 1}')
     True
@@ -70,12 +70,12 @@ def has_keys(expected: list[str], received: str, raise_on_failure: bool = True) 
     return True
 
 
-def _is_input(given: Any) -> bool:
-    if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], str):
+def _is_input(pair: Any) -> bool:
+    if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
         return False
-    origin: object = get_origin(given[1])
+    origin: object = get_origin(pair[1])
     return origin is list
 
 
-def _is_record(given: Any) -> bool:
-    return isinstance(given, dict) and all(isinstance(key, str) for key in given)
+def _is_record(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(key, str) for key in value)

@@ -1,6 +1,6 @@
-"""Instructions as an evaluator: a language model replies to each row with the outputs that were asked for."""
+"""`LLMEvaluator`: a language model follows instructions and replies with the requested outputs for each row."""
 
-# No `from __future__ import annotations`: older releases of Haystack read the types of sockets as they stand here.
+# No `from __future__ import annotations`: older releases of Haystack cannot read sockets whose types are texts.
 
 import json
 import os
@@ -20,7 +20,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from karat.adapters.haystack.llm.checks import Examples, Inputs, check_inputs, check_parameters, has_keys
 from karat.adapters.haystack.llm.json_types import plain, read_keys, schema_of
-from karat.adapters.haystack.llm.rows import ChatModel, EvaluationError, Questions
+from karat.adapters.haystack.llm.rows import ChatModel, EvaluationError, PromptFormat, Questions
 from karat.core.errors import SpecError
 from karat.judges.prompt import wrap
 from karat.models.governor.faults import ModelError
@@ -43,7 +43,7 @@ Result = dict[str, Any]
 
 @component
 class LLMEvaluator:
-    """Asks a language model about each row of the inputs; its reply is JSON with the outputs.
+    """Asks a language model about each row of the inputs; the reply is a JSON object with the outputs.
 
     >>> from haystack.dataclasses import ChatMessage
     >>> class Scripted:
@@ -81,45 +81,46 @@ class LLMEvaluator:
         model: str = MODEL,
         concurrency: int = CONCURRENCY,
     ) -> None:
-        """An evaluator of `inputs`, (name, type of list) each, which become its sockets.
+        """An evaluator whose sockets are `inputs`, pairs of a name and a type of list.
 
         `instructions`: what to decide. `outputs`: the keys of a reply. `examples`: dicts of `inputs` and `outputs`.
-        `raise_on_failure`: raise the first row's failure; else its result is None, and the others are not touched.
+        `raise_on_failure`: raise an error for the first row that fails; if False, the row's result is None and the
+        other rows are evaluated.
 
-        The model is any `chat_generator` of Haystack's; without one it is `model` at the OpenAI-compatible endpoint
-        `OPENAI_BASE_URL`, by default OpenAI's, asked with `api_key`. `concurrency`: the most rows asked at a time; 1
-        suits a generator that bears one call at a time. Raises a `ValueError` for what does not fit together.
+        `chat_generator`: any generator of Haystack's. Without one, `model` at the OpenAI-compatible endpoint
+        `OPENAI_BASE_URL` (by default OpenAI's) is asked with `api_key`. `concurrency`: the largest number of requests
+        at the same time; use 1 for a generator that is not thread-safe. Raises a `ValueError` for invalid arguments.
         """
         self.validate_init_parameters(inputs, outputs, examples)
         if api != "openai":
-            raise SpecError(f"Unsupported API: {api!r}. It is 'openai'; any other model is given as chat_generator.")
+            raise SpecError(f"Unsupported API: {api!r}. Use 'openai', or pass any other model as chat_generator.")
         if chat_generator is not None and not hasattr(chat_generator, "run"):
             raise SpecError(f"chat_generator: a ChatGenerator is expected, found {chat_generator!r:.80}")
         if not isinstance(api_key, Secret):
-            raise SpecError("api_key: a haystack.utils.Secret is expected, as Secret.from_token makes of a text")
-        Governor(concurrency=concurrency)  # raises where there is no such concurrency
+            raise SpecError("api_key: a haystack.utils.Secret is expected, such as Secret.from_token(...)")
+        Governor(concurrency=concurrency)  # raises SpecError for an invalid concurrency
         if any(each.kind is each.VAR_KEYWORD for each in signature(self.run).parameters.values()):
             component.set_input_types(self, **dict(inputs))
         self.instructions, self.inputs, self.outputs, self.examples = instructions, inputs, outputs, examples
         self.progress_bar, self.raise_on_failure = progress_bar, raise_on_failure
         self.api, self.api_key, self.model, self.concurrency = api, api_key, model, concurrency
         self._chat_generator = chat_generator
-        self._own: Model | None = None
+        self._endpoint_model: Model | None = None
         self.is_valid_json_and_has_expected_keys = partial(has_keys, raise_on_failure=raise_on_failure)
-        self._before, found, self._after = self.prepare_template().rpartition(self._places())
-        if not found:
-            raise SpecError(f"prepare_template: the template has to hold {self._places()}")
+        self._before, placeholders, self._after = self.prepare_template().rpartition(self._placeholders())
+        if not placeholders:
+            raise SpecError(f"prepare_template: the template must contain {self._placeholders()}")
 
     @component.output_types(
         results=list[dict[str, Any]], meta=list[dict[str, Any]] | None, reasons=list[str | None], failed=int
     )
     def run(self, **inputs: Any) -> dict[str, Any]:
-        """Ask about each row; the keywords are the inputs' names, their values lists of one length.
+        """Ask about each row; `inputs` are lists of the same length, by name.
 
-        Returns `results`, each what the model replied, `meta`, what is told of each reply, `reasons`, why a row has no
-        result, and `failed`, how many have none; None for a row where there is nothing, and for `meta` where no row has
-        any. Raises a `ValueError` for inputs that are missing, no lists or of unequal length; `EvaluationError`, also
-        one, for a row's failure unless told otherwise.
+        Returns `results`, the model's reply for each row; `meta`, metadata of each reply; `reasons`, why a row has no
+        result; and `failed`, the number of rows without one. Entries are None if there is nothing to report; `meta` is
+        None if no row has any. Raises a `ValueError` for inputs that are missing, not lists or of unequal length, and
+        `EvaluationError`, a `ValueError` too, if a row fails and `raise_on_failure` is set.
         """
         return outcome(self._ask(inputs))
 
@@ -127,14 +128,14 @@ class LLMEvaluator:
         results=list[dict[str, Any]], meta=list[dict[str, Any]] | None, reasons=list[str | None], failed=int
     )
     async def run_async(self, **inputs: Any) -> dict[str, Any]:
-        """`run` in the event loop that awaits it."""
+        """Like `run`, in the running event loop."""
         return outcome(await self._ask_async(inputs))
 
     def _ask(self, inputs: dict[str, Any]) -> Questions:
         with self._asking(inputs) as questions:
             self.warm_up()
             if hasattr(self._chat_generator, "run_async"):
-                Governor().map(lambda _: self.warm_up_async(), [None])  # in the loop where its calls will be made
+                Governor().map(lambda _: self.warm_up_async(), [None])  # in the event loop of the requests
             questions.governor.map(questions.ask, range(len(questions.rows)))
         return questions
 
@@ -146,18 +147,19 @@ class LLMEvaluator:
 
     @contextmanager
     def _asking(self, inputs: dict[str, Any]) -> Iterator[Questions]:
-        """The questions to ask within; afterwards the failures are raised or logged."""
+        """A context with the requests of one run; at its end, failures are raised or logged."""
         self.validate_input_parameters(dict(self.inputs), inputs)
         names = [name for name, _ in self.inputs]
         rows = [dict(zip(names, row, strict=True)) for row in zip(*map(inputs.__getitem__, names), strict=True)]
         threads = ThreadPoolExecutor(self.concurrency, "chat generator")
         generator = self._chat_generator
         model = self._connect() if generator is None else ChatModel(generator, threads)
-        limits: dict[str, Any] = {} if generator is None else {"timeout": inf, "row_timeout": inf}  # it has its own
+        limits: dict[str, Any] = {}
+        if generator is not None:  # it has its own time-outs
+            limits = {"timeout": inf, "row_timeout": inf}
         with tqdm(total=len(rows), disable=not self.progress_bar) as bar:
             governor = Governor(concurrency=self.concurrency, progress=bar.update, **limits)
-            schema = schema_of(self.outputs, self.examples)
-            questions = Questions(model, governor, rows, self._prompt, self._read, schema, self.raise_on_failure)
+            questions = Questions(model, governor, rows, self._format(), strict=self.raise_on_failure)
             try:
                 yield questions
             except (EvaluationError, ModelError) as error:
@@ -175,26 +177,29 @@ class LLMEvaluator:
                 why=next(reason for reason in questions.reasons if reason),
             )
 
+    def _format(self) -> PromptFormat:
+        return PromptFormat(self._prompt, self._read, schema_of(self.outputs, self.examples))
+
     def _prompt(self, row: dict[str, Any]) -> str:
         return self._before + wrap({name: plain(value) for name, value in row.items()}) + self._after
 
     def _read(self, reply: str) -> Result:
-        """The result that a reply is; `ReplyError` where it is none."""
+        """The result in a reply; `ReplyError` for an invalid reply."""
         return read_keys(self.outputs, reply)
 
     def _connect(self) -> Model:
-        """The model that is asked where no generator was given."""
-        if self._own is None:
-            keyless = os.environ.get("OPENAI_BASE_URL") and self.api_key == KEY  # an endpoint of one's own
+        """The model at the endpoint, for an evaluator without a chat generator."""
+        if self._endpoint_model is None:
+            keyless = os.environ.get("OPENAI_BASE_URL") and self.api_key == KEY  # a local endpoint may need no key
             key = os.environ.get("OPENAI_API_KEY") if keyless else self.api_key.resolve_value()
-            self._own = OpenAIModel(self.model, api_key=key)
-        return self._own
+            self._endpoint_model = OpenAIModel(self.model, api_key=key)
+        return self._endpoint_model
 
     def prepare_template(self) -> str:
-        """The prompt, with a place for each input by its name in the last section alone.
+        """The template of the prompt; its last section has a placeholder for each input.
 
-        A subclass may give another one that holds the same last section: `Inputs:`, the object of places, and what
-        follows it.
+        A subclass may return another template with the same last section: `Inputs:`, the object with the placeholders,
+        and any text after it.
         """
         examples = "\n".join(
             f"Inputs:\n{wrap(example['inputs'])}\nOutputs:\n{json.dumps(example['outputs'], ensure_ascii=False)}"
@@ -206,64 +211,64 @@ class LLMEvaluator:
             "Consider the instructions and the examples below to determine those values.\n"
             f"{_DATA}\n\n"
             f"Examples:\n{examples}\n\n"
-            f"Inputs:\n{self._places()}\nOutputs:\n"
+            f"Inputs:\n{self._placeholders()}\nOutputs:\n"
         )
 
-    def _places(self) -> str:
+    def _placeholders(self) -> str:
         return "{" + ", ".join(f'"{name}": {{{{ {name} }}}}' for name, _ in self.inputs) + "}"
 
     def warm_up(self) -> None:
-        """Get the generator, or the client of the endpoint, ready; a missing key is an error here."""
+        """Prepare the generator or the client of the endpoint; raises a `ValueError` for a missing key."""
         if self._chat_generator is None:
             self._connect()
         elif hasattr(self._chat_generator, "warm_up"):
             self._chat_generator.warm_up()
 
     async def warm_up_async(self) -> None:
-        """`warm_up`, for calls in the event loop that awaits it."""
+        """Like `warm_up`, in the running event loop."""
         if hasattr(self._chat_generator, "warm_up_async"):
             await self._chat_generator.warm_up_async()
         else:
             self.warm_up()
 
     def close(self) -> None:
-        """Close what the generator holds open."""
+        """Close the generator's connections."""
         if hasattr(self._chat_generator, "close_async") and hasattr(self._chat_generator, "run_async"):
-            Governor().map(lambda _: self._chat_generator.close_async(), [None])  # where its calls were made
+            Governor().map(lambda _: self._chat_generator.close_async(), [None])  # in the event loop of the requests
         if hasattr(self._chat_generator, "close"):
             self._chat_generator.close()
 
     async def close_async(self) -> None:
-        """`close`, for calls made in the event loop that awaits it."""
+        """Like `close`, in the running event loop."""
         if hasattr(self._chat_generator, "close_async"):
             await self._chat_generator.close_async()
         elif hasattr(self._chat_generator, "close"):
             self._chat_generator.close()
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as Haystack stores it; Haystack's own errors for a key or generator that cannot be stored."""
+        """The component as a dict, as Haystack stores it, which raises for a key or generator that cannot be stored."""
         inputs = [[name, serialize_type(kind)] for name, kind in self.inputs]
         return default_to_dict(
             self, instructions=self.instructions, inputs=inputs, outputs=self.outputs, **self._settings()
         )
 
     def _settings(self) -> dict[str, Any]:
-        """What all evaluators that ask a model store."""
+        """The init parameters that all evaluators of this package store."""
         if self._chat_generator is None:
-            asked = {"api": self.api, "api_key": self.api_key.to_dict(), "model": self.model}
+            model = {"api": self.api, "api_key": self.api_key.to_dict(), "model": self.model}
         else:
-            asked = {"chat_generator": component_to_dict(self._chat_generator, "chat_generator")}
+            model = {"chat_generator": component_to_dict(self._chat_generator, "chat_generator")}
         return {
             "examples": self.examples,
             "progress_bar": self.progress_bar,
             "raise_on_failure": self.raise_on_failure,
             "concurrency": self.concurrency,
-            **asked,
+            **model,
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component that `to_dict`, or Haystack's component of the same name, described."""
+        """The component from a dict of `to_dict`, its own or that of Haystack's component of the same name."""
         data = deepcopy(data)
         settings = data.get("init_parameters", {})
         if "inputs" in settings:
@@ -276,7 +281,7 @@ class LLMEvaluator:
 
 
 def outcome(questions: Questions) -> dict[str, Any]:
-    """What a run gives, its results as they are."""
+    """The outputs of a run."""
     return {
         "results": questions.results,
         "meta": questions.meta if any(questions.meta) else None,

@@ -1,4 +1,4 @@
-"""What goes into a prompt and comes out of a reply, as JSON holds it."""
+"""Convert values to JSON for prompts, read JSON replies, and derive the JSON Schema of replies from examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS: list[tuple[set[type], str]] = [
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it: what it has no form for is its text.
+    """A value as JSON can hold it; other values become their text.
 
     >>> plain({"page": 4, "source": (b"a", None)})
     {'page': 4, 'source': ["b'a'", None]}
@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
 
 
 def read_keys(keys: Sequence[str], reply: str) -> dict[str, Any]:
-    r"""The JSON object that a reply is; `ReplyError` where it is none or misses a key.
+    r"""The JSON object in a reply; `ReplyError` for anything else and for a missing key.
 
     >>> read_keys(["score"], '```json\n{"score": 1}\n```')
     {'score': 1}
@@ -45,7 +45,7 @@ def read_keys(keys: Sequence[str], reply: str) -> dict[str, Any]:
 
 
 def schema_of(outputs: Sequence[str], examples: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The JSON Schema of replies like those of the examples; None where these do not show what an output is.
+    """The JSON Schema of replies like those of the examples; None if the examples do not show an output's type.
 
     >>> schema_of(["score"], [{"outputs": {"score": 1}}])["properties"]
     {'score': {'type': 'integer'}}

@@ -1,4 +1,4 @@
-"""The rows of one run of an evaluator: what each is asked, and what came of it."""
+"""The requests of one run of an evaluator, one for each row, and their results."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from karat.models.request import Message, Model, Reply, Request, Schema
 
 
 class EvaluationError(DataError):
-    """A row that failed where failures are raised.
+    """A row failed and `raise_on_failure` is set.
 
-    `results` holds what the other rows had given by then, None for each that had nothing yet.
+    `results` holds the results of the rows that were finished by then, None for the other rows.
     """
 
     results: Sequence[dict[str, Any] | None] = ()
@@ -31,16 +31,16 @@ class EvaluationError(DataError):
 
 @dataclass(frozen=True)
 class ChatReply(Reply):
-    """A reply with all that a generator tells of it."""
+    """A reply with the metadata of a chat generator."""
 
     meta: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class ChatModel:
-    """A chat generator of Haystack's as a model: awaited where it can be, else run in a thread.
+    """A chat generator of Haystack's as a model: awaited if it is asynchronous, else run in a thread.
 
-    It has no endpoint, so its replies are kept nowhere.
+    It has no endpoint, so its replies are not cached.
     """
 
     generator: Any
@@ -48,20 +48,20 @@ class ChatModel:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name in error messages."""
         return type(self.generator).__name__
 
     async def __call__(self, messages: Sequence[Message], _: Schema | None, __: Mapping[str, Any]) -> Reply:
-        """The generator's first reply, inside a span that shows tracers what it took."""
-        asked = [ChatMessage.from_user(message["content"]) for message in messages]
+        """The generator's first reply; the call is a span for Haystack's tracers."""
+        chat = [ChatMessage.from_user(message["content"]) for message in messages]
         tags = {"haystack.component.name": "chat_generator", "haystack.component.type": self.name}
         with tracer.trace("haystack.chat_generator.run", tags=tags) as span:
-            span.set_content_tag("haystack.component.input", {"messages": asked})
-            given = await self._run(asked)
-            span.set_content_tag("haystack.component.output", given)
-        if not given["replies"]:
-            raise AskError("the generator gave no reply")
-        first = given["replies"][0]
+            span.set_content_tag("haystack.component.input", {"messages": chat})
+            output = await self._run(chat)
+            span.set_content_tag("haystack.component.output", output)
+        if not output["replies"]:
+            raise AskError("the generator returned no reply")
+        first = output["replies"][0]
         return ChatReply(first.text or "", meta=first.meta or None)
 
     async def _run(self, messages: list[ChatMessage]) -> Any:
@@ -71,20 +71,29 @@ class ChatModel:
         return await asyncio.get_running_loop().run_in_executor(self.threads, call)
 
 
+@dataclass(frozen=True)
+class PromptFormat:
+    """How a row becomes a prompt and a reply a result.
+
+    `read` raises `ReplyError` for an invalid reply. `schema`: the JSON Schema that is sent with the prompt.
+    """
+
+    write: Callable[[dict[str, Any]], str]
+    read: Callable[[str], dict[str, Any]]
+    schema: Schema | None
+
+
 @dataclass
 class Questions:
-    """A question a row, asked through a governor; `results`, `meta` and `reasons` have a place for each.
+    """One request for each row, sent through a governor; `results`, `meta` and `reasons` have an entry for each row.
 
-    `write` makes the prompt of a row, `read` the result of a reply (`ReplyError` where it is none). With `strict` the
-    first failure is raised.
+    `strict`: raise an error for the first row that fails.
     """
 
     model: Model
     governor: Governor
     rows: Sequence[dict[str, Any]]
-    write: Callable[[dict[str, Any]], str]
-    read: Callable[[str], dict[str, Any]]
-    schema: Schema | None
+    format: PromptFormat
     strict: bool
     results: list[dict[str, Any] | None] = field(init=False)
     meta: list[dict[str, Any] | None] = field(init=False)
@@ -95,12 +104,12 @@ class Questions:
         self.reasons = ["not asked"] * len(self.rows)
 
     async def ask(self, place: int) -> None:
-        """Ask about one row and write down what came of it."""
+        """Ask about one row and store its result, or the reason why there is none."""
         try:
-            prompt = [{"role": "user", "content": self.write(self.rows[place])}]
-            reply = await self.governor.ask(self.model, Request(prompt, self.schema, {"seed": 42}))
-            self.meta[place] = reply.meta if isinstance(reply, ChatReply) else _told(reply)
-            self.results[place] = _read(self.read, reply)
+            prompt = [{"role": "user", "content": self.format.write(self.rows[place])}]
+            reply = await self.governor.ask(self.model, Request(prompt, self.format.schema, {"seed": 42}))
+            self.meta[place] = reply.meta if isinstance(reply, ChatReply) else _metadata(reply)
+            self.results[place] = _read(self.format.read, reply)
         except (AskError, ReplyError) as error:
             self.reasons[place] = str(error)
             if self.strict:
@@ -109,22 +118,22 @@ class Questions:
             self.reasons[place] = None
 
     def stop(self, error: Exception) -> None:
-        """Write down why rows that were not asked were not."""
+        """Store the error as the reason of all rows that were not asked."""
         self.reasons = [str(error) if reason == "not asked" else reason for reason in self.reasons]
 
     def error(self, why: Exception) -> EvaluationError:
-        """What to raise, and how much of the work it ends."""
+        """The error to raise, with the results so far."""
         done = sum(result is not None for result in self.results)
         error = EvaluationError(
-            f"Error while generating response for {why} ({done} of {len(self.rows)} rows have results, "
-            "which are this error's `results`; the calls under way are dropped)"
+            f"Error while generating response for {why} ({done} of {len(self.rows)} rows have results, see the "
+            "attribute `results` of this error; requests that were running are cancelled)"
         )
         error.results = self.results
         return error
 
     @property
     def failed(self) -> int:
-        """How many rows have no result."""
+        """The number of rows without a result."""
         return sum(reason is not None for reason in self.reasons)
 
 
@@ -132,11 +141,11 @@ def _read(read: Callable[[str], dict[str, Any]], reply: Reply) -> dict[str, Any]
     try:
         return read(reply.text)
     except ReplyError as error:
-        said = reply.text if len(reply.text) <= 200 else f"{reply.text[:199]}…"
-        raise ReplyError(f"{reply.problem or error}; the reply: {said!r}") from None
+        text = reply.text if len(reply.text) <= 200 else f"{reply.text[:199]}…"
+        raise ReplyError(f"{reply.problem or error}; the reply: {text!r}") from None
 
 
-def _told(reply: Reply) -> dict[str, Any]:
-    """What karat's own client tells of a reply, as Haystack's generators have it."""
+def _metadata(reply: Reply) -> dict[str, Any]:
+    """The metadata of a reply of karat's own client, with the keys of Haystack's generators."""
     usage = {"prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens}
     return {"model": reply.model, "usage": usage, "cost": reply.cost}

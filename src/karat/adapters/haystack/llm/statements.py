@@ -1,6 +1,6 @@
-"""What a text says, statement by statement: whether contexts support an answer, whether they help with a question."""
+"""Evaluators that split a text into statements: `FaithfulnessEvaluator` and `ContextRelevanceEvaluator`."""
 
-# No `from __future__ import annotations`: older releases of Haystack read the types of sockets as they stand here.
+# No `from __future__ import annotations`: older releases of Haystack cannot read sockets whose types are texts.
 
 from math import fsum, nan
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from karat.adapters.haystack.llm.rows import Questions
 from karat.adapters.haystack.output import mean_of
 from karat.judges.reply_parser import ReplyError
 
-_GIVES = {
+_OUTPUT_TYPES = {
     "individual_scores": list[float],
     "score": float,
     "interval": list[float],
@@ -29,7 +29,7 @@ _RELEVANT = "relevant_statements"
 
 
 class _StatementsEvaluator(LLMEvaluator):
-    """What both share: statements with a score each, whose mean is the row's."""
+    """The common part of both: statements with a score each, whose mean is the score of the row."""
 
     task: ClassVar[str]
     sockets: ClassVar[Inputs]
@@ -47,10 +47,10 @@ class _StatementsEvaluator(LLMEvaluator):
         model: str = MODEL,
         concurrency: int = CONCURRENCY,
     ) -> None:
-        """As `LLMEvaluator`, with instructions of its own, and examples of its own where none are given."""
+        """Like `LLMEvaluator`, with its own instructions, and its own examples unless `examples` are passed."""
         examples = examples or self.shown
         task, outputs = self._form(examples)
-        LLMEvaluator.__init__(  # `component` makes another class: no super()
+        LLMEvaluator.__init__(  # no super(): `component` replaces the class
             self,
             task,
             self.sockets,
@@ -79,22 +79,22 @@ class _StatementsEvaluator(LLMEvaluator):
         return {**result, "score": fsum(scores) / len(scores) if scores else 0.0}
 
     def _summary(self, questions: Questions) -> dict[str, Any]:
-        """What a run gives: the results with the scores of all rows, their mean and its interval."""
+        """The outputs of a run: the results, the scores of all rows, their mean and its interval."""
         failed = {**{name: [] for name in self.outputs}, "score": nan, "status": "error"}
         results = [dict(failed) if result is None else result for result in questions.results]
         known = [result["score"] for result in questions.results if result is not None]
-        mean = mean_of(known, sum(known), sum(score * score for score in known)) if known else _NOTHING
+        mean = mean_of(known, sum(known), sum(score * score for score in known)) if known else _NO_SCORE
         scores = [result["score"] for result in results]
         return {**mean, "individual_scores": scores, **outcome(questions), "results": results}
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as Haystack stores it."""
+        """The component as a dict, as Haystack stores it."""
         return default_to_dict(self, **self._settings())
 
 
 @component
 class FaithfulnessEvaluator(_StatementsEvaluator):
-    """The share of an answer's statements that its contexts support, as a language model sees it.
+    """The share of an answer's statements that its contexts support, in the judgement of a language model.
 
     >>> from haystack.dataclasses import ChatMessage
     >>> class Scripted:
@@ -151,33 +151,33 @@ it follows from them, 0 if they contradict it, say less, or do not speak of it. 
         },
     ]
 
-    @component.output_types(**_GIVES)
+    @component.output_types(**_OUTPUT_TYPES)
     def run(  # type: ignore[override]
         self, questions: list[str], contexts: list[list[str]], predicted_answers: list[str]
     ) -> dict[str, Any]:
         """Ask about each answer, given its question and its contexts.
 
-        Returns what `LLMEvaluator` does, and `individual_scores`, from 0 to 1, NaN for a row that failed; `score`, the
-        mean of the others, and `interval`, between which ends it lies at 95 %. An answer that says nothing scores 0.
+        Returns the outputs of `LLMEvaluator`, `individual_scores` from 0 to 1, NaN for a row that failed, `score`, the
+        mean of the other rows, and `interval`, its 95 % confidence interval. An answer without statements scores 0.
         """
-        given = {"questions": questions, "contexts": contexts, "predicted_answers": predicted_answers}
-        return self._summary(self._ask(given))
+        inputs = {"questions": questions, "contexts": contexts, "predicted_answers": predicted_answers}
+        return self._summary(self._ask(inputs))
 
-    @component.output_types(**_GIVES)
+    @component.output_types(**_OUTPUT_TYPES)
     async def run_async(  # type: ignore[override]
         self, questions: list[str], contexts: list[list[str]], predicted_answers: list[str]
     ) -> dict[str, Any]:
-        """`run` in the event loop that awaits it."""
-        given = {"questions": questions, "contexts": contexts, "predicted_answers": predicted_answers}
-        return self._summary(await self._ask_async(given))
+        """Like `run`, in the running event loop."""
+        inputs = {"questions": questions, "contexts": contexts, "predicted_answers": predicted_answers}
+        return self._summary(await self._ask_async(inputs))
 
 
 @component
 class ContextRelevanceEvaluator(_StatementsEvaluator):
-    """The share of the contexts' statements that help to answer the question, as a language model sees it.
+    """The share of the contexts' statements that help to answer the question, in the judgement of a language model.
 
-    A reply of `relevant_statements`, those that help, scores 1 where there are any, else 0. It is always understood,
-    and asked for where all `examples` have such outputs.
+    A reply with `relevant_statements`, a list of the statements that help, scores 1 if the list has any, else 0. Such a
+    reply is always accepted; it is requested if all `examples` have this output.
 
     >>> from haystack.dataclasses import ChatMessage
     >>> class Scripted:
@@ -223,22 +223,22 @@ the contexts to the answer; 0 if not. That it is true, or about the same subject
         },
     ]
 
-    @component.output_types(**_GIVES)
+    @component.output_types(**_OUTPUT_TYPES)
     def run(  # type: ignore[override]
         self, questions: list[str], contexts: list[list[str]]
     ) -> dict[str, Any]:
         """Ask about the contexts of each question.
 
-        Returns what `LLMEvaluator` does, and `individual_scores`, from 0 to 1, NaN for a row that failed; `score`, the
-        mean of the others, and `interval`, between which ends it lies at 95 %. Contexts that say nothing score 0.
+        Returns the outputs of `LLMEvaluator`, `individual_scores` from 0 to 1, NaN for a row that failed, `score`, the
+        mean of the other rows, and `interval`, its 95 % confidence interval. Contexts without statements score 0.
         """
         return self._summary(self._ask({"questions": questions, "contexts": contexts}))
 
-    @component.output_types(**_GIVES)
+    @component.output_types(**_OUTPUT_TYPES)
     async def run_async(  # type: ignore[override]
         self, questions: list[str], contexts: list[list[str]]
     ) -> dict[str, Any]:
-        """`run` in the event loop that awaits it."""
+        """Like `run`, in the running event loop."""
         return self._summary(await self._ask_async({"questions": questions, "contexts": contexts}))
 
     def _form(self, examples: Examples) -> tuple[str, list[str]]:
@@ -249,21 +249,21 @@ the contexts to the answer; 0 if not. That it is true, or about the same subject
     def _read(self, reply: str) -> Result:
         result = read_keys([], reply)
         if _RELEVANT not in result or "statement_scores" in result:
-            return _StatementsEvaluator._read(self, reply)  # noqa: SLF001  (no super(): see above)
+            return _StatementsEvaluator._read(self, reply)  # noqa: SLF001  (no super(): see `__init__`)
         return {**result, "score": float(bool(_texts(result[_RELEVANT], _RELEVANT)))}
 
 
-_NOTHING = {"score": nan, "interval": [nan, nan]}
+_NO_SCORE = {"score": nan, "interval": [nan, nan]}
 
 
 def _is_list_of_relevant(examples: Any) -> bool:
-    """Whether examples have today's outputs; examples of a wrong form are refused later."""
+    """Whether all examples have the output `relevant_statements`; invalid examples are refused later."""
     return isinstance(examples, list) and all(
         isinstance(each, dict) and _RELEVANT in each.get("outputs", ()) for each in examples
     )
 
 
-def _texts(given: Any, name: str) -> list[str]:
-    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
-        raise ReplyError(f"{name}: a list of texts is expected, found {given!r:.80}")
-    return given
+def _texts(value: Any, name: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ReplyError(f"{name}: a list of texts is expected, found {value!r:.80}")
+    return value

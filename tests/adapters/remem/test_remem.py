@@ -116,7 +116,7 @@ def test_no_rows_are_zero(cls, key, define):
         ([["a"], ["b", None]], ["a", "b"], "row 1 of gold_answers holds a null"),
         ([["a"], ["b"]], ["a", None], "row 1 of predicted_answers is null"),
         ([["a"]], ["a", "b"], "gold_answers has 1 rows, predicted_answers has 2 rows"),
-        (["Paris"], ["Paris"], "a list of answers a row is expected, row 0 holds 'Paris'"),
+        (["Paris"], ["Paris"], "a list of answers for each row is expected, row 0 holds 'Paris'"),
     ],
 )
 @pytest.mark.parametrize("cls", [QAExactMatch, QABleu4Score])

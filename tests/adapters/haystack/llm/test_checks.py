@@ -1,0 +1,119 @@
+"""What Haystack's evaluators that ask a language model refuse: parameters, inputs and replies."""
+
+import os
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+
+import logging
+
+import pytest
+
+pytest.importorskip("haystack")
+
+from haystack.components.evaluators import LLMEvaluator as TheirEvaluator
+from haystack.utils import Secret
+
+from karat import KaratError, SpecError
+from karat.adapters.haystack import ContextRelevanceEvaluator, FaithfulnessEvaluator, LLMEvaluator
+
+INIT = {
+    "instructions": "Is this answer rude?",
+    "inputs": [("predicted_answers", list[str])],
+    "outputs": ["score"],
+    "examples": [{"inputs": {"predicted_answers": "Damn!"}, "outputs": {"score": 1}}],
+}
+
+
+class Silent:
+    """A chat generator that is never asked."""
+
+    def run(self, messages):
+        raise AssertionError(messages)
+
+
+def llm(generator, **options):
+    return LLMEvaluator(**(INIT | options), progress_bar=False, chat_generator=generator)
+
+
+def test_the_seeds_positional_parameters_and_todays_keyword():
+    secret = Secret.from_env_var("OTHER")
+    evaluator = LLMEvaluator(*INIT.values(), False, False, "openai", secret)
+    assert (evaluator.progress_bar, evaluator.raise_on_failure, evaluator.api_key) == (False, False, secret)
+    for kind in (FaithfulnessEvaluator, ContextRelevanceEvaluator):
+        evaluator = kind(None, False, "openai", secret, False)
+        assert (evaluator.progress_bar, evaluator.raise_on_failure, evaluator.api_key) == (False, False, secret)
+        with pytest.raises(SpecError, match="Unsupported API: False"):
+            kind(None, True, False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"inputs": {("predicted_answers", list[str])}}, "inputs to be a list of tuples. Each tuple must contain"),
+        ({"inputs": [(list[str], "predicted_answers")]}, "inputs to be a list of tuples"),
+        ({"inputs": [list[str]]}, "inputs to be a list of tuples"),
+        ({"inputs": [("predicted_answers", list)]}, "inputs to be a list of tuples"),
+        ({"inputs": [("predicted_answers", str)]}, "inputs to be a list of tuples"),
+        ({"inputs": [("predicted_answers",)]}, "inputs to be a list of tuples"),
+        ({"inputs": []}, "inputs to be a list of tuples"),
+        ({"outputs": "score"}, "outputs to be a list of str but received score"),
+        ({"outputs": [["score"]]}, "outputs to be a list of str"),
+        ({"examples": {"inputs": {}}}, "examples to be a list of dictionaries but received"),
+        ({"examples": [[]]}, "examples to be a list of dictionaries"),
+        ({"examples": [{"inputs": {}, "outputs": {}, "more": {}}]}, "each example to have keys `inputs` and `outputs`"),
+        ({"examples": [{"inputs": {"a": 1}, "outputs": [1]}]}, "dictionaries with str keys"),
+        ({"examples": [{"inputs": {1: 1}, "outputs": {"a": 1}}]}, "dictionaries with str keys"),
+        ({"api": "other"}, "Unsupported API: 'other'"),
+        ({"api_key": "sk-secret"}, "a haystack.utils.Secret is expected"),
+        ({"chat_generator": 7}, "a ChatGenerator is expected, found 7"),
+        ({"concurrency": 0}, "concurrency=0"),
+    ],
+)
+def test_what_an_evaluator_cannot_be_made_of(change, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        LLMEvaluator(**(INIT | change))
+    assert isinstance(raised.value, KaratError)
+    assert "sk-secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["inputs", "outputs", "examples"])
+def test_what_haystack_refuses_is_refused(name):
+    """All but the types of sockets, where Haystack lets more pass."""
+    for wrong in ("text", [("a", list)], [["a"]], [{"inputs": {}}], [{"inputs": [], "outputs": {}}], None):
+        given = {"inputs": INIT["inputs"], "outputs": ["a"], "examples": []} | {name: wrong}
+        try:
+            TheirEvaluator.validate_init_parameters(**given)
+        except (ValueError, TypeError, AttributeError):
+            with pytest.raises(ValueError, match="LLM evaluator expects"):
+                LLMEvaluator.validate_init_parameters(**given)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, "expected input parameter 'predicted_answers' but received only"),
+        ({"other": ["a"]}, "expected input parameter 'predicted_answers' but received only"),
+        ({"predicted_answers": "text"}, "all input values to be lists but received .*str"),
+        ({"predicted_answers": ("a",)}, "all input values to be lists but received .*tuple"),
+        ({"predicted_answers": ["a"], "more": ["a", "b"]}, r"the same length but received .* with lengths \[1, 2\]"),
+    ],
+)
+def test_wrong_inputs_are_refused_as_haystack_refuses_them(inputs, message):
+    with pytest.raises(ValueError, match=message):
+        llm(Silent()).run(**inputs)
+    with pytest.raises(ValueError, match=message):
+        TheirEvaluator(**INIT, chat_generator=Silent()).run(**inputs)
+
+
+def test_whether_a_reply_is_json_with_the_keys(caplog):
+    check = LLMEvaluator.is_valid_json_and_has_expected_keys
+    assert check(["score"], '{"score": 1, "more": 2}') is True
+    assert check(expected=["score"], received='```\n{"score": 1}\n```') is True
+    for wrong in ('{"other": 1}', "score", '["score"]'):
+        with pytest.raises(ValueError, match=r"score|JSON"):
+            check(["score"], wrong)
+        with pytest.raises(ValueError, match=r"score|JSON"):
+            llm(Silent()).is_valid_json_and_has_expected_keys(["score"], wrong)
+        lenient = llm(Silent(), raise_on_failure=False)
+        assert lenient.is_valid_json_and_has_expected_keys(["score"], wrong) is False
+        assert caplog.records[-1].levelno == logging.WARNING
