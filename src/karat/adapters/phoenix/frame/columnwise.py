@@ -1,4 +1,4 @@
-"""Evaluators that score whole columns: what they read of a frame, and their scores as Phoenix's dicts, one a row."""
+"""Evaluators that score whole columns: reading a frame as Arrow, and writing scores as Phoenix's dicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from karat.core.errors import DataError
 
 
 def copies_one_by_one(models: list[dict[str, Any]], which: NDArray[np.int32], inner: str, rows: NDArray[Any]) -> None:
-    """Write for each row a copy of the model of that number, and of the dict that is its `inner`; -1: nothing."""
+    """Write to each row a copy of the model with that number, and of the dict under its key `inner`; -1: nothing."""
     for row, model in enumerate(which.tolist()):
         if model >= 0:
             rows[row] = models[model] | {inner: models[model][inner].copy()}
@@ -32,11 +32,11 @@ except ImportError:  # no compiler at install time
 
 
 class Scored(NamedTuple):
-    """What an evaluator gave for all rows at once; `error` is why it gave nothing."""
+    """The scores of all rows by one evaluator, or the `error` that it raised."""
 
     columns: Sequence[Column]
     seconds: float
-    """A row."""
+    """For each row."""
     error: Exception | None = None
 
     @property
@@ -45,114 +45,113 @@ class Scored(NamedTuple):
         return self.error is not None or any((_encode(each.reason)[0] >= 0).any() for each in self.columns)
 
 
-class Filled(NamedTuple):
-    """What one evaluator adds to a frame: a dict of details a row, and a column of dicts for each score."""
+class NewColumns(NamedTuple):
+    """The columns that one evaluator adds to a frame: details of each row, and a column of dicts for each score."""
 
     details: NDArray[Any]
     scores: dict[str, NDArray[Any]]
     failed: int
     """How many rows failed or did not run."""
     first: tuple[int, Exception] | None
-    """The first that failed, and its error."""
+    """The first row that failed, and its error."""
 
 
-class Columns:
-    """The columns of a pandas frame as Arrow arrays, by their own names or by an evaluator's mapping."""
+class FrameColumns:
+    """The columns of a pandas frame as Arrow arrays, converted when first read."""
 
     def __init__(self, frame: Any) -> None:
         self._series = dict(zip(map(str, frame.columns), (column for _, column in frame.items()), strict=True))
-        self._known: dict[str, pa.Array | None] = {}
+        self._arrays: dict[str, pa.Array | None] = {}
         self.rows = len(frame)
-
-    def mapped(self, mapping: Mapping[str, Any] | None) -> Mapped:
-        """The same, read by a mapping."""
-        return Mapped(self, mapping or {})
 
     @property
     def names(self) -> list[str]:
-        """All columns."""
+        """The names of all columns."""
         return list(self._series)
 
     def __getitem__(self, name: str) -> pa.Array:
-        if name not in self._known:
-            self._known[name] = _to_arrow(self._series[name])
-        array = self._known[name]
+        """The column of that name; KeyError if there is none, or if its values have several types."""
+        if name not in self._arrays:
+            self._arrays[name] = _to_arrow(self._series[name])
+        array = self._arrays[name]
         if array is None:
-            raise KeyError(f"{name}: its values are of several kinds")
+            raise KeyError(f"{name}: its values are of several types")
         return array
 
 
-class Mapped(NamedTuple):
-    """Fields that are columns (`karat.adapters.phoenix.score.Read`)."""
+class MappedColumns(NamedTuple):
+    """The columns of a frame under the names of an evaluator's fields (`karat.adapters.phoenix.score.Read`)."""
 
-    columns: Columns
+    columns: FrameColumns
     mapping: Mapping[str, Any]
 
     @property
     def names(self) -> list[str]:
-        """All columns of the frame."""
+        """The names of the frame's columns."""
         return self.columns.names
 
     def __call__(self, field: str) -> pa.Array:
-        """The column that the field is mapped to, else that of its name; KeyError where that is no plain column."""
+        """The column that the field is mapped to, else the column of its name; KeyError if there is no plain column."""
         return self.columns[self.mapping.get(field, field) or field]
 
 
-def score_by_column(evaluator: Any, columns: Columns) -> Scored | None:
-    """The evaluator's scores of all rows, or None where it wants them one by one.
+def score_by_column(evaluator: Any, columns: FrameColumns) -> Scored | None:
+    """The evaluator's scores of all rows, or None if the rows must be scored one by one.
 
-    An error that is about the data leaves the rows to be tried one by one; any other is every row's.
+    They must if an error is about the data. Any other error is the error of every row.
     """
-    began = perf_counter()
+    start = perf_counter()
     try:
-        given, error = _traced(evaluator, columns), None
-    except Exception as raised:  # noqa: BLE001  (told in the frame, as every evaluator's failure is)
-        given, error = [], raised
-    seconds = (perf_counter() - began) / max(columns.rows, 1)
-    return None if given is None else Scored(given, seconds, error)
+        scored, error = _score_in_span(evaluator, columns), None
+    except Exception as raised:  # noqa: BLE001  (reported in the frame)
+        scored, error = [], raised
+    seconds = (perf_counter() - start) / max(columns.rows, 1)
+    return None if scored is None else Scored(scored, seconds, error)
 
 
-def fill_by_column(scored: Scored, rows: int) -> Filled:
-    """What the scores add to a frame; rows that went alike share their dict of details."""
-    scores = {column.name: _dicts(column, rows) for column in scored.columns}
-    why, errors = _failures(scored, rows)
-    told = np.full(rows, details("COMPLETED", [], scored.seconds), object)
+def fill_by_column(scored: Scored, rows: int) -> NewColumns:
+    """The columns that the scores add to a frame; rows with the same details share one dict."""
+    scores = {column.name: _to_dicts(column, rows) for column in scored.columns}
+    error_numbers, errors = _failures(scored, rows)
+    all_details = np.full(rows, details("COMPLETED", [], scored.seconds), object)
     for number, error in enumerate(errors):
-        told[why == number] = details("FAILED", [error], scored.seconds)
-    failed = np.flatnonzero(why >= 0)
-    return Filled(told, scores, len(failed), (int(failed[0]), errors[why[failed[0]]]) if len(failed) else None)
+        all_details[error_numbers == number] = details("FAILED", [error], scored.seconds)
+    failed = np.flatnonzero(error_numbers >= 0)
+    first = (int(failed[0]), errors[error_numbers[failed[0]]]) if len(failed) else None
+    return NewColumns(all_details, scores, len(failed), first)
 
 
-def _traced(evaluator: Any, columns: Columns) -> list[Column] | None:
-    """The evaluator's columns, told in one span where OpenTelemetry is configured."""
+def _score_in_span(evaluator: Any, columns: FrameColumns) -> list[Column] | None:
+    """The evaluator's columns; if OpenTelemetry is configured, one span records them."""
     if not hasattr(evaluator, "score_columns"):
         return None
     if evaluator.traces_itself or not tracing.on():
-        return _given(evaluator, columns)
+        return _score(evaluator, columns)
     about = {"kind": evaluator.kind, "cls": type(evaluator).__name__}
     with tracing.evaluation(evaluator.name, {"rows": columns.rows}, **about) as span:
-        given = _given(evaluator, columns)
+        scored = _score(evaluator, columns)
         if span is None:
-            return given
-        if given is None:
+            return scored
+        if scored is None:
             span.drop()
             return None
-        for column in given:
+        for column in scored:
             span.result(column.name, pc.mean(column.score.filter(pc.is_finite(column.score))).as_py())
-        return [replace(column, metadata={**column.metadata, "trace_id": span.trace_id}) for column in given]
+        return [replace(column, metadata={**column.metadata, "trace_id": span.trace_id}) for column in scored]
 
 
-def _given(evaluator: Any, columns: Columns) -> list[Column] | None:
+def _score(evaluator: Any, columns: FrameColumns) -> list[Column] | None:
+    read = MappedColumns(columns, evaluator.input_mapping or {})
     try:
-        return cast("list[Column] | None", evaluator.score_columns(columns.mapped(evaluator.input_mapping)))
+        return cast("list[Column] | None", evaluator.score_columns(read))
     except (KeyError, DataError):
         return None
 
 
-def _dicts(column: Column, length: int) -> NDArray[Any]:
-    """Each row's score as a dict, None where it has failed: copies of one dict for all rows that are alike."""
+def _to_dicts(column: Column, length: int) -> NDArray[Any]:
+    """Each row's score as a dict, None for a row that failed: one dict is made for all equal rows, and copied."""
     if len(column.score) != length:
-        raise DataError(f"{column.name}: {length} scores are expected, one a row; there are {len(column.score)}")
+        raise DataError(f"{column.name}: {length} scores are expected, one for each row; got {len(column.score)}")
     codes = np.zeros(length, np.int64)
     values: dict[str, list[Any]] = {}
     for name in ("score", "label", "explanation"):
@@ -161,51 +160,51 @@ def _dicts(column: Column, length: int) -> NDArray[Any]:
             code, distinct = _encode(part)
             values[name] = [None, *distinct]
             codes = codes * len(values[name]) + (code + 1)
-    which, alike = _encode(pa.array(codes))
-    models = [_model(column, values, code) for code in alike]
+    which, distinct_codes = _encode(pa.array(codes))
+    models = [_to_dict(column, values, code) for code in distinct_codes]
     if column.reason is not None:
         which[_encode(column.reason)[0] >= 0] = -1
     rows = np.empty(length, object)
     copies(models, which.astype(np.int32), "metadata", rows)
-    for name, further in column.row_metadata.items():
-        for row, value in zip(rows, _to_list(further), strict=True):
+    for name, metadata in column.row_metadata.items():
+        for row, value in zip(rows, _to_list(metadata), strict=True):
             if row is not None and value is not None:
                 row["metadata"][name] = value
     return rows
 
 
-def _model(column: Column, values: dict[str, list[Any]], code: int) -> dict[str, Any]:
-    """The dict of all rows whose values have these numbers, told in one."""
+def _to_dict(column: Column, values: dict[str, list[Any]], code: int) -> dict[str, Any]:
+    """The dict of the rows with this code, which encodes the number of the row's value in each list of `values`."""
     varied: dict[str, Any] = {}
     for name in reversed(values):
-        code, place = divmod(code, len(values[name]))
-        value = values[name][place]
+        code, number = divmod(code, len(values[name]))
+        value = values[name][number]
         varied[name] = None if value != value else value  # noqa: PLR0124  (NaN)
     fixed: dict[str, Any] = {"kind": column.kind, "direction": column.direction, "metadata": column.metadata}
     return Score(name=column.name, **varied, **fixed).to_dict()
 
 
 def _failures(scored: Scored, rows: int) -> tuple[NDArray[np.int64], list[Exception]]:
-    """For each row the number of the error by which it failed, -1 where it has not; and the errors."""
+    """For each row the number of the error by which it failed, -1 if it did not fail; and the errors."""
     if scored.error is not None:
         return np.zeros(rows, np.int64), [scored.error]
-    why = np.full(rows, -1)
+    numbers = np.full(rows, -1)
     errors: list[Exception] = []
     for column in scored.columns:
         if column.reason is not None:
             code, reasons = _encode(column.reason)
-            why = np.where((why < 0) & (code >= 0), code + len(errors), why)
+            numbers = np.where((numbers < 0) & (code >= 0), code + len(errors), numbers)
             errors += map(DataError, reasons)
-    return why, errors
+    return numbers, errors
 
 
 def details(status: str, errors: Sequence[Exception], seconds: float) -> dict[str, Any]:
-    """How a row went, as Phoenix tells it."""
+    """A cell of the execution details, in Phoenix's form."""
     return {"status": status, "exceptions": [repr(error) for error in errors], "execution_seconds": seconds}
 
 
 def _encode(values: Strings | None) -> tuple[NDArray[np.int64], list[Any]]:
-    """The number of each row's value among the distinct ones, -1 for none; and those."""
+    """For each row the number of its value among the distinct values, -1 for none; and the distinct values."""
     if values is None:
         return np.empty(0, np.int64), []
     if isinstance(values, pa.BooleanArray):
@@ -224,10 +223,10 @@ def _to_list(values: Strings) -> Sequence[Any]:
 
 
 def _to_arrow(series: Any) -> pa.Array | None:
-    """A pandas column, missing values as null; None where its values are of several kinds, or Arrow's would differ."""
+    """A pandas column with missing values as null; None if Arrow cannot hold its values, or would change them."""
     try:
         array = pa.array(series, from_pandas=True)
-    except (ValueError, TypeError, NotImplementedError, OverflowError):  # Arrow's own are kinds of these
+    except (ValueError, TypeError, NotImplementedError, OverflowError):  # Arrow's own errors are subclasses of these
         return None
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -237,7 +236,7 @@ def _to_arrow(series: Any) -> pa.Array | None:
 
 
 def _is_same(array: pa.Array, series: Any) -> bool:
-    """Whether Arrow holds Python's values as they are: no integers as floats, no dicts with keys of other rows."""
+    """Whether Arrow keeps Python's values as they are: no integers as floats, no dicts with the keys of other rows."""
     if pa.types.is_floating(array.type):
         return all(isinstance(value, float) for value in series[series.notna()])
     kind = array.type.value_type if pa.types.is_list(array.type) else array.type

@@ -1,4 +1,4 @@
-"""Evaluators over a pandas frame: Phoenix's columns, by columns where an evaluator can."""
+"""Evaluators applied to a pandas frame: `evaluate_dataframe`, with Phoenix's columns."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Self, TypeAlias
 
-from karat.adapters.phoenix.frame.columnwise import Columns, Filled, Scored, fill_by_column, score_by_column
+from karat.adapters.phoenix.frame.columnwise import (
+    FrameColumns,
+    NewColumns,
+    Scored,
+    fill_by_column,
+    score_by_column,
+)
 from karat.adapters.phoenix.frame.rowwise import Row, Way, fill_by_row, gather_rows, run_rows
 from karat.core.errors import ColumnError, KaratError, MissingExtra, SpecError
 from karat.core.progress import report_progress_to
 
-Given: TypeAlias = Scored | list[Row | None]
-CONCURRENCY = 20  # records under way, of async evaluators that are asked one by one
+Outcome: TypeAlias = Scored | list[Row | None]
+"""The scores of an evaluator: by columns, or one row at a time (None: the row did not run)."""
+CONCURRENCY = 20  # records evaluated at a time by an async evaluator
 RETRIES = 3
 
 
 class EvaluationStopped(KaratError):
-    """With `exit_on_error=True`: a row failed. `dataframe` holds what was done until then."""
+    """A row failed, with `exit_on_error=True`. `dataframe` holds the results so far."""
 
     def __init__(self, message: str, dataframe: Any) -> None:
         super().__init__(message)
@@ -36,21 +43,21 @@ def evaluate_dataframe(
     exit_on_error: bool | None = None,
     max_retries: int | None = None,
 ) -> Any:
-    """A copy of the frame with columns of what each evaluator says of each row.
+    """A copy of the frame with the scores of each evaluator in new columns.
 
-    First a column `<evaluator>_execution_details` for each evaluator: dicts of `status` ("COMPLETED", "COMPLETED WITH
-    RETRIES", "FAILED" or "DID NOT RUN"), `exceptions` and `execution_seconds` (where a whole column was scored at once,
-    its time divided by its rows). Then a column `<score>_score` for each score: `Score.to_dict()` of each row, None
-    where the row failed. The index stays as it is.
+    First come the columns `<evaluator>_execution_details`: dicts of `status` ("COMPLETED", "COMPLETED WITH RETRIES",
+    "FAILED" or "DID NOT RUN"), `exceptions` and `execution_seconds` (if a whole column was scored at once, its time
+    divided by the number of rows). Then come the columns `<score>_score`: `Score.to_dict()` of each row, None for a row
+    that failed. The index does not change.
 
-    A row that fails is told in its details and in one warning; all others go on. With `exit_on_error` the first
-    failure ends it, and is raised as `EvaluationStopped` with the frame as far as it got. Lost connections, slow
-    answers, 429 and 5xx are tried again up to `max_retries` times (None: 3), with growing pauses; nothing else is.
-    Evaluators that are async are awaited many at a time, also where an event loop is running.
+    If a row fails, its details and one warning say so; the other rows are still evaluated. With `exit_on_error`, the
+    first failure is raised as `EvaluationStopped`, with the frame as far as it is complete. After a lost connection, a
+    timeout, 429 or 5xx, a row is retried up to `max_retries` times (None: 3) with growing pauses; other errors are not
+    retried. Async evaluators evaluate several rows concurrently, even if an event loop is already running.
 
-    A bar of progress is shown where `tqdm_bar_format` is given and tqdm is installed.
+    A progress bar is shown if `tqdm_bar_format` is given and tqdm is installed.
 
-    Raises `karat.ColumnError` where two columns of the result would have one name.
+    Raises `karat.ColumnError` if two columns of the result would have the same name.
 
     >>> import pandas as pd
     >>> from karat.adapters.phoenix import exact_match
@@ -63,8 +70,8 @@ def evaluate_dataframe(
         way = _way(exit_on_error, max_retries, None, task.advance)
         for evaluator in task.evaluators:
             scored = task.by_column(evaluator)
-            given = run_rows(evaluator, task.records, way) if scored is None else scored
-            if task.add(evaluator, given) and way.stops:
+            outcome = run_rows(evaluator, task.records, way) if scored is None else scored
+            if task.add(evaluator, outcome) and way.stops:
                 break
     return task.result(stopped=way.stops)
 
@@ -78,16 +85,16 @@ async def async_evaluate_dataframe(
     exit_on_error: bool | None = None,
     max_retries: int | None = None,
 ) -> Any:
-    """`evaluate_dataframe`, awaited: up to `concurrency` records at a time (None: 20), those of sync evaluators too.
+    """`evaluate_dataframe`, awaited: up to `concurrency` records at a time (None: 20), also for sync evaluators.
 
-    Evaluators that score columns do so in a thread. What runs in threads must bear it.
+    Sync evaluators, and evaluators that score columns, run in threads, so they must be thread-safe.
     """
     with _Task(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
         way = _way(exit_on_error, max_retries, concurrency, task.advance)
         for evaluator in task.evaluators:
             scored = await asyncio.to_thread(task.by_column, evaluator)
-            given = await gather_rows(evaluator, task.records, way) if scored is None else scored
-            if task.add(evaluator, given) and way.stops:
+            outcome = await gather_rows(evaluator, task.records, way) if scored is None else scored
+            if task.add(evaluator, outcome) and way.stops:
                 break
     return task.result(stopped=way.stops)
 
@@ -103,7 +110,7 @@ def _way(
 
 
 class _Task:
-    """A frame, and what evaluators add to it, while it is evaluated."""
+    """The evaluation of a frame: what is to be done, and what the evaluators have returned so far."""
 
     def __init__(self, frame: Any, evaluators: Iterable[Any], bar_format: str | None, hide_bar: bool) -> None:
         try:
@@ -118,8 +125,8 @@ class _Task:
             raise TypeError(f"evaluators: a list of evaluators is expected, got {evaluators!r:.80}")
         self._frame, self.evaluators, self._new_column = frame, list(evaluators), pd.Series
         self._owners = _owners(map(str, frame.columns), self.evaluators)
-        self._columns = Columns(frame)
-        self._given: dict[str, Given] = {}
+        self._columns = FrameColumns(frame)
+        self._outcomes: dict[str, Outcome] = {}
         self._bar = _bar(len(frame) * len(self.evaluators), bar_format) if bar_format and not hide_bar else None
 
     def __enter__(self) -> Self:
@@ -130,13 +137,13 @@ class _Task:
             self._bar.close()
 
     def advance(self, rows: int) -> None:
-        """Tell of rows that are done."""
+        """Move the progress bar on by this many rows."""
         if self._bar is not None:
             self._bar.update(rows)
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
-        """The rows of the frame."""
+        """The rows of the frame as dicts."""
         names = list(map(str, self._frame.columns))
         if not names:
             return [{} for _ in range(len(self._frame))]
@@ -144,74 +151,75 @@ class _Task:
         return [dict(zip(names, row, strict=True)) for row in cells]
 
     def by_column(self, evaluator: Any) -> Scored | None:
-        """What the evaluator says of all rows at once, if it can."""
-        told = 0
+        """The evaluator's scores of all rows at once, or None if it scores rows one by one."""
+        reported = 0
 
-        def tell(rows: int) -> None:
-            nonlocal told
-            told += rows
+        def report(rows: int) -> None:
+            nonlocal reported
+            reported += rows
             self.advance(rows)
 
-        with report_progress_to(tell):
+        with report_progress_to(report):
             scored = score_by_column(evaluator, self._columns)
-        self.advance((0 if scored is None else len(self._frame)) - told)
+        self.advance((0 if scored is None else len(self._frame)) - reported)
         return scored
 
-    def add(self, evaluator: Any, given: Given) -> bool:
-        """Take what an evaluator gave, and say whether any row failed."""
-        self._given[evaluator.name] = given
-        if isinstance(given, Scored):
-            return given.failed
-        return any(row is None or row.scores is None for row in given)
+    def add(self, evaluator: Any, outcome: Outcome) -> bool:
+        """Keep the outcome of an evaluator; return whether any row failed."""
+        self._outcomes[evaluator.name] = outcome
+        if isinstance(outcome, Scored):
+            return outcome.failed
+        return any(row is None or row.scores is None for row in outcome)
 
     def result(self, *, stopped: bool) -> Any:
-        """The frame with all columns; failures are told in warnings, or raised where they are to stop it."""
+        """The frame with all columns; a failure is a warning, or an error if the evaluation was stopped by it."""
         collects = gc.isenabled()
-        gc.disable()  # it would look again and again at all that is being made
+        gc.disable()  # it would scan the growing number of new objects again and again
         try:
-            filled = {each.name: self._fill(each) for each in self.evaluators}
+            new = {each.name: self._new_columns(each) for each in self.evaluators}
             result = self._frame.copy()
-            for name, columns in filled.items():
+            for name, columns in new.items():
                 self._put(result, f"{name}_execution_details", columns.details)
             for evaluator in self.evaluators:
-                scores = filled[evaluator.name].scores
+                scores = new[evaluator.name].scores
                 for name in scores or _known_names(evaluator):
                     self._put(result, f"{name}_score", scores.get(name, [None] * len(result)))
-            for name, columns in filled.items():
-                _tell(name, columns, result, stopped=stopped)
+            for name, columns in new.items():
+                _report_failure(name, columns, result, stopped=stopped)
             return result
         finally:
             if collects:
                 gc.enable()
 
-    def _fill(self, evaluator: Any) -> Filled:
-        """The evaluator's columns; of those whose turn did not come, columns that say so."""
+    def _new_columns(self, evaluator: Any) -> NewColumns:
+        """The columns of an evaluator; if it did not run, its details say so."""
         rows = len(self._frame)
-        given = self._given.get(evaluator.name, [None] * rows)
-        if isinstance(given, Scored):
-            return fill_by_column(given, rows)
-        filled = fill_by_row(evaluator, given, {name for name, owner in self._owners.items() if owner is not evaluator})
-        self._owners |= {f"{name}_score": evaluator for name in filled.scores}
-        return filled
+        outcome = self._outcomes.get(evaluator.name, [None] * rows)
+        if isinstance(outcome, Scored):
+            return fill_by_column(outcome, rows)
+        taken = {name for name, owner in self._owners.items() if owner is not evaluator}
+        columns = fill_by_row(evaluator, outcome, taken)
+        self._owners |= {f"{name}_score": evaluator for name in columns.scores}
+        return columns
 
     def _put(self, frame: Any, name: str, values: Any) -> None:
         frame[name] = self._new_column(values, index=frame.index, dtype=object, copy=False)
 
 
-def _tell(name: str, filled: Filled, frame: Any, *, stopped: bool) -> None:
-    """Raise an evaluator's first failure where it was to stop all, else warn of it."""
-    if filled.first is None:
+def _report_failure(name: str, columns: NewColumns, frame: Any, *, stopped: bool) -> None:
+    """Raise an evaluator's first failure if it stopped the evaluation, else warn of it."""
+    if columns.first is None:
         return
-    row, error = filled.first
+    row, error = columns.first
     where = f"row {row + 1} (index {frame.index[[row]].tolist()[0]!r}): {error!r}"
     if stopped:
         raise EvaluationStopped(f"{name} failed in {where}", frame) from error
-    failed = f"{name}: {filled.failed} of {len(frame)} rows failed or did not run"
+    failed = f"{name}: {columns.failed} of {len(frame)} rows failed or did not run"
     warnings.warn(f"{failed}; the first that failed is {where}", stacklevel=4)
 
 
 def _owners(columns: Iterable[str], evaluators: Sequence[Any]) -> dict[str, Any]:
-    """Whose each column of the result is: an evaluator's, or None for the frame's own."""
+    """The evaluator that writes each column of the result, None for the frame's own columns."""
     owners: dict[str, Any] = {}
     for name in columns:
         if name in owners:
@@ -222,7 +230,7 @@ def _owners(columns: Iterable[str], evaluators: Sequence[Any]) -> dict[str, Any]
             raise TypeError(f"evaluators: a list of evaluators is expected, it has {evaluator!r:.80}")
         for name in (f"{evaluator.name}_execution_details", *(f"{each}_score" for each in _known_names(evaluator))):
             if name in owners:
-                whose = "the frame has" if owners[name] is None else f"{owners[name].name} is to write"
+                whose = "the frame has" if owners[name] is None else f"{owners[name].name} writes"
                 raise ColumnError(
                     f"{evaluator.name} writes a column {name!r}, but {whose} one of that name: "
                     "bind_evaluator(evaluator, name=…) gives it another"
@@ -232,7 +240,7 @@ def _owners(columns: Iterable[str], evaluators: Sequence[Any]) -> dict[str, Any]
 
 
 def _known_names(evaluator: Any) -> Sequence[str]:
-    """The names of its scores as far as they are known; Phoenix's own evaluators tell nothing of theirs."""
+    """The names of its scores as far as they are known; Phoenix's own evaluators have no such attribute."""
     return getattr(evaluator, "score_names", (evaluator.name,))
 
 

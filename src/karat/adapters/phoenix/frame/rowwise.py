@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.adapters.phoenix.evaluators.evaluator import Evaluator
-from karat.adapters.phoenix.frame.columnwise import Filled, details
+from karat.adapters.phoenix.frame.columnwise import NewColumns, details
 from karat.core.errors import DataError
 from karat.models import event_loop as loop
 from karat.models.governor.faults import classify
@@ -120,7 +120,7 @@ def _pause(error: Exception, attempts: int, retries: int) -> float | None:
     return float(max(pause, fault.retry_after or 0.0))
 
 
-def fill_by_row(evaluator: Any, rows: Sequence[Row | None], taken: Collection[str]) -> Filled:
+def fill_by_row(evaluator: Any, rows: Sequence[Row | None], taken: Collection[str]) -> NewColumns:
     """What the rows add to a frame; `taken` are columns that its scores may not be called after."""
     told: NDArray[Any] = np.empty(len(rows), object)
     scores: dict[str, NDArray[Any]] = {}
@@ -140,7 +140,7 @@ def fill_by_row(evaluator: Any, rows: Sequence[Row | None], taken: Collection[st
             if score.name not in scores:
                 scores[score.name] = np.empty(len(rows), object)
             scores[score.name][place] = score.to_dict()
-    return Filled(told, scores, failed, first)
+    return NewColumns(told, scores, failed, first)
 
 
 def _checked(row: Row, evaluator: Any, taken: Collection[str]) -> Row:
