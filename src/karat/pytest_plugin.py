@@ -1,4 +1,4 @@
-"""What pytest gets from karat: one fixture, which loads nothing before a test asks for it."""
+"""The pytest plugin: one fixture, which imports nothing before a test uses it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def karat_score(request: pytest.FixtureRequest) -> Callable[..., Result]:
-    """`karat.score`, whose values also stand in the test's report (JUnit XML), as properties called by spec.
+    """`karat.score`; the values also become properties of the test in its report (JUnit XML), named by spec.
 
     Use it with `assert_at_least` and `assert_better` of `karat.testing`.
     """

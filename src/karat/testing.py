@@ -1,4 +1,4 @@
-"""Assertions about systems, for tests in CI: they fail with the interval and with the worst rows.
+"""Assertions about systems, for tests in CI; a failure shows the interval and the worst rows.
 
 >>> import karat
 >>> from karat.testing import assert_at_least, assert_better
@@ -26,33 +26,35 @@ if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
     from karat.runs.compare.systems import System
 
-WORST = 5  # rows that a failure shows
-_LONG = 120  # characters of a text that it shows
+WORST = 5  # rows shown by a failure
+_LONG = 120  # characters shown of a text
 
 
 def assert_at_least(bound: float, system: System, metric: str | Metric, *, surely: bool = False) -> None:
-    """Fail unless a metric's value is at least `bound`; for errors and rates of them, at most.
+    """Fail unless a metric's value is at least `bound`; for metrics that are better when lower, at most `bound`.
 
-    `system` is a `Result`, a run or a scored file. With `surely` the whole interval has to be there: then it is not so
-    by chance. A metric without a value fails. Raises `SpecError` for one that was not scored.
+    `system` is a `Result`, a run or a scored file. With `surely` the whole interval has to satisfy the bound. A metric
+    without a value fails. Raises `SpecError` for a metric that was not scored.
     """
     __tracebackhide__ = True
     from karat.runs.compare.flips import find_worst  # noqa: PLC0415  (heavy)
-    from karat.runs.compare.systems import open_system, value_of  # noqa: PLC0415
+    from karat.runs.compare.systems import open_system  # noqa: PLC0415
     from karat.stats.value import format_value  # noqa: PLC0415
 
     run = open_system(system, "the result")
     scored = run.manifest.metric(metric if isinstance(metric, str) else metric.spec)
-    value, more = value_of(run, scored.spec), scored.direction == "maximize"
+    value, more = run.value(scored.spec), scored.direction == "maximize"
     reached = value.value if not surely else value.low if more else value.high
     if reached is not None and (reached >= bound if more else reached <= bound):
         return
-    said = f"{format_value(value.value)} [{format_value(value.low)}, {format_value(value.high)}] on {value.scored} rows"
+    shown = (
+        f"{format_value(value.value)} [{format_value(value.low)}, {format_value(value.high)}] on {value.scored} rows"
+    )
     missing = f", {value.failed} have no score" if value.failed else ""
-    wish = f"{'surely ' if surely else ''}at {'least' if more else 'most'} {bound:g} is expected"
-    found = find_worst(run, scored.spec, WORST)
-    worst = [f"  {score:.4f}  {_row(key, asked, answer)}" for key, asked, answer, score in found]
-    lines = [f"{scored.spec} is {said}{missing}; {wish}", *(["the worst rows:", *worst] if worst else [])]
+    expected = f"{'surely ' if surely else ''}at {'least' if more else 'most'} {bound:g} is expected"
+    rows = find_worst(run, scored.spec, WORST)
+    worst = [f"  {score:.4f}  {_row(key, question, answer)}" for key, question, answer, score in rows]
+    lines = [f"{scored.spec} is {shown}{missing}; {expected}", *(["the worst rows:", *worst] if worst else [])]
     raise AssertionError("\n".join(lines))
 
 
@@ -61,28 +63,28 @@ def assert_better(
 ) -> None:
     """Fail unless a system is significantly better than another one in each of the metrics.
 
-    `metrics`: by default all that both were scored with; p is corrected for their number (Holm). `how` is for
-    `karat.compare`: `by`, `cluster`, `on`, `confidence`, …
+    `metrics`: by default all that both were scored with; p is corrected for their number (Holm). `how`: further
+    arguments of `karat.compare`, such as `by`, `cluster`, `on`, `confidence`.
     """
     __tracebackhide__ = True
     from karat.runs.compare.compare import compare  # noqa: PLC0415  (heavy)
 
-    found = compare(than, system, metrics=metrics, **{"flipped": WORST, **how})
-    failed = {each.metric: each.comparison.direction for each in found.findings if each.verdict != "better"}
+    compared = compare(than, system, metrics=metrics, **{"flipped": WORST, **how})
+    failed = {each.metric: each.comparison.direction for each in compared.findings if each.verdict != "better"}
     if not failed:
         return
-    lines = [f"{each.heading}: {each.sentence}" for each in found.findings if each.verdict != "better"]
+    lines = [f"{each.heading}: {each.sentence}" for each in compared.findings if each.verdict != "better"]
     lost = [
         f"  {flip.scores[0]:.4f} → {flip.scores[1]:.4f}  {_row(flip.id, flip.question, flip.predictions[1])}"
-        for flip in found.flipped
+        for flip in compared.flipped
         if flip.metric in failed and (flip.scores[1] < flip.scores[0]) == (failed[flip.metric] == "maximize")
     ]
     raise AssertionError("\n".join([*lines, *(["the rows that lose most:", *lost] if lost else [])]))
 
 
 def _row(key: str, question: str | None, prediction: str | None) -> str:
-    asked = f": {_cut(question)}" if question is not None and question != key else ""
-    return f"{_cut(key)}{asked} → {'(null)' if prediction is None else _cut(prediction)}"
+    shown = f": {_cut(question)}" if question is not None and question != key else ""
+    return f"{_cut(key)}{shown} → {'(null)' if prediction is None else _cut(prediction)}"
 
 
 def _cut(text: str) -> str:

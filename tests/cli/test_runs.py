@@ -13,7 +13,8 @@ from click.testing import CliRunner
 import karat
 from karat.cli.main import main
 from karat.data.open import open_source
-from karat.runs.store.run import open_run, unfinished
+from karat.runs.store.folders import unfinished_runs
+from karat.runs.store.run import open_run
 
 ANSWERS = """{"id": "a", "prediction": "Paris", "gold": "Paris", "topic": "towns"}
 {"id": "b", "prediction": "the Seine", "gold": "Loire", "topic": "rivers"}
@@ -164,7 +165,7 @@ def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypat
     assert process.returncode == code
     assert ("the same command with --resume goes on" in said) == (sent == signal.SIGINT)
     assert "Traceback" not in said
-    assert unfinished() == ["first"]
+    assert unfinished_runs() == ["first"]
     assert "not finished" in run("runs").stdout
     refused = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (refused.returncode, "--resume goes on with it" in refused.stderr) == (1, True)

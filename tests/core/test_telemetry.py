@@ -291,7 +291,7 @@ def test_spans_nest_in_async_code(spans):
 @pytest.mark.parametrize("traced_before", [True, False])
 def test_a_run_that_was_stopped_goes_on_with_or_without_spans(spans, monkeypatch, tmp_path, traced_before):
     from karat.core.metric.score import score_rows
-    from karat.runs.store.checkpoint import Parts
+    from karat.runs.store.checkpoint import Checkpoint
 
     columns = {name: pa.array([row[name] for row in ROWS]) for name in ROWS[0]}
 
@@ -303,11 +303,11 @@ def test_a_run_that_was_stopped_goes_on_with_or_without_spans(spans, monkeypatch
         return made
 
     before = judge(traced=traced_before)
-    parts = Parts(tmp_path, [before])
-    parts.add([score_rows(before, columns)], {})
-    parts.close()
+    checkpoint = Checkpoint(tmp_path, [before])
+    checkpoint.add([score_rows(before, columns)], {})
+    checkpoint.flush()
     after = judge(traced=not traced_before)
-    (rows,) = Parts(tmp_path, [after]).replay().take(1)
+    (rows,) = Checkpoint(tmp_path, [after]).replay().take(1)
     told = dict(zip(after.details, rows.detail_columns(after), strict=True))
     assert told["label"].to_pylist() == ["correct"]
     assert traced_before or told["trace_id"].to_pylist() == [None]

@@ -54,9 +54,8 @@ def power(
     from karat.runs.compare.rows_needed import plan_rows  # noqa: PLC0415  (heavy)
 
     plans = plan_rows(
-        runs[0],
+        runs[0] if len(runs) == 1 else (runs[0], runs[1]),
         difference,
-        beside=runs[1] if len(runs) > 1 else None,
         metrics=metrics,
         correlation=correlation,
         power=power,

@@ -80,7 +80,8 @@ def remove(names: tuple[str, ...]) -> None:
 def _list(*, as_json: bool) -> None:
     """A line for each run: when it was begun, its rows and its values."""
     from karat.core.errors import DataError  # noqa: PLC0415  (heavy)
-    from karat.runs.store.run import open_run, run_names, unfinished  # noqa: PLC0415
+    from karat.runs.store.folders import run_names, unfinished_runs  # noqa: PLC0415
+    from karat.runs.store.run import open_run  # noqa: PLC0415
 
     found: list[dict[str, Any]] = []
     for name in run_names():
@@ -93,7 +94,7 @@ def _list(*, as_json: bool) -> None:
         given = {"created": run.manifest.created, "n": run.manifest.n}
         found.append({"name": name, **given, "state": "finished", "values": values})
     found.sort(key=lambda run: str(run["created"]))
-    found += [{"name": n, "created": "", "n": None, "state": "not finished", "values": {}} for n in unfinished()]
+    found += [{"name": n, "created": "", "n": None, "state": "not finished", "values": {}} for n in unfinished_runs()]
     if as_json:
         for each in found:
             click.echo(json.dumps(each, ensure_ascii=False))
@@ -107,12 +108,12 @@ def _print(found: list[dict[str, Any]]) -> None:
     from rich.text import Text  # noqa: PLC0415
 
     from karat.cli.options.table import console  # noqa: PLC0415
-    from karat.runs.store.run import root  # noqa: PLC0415
+    from karat.runs.store.folders import runs_folder  # noqa: PLC0415
     from karat.stats.value import format_value  # noqa: PLC0415
 
     out = console()
     if not found:
-        out.print(f"no run is kept in {root()}: karat score … --run NAME", markup=False)
+        out.print(f"no run is kept in {runs_folder()}: karat score … --run NAME", markup=False)
         return
     table = Table("run", "begun", "n", "values", box=SIMPLE, pad_edge=False, show_edge=False)
     for each in found:

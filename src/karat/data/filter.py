@@ -57,7 +57,7 @@ def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
                 yield kept
 
     known = rows if limit is None or rows is None else min(rows, limit)
-    return Source(source.name, source.schema, known, read, source.lossy_columns)
+    return Source(source.name, source.schema, known, read, source.lossy_columns, notes=source.notes)
 
 
 def _connect() -> duckdb.DuckDBPyConnection:

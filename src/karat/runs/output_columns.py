@@ -1,56 +1,91 @@
-"""What metrics give beside their scores: columns of the output, and how often each label is among them."""
+"""The columns of a scored table: the user's own, then those that scoring adds."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 
-Progress = Callable[[int, int | None], None]
+
+@dataclass(frozen=True)
+class OutputColumns:
+    """The columns of a scored table, and which of them hold the scores and the reasons.
+
+    After the user's columns come, for each metric, its scores under its spec and its details as `spec.name`; the last
+    column says why rows are unscored. A name that is taken gets a number: `exact_match_2`. `schema` has all columns,
+    `scores` the name of the score column of each metric.
+    """
+
+    metrics: tuple[Metric, ...]
+    schema: pa.Schema
+    scores: tuple[str, ...]
+    reason: str
+
+    @classmethod
+    def beside(cls, schema: pa.Schema, metrics: Sequence[Metric]) -> OutputColumns:
+        """The columns for a table whose own columns are those of `schema`."""
+        taken = set(schema.names)
+        fields, scores = list(schema), []
+        for metric in metrics:
+            scores.append(_free_name(metric.spec, taken))
+            fields.append(pa.field(scores[-1], pa.float64()))
+            for name, kind in metric.details.items():
+                fields.append(pa.field(_free_name(f"{metric.spec}.{name}", taken), kind))
+        reason = _free_name("reason", taken)
+        return cls(tuple(metrics), pa.schema([*fields, pa.field(reason, pa.string())]), tuple(scores), reason)
+
+    @classmethod
+    def of_scored(cls, schema: pa.Schema, metrics: Sequence[Metric]) -> OutputColumns:
+        """The columns of a table that was scored with these metrics."""
+        added = sum(1 + len(metric.details) for metric in metrics) + 1
+        return cls.beside(pa.schema(list(schema)[:-added]), metrics)
+
+    def append(self, batch: pa.RecordBatch, scored: Sequence[Rows], errors: pa.Array | None = None) -> pa.RecordBatch:
+        """The batch with the added columns; `scored` has the rows of each metric, `errors` explain the reasons."""
+        added = [
+            column
+            for metric, rows in zip(self.metrics, scored, strict=True)
+            for column in (rows.score_column(metric), *rows.detail_columns(metric))
+        ]
+        reasons = self._join_reasons(scored)
+        if errors is not None:
+            reasons = pc.coalesce(pc.binary_join_element_wise(reasons, errors, ": "), reasons)
+        return pa.RecordBatch.from_arrays([*batch.columns, *added, reasons], schema=self.schema)
+
+    def _join_reasons(self, scored: Sequence[Rows]) -> pa.Array:
+        """Why rows are unscored: the reason alone where all metrics have the same one, else with the spec of each."""
+        n = len(scored[0].statistics)
+        first, *others = (np.full(n, None, dtype=object) if rows.reasons is None else rows.reasons for rows in scored)
+        joined = first.copy()
+        different = np.any([np.not_equal(each, first) for each in others], axis=0) if others else []
+        for row in np.flatnonzero(different):
+            reasons = zip(self.metrics, (each[row] for each in (first, *others)), strict=True)
+            joined[row] = "; ".join(f"{metric.spec}: {reason}" for metric, reason in reasons if reason)
+        return pa.array(joined, pa.string())
 
 
-def score_fields(metric: Metric) -> Iterator[tuple[str, pa.DataType]]:
-    """The columns a metric adds: its score's, called as its spec, and `spec.name` for each of its details."""
-    yield metric.spec, pa.float64()
-    for name, kind in metric.details.items():
-        yield f"{metric.spec}.{name}", kind
+def find_reason_column(names: Sequence[str], scores: Collection[str]) -> str | None:
+    """The column of reasons in a scored table: the first one behind all score columns that is called so.
+
+    >>> find_reason_column(["reason", "exact_match", "token_f1", "reason_2"], ["exact_match", "token_f1"])
+    'reason_2'
+    """
+    last = max(at for at, name in enumerate(names) if name in scores)
+    return next((name for name in names[last + 1 :] if re.fullmatch(r"reason(_\d+)?", name)), None)
 
 
-def count_labels(metric: Metric, rows: Rows) -> Iterator[tuple[str, Counter[str]]]:
-    """How often each value occurs in the details that have few: labels, and what is true or false."""
-    for name, kind in metric.details.items():
-        if name in rows.details and (name == "label" or pa.types.is_boolean(kind)):
-            counted = pc.value_counts(rows.details[name].drop_null().cast(pa.string())).to_pylist()
-            if counted:
-                yield name, Counter({each["values"]: each["counts"] for each in counted})
-
-
-@dataclass
-class Watch:
-    """How far a run is: whole batches, and of the batch under way the rows that metrics which wait have done."""
-
-    progress: Progress | None
-    total: int | None
-    waiting: int  # metrics that say when a row is done
-    done: int = 0
-    parts: int = 0
-
-    def advance(self, rows: int) -> None:
-        """So many more rows of the batch are done, by one of the metrics."""
-        self.parts += rows
-        self._tell(self.done + self.parts // self.waiting)
-
-    def finish(self, rows: int) -> None:
-        """A batch of so many rows is done."""
-        self.done, self.parts = self.done + rows, 0
-        self._tell(self.done)
-
-    def _tell(self, done: int) -> None:
-        if self.progress is not None:
-            self.progress(done, self.total)
+def _free_name(name: str, taken: set[str]) -> str:
+    """The name, with a number where it is taken; adds it to those taken."""
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    taken.add(free)
+    return free

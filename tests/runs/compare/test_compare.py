@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,6 @@ from scipy import stats
 import karat
 from karat.runs.compare.compare import compare
 from karat.runs.compare.row_alignment import align
-from karat.runs.compare.rows_needed import plan_rows
 from karat.runs.compare.systems import open_system
 from karat.stats.multiple import holm
 
@@ -323,26 +323,33 @@ def test_a_comparison_shows_itself(pair):
     assert re.match(r"<karat.Compared of a, b on 60 rows\n  exact_match: b is better than a by", repr(compare(*pair)))
 
 
-# how many rows are needed
-
-
-def test_rows_needed_grow_as_the_square_of_the_difference(pair):
-    near, far = (plan_rows("a", size, metrics="em")["exact_match"] for size in (0.01, 0.02))
-    assert near.rows / far.rows == pytest.approx(4, rel=0.05)
-    assert near.n == N
-
-
-def test_two_runs_tell_how_much_they_differ_on_a_row(pair):
-    plan = plan_rows(*pair[:1], 0.02, beside=pair[1], metrics="em")["exact_match"]
-    assert plan.correlation is None
-    assert plan.deviation == pytest.approx(np.std(RIGHT_B.astype(float) - RIGHT_A, ddof=1))
-
-
 def test_no_rows_are_no_difference():
     nothing = {"id": pa.array([], pa.string()), "prediction": pa.array([], pa.string())}
     finding = only(both(*[pa.table({**nothing, "gold": pa.array([], pa.string())})] * 2))
     assert finding.comparison.p is None
     assert finding.sentence.startswith("nothing can be said: no row is scored in both")
+
+
+def test_systems_without_any_score_leave_the_others_as_they_are(pair):
+    unscored = {**ROWS_A, "prediction": pa.nulls(N, pa.string())}
+    for name in ("null", "null_too"):
+        karat.score(unscored, "bleu", run=name)
+    nothing = "nothing can be said: no row is scored in both"
+    assert [each.sentence for each in compare("null", "b", "null_too").findings] == [nothing] * 2
+    alone = only(compare("a", "b", metrics="bleu")).comparison
+    among = [each.comparison for each in compare("a", "null", "null_too", "b", metrics="bleu").findings]
+    assert [each.scored for each in among] == [0, 0, N]
+    assert among[-1] == alone
+
+
+def test_a_result_in_memory_never_reads_a_folder(pair):
+    results = [karat.score(answers(right), ["em", "bleu"]) for right in (RIGHT_A, RIGHT_B)]
+    before = compare(*results, metrics="em").findings
+    for name, run in (("A", "b"), ("B", "a")):
+        Path("karat-runs", run).rename(name)
+    assert compare(*results, metrics="em").findings == before
+    with pytest.raises(karat.DataError, match="counts"):
+        compare(*results, metrics="bleu")
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["neither", "one"])

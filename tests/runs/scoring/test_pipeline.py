@@ -11,6 +11,7 @@ import pytest
 import karat
 from karat import ColumnError, Counts, DataError, SpecError, Text, metric
 from karat.data import source as source_module
+from karat.data.open import open_source
 
 ROWS = [
     {"id": "a", "topic": "art", "response": "the Mona Lisa", "gold": ["Mona Lisa", "La Gioconda"]},
@@ -247,3 +248,11 @@ def test_lists_that_csv_made_text_are_warned_of(tmp_path):
     karat.score(ROWS, "em", output=out)
     with pytest.warns(UserWarning, match="'gold' .reference. looks like JSON lists"):
         karat.score(out, "em")
+
+
+def test_what_reading_counted_is_reported_for_chosen_rows_too(tmp_path):
+    (tmp_path / "run.txt").write_text("# made by hand\nq1 Q0 d1 1 2.0 a\nq2 Q0 d2 1 2.0 a\n")
+    for chosen in ({"where": "score > 1"}, {"limit": 9}):
+        source = open_source(tmp_path / "run.txt", **chosen)
+        assert sum(map(len, source.batches())) == 2
+        assert source.notes == {"comments": 1}

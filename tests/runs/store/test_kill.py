@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from karat.runs.store.checkpoint import Parts
-from karat.runs.store.run import folder_of, open_run, partial_of, run_names, unfinished
+from karat.runs.store.checkpoint import Checkpoint
+from karat.runs.store.folders import partial_folder, run_folder, run_names, unfinished_runs
+from karat.runs.store.run import open_run
 
 KILLS = int(os.environ.get("KARAT_KILLS", "12"))
 ROWS = 400
@@ -35,7 +36,7 @@ def sync(path, really=atomic.sync):
     really(path)
 
 atomic.sync = writer.sync = sync
-checkpoint.SECONDS = checkpoint.SHARE = 0.0  # a part a batch
+checkpoint.MIN_SECONDS = checkpoint.MIN_SHARE = 0.0  # a part a batch
 
 @karat.metric(source="ours")
 def slow(question: karat.Text) -> karat.Score:
@@ -98,7 +99,7 @@ def undisturbed():
 
 def kept(name):
     """How many rows need not be scored again."""
-    return Parts(partial_of(folder_of(name)), []).rows
+    return Checkpoint(partial_folder(run_folder(name)), []).rows
 
 
 def check_same(resumed, whole):
@@ -121,7 +122,9 @@ def test_killed_at_any_step_of_writing_it_is_whole_or_goes_on(folder):
             break
         assert process.returncode == -9
         if name not in run_names():
-            assert kept(name) + finish(name, resume=True) == ROWS if name in unfinished() else finish(name, resume=True)
+            before = kept(name) if name in unfinished_runs() else None
+            scored = finish(name, resume=True)
+            assert scored if before is None else before + scored == ROWS
         check_same(open_run(name), whole)
     assert step > 12
 
@@ -141,9 +144,9 @@ def test_a_killed_run_is_whole_or_goes_on_to_what_an_undisturbed_one_gives(folde
             kills += 1
             assert set(run_names()) <= {"whole", "timed", *(f"run{each}" for each in range(kills))}
         if name not in run_names():
-            before = kept(name) if name in unfinished() else 0
+            before = kept(name) if name in unfinished_runs() else 0
             in_between += 0 < before < ROWS
             assert finish(name, resume=True) == ROWS - before
         check_same(open_run(name), whole)
     assert in_between > 0
-    assert unfinished() == []
+    assert unfinished_runs() == []

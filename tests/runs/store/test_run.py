@@ -7,8 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import karat
 from karat import DataError, SpecError, Text, metric
@@ -17,18 +15,9 @@ from karat.judges import Judge
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.testing.fake import FakeModel
-from karat.runs.store import checkpoint as parts
-from karat.runs.store.digest import Digests
-from karat.runs.store.run import (
-    folder_of,
-    list_runs,
-    open_run,
-    open_scored,
-    partial_of,
-    remove_run,
-    run_names,
-    unfinished,
-)
+from karat.runs.store import checkpoint
+from karat.runs.store.folders import partial_folder, run_folder, run_names, unfinished_runs
+from karat.runs.store.run import list_runs, open_run, open_scored, remove_run
 
 N = 60
 TABLE = pa.table(
@@ -45,8 +34,8 @@ METRICS = ["exact_match", "token_f1", "bleu"]
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
-    monkeypatch.setattr(parts, "SECONDS", 0.0)  # a part a batch
-    monkeypatch.setattr(parts, "SHARE", 0.0)
+    monkeypatch.setattr(checkpoint, "MIN_SECONDS", 0.0)  # a part a batch
+    monkeypatch.setattr(checkpoint, "MIN_SHARE", 0.0)
     return tmp_path / "kept"
 
 
@@ -75,7 +64,7 @@ def stopping(at=None):
 
 
 def rows_of_parts(name):
-    return parts.Parts(partial_of(folder_of(name)), []).rows
+    return checkpoint.Checkpoint(partial_folder(run_folder(name)), []).rows
 
 
 def stop(name="a", at=22, **options):
@@ -160,7 +149,7 @@ def test_runs_are_listed_and_removed(folder):
         karat.score(TABLE, "em", run=name)
     stop("c")
     assert {run.name for run in list_runs()} == {"a", "b"}
-    assert unfinished() == ["c"]
+    assert unfinished_runs() == ["c"]
     remove_run("a")
     remove_run("c")
     assert [path.name for path in folder.iterdir()] == ["b"]
@@ -179,7 +168,7 @@ def test_runs_are_listed_and_removed(folder):
 def test_a_run_that_goes_on_gives_what_an_undisturbed_one_gives(rows, options):
     whole = karat.score(batches(), [*METRICS, stopping()[0]], run="whole", **options)
     stop(**options)
-    assert unfinished() == ["a"]
+    assert unfinished_runs() == ["a"]
     scored_before = sum(1 for row in whole.table.to_pylist()[: rows_of_parts("a")] if row["length"] is not None)
     scorer, seen = stopping()
     resumed = karat.score(batches(rows=rows), [*METRICS, scorer], run="a", resume=True, **options)
@@ -189,7 +178,7 @@ def test_a_run_that_goes_on_gives_what_an_undisturbed_one_gives(rows, options):
     assert resumed.run.manifest.digests == whole.run.manifest.digests
     np.testing.assert_array_equal(resumed.run.statistics("bleu"), whole.run.statistics("bleu"))
     assert sum(seen) == whole.values["length"].scored - scored_before
-    assert unfinished() == []
+    assert unfinished_runs() == []
 
 
 def test_a_run_stopped_before_its_first_part_leaves_nothing_and_resume_begins_it(folder):
@@ -255,8 +244,8 @@ def test_what_a_judge_said_is_kept_and_not_asked_again():
 HOLD = """
 import sys
 from pathlib import Path
-from karat.runs.store.lock import holding
-with holding(Path(sys.argv[1]), "a"):
+from karat.runs.store.lock import lock
+with lock(Path(sys.argv[1]), "a"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -318,44 +307,3 @@ def test_files_without_scores_or_with_two_columns_for_them_are_refused(tmp_path)
     pq.write_table(pa.table({"exact_match": ["x"]}), tmp_path / "text.parquet")
     with pytest.raises(DataError, match="scores are expected"):
         open_scored(tmp_path / "text.parquet").scores("em")
-
-
-KINDS = [
-    (pa.string(), st.text(max_size=5)),
-    (pa.list_(pa.string()), st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=3)),
-    (pa.int64(), st.integers(-5, 5)),
-    (pa.bool_(), st.booleans()),
-    (pa.float64(), st.floats(allow_nan=False)),
-    (pa.map_(pa.string(), pa.int8()), st.lists(st.tuples(st.text(max_size=2), st.integers(0, 3)), max_size=3)),
-    (pa.struct([("a", pa.string()), ("b", pa.list_(pa.int32()))]),
-     st.fixed_dictionaries({"a": st.text(max_size=2), "b": st.lists(st.integers(0, 9), max_size=2)})),
-    (pa.dictionary(pa.int32(), pa.string()), st.sampled_from(["x", "y"])),
-    (pa.null(), st.none()),
-]  # fmt: skip
-
-
-def digest(*pieces):
-    digests = Digests({"role": "c"})
-    for piece in pieces:
-        digests.add(pa.record_batch({"c": piece}))
-    return digests.by_role["role"]
-
-
-@pytest.mark.parametrize(("kind", "values"), KINDS, ids=lambda each: str(each) if isinstance(each, pa.DataType) else "")
-@given(data=st.data())
-def test_a_digest_tells_values_and_their_order_and_nothing_else(kind, values, data):
-    rows = data.draw(st.lists(st.one_of(st.none(), values), min_size=1, max_size=12))
-    column = pa.array([None, *rows, None], kind).slice(1, len(rows))
-    at = data.draw(st.integers(0, len(rows)))
-    assert digest(column) == digest(column.slice(0, at), column.slice(at)) == digest(pa.array(rows, kind))
-    other = data.draw(st.lists(st.one_of(st.none(), values), min_size=1, max_size=12))
-    if repr(pa.array(other, kind).to_pylist()) != repr(column.to_pylist()):
-        assert digest(pa.array(other, kind)) != digest(column)
-
-
-def test_texts_have_one_digest_in_every_layout():
-    texts = ["a", None, "", "bc"]
-    layouts = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
-    assert len({digest(pa.array(texts, kind)) for kind in layouts}) == 1
-    assert digest(pa.array(["ab", "c"])) != digest(pa.array(["a", "bc"]))
-    assert digest(pa.array([None, ""])) != digest(pa.array(["", None]))

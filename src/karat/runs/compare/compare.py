@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,12 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.runs.compare.comparison import Compared, Finding, apply_holm
-from karat.runs.compare.compatible import Shared, left_out, refuse_different, share_metrics, unsigned
+from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, list_unsigned, share_metrics
 from karat.runs.compare.flips import find_flips
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.compare.systems import System, open_system
-from karat.runs.scoring.totals import cluster_keys, group_rows
+from karat.runs.scoring.groups import cluster_keys, group_rows
 from karat.runs.store.run import Run
-from karat.stats.aggregate import Scale
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import compare as compare_rows
 
@@ -41,15 +40,16 @@ def compare(
 ) -> Compared:
     """Compare systems that were scored on the same rows, each against the first.
 
-    A system is a run (its name, its folder or a `Run`), a file of scored rows, or a `Result`. Rows belong together by
-    the column `on`, else by an id or the question; their order does not matter. `metrics`: those to compare, by
-    default all that the systems share. `by`: a column whose values are compared too, one by one. `cluster`: a
-    column whose equal values mark rows that are not independent; by default the one that the runs were scored with.
-    `flipped`: so many rows on which a system does worst, and best, against the first. `confidence`: of the intervals;
-    what is left of 1 is the level of the tests, over all of which Holm's correction is made.
+    A system is a run (its name, its folder or a `Run`), a file of scored rows, or a `Result`. Rows are matched by the
+    column `on`, else by an id or the question; their order does not matter. `metrics`: those to compare, by default all
+    that the systems share. `by`: a column of slices, each of which is also compared. `cluster`: a column with equal
+    values in rows that are not independent; by default the one that the runs were scored with. `flipped`: how many rows
+    to report on which a system loses most against the first, and as many on which it wins most. `allow_different`:
+    compare even what was not scored alike. `confidence`: of the intervals; 1 - `confidence` is the level of the tests,
+    which are corrected for their number by Holm's method. `seed`: of the permutation test.
 
-    Raises `JoinError` where the systems are not about the same rows, `DataError` where they were not scored alike or
-    against other gold, unless `allow_different`; `SpecError` for a metric that one of them has not.
+    Raises `JoinError` where the systems do not have the same rows; `DataError` where they were not scored alike or
+    against different gold, unless `allow_different`; `SpecError` for a metric that one of them does not have.
 
     >>> import karat
     >>> rows = {"id": range(9), "question": ["?"] * 9, "gold": ["yes"] * 9}
@@ -65,71 +65,74 @@ def compare(
     """
     if len(more) > len(_LETTERS) - 2:
         raise SpecError(f"at most {len(_LETTERS)} systems are compared at a time, {len(more) + 2} were given")
-    runs = list(_name([open_system(given, called) for given, called in zip((a, b, *more), _LETTERS, strict=False)]))
-    wanted = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    shared = share_metrics(runs, [each.spec if isinstance(each, Metric) else each for each in wanted])
+    inference = Inference(confidence, seed)
+    runs = list(
+        _number_names([open_system(system, label) for system, label in zip((a, b, *more), _LETTERS, strict=False)])
+    )
+    shared = share_metrics(runs, metrics)
     rows = align(runs, on)
     if not allow_different:
-        refuse_different(runs, shared, rows)
-    cluster = cluster or _scored_with(runs)
-    clusters = None if cluster is None else cluster_keys(_column(runs, rows, cluster), 0)
-    slices = {} if by is None else group_rows(_column(runs, rows, by), set(), by)
-    findings = [
-        finding
-        for metric in shared
-        for finding in _compare_metric(runs, metric, rows, clusters, slices, confidence=confidence, seed=seed)
-    ]
+        check_comparable(runs, shared, rows)
+    cluster = cluster or _cluster_column(runs)
+    paired = _PairedRows(
+        runs,
+        rows,
+        clusters=None if cluster is None else cluster_keys(_column(runs, rows, cluster)),
+        slices={} if by is None else group_rows(_column(runs, rows, by), set(), by),
+    )
+    findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])
     return Compared(
         systems=tuple(run.name for run in runs),
         n=len(rows),
         by=rows.by,
-        findings=(family := apply_holm(findings)),
+        findings=findings,
         flipped=find_flips(runs, shared, rows, flipped),
-        notes=tuple(_notes(runs, shared, rows, cluster, family)),
+        notes=(*_notes(runs, shared, rows, cluster), *_note_draws(findings)),
         confidence=confidence,
     )
 
 
-def _name(runs: Sequence[Run]) -> Iterator[Run]:
-    """The runs, those that are called as one before them with a number."""
+def _number_names(runs: Sequence[Run]) -> Iterator[Run]:
+    """The runs; one with the name of an earlier one gets a number."""
     for at, run in enumerate(runs):
         same = sum(other.name == run.name for other in runs[:at])
         yield replace(run, manifest=replace(run.manifest, name=f"{run.name} ({same + 1})")) if same else run
 
 
-def _compare_metric(
-    runs: Sequence[Run],
-    metric: Shared,
-    rows: Alignment,
-    clusters: Array | None,
-    slices: dict[str, Array],
-    *,
-    confidence: float,
-    seed: int,
-) -> Iterator[Finding]:
-    scored, finish = metric.each[0], metric.finish
-    bounds = scored.low, scored.high
-    first = runs[0].statistics(scored.spec)[rows.orders[0]]
-    for run, one, order in zip(runs[1:], metric.each[1:], rows.orders[1:], strict=True):
-        second = run.statistics(one.spec)[order]
-        if np.isnan(first).all() and np.isnan(second).all():
-            finish = None  # which cannot be told what width the counts of no row have
-        if first.shape[1] != second.shape[1]:  # one of them has no scored row, and so but one column
-            first, second = _widen(first, second), _widen(second, first)
-        parts: list[tuple[str | None, Any]] = [(None, slice(None)), *sorted(slices.items())]
-        for label, part in parts:
-            found = compare_rows(
-                first[part],
-                second[part],
-                Scale(finish, bounds, "minimize" if scored.direction == "minimize" else "maximize"),
-                keys=None if clusters is None else clusters[part],
-                inference=Inference(confidence, seed),
-            )
-            yield Finding(metric.spec, runs[0].name, run.name, label, found, bounds)
+@dataclass(frozen=True)
+class _PairedRows:
+    """The runs and their matched rows, with the cluster keys of these rows and the row numbers of each slice."""
+
+    runs: Sequence[Run]
+    rows: Alignment
+    clusters: Array | None
+    slices: dict[str, Array]
+
+    def compare(self, metric: SharedMetric, inference: Inference) -> Iterator[Finding]:
+        """Compare each system with the first, over all rows and over each slice."""
+        first, *others = (
+            run.statistics(scored.spec)[order]
+            for run, scored, order in zip(self.runs, metric.by_run, self.rows.orders, strict=True)
+        )
+        parts: list[tuple[str | None, Any]] = [(None, slice(None)), *sorted(self.slices.items())]
+        for run, other in zip(self.runs[1:], others, strict=True):
+            # statistics without a scored row have one column, whatever the width of the metric's counts
+            width = max(first.shape[1], other.shape[1])
+            one, two = _widen(first, width), _widen(other, width)
+            unscored = np.isnan(one).all() and np.isnan(two).all()
+            for label, part in parts:
+                comparison = compare_rows(
+                    one[part],
+                    two[part],
+                    replace(metric.scale, finish=None) if unscored and width == 1 else metric.scale,
+                    keys=None if self.clusters is None else self.clusters[part],
+                    inference=inference,
+                )
+                yield Finding(metric.spec, self.runs[0].name, run.name, label, comparison, metric.scale.bounds)
 
 
-def _widen(narrow: Array, wide: Array) -> Array:
-    return narrow if narrow.shape[1] >= wide.shape[1] else np.full((len(narrow), wide.shape[1]), np.nan)
+def _widen(statistics: Array, width: int) -> Array:
+    return statistics if statistics.shape[1] == width else np.full((len(statistics), width), np.nan)
 
 
 def _column(runs: Sequence[Run], rows: Alignment, name: str) -> pa.Array:
@@ -144,23 +147,25 @@ def _column(runs: Sequence[Run], rows: Alignment, name: str) -> pa.Array:
     raise ColumnError(f"{runs[0].name}: there is no column {name!r}{did_you_mean(name, runs[0].schema.names)}")
 
 
-def _scored_with(runs: Sequence[Run]) -> str | None:
-    """The column of clusters that runs were scored with, where they agree on one."""
-    found = {name for run in runs if (name := run.manifest.settings.get("cluster")) is not None}
-    return found.pop() if len(found) == 1 else None
+def _cluster_column(runs: Sequence[Run]) -> str | None:
+    """The column of clusters that the runs were scored with, where there is exactly one."""
+    names = {name for run in runs if (name := run.manifest.settings.get("cluster")) is not None}
+    return names.pop() if len(names) == 1 else None
 
 
-def _notes(
-    runs: Sequence[Run], shared: Sequence[Shared], rows: Alignment, cluster: str | None, findings: Sequence[Finding]
-) -> Iterator[str]:
+def _notes(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, cluster: str | None) -> Iterator[str]:
     if rows.by == ORDER:
         yield "no id or question tells the rows apart: they are taken in their order, in which the gold is the same"
     if cluster is not None:
         yield f"rows that share {cluster} are taken together"
-    if others := left_out(runs, shared):
-        yield f"not compared: {', '.join(others)}"
-    if names := unsigned(runs, shared):
+    if specs := list_unshared(runs, shared):
+        yield f"not compared: {', '.join(specs)}"
+    if names := list_unsigned(runs, shared):
         yield f"{', '.join(names)}: a file does not say how it was scored, so that could not be checked"
+
+
+def _note_draws(findings: Sequence[Finding]) -> Iterator[str]:
+    """A note where the random swaps are too few for a p below its corrected level."""
     drawn = [each.comparison for each in findings if each.comparison.draws]
     if drawn and findings[0].family > drawn[0].level * (drawn[0].draws + 1):
         yield (

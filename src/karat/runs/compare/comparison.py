@@ -181,8 +181,9 @@ def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings as one family of tests, each with its corrected p and its level by Holm's method.
 
     >>> import numpy as np
+    >>> from karat.stats.aggregate import Scale
     >>> from karat.stats.paired.compare import compare
-    >>> found = [compare(np.zeros((8, 1)), scores, bounds=(0, 1)) for scores in (np.ones((8, 1)), np.eye(8)[:, :1])]
+    >>> found = [compare(np.zeros((8, 1)), scores, Scale()) for scores in (np.ones((8, 1)), np.eye(8)[:, :1])]
     >>> [round(each.adjusted, 6) for each in apply_holm([Finding("em", "a", "b", None, one) for one in found])]
     [0.015625, 1.0]
     """

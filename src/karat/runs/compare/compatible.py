@@ -1,12 +1,12 @@
-"""Whether runs may be compared: the same metrics, scored in the same way, against the same gold."""
+"""Whether runs may be compared: they have the same metrics, with the same signatures, and the same gold."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,100 +14,110 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
+from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.runs.compare.row_alignment import Alignment
-from karat.runs.compare.systems import gold_of
-from karat.runs.store.manifest import Scored
+from karat.runs.compare.systems import gold_column
+from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
-from karat.stats.aggregate import Finish
+from karat.stats.aggregate import Scale
 
-_PIECES = 65_536  # rows looked at at a time
-_PART = re.compile(r"\w+=(?:'[^']*'|\[[^\]]*\]|[^,()|]+)|@\d+")  # of a signature: what was set to what
+_SLICE = 65_536  # rows compared at a time
+_PART = re.compile(r"\w+=(?:'[^']*'|\[[^\]]*\]|[^,()|]+)|@\d+")  # of a signature: a setting and its value
 _ALLOW = "compare them all the same with allow_different (--allow-different)"
 
 
 @dataclass(frozen=True)
-class Shared:
-    """A metric as each of the runs has it; it is called as in the first."""
+class SharedMetric:
+    """A metric that all runs have, as each of them has it; its spec is that of the first run."""
 
-    each: tuple[Scored, ...]
+    by_run: tuple[ScoredMetric, ...]
 
     @property
     def spec(self) -> str:
-        return self.each[0].spec
+        return self.by_run[0].spec
 
     @property
-    def finish(self) -> Finish | None:
-        """What makes totals into values; None is the mean."""
-        return parse(self.spec).finish if self.each[0].counts else None
+    def scale(self) -> Scale:
+        """The finish, the bounds and the direction."""
+        scale = self.by_run[0].scale
+        return replace(scale, finish=parse(self.spec).finish) if self.by_run[0].counts else scale
 
 
-def share_metrics(runs: Sequence[Run], wanted: Sequence[str]) -> list[Shared]:
-    """The metrics that all runs have: those wanted, else all; for one that a run has with other settings only, that.
+def list_specs(metrics: str | Metric | Iterable[str | Metric]) -> list[str]:
+    """The specs of one or more metrics, as they are written."""
+    several = [metrics] if isinstance(metrics, str | Metric) else metrics
+    return [each.spec if isinstance(each, Metric) else each for each in several]
 
-    Raises `SpecError` for a wanted metric that a run has not, and where the runs share none.
+
+def share_metrics(runs: Sequence[Run], metrics: str | Metric | Iterable[str | Metric]) -> list[SharedMetric]:
+    """The metrics that all runs have: those named, else all. A run may have a metric with other settings, if only once.
+
+    Raises `SpecError` for a named metric that a run does not have, and where the runs share none.
     """
+    wanted = list_specs(metrics)
     chosen = [runs[0].manifest.metric(spec) for spec in wanted] or runs[0].manifest.metrics
-    shared: list[Shared] = []
+    shared: list[SharedMetric] = []
     for ours in chosen:
         if any(ours.spec == other.spec for other in shared):
             raise SpecError(f"{ours.spec} is given twice")
-        each = [
+        by_run = [
             _counterpart(runs[0], ours, run) or (run.manifest.metric(ours.spec) if wanted else None) for run in runs
         ]
-        if None not in each:
-            shared.append(Shared(tuple(scored for scored in each if scored)))
+        if None not in by_run:
+            shared.append(SharedMetric(tuple(scored for scored in by_run if scored)))
     if not shared:
-        said = "; ".join(f"{run.name} has {', '.join(run.specs)}" for run in runs)
-        raise SpecError(f"no metric was scored in all: {said}")
+        specs = "; ".join(f"{run.name} has {', '.join(run.specs)}" for run in runs)
+        raise SpecError(f"no metric was scored in all: {specs}")
     return shared
 
 
-def left_out(runs: Sequence[Run], shared: Sequence[Shared]) -> list[str]:
-    """The metrics that some of the runs have and others do not."""
-    used = {scored.spec for each in shared for scored in each.each}
+def list_unshared(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> list[str]:
+    """The specs of the metrics that only some of the runs have."""
+    used = {scored.spec for metric in shared for scored in metric.by_run}
     return [spec for spec in dict.fromkeys(spec for run in runs for spec in run.specs) if spec not in used]
 
 
-def refuse_different(runs: Sequence[Run], shared: Sequence[Shared], rows: Alignment) -> None:
-    """Raise `DataError` for metrics that were not scored alike and for other gold, saying in what they differ."""
+def list_unsigned(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> list[str]:
+    """The names of the runs whose metrics have no signature."""
+    return [run.name for at, run in enumerate(runs) if any(metric.by_run[at].signature is None for metric in shared)]
+
+
+def check_comparable(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment) -> None:
+    """Raise `DataError` for a metric with different signatures and for different gold, with the difference."""
     for metric in shared:
-        for run, scored in zip(runs[1:], metric.each[1:], strict=True):
-            if differs := _difference(metric.each[0], scored):
+        for run, scored in zip(runs[1:], metric.by_run[1:], strict=True):
+            if difference := _compare_signatures(metric.by_run[0], scored):
                 raise DataError(
-                    f"{metric.spec} was not scored alike in {runs[0].name} and {run.name}: {differs}. "
+                    f"{metric.spec} was not scored alike in {runs[0].name} and {run.name}: {difference}. "
                     f"Score both alike, or {_ALLOW}"
                 )
     for run, order in zip(runs[1:], rows.orders[1:], strict=True):
-        if found := _other_gold(runs[0], rows.orders[0], run, order):
-            row, count = found
+        different = _compare_gold(runs[0], rows.orders[0], run, order)
+        if different:
             raise DataError(
-                f"{runs[0].name} and {run.name} were scored against other gold: it differs in {count} of {len(rows)} "
-                f"rows, first in that of {rows.by} {rows.ids[row].as_py()}. Score both against the same, or {_ALLOW}"
+                f"{runs[0].name} and {run.name} were scored against other gold: it differs in {len(different)} of "
+                f"{len(rows)} rows, first in that of {rows.by} {rows.ids[different[0]].as_py()}. "
+                f"Score both against the same, or {_ALLOW}"
             )
 
 
-def unsigned(runs: Sequence[Run], shared: Sequence[Shared]) -> list[str]:
-    """The systems that do not say how they were scored."""
-    return [run.name for at, run in enumerate(runs) if any(metric.each[at].signature is None for metric in shared)]
-
-
-def _counterpart(first: Run, ours: Scored, run: Run) -> Scored | None:
-    """The same metric in another run, or the only one of its name that both have with other settings."""
+def _counterpart(first: Run, ours: ScoredMetric, run: Run) -> ScoredMetric | None:
+    """The same metric in another run; with other settings only where each of the two has one of that name."""
     theirs = {each.spec: each for each in run.manifest.metrics}
     if ours.spec in theirs:
         return theirs[ours.spec]
-    named = [each for each in run.manifest.metrics if _name(each.spec) == _name(ours.spec)]
+    same_name = [each for each in run.manifest.metrics if _name(each.spec) == _name(ours.spec)]
     rivals = [spec for spec in first.specs if _name(spec) == _name(ours.spec)]
-    return named[0] if len(named) == len(rivals) == 1 else None
+    return same_name[0] if len(same_name) == len(rivals) == 1 else None
 
 
 def _name(spec: str) -> str:
     return re.split(r"[(@]", spec, maxsplit=1)[0]
 
 
-def _difference(ours: Scored, theirs: Scored) -> str | None:
-    """In what two signatures differ; where a system has none, in what the specs do."""
+def _compare_signatures(ours: ScoredMetric, theirs: ScoredMetric) -> str | None:
+    """How two signatures differ, or two specs where a run has no signature; None where they are equal."""
     sides = [ours.signature, theirs.signature]
     if None in sides:
         sides = [ours.spec, theirs.spec]
@@ -115,30 +125,30 @@ def _difference(ours: Scored, theirs: Scored) -> str | None:
         return None
     parts = [_PART.findall(side or "") for side in sides]
     only = [", ".join(part for part in mine if part not in yours) for mine, yours in (parts, parts[::-1])]
-    return " and ".join(told or side or "" for told, side in zip(only, sides, strict=True))
+    return " and ".join(settings or side or "" for settings, side in zip(only, sides, strict=True))
 
 
-def _other_gold(first: Run, ours: Array, run: Run, theirs: Array) -> tuple[int, int] | None:
-    """The first row whose gold differs and how many there are; None where gold is the same, or one has none to see."""
-    columns = [column for each in (first, run) if (column := gold_of(each))]
+def _compare_gold(first: Run, ours: Array, run: Run, theirs: Array) -> list[int]:
+    """The rows whose gold differs; none where a run has no column of gold."""
+    columns = [column for each in (first, run) if (column := gold_column(each))]
     if len(columns) < 2:
-        return None
+        return []
     digests = [each.manifest.digests.get("reference", each.manifest.digests.get("relevant")) for each in (first, run)]
     if digests[0] is not None and digests[0] == digests[1] and np.array_equal(ours, theirs):
-        return None
+        return []
     golds = [each.column(column) for each, column in zip((first, run), columns, strict=True)]
     rows = []
-    for start in range(0, len(ours), _PIECES):
-        part = slice(start, start + _PIECES)
+    for start in range(0, len(ours), _SLICE):
+        part = slice(start, start + _SLICE)
         left, right = (gold.take(pa.array(order[part])) for gold, order in zip(golds, (ours, theirs), strict=True))
         if not left.equals(right):
             pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-            rows += [start + at for at, (one, other) in enumerate(pairs) if _cell(one) != _cell(other)]
-    return (rows[0], len(rows)) if rows else None
+            rows += [start + at for at, (one, other) in enumerate(pairs) if _as_list(one) != _as_list(other)]
+    return rows
 
 
-def _cell(gold: Any) -> Any:
-    """Gold as a list, whether it is one, its JSON in a CSV, or a single text."""
+def _as_list(gold: Any) -> Any:
+    """Gold as a list, from a list, its JSON in a CSV, or a single text."""
     if isinstance(gold, str) and gold.startswith(("[", "{")):
         with suppress(ValueError):
             gold = json.loads(gold)

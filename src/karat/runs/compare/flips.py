@@ -1,4 +1,4 @@
-"""The rows on which two systems differ most: what was asked, what both said, and how it was scored."""
+"""The rows on which two systems differ most, with the question, both predictions and both scores."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.data.roles import singular
-from karat.runs.compare.compatible import Shared
+from karat.runs.compare.compatible import SharedMetric
 from karat.runs.compare.row_alignment import IDS, Alignment
-from karat.runs.compare.systems import batches, question_of
+from karat.runs.compare.systems import question_column
 from karat.runs.store.run import Run
 
 
 @dataclass(frozen=True)
 class Flip:
-    """A row on which a system and the first do not score the same; pairs are of the first and of the system."""
+    """A row on which a system and the first have different scores; pairs are of the first and of the system."""
 
     metric: str
     system: str
@@ -30,13 +30,13 @@ class Flip:
     scores: tuple[float, float]
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as JSON holds it."""
+        """The row for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A row that is to be shown: its metric, the two runs, its number among the aligned rows, and its scores."""
+    """A row to report: its metric, the number of its system, its number among the aligned rows, and its scores."""
 
     metric: str
     system: int
@@ -44,8 +44,8 @@ class _Place:
     scores: tuple[float, float]
 
 
-def find_flips(runs: Sequence[Run], shared: Sequence[Shared], rows: Alignment, most: int) -> tuple[Flip, ...]:
-    """For each metric and system the rows on which it loses most, then those on which it gains most: `most` each."""
+def find_flips(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, most: int) -> tuple[Flip, ...]:
+    """For each metric and system the rows with the largest losses, then those with the largest gains: `most` each."""
     if not most:
         return ()
     places = [place for metric in shared for place in _choose(runs, metric, rows, most)]
@@ -55,57 +55,58 @@ def find_flips(runs: Sequence[Run], shared: Sequence[Shared], rows: Alignment, m
     ]
     flips = []
     for place in places:
-        (asked, first), (again, said) = (texts[at][int(rows.orders[at][place.row])] for at in (0, place.system))
+        (question, first), (same, second) = (texts[at][int(rows.orders[at][place.row])] for at in (0, place.system))
         name, key = runs[place.system].name, rows.ids[place.row].as_py()
-        question = again if asked is None else asked
-        flips.append(Flip(place.metric, name, key, question, (first, said), place.scores))
+        question = same if question is None else question
+        flips.append(Flip(place.metric, name, key, question, (first, second), place.scores))
     return tuple(flips)
 
 
 def find_worst(run: Run, spec: str, most: int) -> list[tuple[str, str | None, str | None, float]]:
-    """The rows that score worst, at most so many: each with its id or number, question, prediction and score."""
+    """The at most `most` rows with the worst scores: each with its id or number, question, prediction and score."""
     scored = run.manifest.metric(spec)
     scores = run.scores(scored.spec)
     ranked = np.argsort(scores if scored.direction == "maximize" else -scores, kind="stable")[:most]
     rows = ranked[~np.isnan(scores[ranked])].tolist()
-    said = _read(run, set(rows))
-    ids = _ids(run)
-    return [(str(row + 1) if ids is None else str(ids[row]), *said[row], float(scores[row])) for row in rows]
+    texts, ids = _read(run, set(rows)), _ids(run)
+    return [(str(row + 1) if ids is None else str(ids[row]), *texts[row], float(scores[row])) for row in rows]
 
 
 def _ids(run: Run) -> pa.ChunkedArray | None:
-    """The column of the first name that an id may have."""
+    """The first column with the name of an id."""
     name = next((name for name in run.schema.names if singular(name) in IDS), None)
     return None if name is None else run.column(name)
 
 
-def _choose(runs: Sequence[Run], metric: Shared, rows: Alignment, most: int) -> Iterator[_Place]:
-    sign = 1 if metric.each[0].direction == "maximize" else -1
-    scores = [run.scores(one.spec)[order] for run, one, order in zip(runs, metric.each, rows.orders, strict=True)]
+def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: int) -> Iterator[_Place]:
+    sign = 1 if metric.by_run[0].direction == "maximize" else -1
+    scores = [
+        run.scores(scored.spec)[order] for run, scored, order in zip(runs, metric.by_run, rows.orders, strict=True)
+    ]
     for system in range(1, len(runs)):
         gains = np.nan_to_num(sign * (scores[system] - scores[0]))
-        losses, wins = (np.argsort(way, kind="stable")[:most] for way in (gains, -gains))
+        losses, wins = (np.argsort(order, kind="stable")[:most] for order in (gains, -gains))
         for row in [*losses[gains[losses] < 0].tolist(), *wins[gains[wins] > 0].tolist()]:
             yield _Place(metric.spec, system, row, (float(scores[0][row]), float(scores[system][row])))
 
 
 def _read(run: Run, wanted: set[int]) -> dict[int, tuple[str | None, str | None]]:
-    """The question and the prediction of some rows, None for what a run does not hold."""
+    """The question and the prediction of some rows, by row number; None for what the run does not have."""
     mapping = run.manifest.mapping
-    names = [question_of(run), mapping.get("prediction", mapping.get("retrieved"))]
+    names = [question_column(run), mapping.get("prediction", mapping.get("retrieved"))]
     if not wanted or not any(names):
         return dict.fromkeys(wanted, (None, None))
-    found: dict[int, tuple[str | None, str | None]] = {}
+    texts: dict[int, tuple[str | None, str | None]] = {}
     first = 0
-    for batch in batches(run, [name for name in dict.fromkeys(names) if name]):
+    for batch in run.batches([name for name in dict.fromkeys(names) if name]):
         here: Array = np.array(sorted(row for row in wanted if first <= row < first + len(batch)), dtype=np.int64)
         for row, cells in zip(here.tolist(), batch.take(here - first).to_pylist(), strict=True):
             question, prediction = (None if name is None else _text(cells[name]) for name in names)
-            found[row] = question, prediction
+            texts[row] = question, prediction
         first += len(batch)
-        if len(found) == len(wanted):
+        if len(texts) == len(wanted):
             break
-    return found
+    return texts
 
 
 def _text(cell: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""Which rows of several runs are about the same question: by an id, by the question, or by their order."""
+"""Matching the rows of several runs: by an id, by the question, or by their order."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from karat.data.json.raw import decode_text
 from karat.data.retrieval.long_table import find_query_column
 from karat.data.roles import singular
 from karat.data.source import RAW
-from karat.runs.compare.systems import gold_of, question_of
+from karat.runs.compare.systems import gold_column, question_column
 from karat.runs.store.run import Run
 
 IDS = ("id", "question_id", "example_id", "sample_id", "row_id", "uid", "uuid", "guid")
 ORDER = "order"
-"""What rows go by that belong together by their place."""
-_EXAMPLES = 3
+"""The `by` of an alignment without a column: rows are matched by their position."""
+_EXAMPLES = 3  # ids in a message
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """Rows of several runs in one order, that of their ids as text, whatever the order in the runs.
+    """The matched rows of several runs, sorted by their ids as text.
 
-    `by` names the column of the ids; it is "order" where rows belong together by their place. `ids` has shape (n,),
-    `orders` for each run the number of each row in it, shape (n,).
+    `by` is the column of the ids, or "order" where rows are matched by position. `ids` has shape (n,); `orders` has for
+    each run the row numbers in this order, shape (n,).
     """
 
     by: str
@@ -41,33 +41,33 @@ class Alignment:
 
 
 def align(runs: Sequence[Run], on: str | None = None) -> Alignment:
-    """Find the rows that are about the same question.
+    """Match the rows of all runs.
 
-    By the column `on`; else by the id by which the runs were joined with their gold, by a column called as an id is, or
-    by the question, whichever has another value in every row; else, where the gold is the same from the first row to
-    the last, by order. Ids compare as text: 7 is "7".
+    By the column `on`; else by the first of these with a unique value in every row: the id by which the runs were
+    joined with their gold, a column with the name of an id, the query, the question; else, where all runs have the same
+    gold in the same order, by position. Ids are compared as text: 7 is "7".
 
-    Raises `ColumnError` where a run has no column `on`, `JoinError` for ids that are null, not unique, or in some of
-    the runs only, with a few of them.
+    Raises `ColumnError` where a run has no column `on`; `JoinError` for ids that are null, not unique, or missing in
+    some of the runs, with a few of them.
     """
-    troubles = []
+    problems = []
     for columns in _candidates(runs, on):
         try:
             keyed = [_keys(run, column) for run, column in zip(runs, columns, strict=True)]
         except JoinError as error:
             if on is not None:
                 raise
-            troubles.append(str(error))
+            problems.append(str(error))
             continue
         orders = [pc.sort_indices(keys) for keys in keyed]
         ranked = [keys.take(order) for keys, order in zip(keyed, orders, strict=True)]
         for run, keys in zip(runs[1:], ranked[1:], strict=True):
             if not keys.equals(ranked[0]):
-                raise JoinError(_differ(runs[0], ranked[0], run, keys, columns[0]))
+                raise JoinError(_describe_difference(runs[0], ranked[0], run, keys, columns[0]))
         return Alignment(columns[0], ranked[0], tuple(np.asarray(order, np.int64) for order in orders))
-    if same := _by_order(runs):
-        return same
-    tried = f"; {'; '.join(troubles)}" if troubles else ""
+    if alignment := _by_order(runs):
+        return alignment
+    tried = f"; {'; '.join(problems)}" if problems else ""
     raise JoinError(
         f"nothing tells which rows of {' and '.join(run.name for run in runs)} belong together: on (--on) names a "
         f"column that holds an id{tried}"
@@ -75,34 +75,34 @@ def align(runs: Sequence[Run], on: str | None = None) -> Alignment:
 
 
 def _candidates(runs: Sequence[Run], on: str | None) -> Iterator[tuple[str, ...]]:
-    """The columns, one a run, that may say which rows belong together, the most telling first."""
+    """The columns, one for each run, by which rows may be matched, the most reliable first."""
     if on is not None:
         for run in runs:
             if on not in run.schema.names:
                 raise ColumnError(f"{run.name}: there is no column {on!r}{did_you_mean(on, run.schema.names)}")
         yield tuple(on for _ in runs)
         return
-    ways = [[_joined_by(run) for run in runs]]
-    ways += [[_called(run, name) for run in runs] for name in IDS]
-    ways += [[find_query_column(run.schema) for run in runs], [question_of(run) for run in runs]]
-    for columns in dict.fromkeys(tuple(way) for way in ways):
-        found = tuple(column for column in columns if column is not None)
-        if len(found) == len(runs):
-            yield found
+    candidates = [[_join_column(run) for run in runs]]
+    candidates += [[_id_column(run, name) for run in runs] for name in IDS]
+    candidates += [[find_query_column(run.schema) for run in runs], [question_column(run) for run in runs]]
+    for candidate in dict.fromkeys(map(tuple, candidates)):
+        columns = tuple(column for column in candidate if column is not None)
+        if len(columns) == len(runs):
+            yield columns
 
 
-def _joined_by(run: Run) -> str | None:
+def _join_column(run: Run) -> str | None:
     """The id by which a run was joined with its gold."""
     left, _, right = str(run.manifest.settings.get("on") or "").partition("=")
     return next((name for name in (right, left) if name in run.schema.names), None)
 
 
-def _called(run: Run, name: str) -> str | None:
+def _id_column(run: Run, name: str) -> str | None:
     return next((column for column in run.schema.names if singular(column) == name), None)
 
 
 def _keys(run: Run, column: str) -> pa.Array:
-    """The ids of a run as text, shape (n,); `JoinError` for what is no id."""
+    """The ids of a run as text, shape (n,); `JoinError` for null, duplicate and nested values."""
     where, keys = f"{run.name}: column {column!r}", run.column(column).combine_chunks()
     keys = decode_text(keys) if keys.type == RAW else keys
     try:
@@ -118,22 +118,22 @@ def _keys(run: Run, column: str) -> pa.Array:
     return keys
 
 
-def _differ(first: Run, ours: pa.Array, other: Run, theirs: pa.Array, column: str) -> str:
-    """Which ids one of two runs only has."""
-    said = []
+def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Array, column: str) -> str:
+    """A message with the ids that only one of two runs has."""
+    parts = []
     for run, keys, rest in ((first, ours, theirs), (other, theirs, ours)):
         only = keys.filter(pc.invert(pc.is_in(keys, rest)))
         few = ", ".join(only[:_EXAMPLES].to_pylist())
-        said.append(f"{len(only)} of {len(keys)} rows only in {run.name}" + (f" (such as {few})" if few else ""))
+        parts.append(f"{len(only)} of {len(keys)} rows only in {run.name}" + (f" (such as {few})" if few else ""))
     return (
-        f"{first.name} and {other.name} are not about the same rows, by column {column!r}: {'; '.join(said)}. "
+        f"{first.name} and {other.name} are not about the same rows, by column {column!r}: {'; '.join(parts)}. "
         "Score both on the same rows, or say with on (--on) which column is the id"
     )
 
 
 def _by_order(runs: Sequence[Run]) -> Alignment | None:
-    """Rows by their place, where all runs have the same gold in the same order."""
-    golds = [run.column(column) for run in runs if (column := gold_of(run))]
+    """The rows matched by position, where all runs have the same gold in the same order."""
+    golds = [run.column(column) for run in runs if (column := gold_column(run))]
     if len(golds) < len(runs) or not all(gold.equals(golds[0]) for gold in golds[1:]):
         return None
     order = np.arange(len(golds[0]))

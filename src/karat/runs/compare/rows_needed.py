@@ -1,4 +1,4 @@
-"""How many rows the next comparison needs, from a run that is there or from two."""
+"""The number of rows that the next comparison needs, computed from one run or from two."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import numpy as np
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.runs.compare.compare import compare
-from karat.runs.compare.compatible import Shared
+from karat.runs.compare.compatible import SharedMetric, list_specs
 from karat.runs.compare.systems import System, open_system
-from karat.runs.scoring.totals import cluster_keys
+from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run
-from karat.stats.aggregate import Scale, Units
+from karat.stats.aggregate import Units
 from karat.stats.sample_size import SampleSize, sample_size_from_comparison, sample_size_from_scores
 
 
 def plan_rows(
-    run: System,
+    systems: System | tuple[System, System],
     difference: float,
     *,
-    beside: System | None = None,
     metrics: str | Metric | Iterable[str | Metric] = (),
     correlation: float = 0.5,
     power: float = 0.8,
     level: float = 0.05,
 ) -> dict[str, SampleSize]:
-    """For each metric, the rows with which a true `difference` is found, and the smallest one its rows would show.
+    """For each metric, how many rows show a true `difference`, and the smallest one that the rows at hand can show.
 
-    Two systems vary on a row as `run` and `beside` do; without `beside`, as two systems like `run` whose scores
-    correlate by `correlation`. `power` is the chance to find the difference in one test at `level`.
+    From two systems the variance of their differences is known; from one it is assumed that another system has the same
+    variance and correlates with it by `correlation`. `power` is the probability that one test at `level` shows the
+    difference.
 
     Raises `DataError` where the scores do not vary, `SpecError` for a metric that was not scored.
 
@@ -39,38 +39,35 @@ def plan_rows(
     >>> plan_rows(result, 0.02)["exact_match"].rows
     5061
     """
-    if beside is not None:
-        found = compare(run, beside, metrics=metrics, confidence=1 - level).findings
+    if isinstance(systems, tuple):
+        findings = compare(*systems, metrics=metrics, confidence=1 - level).findings
         return {
             each.metric: sample_size_from_comparison(each.comparison, difference, power=power, level=level)
-            for each in found
+            for each in findings
         }
-    opened = open_system(run, "the result")
-    wanted = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    specs = [each.spec if isinstance(each, Metric) else each for each in wanted] or opened.specs
-    plans = {}
-    for spec in specs:
-        metric = Shared((opened.manifest.metric(spec),))
-        scored = metric.each[0]
-        plans[scored.spec] = sample_size_from_scores(
-            _units(opened, scored.spec),
-            Scale(metric.finish, (scored.low, scored.high)),
+    run = open_system(systems, "the result")
+    shared = [SharedMetric((run.manifest.metric(spec),)) for spec in list_specs(metrics) or run.specs]
+    return {
+        metric.spec: sample_size_from_scores(
+            _units(run, metric.spec),
+            metric.scale,
             difference,
             correlation=correlation,
             power=power,
             level=level,
         )
-    return plans
+        for metric in shared
+    }
 
 
 def _units(run: Run, spec: str) -> Units:
     """The scored rows of a run, in the clusters that it was scored with."""
     statistics = run.statistics(spec)
-    here = ~np.isnan(statistics).any(axis=1)
-    if not here.any():
+    scored = ~np.isnan(statistics).any(axis=1)
+    if not scored.any():
         raise DataError(f"{run.name}: no row has a score of {spec}")
     cluster = run.manifest.settings.get("cluster")
     units = Units(statistics.shape[1], clustered=cluster is not None)
-    keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks(), 0)[here]
-    units.add(statistics[here], keys)
+    keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())[scored]
+    units.add(statistics[scored], keys)
     return units

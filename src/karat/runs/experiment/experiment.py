@@ -1,4 +1,4 @@
-"""An experiment: a task answers every row, and the answers are scored."""
+"""An experiment: a task answers every row of a table, and the answers are scored."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from karat.core.metric.spec import parse_all
 from karat.data.open import open_source
 from karat.data.roles import map_columns
 from karat.data.source import Source
-from karat.data.write import check_output, refuse_overwriting
 from karat.models.governor.governor import Governor
 from karat.models.reply_cache import Store
-from karat.runs.experiment.answers import ERROR, KEPT, REPETITION, ROW, Answered, answering, ask_all
-from karat.runs.experiment.task import find_task
-from karat.runs.output_columns import Progress
-from karat.runs.scoring.model_usage import Asked
-from karat.runs.scoring.pipeline import evaluate
-from karat.runs.scoring.plan import Plan, plan
-from karat.runs.scoring.provenance import describe
+from karat.runs.experiment.answers import ERROR, REPETITION, REPLIES, ROW, AnsweredRows, answer_rows, open_answers
+from karat.runs.experiment.task import RowTask, load_task
+from karat.runs.scoring.arguments import Destination, Selection
+from karat.runs.scoring.pipeline import carry_out
+from karat.runs.scoring.plan import Plan, plan_run
+from karat.runs.scoring.progress import Progress, RowCounter
+from karat.runs.scoring.provenance import describe_run
 from karat.runs.scoring.result import Result
-from karat.runs.store.writer import keeping
+from karat.stats.inference import Inference
 
-_GOLD = {"reference", "relevant"}  # what no task gives
-_LONGEST = 60.0  # seconds between two attempts, at most
+_GOLD = {"reference", "relevant"}  # the roles that a task cannot answer
+_MAX_PAUSE = 60.0  # seconds between two attempts
 
 
 def experiment(
@@ -57,20 +56,20 @@ def experiment(
 ) -> Result:
     """Have a task answer every row of a table, and score the answers.
 
-    `task`: a function, or `FILE.py:FUNCTION`. It is given the columns that its parameters are called as; one whose only
-    parameter is called otherwise is given the row, a dict. What it gives is the prediction: text, a list, None, or a
-    dict of columns (`prediction`, `contexts`, …). It may be async; else it is called in threads, so that as many rows
-    as `concurrency` allows are under way, fewer while what it asks is slow or refuses.
+    `task`: a function, or `FILE.py:FUNCTION`. It gets the columns that are named as its parameters; a function whose
+    only parameter has another name gets the whole row, a dict. It returns the prediction: text, a list, None, or a dict
+    of columns (`prediction`, `contexts`, …). It may be async; other functions run in threads. At most `concurrency`
+    rows run at a time, fewer while the task is slow or refuses.
 
-    Each call may take `timeout` seconds. Where asking again may help (a time-out, a lost connection, HTTP 429 or 5xx)
-    it is called up to `attempts` times, with pauses. An error that stays is the row's: its prediction is null, the
-    column `error` says why, and a warning how many there are.
+    Each call may take `timeout` seconds. After an error that may pass (a time-out, a lost connection, HTTP 429 or 5xx)
+    it is repeated, up to `attempts` calls, with pauses. If the last call fails, the prediction of the row is null, the
+    column `error` says why, and a warning counts such rows.
 
-    `repetitions`: how often each row is answered; columns `row` and `repetition` tell the answers apart, and answers to
-    one row are one unit of the intervals. `run`: a name under which all is kept; answers are on the disk as they come,
-    and `resume` asks for none of them again. All else is as in `karat.score`.
+    `repetitions`: how often each row is answered; the columns `row` and `repetition` identify the answers, and the
+    answers to one row are one cluster of the intervals. `run`: the name of a run; answers are stored as they come, and
+    `resume` asks only for those that are missing. All other parameters are those of `karat.score`.
 
-    Raises a `karat.KaratError` that says what to do.
+    Raises a `karat.KaratError` whose message says what to do.
 
     >>> capitals = {"France": "Paris", "Italy": "Rome"}
     >>> rows = {"country": ["France", "Italy"], "gold": ["Paris", "Milan"]}
@@ -78,85 +77,65 @@ def experiment(
     >>> result.values["em"].value, result.table.column("prediction").to_pylist()
     (0.5, ['Paris', 'Rome'])
     """
-    if not 0 < confidence < 1 or seed < 0 or repetitions < 1 or timeout <= 0:
-        raise SpecError(
-            f"confidence={confidence} must lie between 0 and 1, seed={seed} be 0 or more, repetitions={repetitions} "
-            f"1 or more, timeout={timeout} more than 0"
-        )
-    if resume and run is None:
-        raise SpecError("resume goes on with a run that was stopped: run='NAME' says which")
+    if repetitions < 1 or timeout <= 0:
+        raise SpecError(f"repetitions={repetitions} must be 1 or more, timeout={timeout} more than 0")
+    inference, destination = Inference(confidence, seed), Destination(output, run, resume)
+    if cluster is None and repetitions > 1:
+        cluster = ROW
+    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit)
     if gold is not None and repetitions > 1:
         raise SpecError("repetitions need the gold in the rows themselves, not in a second table")
-    if output is not None:
-        check_output(output)
-        refuse_overwriting(output, data, gold)
+    destination.check(selection)
     chosen = parse_all(metrics)
     rows = open_source(data, where=where, limit=limit)
-    _check_columns(rows, chosen, map or {}, repetitions, gold)
-    found = find_task(task)
-    call = found.bind(rows.schema.names)
-    made = {"task": found.name, "digest": found.digest, "repetitions": repetitions}
-    with answering(run, made, resume=resume) as folder, Store(folder / KEPT) as store:
+    _check_columns(rows, chosen, selection, repetitions)
+    loaded = load_task(task)
+    row_task = RowTask(loaded.bind(rows.schema.names), timeout, attempts)
+    settings = {"task": loaded.name, "digest": loaded.digest, "repetitions": repetitions}
+    with open_answers(run, settings, resume=resume) as folder, Store(folder / REPLIES) as store:
         governor = Governor(
             concurrency=concurrency,
             attempts=attempts,
-            timeout=2 * timeout,  # the task's own time is over before
-            row_timeout=attempts * (2 * timeout + _LONGEST),
+            timeout=2 * timeout,  # longer than the time-out of the task itself, which comes first
+            row_timeout=attempts * (2 * timeout + _MAX_PAUSE),
             store=store,
-            progress=_counting(progress, rows.rows, repetitions),
+            progress=RowCounter(progress, None if rows.rows is None else rows.rows * repetitions).advance,
         )
-        told = ask_all(governor, store, folder, rows, call, repetitions, timeout, attempts)
-        if not told.stat().st_size:
+        answers = answer_rows(governor, store, folder, rows, row_task, repetitions)
+        if not answers.stat().st_size:
             raise DataError(f"{rows.name} has no rows")
-        answered = Answered(rows, open_source(told), repetitions)
-        if cluster is None and repetitions > 1:
-            cluster = ROW
-
-        def planned(table: Any) -> Plan:
-            return replace(plan(table, chosen, map or {}, gold, on, by, cluster, None, None, seed), errors=ERROR)
-
-        spelled = planned(answered.outline()).text & answered.lossy_columns
-        decided = planned(replace(answered, text=frozenset(spelled)))
-        settings: dict[str, Any] = {"on": on, "by": by, "cluster": cluster, "where": where, "limit": limit}
-        settings |= {"confidence": confidence, "seed": seed, **made}
-        if run is None:
-            result = evaluate(decided, confidence, output, progress, None, keep=output is None)
-        else:
-            manifest = describe(decided, run, data, gold, settings)
-            manifest = replace(manifest, sources={**manifest.sources, "task": found.name})
-            asked = Asked(decided.metrics)
-            with keeping(manifest, decided.metrics, resume=resume) as keeper:
-                result = evaluate(decided, confidence, output, progress, keeper, keep=False)
-                result = replace(result, run=keeper.finish(result.as_dict(), asked.since()))
-        failures = answered.failures()
+        answered = AnsweredRows(rows, open_source(answers), repetitions)
+        plan = _plan(answered, selection, chosen, inference)
+        manifest = None if run is None else describe_run(plan, selection, run, settings)
+        result = carry_out(plan, destination, progress, manifest)
+        failures = answered.count_errors()
     if failures:
-        warnings.warn(_said(failures, len(answered)), stacklevel=2)
+        warnings.warn(_describe(failures, len(answered)), stacklevel=2)
     return result
 
 
-def _check_columns(rows: Source, metrics: list[Metric], given: Mapping[str, str], repetitions: int, gold: Any) -> None:
-    """Raise `ColumnError`, before anything is asked, for missing gold and for a column that is there and is to come."""
+def _plan(answered: AnsweredRows, selection: Selection, metrics: list[Metric], inference: Inference) -> Plan:
+    """The plan for scoring the answers; columns that are read as text keep their spelling in JSON."""
+
+    def plan(table: Any) -> Plan:
+        return plan_run(replace(selection, data=table, where=None, limit=None), metrics, inference, errors=ERROR)
+
+    text = plan(answered.outline()).text & answered.lossy_columns
+    return plan(replace(answered, text=frozenset(text)))
+
+
+def _check_columns(rows: Source, metrics: list[Metric], selection: Selection, repetitions: int) -> None:
+    """Raise `ColumnError`, before the task is called, for missing gold and for a column that would be added again."""
     added = [ERROR] if repetitions == 1 else [ERROR, ROW, REPETITION]
     if taken := [name for name in added if name in rows.schema.names]:
         raise ColumnError(f"{rows.name} has a column {taken[0]!r}, which an experiment adds: give it another name")
-    for role in _GOLD & {role for metric in metrics for role in metric.definition.columns} if gold is None else ():
-        map_columns(rows.schema.names, [role], {role: given[role]} if role in given else {}, where=rows.name)
+    if selection.gold is not None:
+        return
+    for role in _GOLD & {role for metric in metrics for role in metric.definition.columns}:
+        named = {role: selection.map[role]} if role in selection.map else {}
+        map_columns(rows.schema.names, [role], named, where=rows.name)
 
 
-def _counting(progress: Progress | None, rows: int | None, repetitions: int) -> Callable[[int], None] | None:
-    """Told of rows one by one, `progress` is told of all that are done."""
-    if progress is None:
-        return None
-    done = 0
-
-    def advance(more: int) -> None:
-        nonlocal done
-        done += more
-        progress(done, None if rows is None else rows * repetitions)
-
-    return advance
-
-
-def _said(failures: Counter[str], n: int) -> str:
+def _describe(failures: Counter[str], n: int) -> str:
     most = "; ".join(f"{message} ({count})" for message, count in failures.most_common(3))
     return f"the task failed on {failures.total()} of {n} rows, which have no prediction: {most}"

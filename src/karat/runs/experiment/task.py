@@ -1,4 +1,4 @@
-"""A task: a function, sync or async, that makes a row's prediction, and how it is asked until it has an outcome."""
+"""A task: a function, sync or async, that predicts a row, and the model through which a governor calls it."""
 
 from __future__ import annotations
 
@@ -20,48 +20,47 @@ from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.models.governor.faults import classify
 from karat.models.request import Reply
 
-Call: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any]]
-"""What makes a row's prediction."""
+Predict: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any]]
+"""An async function from a row to its prediction."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A function, what it is called, and a digest of the source it was read from (None where there is none)."""
+    """A user's function, its name, and the digest of its source (None where there is no source)."""
 
     name: str
     function: Callable[..., Any]
     digest: str | None
 
-    def bind(self, columns: Sequence[str]) -> Call:
-        """The function as an async one of a row: given its columns where its parameters are called so, else the row.
+    def bind(self, columns: Sequence[str]) -> Predict:
+        """The function as an async function of a row.
 
-        One that is not async is called in a thread. Raises `SpecError` for a function that takes neither.
+        It gets the columns that its parameters name, else the row. A function that is not async runs in a thread.
+        Raises `SpecError` for parameters that fit neither.
         """
-        function, names = self.function, self._names(columns)
+        function, names = self.function, self._parameter_columns(columns)
         direct = any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
 
-        async def call(row: Mapping[str, Any]) -> Any:
-            called = (
-                partial(function, row) if names is None else partial(function, **{name: row[name] for name in names})
-            )
-            given = called() if direct else await _in_thread(called)
-            return await given if inspect.isawaitable(given) else given
+        async def predict(row: Mapping[str, Any]) -> Any:
+            call = partial(function, row) if names is None else partial(function, **{name: row[name] for name in names})
+            answer = call() if direct else await _run_in_thread(call)
+            return await answer if inspect.isawaitable(answer) else answer
 
-        return call
+        return predict
 
-    def _names(self, columns: Sequence[str]) -> list[str] | None:
-        """The columns that the function is given by name; None where it is given the row."""
+    def _parameter_columns(self, columns: Sequence[str]) -> list[str] | None:
+        """The columns that the function gets as named arguments; None where it gets the row."""
         try:
             parameters = list(inspect.signature(self.function).parameters.values())
-        except ValueError:  # some that are compiled do not say
+        except ValueError:  # some compiled functions have no signature
             return None
         if any(each.kind is each.VAR_KEYWORD for each in parameters):
             return list(columns)
         named = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
         missing = [each.name for each in named if each.default is each.empty and each.name not in columns]
-        given = [each.name for each in named if each.name in columns]
-        if given and not missing and len(named) == len(parameters):
-            return given
+        present = [each.name for each in named if each.name in columns]
+        if present and not missing and len(named) == len(parameters):
+            return present
         needed = [each for each in parameters if each.default is each.empty and each.kind is not each.VAR_POSITIONAL]
         if parameters and len(needed) <= 1 and all(each.kind is not each.KEYWORD_ONLY for each in needed):
             return None
@@ -69,24 +68,24 @@ class Task:
         raise SpecError(f"task {self.name} takes neither the row, as one parameter, nor columns by their names{which}")
 
 
-def find_task(task: str | Callable[..., Any]) -> Task:
-    """The task that a function is, or the one that `FILE.py:FUNCTION` names.
+def load_task(task: str | Callable[..., Any]) -> Task:
+    """The task for a function, or for the function that `FILE.py:FUNCTION` names.
 
-    Raises `SpecError` for what names no function, `DataError` for a file that cannot be run.
+    Raises `SpecError` where there is no such function, `DataError` for a file that cannot be run.
     """
     if isinstance(task, str):
-        return _load(task)
+        return _load_file(task)
     if not callable(task):
         raise SpecError(f"a task is a function of the row, or FILE.py:FUNCTION; found {type(task).__name__}")
-    called = getattr(task, "__qualname__", type(task).__name__)
+    function = getattr(task, "__qualname__", type(task).__name__)
     try:
-        name, source = f"{Path(inspect.getfile(task)).name}:{called}", inspect.getsource(task)
-    except (OSError, TypeError):  # made in a shell, or a callable object
-        return Task(called, task, None)
+        name, source = f"{Path(inspect.getfile(task)).name}:{function}", inspect.getsource(task)
+    except (OSError, TypeError):  # defined in a shell, or a callable object
+        return Task(function, task, None)
     return Task(name, task, _digest(source.encode()))
 
 
-def _load(name: str) -> Task:
+def _load_file(name: str) -> Task:
     file, colon, wanted = name.rpartition(":")
     if not (colon and file and wanted):
         raise SpecError(f"task {name!r}: FILE.py:FUNCTION is expected")
@@ -95,7 +94,7 @@ def _load(name: str) -> Task:
     if spec is None or spec.loader is None:
         raise SpecError(f"task {name!r}: {file} is no file of Python: FILE.py:FUNCTION is expected")
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # as what it defines says of itself
+    sys.modules[spec.name] = module  # its functions and classes have this name as their __module__
     sys.path.insert(0, str(path.resolve().parent))
     try:
         source = path.read_bytes()
@@ -103,8 +102,8 @@ def _load(name: str) -> Task:
     except Exception as error:
         raise DataError(f"task {file} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(function := getattr(module, wanted, None)):
-        there = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
-        raise SpecError(f"task {file} has no function {wanted!r}{did_you_mean(wanted, there)}")
+        functions = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
+        raise SpecError(f"task {file} has no function {wanted!r}{did_you_mean(wanted, functions)}")
     return Task(name, function, _digest(source))
 
 
@@ -112,75 +111,86 @@ def _digest(source: bytes) -> str:
     return sha256(source).hexdigest()[:32]
 
 
-class Asked:
-    """A task and one row, as a model that a governor asks: its reply is the row's outcome, an error among them.
+@dataclass(frozen=True)
+class RowTask:
+    """A task bound to the columns of a table, with the limits of a row: `timeout` in seconds of each of `attempts`."""
 
-    What asking again may mend is raised until the last attempt, so that the governor waits and asks again.
+    predict: Predict
+    timeout: float
+    attempts: int
+
+    def for_row(self, row: Mapping[str, Any]) -> TaskModel:
+        """The task for one row, as a model."""
+        return TaskModel(self, row)
+
+
+class TaskModel:
+    """A task and one row, as a model that a governor asks; its reply is the row's answer or its error.
+
+    Errors that may pass are raised until the last attempt, so that the governor waits and asks again.
     """
 
     endpoint = "task"
     name = ""
 
-    def __init__(self, call: Call, row: Mapping[str, Any], timeout: float, attempts: int) -> None:
-        self._call, self._row = call, row
-        self._timeout, self._attempts, self._done = timeout, attempts, 0
+    def __init__(self, task: RowTask, row: Mapping[str, Any]) -> None:
+        self._task, self._row, self._calls = task, row, 0
 
     async def __call__(self, *_: Any) -> Reply:
-        self._done += 1
-        limit = asyncio.timeout(self._timeout)
+        self._calls += 1
+        limit = asyncio.timeout(self._task.timeout)
         try:
             async with limit:
-                return Reply(_spell(await self._call(self._row)))
+                return Reply(_to_json(await self._task.predict(self._row)))
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
-            late = limit.expired()
-            said = TimeoutError(f"no answer within {self._timeout:g} s") if late else error
-            fault = classify(said)
-            again = fault.kind in ("overload", "transient")
-            if again and self._done < self._attempts:
-                raise said from error
-            return failed(f"{fault.message} (attempts: {self._done})" if again else fault.message)
+            cause = TimeoutError(f"no answer within {self._task.timeout:g} s") if limit.expired() else error
+            fault = classify(cause)
+            may_pass = fault.kind in ("overload", "transient")
+            if may_pass and self._calls < self._task.attempts:
+                raise cause from error
+            return failed_reply(f"{fault.message} (attempts: {self._calls})" if may_pass else fault.message)
 
 
-def failed(message: str) -> Reply:
-    """The outcome of a row that has no answer."""
+def failed_reply(message: str) -> Reply:
+    """The reply for a row without an answer."""
     return Reply(json.dumps({"error": message}, ensure_ascii=False))
 
 
-def _spell(answer: Any) -> str:
-    """An answer as a JSON object: the columns that it gives."""
+def _to_json(answer: Any) -> str:
+    """An answer as a JSON object of its columns."""
     columns = answer if isinstance(answer, Mapping) else {"prediction": answer}
     text = json.dumps({**columns, "error": columns.get("error")}, ensure_ascii=False, allow_nan=False, default=_plain)
-    text.encode()  # half a surrogate pair is no character
+    text.encode()  # raises for a lone surrogate
     return text
 
 
 def _plain(value: Any) -> Any:
-    """Values of numpy as those of Python."""
+    """Values of NumPy as those of Python."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"the task gave {type(value).__name__}; text, numbers, lists or a dict of columns are expected")
 
 
-async def _in_thread(call: Callable[[], Any]) -> Any:
-    """What a call gives in a thread of its own; one that takes too long is left behind there."""
+async def _run_in_thread(call: Callable[[], Any]) -> Any:
+    """Run a call in a thread of its own; if this is cancelled, the thread is not waited for."""
     loop, context = asyncio.get_running_loop(), copy_context()
-    ended: asyncio.Future[None] = loop.create_future()
-    outcome: list[Any] = []
-    trouble: list[BaseException] = []
+    finished: asyncio.Future[None] = loop.create_future()
+    answers: list[Any] = []
+    errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            outcome.append(context.run(call))
-        except BaseException as error:  # noqa: BLE001  (raised again where it is waited for)
-            trouble.append(error)
+            answers.append(context.run(call))
+        except BaseException as error:  # noqa: BLE001  (raised again below)
+            errors.append(error)
         if not loop.is_closed():
-            loop.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(None))
+            loop.call_soon_threadsafe(lambda: None if finished.done() else finished.set_result(None))
 
     Thread(target=work, name="karat task", daemon=True).start()
-    await ended
-    if trouble:
-        raise trouble[0]
-    return outcome[0]
+    await finished
+    if errors:
+        raise errors[0]
+    return answers[0]

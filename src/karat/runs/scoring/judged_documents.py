@@ -1,4 +1,4 @@
-"""How many of the retrieved documents somebody has judged."""
+"""The number of retrieved documents, and of those without a judgement."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from karat.metrics.retrieval.alignment import align
 
 
 def count_judged(columns: Mapping[str, pa.Array]) -> Counter[str]:
-    """The number of documents `retrieved`, and of those that are `unjudged`, where `relevant` tells grades.
+    """The number of documents `retrieved`, and of those `unjudged`, where `relevant` holds grades.
 
-    A list of relevant documents does not tell which others were judged: nothing is counted then. As for the metric
-    `judged`, a document that was retrieved before counts as unjudged.
+    From a list of relevant documents it is not known which others were judged: nothing is counted then. As for the
+    metric `judged`, a document that occurs again in a ranking counts as unjudged.
 
     >>> ranked, graded = pa.array([["a", "b"], ["c"]]), pa.array([[("b", 0)], None], pa.map_("string", "int8"))
     >>> sorted(count_judged({"retrieved": ranked, "relevant": graded}).items())

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import time_ns
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from karat.core.columns.column_cache import column_cache
-from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.core.metric.score import complete_rows, compute_rows
 from karat.core.parallel import map_ordered
 from karat.core.progress import report_progress_to
 from karat.data.join import Joined
-from karat.data.write import check_output, refuse_overwriting, write
-from karat.runs.output_columns import Progress, Watch
+from karat.data.write import write
+from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.judged_documents import count_judged
-from karat.runs.scoring.model_usage import Asked
-from karat.runs.scoring.plan import Plan, plan, warn_of_lists_in_text
-from karat.runs.scoring.provenance import describe
+from karat.runs.scoring.model_usage import ModelUsage
+from karat.runs.scoring.plan import Plan, plan_run, warn_of_lists_in_text
+from karat.runs.scoring.progress import Progress, RowCounter
+from karat.runs.scoring.provenance import describe_run
 from karat.runs.scoring.result import Result, Values
-from karat.runs.scoring.totals import cluster_keys, group_rows, join_reasons
-from karat.runs.scoring.value_spans import tell_values
-from karat.runs.store.writer import Keeper, keeping
-
-_Worked: TypeAlias = tuple[int, pa.RecordBatch, dict[str, pa.Array], list[Rows | None], Counter[str]]
-"""The number of a batch's first row, the batch, its columns by role, the rows of each metric that computes, and what is
-counted of retrieved documents."""
+from karat.runs.scoring.totals import Totals
+from karat.runs.scoring.value_spans import trace_values
+from karat.runs.store.manifest import Manifest
+from karat.runs.store.writer import RunWriter, open_writer
+from karat.stats.inference import Inference
 
 
 def score(
@@ -62,16 +59,17 @@ def score(
     as TREC has it or as dicts of scores by query. `metrics`: specs such as `"token_f1"`
     or `"token_f1(normalize='none')"`, or metrics.
 
-    `map`: which column serves as what (`{"reference": "gold"}`) where its name does not say so. `gold`, `on`: a second
-    table with the gold, joined by id; a run and its qrels join by query without `on`. `by`: a column whose values also
-    get values of their own. `cluster`: a column whose equal values mark rows that are not independent (questions on one
-    document), for the intervals. `where`: SQL that chooses rows. `limit`: the first so many of them. `output`: a file
-    for the scored rows. `keep`: whether the result holds the rows in memory; by default only when they are not written
-    to `output` or a run. `confidence`, `seed`: of the intervals. `run`: a name under which the whole run is kept, in a
-    folder of `$KARAT_RUNS`, else of `karat-runs`; `resume`: go on with it where it was stopped. `progress`: called with
-    the rows done and, where known, the rows there are, from any thread.
+    `map`: the columns by role (`{"reference": "gold"}`), where their names are not recognised. `gold`, `on`: a second
+    table with the gold, joined by the id column `on`; a run and its qrels are joined by query without `on`. `by`: a
+    column of groups, each of which also gets a value. `cluster`: a column with equal values in rows that are not
+    independent, such as questions on one document; it widens the intervals. `where`: an SQL condition on rows. `limit`:
+    how many of these rows are scored at most. `output`: a file for the scored rows. `keep`: whether the result holds
+    the rows in memory; by default only if they are not written to `output` or a run. `confidence`, `seed`: of the
+    intervals. `run`: the name of a run, which is stored as a folder in `$KARAT_RUNS`, else in `karat-runs`; `resume`:
+    continue it after it was stopped. `progress`: called with the number of finished rows and, where known, of all rows,
+    from any thread.
 
-    Raises a `karat.KaratError` that says what to do; nothing stands under `output` then.
+    Raises a `karat.KaratError` whose message says what to do; `output` is then not written.
 
     >>> result = score({"output": ["Paris", "Rome"], "expected": ["Paris", None]}, "em")
     >>> result.mapping
@@ -81,93 +79,89 @@ def score(
     >>> result.table.to_pylist()[1]
     {'output': 'Rome', 'expected': None, 'exact_match': None, 'reason': 'reference is null'}
     """
-    if not 0 < confidence < 1 or seed < 0:
-        raise SpecError(f"confidence={confidence} must lie between 0 and 1, seed={seed} be 0 or more")
-    if resume and run is None:
-        raise SpecError("resume goes on with a run that was stopped: run='NAME' says which")
-    if output is not None:
-        check_output(output)
-        refuse_overwriting(output, data, gold)
-    planned = plan(data, metrics, map or {}, gold, on, by, cluster, where, limit, seed)
-    if keep is None:
-        keep = output is None and run is None
-    if run is None:
-        return evaluate(planned, confidence, output, progress, None, keep=keep)
-    settings = {"on": on, "by": by, "cluster": cluster, "where": where, "limit": limit}
-    manifest = describe(planned, run, data, gold, {**settings, "confidence": confidence, "seed": seed})
-    asked = Asked(planned.metrics)
-    with keeping(manifest, planned.metrics, resume=resume) as keeper:
-        result = evaluate(planned, confidence, output, progress, keeper, keep=keep)
-        return replace(result, run=keeper.finish(result.as_dict(), asked.since()))
+    inference, destination = Inference(confidence, seed), Destination(output, run, resume, keep)
+    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit)
+    destination.check(selection)
+    plan = plan_run(selection, metrics, inference)
+    manifest = None if run is None else describe_run(plan, selection, run)
+    return carry_out(plan, destination, progress, manifest)
 
 
-def evaluate(
-    planned: Plan, confidence: float, output: str | Path | None, progress: Progress | None, keeper: Keeper | None,
-    *, keep: bool,
-) -> Result:  # fmt: skip
-    """Have all rows scored and written, and their values."""
-    kept: list[pa.RecordBatch] | None = [] if keep else None
-    began = time_ns()
-    watch = Watch(progress, planned.source.rows, sum(metric.definition.remote for metric in planned.metrics))
-    batches = _scored(planned, watch, keeper)
-    if keeper is not None:
-        batches = keeper.writing(batches, planned.schema)
-    if output is not None:
-        write(_keep(batches, kept), planned.schema, output)
+def carry_out(plan: Plan, destination: Destination, progress: Progress | None, manifest: Manifest | None) -> Result:
+    """Score all rows of a plan, and store them as a run where there is a manifest."""
+    if manifest is None:
+        return _score_all(plan, destination, progress, None)
+    usage = ModelUsage(plan.metrics)
+    with open_writer(manifest, plan.metrics, resume=destination.resume) as writer:
+        result = _score_all(plan, destination, progress, writer)
+        return replace(result, run=writer.finish(result.as_dict(), usage.since_start()))
+
+
+def _score_all(plan: Plan, destination: Destination, progress: Progress | None, writer: RunWriter | None) -> Result:
+    """Score all rows and write them; the result has no run yet."""
+    started, totals = time_ns(), Totals(plan)
+    rows: list[pa.RecordBatch] | None = [] if destination.keeps_rows else None
+    counter = RowCounter(progress, plan.source.rows, sum(metric.definition.remote for metric in plan.metrics))
+    batches = _score_batches(plan, totals, counter, writer)
+    if writer is not None:
+        batches = writer.write_rows(batches, plan.output.schema)
+    if destination.output is not None:
+        write(_collect(batches, rows), plan.output.schema, destination.output)
     else:
-        deque(_keep(batches, kept), maxlen=0)
-    result = _result(planned, confidence, None if output is None else Path(output).resolve(), kept)
-    tell_values(result, began)
+        deque(_collect(batches, rows), maxlen=0)
+    output = None if destination.output is None else Path(destination.output).resolve()
+    result = replace(_summarise(plan, totals), output=output, batches=None if rows is None else tuple(rows))
+    trace_values(result, started)
     return result
 
 
-def _scored(planned: Plan, watch: Watch, keeper: Keeper | None) -> Iterator[pa.RecordBatch]:
-    """Each batch with its scores; the tallies grow as batches pass, in order.
+@dataclass(frozen=True)
+class _Batch:
+    """A batch, the number of its first row, its columns by role, and what was computed of it in a worker thread."""
 
-    Metrics that compute do so in the pool; those that wait for others are called here, where Ctrl-C arrives. Rows that
-    the keeper has from before are not scored again.
+    first: int
+    rows: pa.RecordBatch
+    columns: dict[str, pa.Array]
+    computed: list[Rows | None]
+    documents: Counter[str]
+
+
+def _score_batches(
+    plan: Plan, totals: Totals, counter: RowCounter, writer: RunWriter | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield each batch with its scores, in order, after adding it to the totals.
+
+    Metrics that compute run in worker threads; those that wait for other processes run in this thread, where Ctrl-C
+    arrives. Rows that the writer has from before are not scored again.
     """
-    before = 0 if keeper is None else keeper.kept
+    before = 0 if writer is None else writer.replayed
 
-    def work(numbered: tuple[int, pa.RecordBatch]) -> _Worked:
-        first, batch = numbered
-        columns = planned.columns(batch, first)
+    def compute(numbered: tuple[int, pa.RecordBatch]) -> _Batch:
+        first, rows = numbered
+        columns = plan.role_columns(rows, first)
         with column_cache():
-            here = compute_rows(planned.metrics, columns, planned.named) if first > before else []
-            return first, batch, columns, here, Counter() if planned.joined is None else count_judged(columns)
+            computed = compute_rows(plan.metrics, columns, plan.labels) if first > before else []
+            documents = Counter[str]() if plan.joined is None else count_judged(columns)
+        return _Batch(first, rows, columns, computed, documents)
 
-    seen: set[str] = set()
-    for first, batch, columns, here, counted in map_ordered(
-        work, _numbered(planned.source.batches(planned.text), before)
-    ):
-        if first == 1:
-            warn_of_lists_in_text(planned, batch)
-        planned.counted.update(counted)
-        if keeper is not None and first <= before:
-            scored = keeper.again(batch)
+    for batch in map_ordered(compute, _number_rows(plan.source.batches(plan.text), before)):
+        if batch.first == 1:
+            warn_of_lists_in_text(plan, batch.rows)
+        if writer is not None and batch.first <= before:
+            scored = writer.replay(batch.rows)
         else:
-            with report_progress_to(watch.advance):
-                scored = complete_rows(planned.metrics, columns, here, planned.named)
-            if keeper is not None:
-                keeper.add(batch, scored)
-        keys = cluster_keys(batch.column(planned.cluster), first - 1) if planned.cluster else None
-        parts = group_rows(batch.column(planned.by), seen, planned.by) if planned.by else {}
-        for tally, rows in zip(planned.tallies, scored, strict=True):
-            tally.add(rows, keys, parts)
-        added = [
-            column
-            for metric, rows in zip(planned.metrics, scored, strict=True)
-            for column in (rows.score_column(metric), *rows.detail_columns(metric))
-        ]
-        reasons = join_reasons(planned.metrics, scored)
-        if planned.errors:
-            reasons = pc.coalesce(pc.binary_join_element_wise(reasons, batch.column(planned.errors), ": "), reasons)
-        yield pa.RecordBatch.from_arrays([*batch.columns, *added, reasons], schema=planned.schema)
-        watch.finish(len(batch))
+            with report_progress_to(counter.advance):
+                scored = complete_rows(plan.metrics, batch.columns, batch.computed, plan.labels)
+            if writer is not None:
+                writer.add(batch.rows, scored)
+        totals.add(batch.rows, scored, batch.documents)
+        errors = None if plan.errors is None else batch.rows.column(plan.errors)
+        yield plan.output.append(batch.rows, scored, errors)
+        counter.finish_batch(len(batch.rows))
 
 
-def _numbered(batches: Iterable[pa.RecordBatch], before: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Each batch with the number of its first row, counted from 1; one that goes beyond the first `before` is cut."""
+def _number_rows(batches: Iterable[pa.RecordBatch], before: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Each batch with the number of its first row, from 1; a batch is cut after the first `before` rows."""
     first = 1
     for batch in batches:
         left = before - first + 1
@@ -176,46 +170,40 @@ def _numbered(batches: Iterable[pa.RecordBatch], before: int) -> Iterator[tuple[
             first += len(piece)
 
 
-def _keep(batches: Iterable[pa.RecordBatch], kept: list[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
+def _collect(batches: Iterable[pa.RecordBatch], rows: list[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        if kept is not None:
-            kept.append(batch)
+        if rows is not None:
+            rows.append(batch)
         yield batch
 
 
-def _result(planned: Plan, confidence: float, output: Path | None, kept: list[pa.RecordBatch] | None) -> Result:
-    tallies = {tally.metric.spec: tally for tally in planned.tallies}
+def _summarise(plan: Plan, totals: Totals) -> Result:
+    """The values of all metrics."""
+    groups = {
+        spec: {label: total.value() for label, total in sorted(each.groups.items())}
+        for spec, each in totals.metrics.items()
+    }
     return Result(
-        metrics=tuple(planned.metrics),
-        values=Values({spec: tally.whole.value(confidence) for spec, tally in tallies.items()}),
-        reasons={spec: dict(tally.whole.reasons) for spec, tally in tallies.items()},
-        counts={spec: dict(tally.counts) for spec, tally in tallies.items() if tally.counts},
-        groups=Values(
-            {
-                spec: {label: group.value(confidence) for label, group in sorted(tally.groups.items())}
-                for spec, tally in tallies.items()
-                if planned.by
-            }
-        ),
-        n=planned.tallies[0].whole.n,
-        mapping=planned.mapping,
-        joined=_said_of_join(planned.joined, planned.counted),
-        confidence=confidence,
-        output=output,
-        batches=None if kept is None else tuple(kept),
-        schema=planned.schema,
+        metrics=tuple(plan.metrics),
+        values=Values({spec: each.whole.value() for spec, each in totals.metrics.items()}),
+        reasons={spec: dict(each.whole.reasons) for spec, each in totals.metrics.items()},
+        counts={spec: dict(each.labels) for spec, each in totals.metrics.items() if each.labels},
+        groups=Values(groups if plan.selection.by else {}),
+        n=totals.n,
+        mapping=plan.mapping,
+        joined=None if plan.joined is None else _describe_join(plan.joined, totals.documents),
+        confidence=plan.inference.confidence,
+        schema=plan.output.schema,
     )
 
 
-def _said_of_join(joined: Joined | None, counted: Counter[str]) -> dict[str, Any] | None:
-    """How many ids stand on one side only, with a few of them; of retrieved documents how many are not judged."""
-    if joined is None:
-        return None
+def _describe_join(joined: Joined, documents: Counter[str]) -> dict[str, Any]:
+    """The number of ids on one side only, with a few of them; the documents; what reading counted on each side."""
     return {
         "missing": joined.missing,
         "missing_ids": list(joined.missing_ids),
         "unknown": joined.unknown,
         "unknown_ids": list(joined.unknown_ids),
-        **counted,
-        **{str(side): dict(noted) for side, noted in joined.noted.items()},
+        **documents,
+        **{str(side): dict(notes) for side, notes in joined.noted.items()},
     }

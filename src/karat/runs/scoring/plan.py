@@ -1,12 +1,10 @@
-"""What is decided before the first row is read: which columns serve as what, and what the scored rows will hold."""
+"""The plan of a run, made before the first row is read: which columns the metrics get, and which are added."""
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -22,116 +20,102 @@ from karat.data.json.raw import decode_ids, decode_text
 from karat.data.nested import extract_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
-from karat.runs.output_columns import score_fields
+from karat.runs.output_columns import OutputColumns
+from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.sources import open_sources
-from karat.runs.scoring.totals import Grouped
+from karat.stats.inference import Inference
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is decided before the first row is read, and the sums that grow as rows go by."""
+    """All that is decided before the first row is read.
 
+    `joined` is the join of data and gold, where there is one, before rows were filtered. `kinds` and `mapping` are the
+    kind and the column of each role, `text` the columns that are read as text. `errors` is the column, if any, that
+    says why a row has no prediction.
+    """
+
+    selection: Selection
+    inference: Inference
+    metrics: list[Metric]
     source: Source
     joined: Joined | None
-    metrics: list[Metric]
     kinds: dict[str, Kind]
     mapping: dict[str, str]
-    text: set[str]  # the columns that are read as text
-    by: str | None
-    cluster: str | None
-    schema: pa.Schema
-    tallies: list[Grouped]
-    counted: Counter[str] = field(default_factory=Counter)  # of retrieved documents
-    errors: str | None = None  # the column that says why a row has no answer
+    text: set[str]
+    output: OutputColumns
+    errors: str | None = None
 
-    def columns(self, batch: pa.RecordBatch, first: int = 1) -> dict[str, pa.Array]:
-        """What the metrics get of a batch, by role; `first` is the number of its first row."""
-        found = {role: batch.column(name) for role, name in self.mapping.items()}
-        return {role: self._decode(role, column, first) for role, column in found.items()}
+    def role_columns(self, batch: pa.RecordBatch, first: int = 1) -> dict[str, pa.Array]:
+        """The columns of a batch that the metrics get, by role; `first` is the number of its first row."""
+        return {role: self._decode(role, batch.column(name), first) for role, name in self.mapping.items()}
 
     def _decode(self, role: str, column: pa.Array, first: int) -> pa.Array:
-        """JSON text as what the role's kind reads: ids, or text."""
+        """JSON text as the kind of the role: ids, or text."""
         if column.type != RAW:
             return column
         read = self.kinds[role].read
         return decode_text(column, first) if read is None else decode_ids(column, first, read)
 
     @property
-    def named(self) -> dict[str, str]:
-        """What error messages call each role's column."""
+    def labels(self) -> dict[str, str]:
+        """The name of each role's column in error messages."""
         return {role: f"{self.source.name}: column {name!r} ({role})" for role, name in self.mapping.items()}
 
 
-def plan(
-    data: Any,
+def plan_run(
+    selection: Selection,
     metrics: str | Metric | Iterable[str | Metric],
-    given: Mapping[str, str],
-    gold: Any,
-    on: str | None,
-    by: str | None,
-    cluster: str | None,
-    where: str | None,
-    limit: int | None,
-    seed: int,
+    inference: Inference,
+    errors: str | None = None,
 ) -> Plan:
+    """Open what is read, and find the columns.
+
+    Raises `ColumnError` where a column is missing or does not fit a metric, and what opening and joining raise.
+    """
     chosen = parse_all(metrics)
     kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
-    source = open_sources(data, gold, on, ranked=any(metric.definition.reads_rankings for metric in chosen))
+    ranked = any(metric.definition.reads_rankings for metric in chosen)
+    source = open_sources(selection.data, selection.gold, selection.on, ranked=ranked)
     joined = source if isinstance(source, Joined) else None
-    source = extract_nested(source, [name for name in (by, cluster) if name is not None], spelled=False)
-    source = extract_nested(source, given.values())
-    if where is not None or limit is not None:
-        source = filter_rows(source, where, limit)
-    names = source.schema.names
-    sides, names_there = ({}, {}) if joined is None else (joined.sides, joined.original_names)
-    mapping = map_columns(names, list(kinds), given, sides=sides, original_names=names_there, where=source.name)
-    text = {mapping[role] for role, kind in kinds.items() if kind is not NUMBER and not kind.ranked}
-    for name in (by, cluster):
-        if name is not None and name not in names:
-            raise ColumnError(f"{source.name}: there is no column {name!r}{did_you_mean(name, names)}")
-        if name is not None and pa.types.is_nested(kind := source.schema.field(name).type):
-            raise ColumnError(
-                f"{source.name}: column {name!r} holds {kind}; values such as text or numbers make groups"
-            )
-    planned = Plan(
-        source=source,
-        joined=joined,
-        metrics=chosen,
-        kinds=kinds,
-        mapping=mapping,
-        by=by,
-        cluster=cluster,
-        text=text,
-        schema=_extend(source.schema_as(text), chosen),
-        tallies=[Grouped(metric, cluster is not None, seed) for metric in chosen],
+    by_value = [name for name in (selection.by, selection.cluster) if name is not None]
+    source = extract_nested(source, by_value, spelled=False)
+    source = extract_nested(source, selection.map.values())
+    if selection.where is not None or selection.limit is not None:
+        source = filter_rows(source, selection.where, selection.limit)
+    sides, original = ({}, {}) if joined is None else (joined.sides, joined.original_names)
+    mapping = map_columns(
+        source.schema.names, list(kinds), selection.map, sides=sides, original_names=original, where=source.name
     )
+    text = {mapping[role] for role, kind in kinds.items() if kind is not NUMBER and not kind.ranked}
+    for name in by_value:
+        _check_groups(source, name)
     schema = source.schema_as(text)
-    nothing = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
-    for metric in chosen:  # a column that does not fit is found before the first row is read
-        cast_columns(metric, planned.columns(nothing), planned.named)
-    return planned
+    output = OutputColumns.beside(schema, chosen)
+    plan = Plan(selection, inference, chosen, source, joined, kinds, mapping, text, output, errors)
+    empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
+    for metric in chosen:  # finds a column that does not fit before the first row is read
+        cast_columns(metric, plan.role_columns(empty), plan.labels)
+    return plan
 
 
-def _extend(schema: pa.Schema, metrics: list[Metric]) -> pa.Schema:
-    """The user's columns, those of each metric, and `reason`; a name that is taken gets a number."""
-    added = [field for metric in metrics for field in score_fields(metric)]
-    for name, kind in [*added, ("reason", pa.string())]:
-        free = name
-        while free in schema.names:
-            stem, _, number = free.rpartition("_")
-            free = f"{stem}_{int(number) + 1}" if stem == name and number.isdecimal() else f"{name}_2"
-        schema = schema.append(pa.field(free, kind))
-    return schema
+def _check_groups(source: Source, name: str) -> None:
+    """Raise `ColumnError` where a column of groups or clusters does not exist or is nested."""
+    names = source.schema.names
+    if name not in names:
+        raise ColumnError(f"{source.name}: there is no column {name!r}{did_you_mean(name, names)}")
+    if pa.types.is_nested(kind := source.schema.field(name).type):
+        raise ColumnError(f"{source.name}: column {name!r} holds {kind}; values such as text or numbers make groups")
 
 
-def warn_of_lists_in_text(run: Plan, batch: pa.RecordBatch) -> None:
-    """CSV has no lists: references that came from a list would each be scored as one long text."""
-    for role in SEVERAL.keys() & run.mapping.keys():
-        column = batch.column(run.mapping[role])
+def warn_of_lists_in_text(plan: Plan, batch: pa.RecordBatch) -> None:
+    """Warn where text looks like JSON lists: CSV has no lists, so each would be scored as one long text."""
+    for role in SEVERAL.keys() & plan.mapping.keys():
+        column = batch.column(plan.mapping[role])
         texts = list(filter(None, column.slice(0, 100).to_pylist())) if is_text(column.type) else []
         if texts and all(text.startswith("[") and text.endswith("]") for text in texts):
             warnings.warn(
-                f"{run.named[role]} looks like JSON lists but is text, and each is scored as one; "
+                f"{plan.labels[role]} looks like JSON lists but is text, and each is scored as one; "
                 "JSON Lines and Parquet hold lists",
                 stacklevel=2,
             )

@@ -1,4 +1,4 @@
-"""Where a run comes from: what was called, on what, with which versions, on which machine."""
+"""The provenance of a run: the call, what it read, the versions and the machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import Any
 from karat.core.parallel import threads
 from karat.core.version import __version__
 from karat.data.source import Source
+from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import Plan
-from karat.runs.store.manifest import Manifest, Scored, note
+from karat.runs.store.manifest import Manifest, describe_metric
 
 _LIBRARIES = (
     "numpy", "pyarrow", "duckdb", "regex", "rapidfuzz", "sacrebleu", "sympy", "openai", "sentence_transformers",
@@ -24,40 +26,38 @@ _LIBRARIES = (
 )  # fmt: skip
 
 
-def describe(planned: Plan, name: str, data: Any, gold: Any, settings: Mapping[str, Any]) -> Manifest:
-    """What is known of a run before its first row is read."""
-    sources = {"data": data} | ({} if gold is None else {"gold": gold})
+def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str, Any] | None = None) -> Manifest:
+    """The manifest of a run before its first row is read.
+
+    `selection` is the user's; `task` has, for an experiment, the name of the `task` and other settings.
+    """
+    task = task or {}
+    sources = {"data": _source_name(selection.data)}
+    if selection.gold is not None:
+        sources["gold"] = _source_name(selection.gold)
+    if "task" in task:
+        sources["task"] = task["task"]
+    metrics = zip(plan.metrics, plan.output.scores, strict=True)
     return Manifest(
         name=name,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        metrics=tuple(_metrics(planned)),
-        mapping=planned.mapping,
-        settings=settings,
-        sources={side: _called(source) for side, source in sources.items()},
-        call=_command(),
+        metrics=tuple(describe_metric(metric, column) for metric, column in metrics),
+        mapping=plan.mapping,
+        settings={**selection.as_settings(), **asdict(plan.inference), **task},
+        sources=sources,
+        call=_command_line(),
         versions=_versions(),
         machine={"system": platform.platform(), "processor": platform.machine(), "threads": threads()},
     )
 
 
-def _metrics(planned: Plan) -> list[Scored]:
-    """Each metric with the column that its scores have among the rows."""
-    added = iter(planned.schema.names[len(planned.source.schema) :])
-    noted = []
-    for metric in planned.metrics:
-        noted.append(note(metric, next(added)))
-        for _ in metric.details:
-            next(added)
-    return noted
-
-
-def _called(source: Any) -> str:
+def _source_name(source: Any) -> str:
     if isinstance(source, Source):
         return source.name
     return os.fspath(source) if isinstance(source, str | PathLike) else type(source).__name__
 
 
-def _command() -> str:
+def _command_line() -> str:
     """The command line of this process."""
     program, *words = sys.argv or ["python"]
     called = "python -m karat" if Path(program).name == "__main__.py" else shlex.quote(Path(program).name)
@@ -65,7 +65,7 @@ def _command() -> str:
 
 
 def _versions() -> dict[str, str]:
-    """Versions of karat, of Python and of the libraries in use."""
+    """The versions of karat, of Python and of the libraries that are loaded."""
     used = {name: getattr(sys.modules.get(name), "__version__", None) for name in _LIBRARIES}
     found = {name: str(version) for name, version in used.items() if version is not None}
     return {"karat": __version__, "python": platform.python_version(), **found}

@@ -1,4 +1,4 @@
-"""What a scored table says: the values, and the rows behind them."""
+"""The result of scoring a table: the values, and the rows behind them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
+from karat.runs.output_columns import OutputColumns
 from karat.runs.store.run import Run
 from karat.stats.value import Value, format_value
 
@@ -21,7 +22,7 @@ Of = TypeVar("Of")
 
 
 class Values(dict[str, Of]):
-    """A dictionary by spec that also finds other spellings of one: `values["f1"]` is `values["token_f1"]`."""
+    """A dictionary by spec that accepts every spelling of a spec: `values["f1"]` is `values["token_f1"]`."""
 
     def __missing__(self, spec: str) -> Of:
         with suppress(SpecError):
@@ -34,12 +35,12 @@ class Values(dict[str, Of]):
 class Result:
     """One scored table.
 
-    `values`: each metric's value over all rows, by spec. `groups`: by spec, then by group, where a column to group by
-    was given. `reasons`: by spec, why rows are unscored and how many for each reason. `mapping`: which column served as
-    what. `counts`: by spec, how often a judge gave each label. `joined`: how many rows of gold had no prediction
-    (`missing`) and how many predictions no gold (`unknown`), where gold came from a second file; of documents, how many
+    `values`: each metric's value over all rows, by spec. `groups`: the values by spec, then by group, where `by` named
+    a column. `reasons`: by spec, why rows are unscored and how many for each reason. `mapping`: the column of each
+    role. `counts`: by spec, how often a judge returned each label. `joined`, where gold came from a second file: how
+    many rows of gold had no prediction (`missing`) and how many predictions no gold (`unknown`); of documents, how many
     in these rows were `retrieved` and how many of them `unjudged`, and by side what reading counted (`comments`,
-    `duplicates`). `run`: the run as which all this is kept, where a name for it was given.
+    `duplicates`). `run`: the stored run, where `run` named one.
     """
 
     metrics: tuple[Metric, ...]
@@ -58,17 +59,18 @@ class Result:
 
     @property
     def table(self) -> pa.Table:
-        """The user's columns, then one of scores per metric; a last column says why rows are unscored, where any is.
+        """The user's columns, then the scores of each metric; where rows are unscored, a last column says why.
 
-        Where rows were written to a file and not kept, they are read from there.
+        Rows that were written to a file and not kept in memory are read from there.
         """
-        if self.batches is not None:
+        if self.batches is not None and self.schema is not None:
             table = pa.Table.from_batches(self.batches, self.schema)
-            return table if table.column(-1).null_count < len(table) else table.drop_columns(table.column_names[-1])
+            reason = OutputColumns.of_scored(self.schema, self.metrics).reason
+            return table if table.column(reason).null_count < len(table) else table.drop_columns(reason)
         written = self.output or (self.run and self.run.rows)
         if written is None:
             raise DataError("the rows were not kept: score(..., keep=True) keeps them, output='FILE' writes them")
-        from karat.data.open import open_source  # noqa: PLC0415  (only for rows that are on disk)
+        from karat.data.open import open_source  # noqa: PLC0415  (only for rows on the disk)
 
         source = open_source(written)
         return pa.Table.from_batches(source.batches(), source.schema)
@@ -81,19 +83,19 @@ class Result:
             raise MissingExtra("pandas", extra="pandas", need="Result.to_pandas") from None
 
     def as_dict(self) -> dict[str, Any]:
-        """The values as JSON can hold them: what `karat score --json` prints."""
+        """The values for JSON: what `karat score --json` prints."""
         metrics = []
         for metric in self.metrics:
-            said: dict[str, Any] = {
+            entry: dict[str, Any] = {
                 "spec": metric.spec,
                 "signature": metric.signature,
                 **self.values[metric.spec].as_dict(),
             }
             if metric.spec in self.counts:
-                said["counts"] = {name: dict(counted) for name, counted in self.counts[metric.spec].items()}
+                entry["counts"] = {name: dict(counts) for name, counts in self.counts[metric.spec].items()}
             if self.groups:
-                said["groups"] = {label: value.as_dict() for label, value in self.groups[metric.spec].items()}
-            metrics.append(said)
+                entry["groups"] = {label: value.as_dict() for label, value in self.groups[metric.spec].items()}
+            metrics.append(entry)
         joined = {} if self.joined is None else {"joined": dict(self.joined)}
         return {"n": self.n, "mapping": dict(self.mapping), **joined, "metrics": metrics}
 

@@ -1,4 +1,4 @@
-"""What is scored: one source, or two joined; retrieval as one query a row."""
+"""Opening what is scored: one source, or predictions joined with gold; for retrieval one query a row."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from karat.data.source import Source
 def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool) -> Source:
     """Open the data, joined with its gold where there is one.
 
-    `ranked` says that ids are to be scored: then tables of one document a row become rows of one query, and where both
-    sides have a column of queries, these join them without `on`.
+    With `ranked`, for metrics of rankings, a table with one document a row becomes one with a query a row, and where
+    both sides have a column of queries, it joins them without `on`.
 
     Raises `SpecError` where only one of gold and on is given, `ColumnError` for a run without judgements, and what
     reading and joining raise.
@@ -40,11 +40,11 @@ def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool) -> Sourc
     return join(source, judged, (left, right))
 
 
-def _by_query(source: Source, side: Side, given: str | None) -> tuple[Source, str]:
-    """The source with one query a row, and its column of queries, which `given` names where it was given."""
-    grouped = group_by_query(source, side, given)
-    found = given if given is not None and grouped is source else find_query_column(grouped.schema)
-    if found is None:
+def _by_query(source: Source, side: Side, named: str | None) -> tuple[Source, str]:
+    """The source with one query a row, and its column of queries: `named`, else the one that is recognised."""
+    grouped = group_by_query(source, side, named)
+    query = named if named is not None and grouped is source else find_query_column(grouped.schema)
+    if query is None:
         if not (names := grouped.schema.names):
             raise DataError(f"{source.name} is empty; expected queries with documents")
         columns = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
@@ -52,4 +52,4 @@ def _by_query(source: Source, side: Side, given: str | None) -> tuple[Source, st
             f"{source.name} has no column of queries, such as query_id (its columns: {columns}): "
             "on (--on) names the id that joins"
         )
-    return grouped, found
+    return grouped, query

@@ -1,4 +1,4 @@
-"""What the metrics of a run gave, as spans: one a metric, for one a row would be as many as there are rows."""
+"""Spans of OpenTelemetry for the values of a run: one for each metric, not one for each row."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from karat.core import telemetry as tracing
 from karat.runs.scoring.result import Result
 
 
-def tell_values(result: Result, began: int) -> None:
-    """Tell each value, where the process has set up tracing; judges have told theirs, row by row.
+def trace_values(result: Result, started: int) -> None:
+    """Record a span for each value, where the process has set up tracing; judges record theirs for each row.
 
-    `began` is when scoring began, in nanoseconds of `time.time_ns`.
+    `started` is when scoring started, in nanoseconds of `time.time_ns`.
     """
     if not tracing.on():
         return
@@ -20,9 +20,9 @@ def tell_values(result: Result, began: int) -> None:
             continue
         value = result.values[metric.spec]
         about: dict[str, Any] = {"rows": value.n, "unscored": value.failed, "interval": [value.low, value.high]}
-        given = {"rows": value.n, "columns": {role: result.mapping.get(role) for role in metric.definition.columns}}
+        inputs = {"rows": value.n, "columns": {role: result.mapping.get(role) for role in metric.definition.columns}}
         with tracing.evaluation(
-            metric.spec, given, how="score", cls="Metric", start=began, signature=metric.signature, **about
+            metric.spec, inputs, how="score", cls="Metric", start=started, signature=metric.signature, **about
         ) as span:
             if span is not None:
                 span.result(metric.spec, value.value)

@@ -1,7 +1,7 @@
-"""The statistics of rows as they are scored, kept on the disk, so that a run that was stopped goes on after them.
+"""The checkpoint of a run: the statistics of the rows scored so far, on the disk, from which a stopped run goes on.
 
-A part is an Arrow file with the statistics, reasons and details of some rows. What it does not hold (the user's
-columns, sums, values) is made again from the rows, by the same code as if they had just been scored.
+It consists of parts, Arrow files with the statistics, reasons and details of some rows. The rest (the user's columns,
+totals, values) is computed again from the rows by the same code as for rows that were just scored.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import NOTHING, Rows, concat_rows
 from karat.data.storage.validate import name_errors
 
-SECONDS = 1.0  # at least between two parts
-SHARE = 0.01  # of the run's time so far, at least between two parts: even long runs have few
-BYTES = 32 << 20  # held in memory at most
+MIN_SECONDS = 1.0  # between two parts
+MIN_SHARE = 0.01  # of the run's time so far, between two parts: even long runs have few
+MAX_BYTES = 32 << 20  # in memory before a part is written
 
 
 @dataclass
-class Parts:
-    """The parts of one run in the order of their rows, and the rows of the part to come.
+class Checkpoint:
+    """The parts of one run in the order of their rows, and the rows that are not yet in a part.
 
-    `rows` are those in parts; `digests` are of the columns that were scored, up to the end of the last part.
+    `rows` is the number of rows in parts, `digests` are those of the scored columns up to the end of the last part.
     """
 
     folder: Path
     metrics: Sequence[Metric]
     rows: int = 0
     digests: Mapping[str, str] = field(default_factory=dict)
-    _held: list[list[Rows]] = field(default_factory=list)
+    _pending: list[list[Rows]] = field(default_factory=list)
     _bytes: int = 0
     _started: float = field(default_factory=monotonic)
     _last: float = field(default_factory=monotonic)
@@ -52,25 +52,25 @@ class Parts:
                 yield part.get_batch(0)
 
     def __iter__(self) -> Iterator[list[Rows]]:
-        """The rows of each metric, some at a time: those of the parts, then those held."""
+        """Some rows of each metric at a time: those in parts, then those pending."""
         for part in self._read():
             yield _from_batch(self.metrics, part)
-        yield from self._held
+        yield from self._pending
 
     def add(self, scored: list[Rows], digests: Mapping[str, str]) -> None:
-        """Hold the rows of each metric, and now and then make a part of what is held."""
-        self._held.append(scored)
+        """Add the rows of each metric; from time to time write a part."""
+        self._pending.append(scored)
         self.digests = digests
         self._bytes += sum(_size(rows) for rows in scored)
         now = monotonic()
-        if self._bytes >= BYTES or now - self._last >= max(SECONDS, SHARE * (now - self._started)):
-            self.close()
+        if self._bytes >= MAX_BYTES or now - self._last >= max(MIN_SECONDS, MIN_SHARE * (now - self._started)):
+            self.flush()
 
-    def close(self) -> None:
-        """Make a part of the rows that are held."""
-        if not self._held:
+    def flush(self) -> None:
+        """Write the pending rows as a part."""
+        if not self._pending:
             return
-        batch = _to_batch(self.metrics, self._held)
+        batch = _to_batch(self.metrics, self._pending)
         batch = batch.replace_schema_metadata({"digests": json.dumps(dict(self.digests))})
         with (
             replacing(self.folder / f"part-{self.rows:012}.arrow") as temporary,
@@ -79,23 +79,23 @@ class Parts:
         ):
             writer.write_batch(batch)
         self.rows += batch.num_rows
-        self._held, self._bytes, self._last = [], 0, monotonic()
+        self._pending, self._bytes, self._last = [], 0, monotonic()
 
     def replay(self) -> Replay:
-        """The rows of the parts again, from the first."""
+        """The rows in parts again, from the first."""
         return Replay(self.metrics, self._read())
 
 
 @dataclass
 class Replay:
-    """Rows that were scored before, taken one batch after the other."""
+    """Rows that were scored before, taken in batches of any size."""
 
     metrics: Sequence[Metric]
     parts: Iterator[pa.RecordBatch]
     _rest: pa.RecordBatch | None = None
 
     def take(self, rows: int) -> list[Rows]:
-        """The next so many rows of each metric."""
+        """The next `rows` rows of each metric."""
         pieces = []
         while rows:
             part = next(self.parts) if self._rest is None else self._rest
@@ -106,9 +106,9 @@ class Replay:
         return several[0] if len(several) == 1 else _from_batch(self.metrics, _to_batch(self.metrics, several))
 
 
-def _to_batch(metrics: Sequence[Metric], held: list[list[Rows]]) -> pa.RecordBatch:
+def _to_batch(metrics: Sequence[Metric], batches: list[list[Rows]]) -> pa.RecordBatch:
     columns: dict[str, pa.Array] = {}
-    for at, (metric, *parts) in enumerate(zip(metrics, *held, strict=True)):
+    for at, (metric, *parts) in enumerate(zip(metrics, *batches, strict=True)):
         rows = concat_rows(metric, parts)
         counts = rows.statistics
         columns[f"{at}.statistics"] = pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), counts.shape[1])

@@ -1,4 +1,4 @@
-"""What a column holds, as a few bytes, taken while its batches go by."""
+"""Digests of columns, computed batch by batch."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from karat.core.columns.kinds import is_text
 
 
 class Digests:
-    """A digest of each of some columns, which are called by their role.
+    """The digest of each of some columns, by role.
 
-    The same values in the same order have the same digest, however they are cut into batches.
+    `columns` maps roles to column names. The same values in the same order have the same digest, in any batches.
 
     >>> whole, cut = Digests({"reference": "gold"}), Digests({"reference": "gold"})
     >>> batch = pa.record_batch({"gold": [["Paris"], None, ["Rome", "Roma"]]})
@@ -31,7 +31,7 @@ class Digests:
         self._states: dict[str, dict[str, Any]] = {role: {} for role in columns}
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take in some rows."""
+        """Add a batch of rows."""
         for role, name in self._columns.items():
             states = self._states[role]
             for part, content in _parts(batch.column(name)):
@@ -39,19 +39,19 @@ class Digests:
 
     @property
     def by_role(self) -> dict[str, str]:
-        """The digests of what was added so far."""
-        return {role: _joined(states) for role, states in self._states.items()}
+        """The digests of the rows that were added so far."""
+        return {role: _combine(states) for role, states in self._states.items()}
 
 
-def _joined(states: Mapping[str, Any]) -> str:
-    whole = sha256()
+def _combine(states: Mapping[str, Any]) -> str:
+    combined = sha256()
     for part in sorted(states):
-        whole.update(f"{part}:{states[part].hexdigest()};".encode())
-    return whole.hexdigest()[:32]
+        combined.update(f"{part}:{states[part].hexdigest()};".encode())
+    return combined.hexdigest()[:32]
 
 
 def _parts(column: pa.Array, path: str = "") -> Iterator[tuple[str, Any]]:
-    """What a column is made of, each part by a name: lengths, values, and the parts of what is inside."""
+    """The named parts of a column as bytes: lengths, values, and for nested types the parts of the inner columns."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if isinstance(column, pa.DictionaryArray):
@@ -84,12 +84,12 @@ def _content(text: pa.Array) -> Any:
     _, offsets, content = text.buffers()
     if content is None or not len(text):
         return b""
-    places = np.frombuffer(offsets, np.int64, len(text) + 1, 8 * text.offset)
-    return content.slice(int(places[0]), int(places[-1] - places[0]))
+    bounds = np.frombuffer(offsets, np.int64, len(text) + 1, 8 * text.offset)
+    return content.slice(int(bounds[0]), int(bounds[-1] - bounds[0]))
 
 
 def _fixed(column: pa.Array) -> Any:
-    """The bytes of values of a fixed width."""
+    """The bytes of values of fixed width."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     width = column.type.byte_width

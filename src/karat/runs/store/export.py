@@ -1,9 +1,9 @@
-"""A run in other forms: its rows as a file, its values as Markdown, its rows as the tests of JUnit."""
+"""Export of a run to one file: its rows, its values as Markdown, or its rows as JUnit test cases."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -11,11 +11,9 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from karat.core.atomic import replacing
-from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.open import open_source
 from karat.data.write import check_output, is_writable, refuse_overwriting, write
-from karat.runs.store.manifest import Scored
 from karat.runs.store.run import Run
 from karat.stats.value import format_value
 
@@ -23,11 +21,11 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def export_run(run: Run, path: str | Path) -> None:
-    """Write a run to a file, in the form that its ending tells.
+    """Write a run, or a scored file, to a file; its ending selects the format.
 
-    `.csv`, `.json`, `.jsonl`, `.parquet` and the other endings of `karat score -o` take the rows, `.md` a table of the
-    values, `.xml` what JUnit makes of tests: a suite a metric, in which a row is a case, failed where it has the worst
-    score there is, and in error where it has none.
+    `.csv`, `.json`, `.jsonl`, `.parquet` and the other endings of `karat score -o`: the rows. `.md`: a table of the
+    values. `.xml`: JUnit, a test suite for each metric and a test case for each row, failed where the row has the worst
+    possible score, in error where it has none.
 
     Raises `DataError` for another ending and for a file that cannot be written.
     """
@@ -45,20 +43,21 @@ def export_run(run: Run, path: str | Path) -> None:
 
 
 def _write_lines(path: Path, lines: Iterator[str]) -> None:
-    check_output(path.with_suffix(".json"))  # the folder, that is
+    check_output(path.with_suffix(".json"))  # checks the folder; Markdown and XML are no formats of rows
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 
 def _markdown(run: Run) -> Iterator[str]:
-    """The values with their intervals, groups under the whole."""
+    """A table of the values with their intervals, the groups of a metric below it."""
     confidence = 100 * run.manifest.settings.get("confidence", 0.95)
+    groups = {entry["spec"]: entry.get("groups", {}) for entry in run.values.get("metrics", ())}
     yield f"### {run.name}\n"
     yield f"| metric | value | {confidence:g} % interval | n | scored | failed |"
     yield "|---|---:|---:|---:|---:|---:|"
-    for said in run.values["metrics"]:
-        yield _table_row(f"`{said['spec']}`", said)
-        for label, group in said.get("groups", {}).items():
+    for spec in run.specs:
+        yield _table_row(f"`{spec}`", run.value(spec).as_dict())
+        for label, group in groups.get(spec, {}).items():
             yield _table_row(label, group)
 
 
@@ -73,42 +72,36 @@ def _table_row(name: str, value: dict[str, Any]) -> str:
 
 
 def _junit(run: Run) -> Iterator[str]:
-    names, reasons = _row_names(run), run.column(run.schema.names[-1]).to_pylist()
+    scores = {metric.spec: run.scores(metric.spec) for metric in run.manifest.metrics}
+    n = len(scores[run.specs[0]])
+    names, reasons = _row_names(run, n), run.reasons() or [None] * n
+    created = f" timestamp={_quoted(run.manifest.created)}" if run.manifest.created else ""
     yield "<?xml version='1.0' encoding='UTF-8'?>"
     yield f"<testsuites name={_quoted(run.name)}>"
     for metric in run.manifest.metrics:
-        scores = run.scores(metric.spec)
-        failed, unscored = scores == _worst(metric), np.isnan(scores)
+        failed = scores[metric.spec] == (metric.low if metric.direction == "maximize" else metric.high)
         yield (
-            f'  <testsuite name={_quoted(metric.spec)} tests="{len(scores)}" failures="{failed.sum()}" '
-            f'errors="{unscored.sum()}" timestamp={_quoted(run.manifest.created)}>'
+            f'  <testsuite name={_quoted(metric.spec)} tests="{n}" failures="{failed.sum()}" '
+            f'errors="{np.isnan(scores[metric.spec]).sum()}"{created}>'
         )
-        yield from _cases(metric, names, scores, failed, reasons)
+        for name, score, worst, reason in zip(names, scores[metric.spec], failed, reasons, strict=True):
+            yield f"    <testcase classname={_quoted(metric.spec)} name={_quoted(name)}{_outcome(score, worst, reason)}"
         yield "  </testsuite>"
     yield "</testsuites>"
 
 
-def _cases(metric: Scored, names: list[str], scores: Array, failed: Array, reasons: list[str | None]) -> Iterator[str]:
-    for name, score, bad, reason in zip(names, scores.tolist(), failed.tolist(), reasons, strict=True):
-        case = f"    <testcase classname={_quoted(metric.spec)} name={_quoted(name)}"
-        if score != score:  # noqa: PLR0124  (NaN)
-            yield f"{case}><error message={_quoted(reason or 'not scored')}/></testcase>"
-        elif bad:
-            yield f'{case}><failure message="scored {score:g}"/></testcase>'
-        else:
-            yield f"{case}/>"
+def _outcome(score: float, worst: bool, reason: str | None) -> str:
+    if np.isnan(score):
+        return f"><error message={_quoted(reason or 'not scored')}/></testcase>"
+    return f'><failure message="scored {score:g}"/></testcase>' if worst else "/>"
 
 
-def _worst(metric: Scored) -> float | None:
-    return metric.low if metric.direction == "maximize" else metric.high
-
-
-def _row_names(run: Run) -> list[str]:
-    """What each row is called: its id where it has one, else its number."""
+def _row_names(run: Run, n: int) -> Sequence[str]:
+    """The name of each row: its id where it has one, else its number."""
     joined = str(run.manifest.settings.get("on") or "id").rpartition("=")[2]
     if joined in run.schema.names:
         return [str(value) for value in run.column(joined).to_pylist()]
-    return [f"row {row}" for row in range(1, (run.manifest.n or 0) + 1)]
+    return [f"row {row}" for row in range(1, n + 1)]
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""One process at a time writes a run: a lock that ends with its process, however that ends."""
+"""A lock file for each run, so that one process at a time writes it."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from karat.core.errors import DataError
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(handle: int) -> None:
+    def _acquire(handle: int) -> None:
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
 
-    def _take(handle: int) -> None:
+    def _acquire(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
-def holding(path: Path, run: str) -> Iterator[None]:
-    """Within it no other process holds the lock file `path`; `DataError` at once where one does.
+def lock(path: Path, run: str) -> Iterator[None]:
+    """Hold the lock file `path` within the block; `DataError` at once where another process holds it.
 
-    The lock is the system's, so that one whose process was killed stands in nobody's way.
+    The operating system releases the lock when the process ends, however it ends.
     """
-    handle = _open(path, run)
+    handle = _open_locked(path, run)
     try:
         os.truncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
         yield
     finally:
-        with suppress(OSError):  # Windows removes no file that is open
+        with suppress(OSError):  # Windows cannot remove an open file
             path.unlink()
         os.close(handle)
 
 
-def _open(path: Path, run: str) -> int:
-    """Open the lock file and take it; anew where another process removed it in between."""
+def _open_locked(path: Path, run: str) -> int:
+    """Open the lock file and lock it; again where another process has removed it in between."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            _take(handle)
+            _acquire(handle)
             if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
-        except (BlockingIOError, PermissionError):  # what Linux and Windows say of a lock that is taken
+        except (BlockingIOError, PermissionError):  # raised by Linux and by Windows for a lock that is held
             holder = os.read(handle, 20).decode() or "?"
             os.close(handle)
             raise DataError(f"run {run} is being written by another process ({holder}); wait for it") from None

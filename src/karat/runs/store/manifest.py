@@ -1,4 +1,4 @@
-"""What a run says of itself: all that was decided before its first row, and what stands behind its values."""
+"""The manifest of a run: what was scored, from which data, with which settings, versions and models."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from karat.core.atomic import write_text
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
+from karat.runs.store.folders import MANIFEST
+from karat.stats.aggregate import Scale
 
 FORMAT = 1
-FILE = "manifest.json"
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredMetric:
     """One metric of a run.
 
-    `column` is that of its scores among the rows. `signature` is None where nobody says it: in a scored file that is no
-    run. `counts` tells that its values come of counts through a finish, not of scores by their mean. `low`, `high` and
-    `direction` are the metric's own.
+    `column` is the name of its score column. `signature` is None where it is not known: in a scored file that is no
+    run. `counts`: the metric has a `finish`, so its value is computed from counts, not as the mean of the scores.
+    `low`, `high` and `direction` are those of the metric's definition.
     """
 
     spec: str
@@ -34,11 +35,16 @@ class Scored:
     high: float | None
     counts: bool
 
+    @property
+    def scale(self) -> Scale:
+        """The bounds and the direction; the finish is not stored."""
+        return Scale(None, (self.low, self.high), "minimize" if self.direction == "minimize" else "maximize")
 
-def note(metric: Metric, column: str, *, signed: bool = True) -> Scored:
-    """What a manifest says of a metric whose scores stand in `column`."""
+
+def describe_metric(metric: Metric, column: str, *, signed: bool = True) -> ScoredMetric:
+    """The entry of a metric in a manifest; `column` holds its scores. Without `signed` its signature is not known."""
     definition = metric.definition
-    return Scored(
+    return ScoredMetric(
         spec=metric.spec,
         signature=metric.signature if signed else None,
         column=column,
@@ -51,16 +57,16 @@ def note(metric: Metric, column: str, *, signed: bool = True) -> Scored:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `manifest.json` holds.
+    """The content of `manifest.json`.
 
-    `call` is the command or the call that made the run, `sources` are what was read, by side, `settings` the arguments
-    that decide what is scored and how. `digests` are of the columns that were scored, by role: equal where the same
-    values came in the same order. `n` is the number of rows, `models` what judges were asked and what that took.
+    `call` is the command line, `sources` name what was read, by side, `settings` are the arguments that decide what is
+    scored and how. `digests` are of the columns that were scored, by role: equal for the same values in the same order.
+    `n` is the number of rows, `models` the models that judges asked, with calls, tokens and costs.
     """
 
     name: str
     created: str
-    metrics: tuple[Scored, ...]
+    metrics: tuple[ScoredMetric, ...]
     mapping: Mapping[str, str]
     settings: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -72,10 +78,10 @@ class Manifest:
     models: Mapping[str, Any] | None = None
     format: int = FORMAT
 
-    def metric(self, spec: str) -> Scored:
-        """What is said of the metric of that spec, however it is spelled; `SpecError` where it was not scored.
+    def metric(self, spec: str) -> ScoredMetric:
+        """The entry of a metric, given its spec in any spelling; `SpecError` where it was not scored.
 
-        >>> run = Manifest("a", "", (note(parse("token_f1"), "token_f1"),), {})
+        >>> run = Manifest("a", "", (describe_metric(parse("token_f1"), "token_f1"),), {})
         >>> run.metric("f1").column
         'token_f1'
         """
@@ -92,23 +98,25 @@ class Manifest:
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
-    """Write the manifest of a run's folder, whole or not at all."""
-    write_text(folder / FILE, json.dumps(asdict(manifest), ensure_ascii=False, indent=2) + "\n")
+    """Write the manifest of a run's folder, completely or not at all."""
+    write_text(folder / MANIFEST, json.dumps(asdict(manifest), ensure_ascii=False, indent=2) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run's folder; `DataError` where it is damaged or of a newer karat."""
-    path = folder / FILE
+    """The manifest of a run's folder; `DataError` where it is damaged or written by a newer karat."""
+    path = folder / MANIFEST
     try:
-        said = json.loads(path.read_text("utf-8"))
-        if said["format"] > FORMAT:
-            raise DataError(f"{path} is of a newer karat (format {said['format']}, this one reads {FORMAT}): update it")
+        content = json.loads(path.read_text("utf-8"))
+        if content["format"] > FORMAT:
+            raise DataError(
+                f"{path} is of a newer karat (format {content['format']}, this one reads {FORMAT}): update it"
+            )
         known = {each.name for each in fields(Manifest)}
         return Manifest(
-            **{name: value for name, value in said.items() if name in known}
-            | {"metrics": tuple(Scored(**each) for each in said["metrics"])}
+            **{name: value for name, value in content.items() if name in known}
+            | {"metrics": tuple(ScoredMetric(**each) for each in content["metrics"])}
         )
+    except DataError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, DataError):
-            raise
         raise DataError(f"{path} is not the manifest of a run: {error}") from error

@@ -1,18 +1,16 @@
-"""Runs that are kept: each a folder with its manifest, rows, statistics and values.
+"""Stored runs, each a folder with its manifest, rows, statistics and values, and files of scored rows.
 
-A run stands under `$KARAT_RUNS`, else under `karat-runs` in the working directory. It is made of plain files:
-`manifest.json`, `rows.parquet` (the user's columns and the scores), `statistics.parquet` (the counts of metrics whose
-value does not come of scores) and `values.json`, which any other tool can read as they are.
+A run is in `$KARAT_RUNS`, else in `karat-runs` in the working directory. Its files are plain: `manifest.json`,
+`rows.parquet` (the user's columns and the scores), `statistics.parquet` (the counts of metrics whose value is not the
+mean of the scores) and `values.json`. Any other tool can read them.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,19 +25,31 @@ from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.data.storage.file_names import split_name
 from karat.data.storage.validate import name_errors
-from karat.runs.store.lock import holding
-from karat.runs.store.manifest import FILE, Manifest, note, read_manifest
+from karat.runs.output_columns import find_reason_column
+from karat.runs.store.folders import (
+    MANIFEST,
+    answers_folder,
+    lock_file,
+    partial_folder,
+    run_folder,
+    run_names,
+    runs_folder,
+    unfinished_runs,
+)
+from karat.runs.store.lock import lock
+from karat.runs.store.manifest import Manifest, ScoredMetric, describe_metric, read_manifest
+from karat.stats.aggregate import Units
+from karat.stats.value import Value, summarise
 
 ROWS, STATISTICS, VALUES = "rows.parquet", "statistics.parquet", "values.json"
-_NAME = re.compile(r"\w[\w.+@ -]*")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was kept, or a scored file: what was decided, the values, and the rows behind them.
+    """A stored run: its manifest, its values, and the rows behind them.
 
-    `path` is its folder, or the file. `manifest` says what was scored and how, `values` is what `Result.as_dict` said,
-    empty for a scored file. Rows are read when they are asked for, and only the columns that are.
+    `path` is its folder, `manifest` says what was scored and how, `values` is the `Result.as_dict` of the scoring.
+    Rows are read on access, and only the columns that are needed.
     """
 
     path: Path
@@ -52,13 +62,13 @@ class Run:
 
     @property
     def specs(self) -> tuple[str, ...]:
-        """The metrics that were scored."""
+        """The specs of the metrics that were scored."""
         return tuple(each.spec for each in self.manifest.metrics)
 
     @property
     def rows(self) -> Path:
         """The file of the rows."""
-        return self.path / ROWS if self.path.is_dir() else self.path
+        return self.path / ROWS
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -66,45 +76,78 @@ class Run:
         return open_source(self.rows).schema
 
     def read(self, names: Sequence[str]) -> pa.Table:
-        """Some columns of the rows; `ColumnError` for one that is not there."""
+        """Some columns of the rows; `ColumnError` for one that does not exist."""
         for name in names:
             if name not in self.schema.names:
                 raise ColumnError(f"{self.name}: there is no column {name!r}{did_you_mean(name, self.schema.names)}")
+        return self._read(list(names))
+
+    def _read(self, names: list[str]) -> pa.Table:
         if split_name(self.rows) == ("parquet", None):
             with name_errors(str(self.rows)):
-                return pq.read_table(self.rows, columns=list(names), partitioning=None)
-        source = open_source(self.rows)
-        chosen = pa.schema([source.schema.field(name) for name in names])
-        return pa.Table.from_batches((batch.select(names) for batch in source.batches()), chosen)
+                return pq.read_table(self.rows, columns=names, partitioning=None)
+        return pa.Table.from_batches(self.batches(names), pa.schema([self.schema.field(name) for name in names]))
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns of the rows, in batches of bounded size."""
+        return (batch.select(list(names)) for batch in open_source(self.rows).batches())
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One column of the rows; `ColumnError` where it is not there."""
+        """One column of the rows."""
         return self.read([name]).column(0)
 
     def scores(self, spec: str) -> Array:
         """Each row's score, shape (n,), NaN where it has none; `SpecError` for a metric that was not scored."""
         name = self.manifest.metric(spec).column
-        return to_scores(self.column(name), f"{self.name}: column {name!r}")
+        return _to_scores(self.column(name), f"{self.name}: column {name!r}")
 
     def statistics(self, spec: str) -> Array:
         """Each row's statistics, shape (n, k), NaN where it is unscored: its counts, else its score.
 
-        `DataError` where counts were not kept, as in a scored file that is no run.
+        `DataError` where the counts are not stored, as in a scored file that is no run.
         """
-        scored = self.manifest.metric(spec)
-        if not scored.counts:
-            return self.scores(spec)[:, None]
-        if not self.path.is_dir():
-            raise DataError(
-                f"{self.name}: the value of {scored.spec} comes of counts, which a scored file does not hold; "
-                "score it again with --run NAME and name the run"
-            )
+        metric = self.manifest.metric(spec)
+        return self._read_counts(metric) if metric.counts else self.scores(spec)[:, None]
+
+    def _read_counts(self, metric: ScoredMetric) -> Array:
         path = self.path / STATISTICS
         with name_errors(str(path)):
-            return _to_counts(pq.read_table(path, columns=[scored.spec], partitioning=None).column(0))
+            return _to_counts(pq.read_table(path, columns=[metric.spec], partitioning=None).column(0))
+
+    def value(self, spec: str) -> Value:
+        """A metric's value: the stored one, else the one of the rows, as for a scored file."""
+        metric = self.manifest.metric(spec)
+        for entry in self.values.get("metrics", ()):
+            if entry["spec"] == metric.spec:
+                return Value(**{each.name: entry[each.name] for each in fields(Value)})
+        statistics = self.statistics(metric.spec)
+        scored = ~np.isnan(statistics).any(axis=1)
+        units = Units(statistics.shape[1])
+        units.add(statistics[scored])
+        return summarise(units, metric.scale, failed=int(np.count_nonzero(~scored)))
+
+    def reasons(self) -> list[str | None] | None:
+        """For each row why it is unscored; None where the rows have no such column."""
+        name = find_reason_column(self.schema.names, {metric.column for metric in self.manifest.metrics})
+        return None if name is None else self.column(name).to_pylist()
 
 
-def to_scores(column: pa.ChunkedArray, where: str) -> Array:
+@dataclass(frozen=True)
+class ScoredFile(Run):
+    """A file of scored rows, read like a run; `path` is the file. It has no counts, and no values but its rows'."""
+
+    @property
+    def rows(self) -> Path:
+        return self.path
+
+    def _read_counts(self, metric: ScoredMetric) -> Array:
+        raise DataError(
+            f"{self.name}: the value of {metric.spec} comes of counts, which a scored file does not hold; "
+            "score it again with --run NAME and name the run"
+        )
+
+
+def _to_scores(column: pa.ChunkedArray, where: str) -> Array:
     """A column of scores as float64, shape (n,), NaN for null and for an empty cell of a CSV; `ColumnError` else."""
     try:
         if pa.types.is_string(column.type):
@@ -125,22 +168,10 @@ def _to_counts(column: pa.ChunkedArray) -> Array:
     return counts
 
 
-def root() -> Path:
-    """The folder of all runs: `$KARAT_RUNS`, else `karat-runs` in the working directory."""
-    return Path(os.environ.get("KARAT_RUNS") or "karat-runs")
-
-
-def folder_of(name: str) -> Path:
-    """Where the run of that name stands or will stand; `SpecError` for what cannot be a name."""
-    if not _NAME.fullmatch(name) or name != name.rstrip(". "):
-        raise SpecError(f"run {name!r}: a name of letters, digits and _ . + @ - is expected")
-    return root() / name
-
-
 def open_run(name: str | Path) -> Run:
     """Open a finished run by its name, or by the path of its folder.
 
-    Raises `DataError`, with the nearest name, where there is none or it was not finished.
+    Raises `DataError`, with the nearest name, where it does not exist or was not finished.
     """
     path = _find(str(name))
     manifest = read_manifest(path)
@@ -152,74 +183,48 @@ def open_run(name: str | Path) -> Run:
 
 
 def _find(name: str) -> Path:
-    for path in (root() / name, Path(name)):
-        if (path / FILE).is_file():
+    for path in (runs_folder() / name, Path(name)):
+        if (path / MANIFEST).is_file():
             return path
-    if (partial_of(root() / name) / FILE).is_file():
+    if (partial_folder(runs_folder() / name) / MANIFEST).is_file():
         raise DataError(f"run {name} was not finished: the same command with --resume goes on")
-    raise DataError(f"there is no run {name!r} in {root()}{did_you_mean(name, run_names())}")
-
-
-def partial_of(folder: Path) -> Path:
-    """Where a run is while it is written."""
-    return folder.with_name(f".{folder.name}.partial")
-
-
-def lock_of(folder: Path) -> Path:
-    """The file that the process which writes a run holds."""
-    return folder.with_name(f".{folder.name}.lock")
-
-
-def answers_of(folder: Path) -> Path:
-    """Where the answers of an experiment are until its run is whole."""
-    return folder.with_name(f".{folder.name}.answers")
-
-
-def run_names() -> list[str]:
-    """The names of all runs that are finished, in order."""
-    return sorted(path.parent.name for path in root().glob(f"*/{FILE}") if not path.parent.name.startswith("."))
-
-
-def unfinished() -> list[str]:
-    """The names of the runs that were begun and not finished."""
-    begun = {path.parent.name[1 : -len(".partial")] for path in root().glob(f".*.partial/{FILE}")}
-    begun |= {path.name[1 : -len(".answers")] for path in root().glob(".*.answers")}
-    return sorted(name for name in begun if not (root() / name).exists())
+    raise DataError(f"there is no run {name!r} in {runs_folder()}{did_you_mean(name, run_names())}")
 
 
 def list_runs() -> list[Run]:
-    """All finished runs, by the time at which they were begun."""
+    """All finished runs, sorted by the time at which they were started."""
     return sorted(map(open_run, run_names()), key=lambda run: (run.manifest.created, run.name))
 
 
 def remove_run(name: str) -> None:
-    """Remove a run and all that is kept of it, finished or not; `DataError` where there is none of that name."""
-    folder = folder_of(name)
-    partial, answers = partial_of(folder), answers_of(folder)
-    if not (folder / FILE).is_file() and not partial.is_dir() and not answers.is_dir():
-        raise DataError(f"there is no run {name!r} in {root()}{did_you_mean(name, [*run_names(), *unfinished()])}")
-    with holding(lock_of(folder), name):
-        if (folder / FILE).is_file():
-            gone = folder.with_name(f".{name}.removed")
-            shutil.rmtree(gone, ignore_errors=True)
-            folder.rename(gone)  # so that there is never half a run of that name
-            shutil.rmtree(gone)
+    """Remove a run with all its files, finished or not; `DataError` where there is none of that name."""
+    folder = run_folder(name)
+    partial, answers = partial_folder(folder), answers_folder(folder)
+    if not (folder / MANIFEST).is_file() and not partial.is_dir() and not answers.is_dir():
+        near = did_you_mean(name, [*run_names(), *unfinished_runs()])
+        raise DataError(f"there is no run {name!r} in {runs_folder()}{near}")
+    with lock(lock_file(folder), name):
+        if (folder / MANIFEST).is_file():
+            removed = folder.with_name(f".{name}.removed")
+            shutil.rmtree(removed, ignore_errors=True)
+            folder.rename(removed)  # so that a run of that name is never half removed
+            shutil.rmtree(removed)
         if partial.is_dir():
             shutil.rmtree(partial)
         if answers.is_dir():
-            with holding(answers / "lock", name):
+            with lock(answers / "lock", name):
                 shutil.rmtree(answers)
 
 
 def open_scored(path: str | Path) -> Run:
     """Open a file of scored rows, as `karat score -o FILE` writes it, like a run.
 
-    Its scores are the columns called as a metric's spec. What such a file does not say is None: the metrics'
+    A column whose name is the spec of a metric holds its scores. What the file does not hold is None: the metrics'
     signatures, the number of rows. Raises `DataError` for a file that cannot be read or holds no scores.
     """
     path = Path(path)
     schema = open_source(path).schema
-    found = []
+    metrics = []
     for name in schema.names:
         try:
             metric = parse(name)
@@ -228,10 +233,10 @@ def open_scored(path: str | Path) -> Run:
         if metric.spec == name:
             if f"{name}_2" in schema.names:
                 raise ColumnError(f"{path}: are the scores of {name} in column {name!r} or {f'{name}_2'!r}?")
-            found.append(note(metric, name, signed=False))
-    if not found:
+            metrics.append(describe_metric(metric, name, signed=False))
+    if not metrics:
         raise DataError(
             f"{path} holds no scores: no column is called as a metric, such as exact_match; "
             "karat score -o FILE writes such a file"
         )
-    return Run(path, Manifest(str(path), "", tuple(found), {}))
+    return ScoredFile(path, Manifest(str(path), "", tuple(metrics), {}))

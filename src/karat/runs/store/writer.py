@@ -1,4 +1,4 @@
-"""A run while it is written: beside its place, so that its name is that of a whole run or of none."""
+"""Writing a run: in a hidden folder beside its place, which is renamed when the run is finished."""
 
 from __future__ import annotations
 
@@ -20,119 +20,149 @@ from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.data.formats.writers import WRITERS
-from karat.runs.store.checkpoint import Parts, Replay
+from karat.runs.store.checkpoint import Checkpoint, Replay
 from karat.runs.store.digest import Digests
-from karat.runs.store.lock import holding
-from karat.runs.store.manifest import FILE, Manifest, read_manifest, write_manifest
-from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, folder_of, lock_of, open_run, partial_of
-
-_DECIDED = ("mapping", "settings")  # what must be the same when a run goes on, beside the metrics
+from karat.runs.store.folders import MANIFEST, lock_file, partial_folder, run_folder
+from karat.runs.store.lock import lock
+from karat.runs.store.manifest import Manifest, read_manifest, write_manifest
+from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
 
 
 @dataclass
-class Keeper:
-    """Keeps what one run gives, batch by batch, and has what it gave before it was stopped.
+class RunWriter:
+    """Writes one run, batch by batch, and replays the rows that were scored before it was stopped.
 
-    `kept` rows were scored before: they are taken by `again`, all others are given to `add`.
+    The first `replayed` rows were scored before: pass their batches to `replay`, all others to `add`.
     """
 
     folder: Path
     manifest: Manifest
-    parts: Parts
-    kept: int = field(init=False)
+    checkpoint: Checkpoint
+    replayed: int = field(init=False)
     _replay: Replay = field(init=False)
-    _before: Mapping[str, str] = field(init=False)
+    _digests_before: Mapping[str, str] = field(init=False)
     _digests: Digests = field(init=False)
     _rows: int = 0
 
     def __post_init__(self) -> None:
-        self.kept, self._replay, self._before = self.parts.rows, self.parts.replay(), self.parts.digests
-        self._digests = Digests(self.manifest.mapping)
+        self.replayed, self._replay = self.checkpoint.rows, self.checkpoint.replay()
+        self._digests_before, self._digests = self.checkpoint.digests, Digests(self.manifest.mapping)
 
-    def again(self, batch: pa.RecordBatch) -> list[Rows]:
-        """What each metric gave for these rows, which are of the first `kept`; `DataError` if they are other rows."""
+    def replay(self, batch: pa.RecordBatch) -> list[Rows]:
+        """The stored rows of each metric for a batch; `DataError` where the table is not the one scored before."""
         self._digests.add(batch)
         self._rows += batch.num_rows
-        if self._rows == self.kept:
-            self._refuse_others()
+        if self._rows == self.replayed:
+            self._check_digests()
         return self._replay.take(batch.num_rows)
 
     def add(self, batch: pa.RecordBatch, scored: list[Rows]) -> None:
-        """Keep what each metric gave for these rows."""
+        """Store the rows of each metric for a batch."""
         self._digests.add(batch)
         self._rows += batch.num_rows
-        self.parts.add(scored, self._digests.by_role)
+        self.checkpoint.add(scored, self._digests.by_role)
 
-    def writing(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Pass the scored rows on, and write them."""
+    def write_rows(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Write the scored rows, and yield them."""
         with (
-            replacing(self._made(ROWS)) as temporary,
+            replacing(self._path(ROWS)) as temporary,
             pa.OSFile(str(temporary), "wb") as sink,
-            WRITERS["parquet"](sink, schema) as put,
+            WRITERS["parquet"](sink, schema) as write,
         ):
             for batch in batches:
-                put(batch)
+                write(batch)
                 yield batch
 
     def finish(self, values: Mapping[str, Any], models: Mapping[str, Any] | None) -> Run:
-        """Put the whole run in its place."""
-        if self._rows < self.kept:
-            self._refuse_others()
-        if any(metric.definition.finish for metric in self.parts.metrics):
-            with replacing(self._made(STATISTICS)) as temporary:
-                _write_statistics(self.parts, temporary)
-        write_text(self._made(VALUES), json.dumps(values, ensure_ascii=False, indent=2) + "\n")
-        done = replace(self.manifest, digests=self._digests.by_role, n=self._rows, models=models)
-        write_manifest(done, self._made(FILE).parent)
-        made = self._made(FILE).parent
-        made.rename(self.folder)
+        """Write the rest of the run, and rename its folder to its name."""
+        if self._rows < self.replayed:
+            self._check_digests()
+        if any(metric.definition.finish for metric in self.checkpoint.metrics):
+            with replacing(self._path(STATISTICS)) as temporary:
+                _write_statistics(self.checkpoint, temporary)
+        write_text(self._path(VALUES), json.dumps(values, ensure_ascii=False, indent=2) + "\n")
+        finished = replace(self.manifest, digests=self._digests.by_role, n=self._rows, models=models)
+        written = self._path(MANIFEST).parent
+        write_manifest(finished, written)
+        written.rename(self.folder)
         sync(self.folder.parent)
         return open_run(self.folder)
 
-    def _made(self, name: str) -> Path:
-        return partial_of(self.folder) / "run" / name
+    def _path(self, name: str) -> Path:
+        return partial_folder(self.folder) / "run" / name
 
-    def _refuse_others(self) -> None:
-        found = self._digests.by_role
-        if changed := [role for role, digest in self._before.items() if found[role] != digest]:
+    def _check_digests(self) -> None:
+        now = self._digests.by_role
+        if changed := [role for role, digest in self._digests_before.items() if now[role] != digest]:
             columns = ", ".join(f"column {self.manifest.mapping[role]!r} ({role})" for role in changed)
             raise DataError(
-                f"run {self.manifest.name}: {columns}: its first {self.kept} rows are not those it was begun with; "
-                f"go on with the same rows, or begin anew: {_remove(self.manifest.name)}"
+                f"run {self.manifest.name}: {columns}: its first {self.replayed} rows are not those it was begun with; "
+                f"go on with the same rows, or begin anew: {remove_command(self.manifest.name)}"
             )
 
 
 @contextmanager
-def keeping(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> Iterator[Keeper]:
-    """Write a run, or go on with one that was stopped; whatever ends it, what was scored is kept for the next time.
+def open_writer(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> Iterator[RunWriter]:
+    """Write a run, or with `resume` go on with one that was stopped. After any error the scored rows stay stored.
 
-    Raises `DataError` where there is a run of that name, or it was begun otherwise, or another process writes it.
+    Raises `DataError` where a run of that name exists, was started with other arguments, or is being written by another
+    process.
     """
-    folder = folder_of(manifest.name)
-    _check_root(folder.parent)
-    partial = partial_of(folder)
-    with holding(lock_of(folder), manifest.name):
-        if folder.exists():
-            raise DataError(
-                f"there is a run {manifest.name} already, in {folder}: --run OTHER, or {_remove(manifest.name)}"
-            )
-        if (partial / FILE).exists():
-            manifest = _go_on(manifest, read_manifest(partial), resume=resume)
+    folder = run_folder(manifest.name)
+    _make_folder(folder.parent)
+    partial = partial_folder(folder)
+    with lock(lock_file(folder), manifest.name):
+        check_name_free(folder)
+        if (partial / MANIFEST).exists():
+            manifest = _resume(manifest, read_manifest(partial), resume=resume)
         shutil.rmtree(partial / "run", ignore_errors=True)
         (partial / "run").mkdir(parents=True)
         write_manifest(manifest, partial)
-        keeper = Keeper(folder, manifest, Parts(partial, metrics))
+        writer = RunWriter(folder, manifest, Checkpoint(partial, metrics))
         try:
-            yield keeper
+            yield writer
         finally:
             if not folder.exists():
-                keeper.parts.close()
-            if folder.exists() or not keeper.parts.rows:
+                writer.checkpoint.flush()
+            if folder.exists() or not writer.checkpoint.rows:
                 shutil.rmtree(partial)
 
 
-def _check_root(root: Path) -> None:
-    """Make the folder of all runs; `DataError` where that cannot be, or nothing can be written in it."""
+def check_name_free(folder: Path) -> None:
+    """Raise `DataError` where a finished run is in that folder."""
+    if folder.exists():
+        name = folder.name
+        raise DataError(f"there is a run {name} already, in {folder}: --run OTHER, or {remove_command(name)}")
+
+
+def remove_command(name: str) -> str:
+    """The command that removes a run, for messages."""
+    return f"`karat runs remove {name}`"
+
+
+def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str, Any]]) -> None:
+    """Raise `DataError` where arguments of a run that goes on, as pairs of before and now, have changed."""
+    changes = [
+        f"{key}: {before.get(key)!r}; now {now.get(key)!r}"
+        for before, now in arguments
+        for key in dict.fromkeys([*before, *now])
+        if before.get(key) != now.get(key)
+    ]
+    if changes:
+        raise DataError(
+            f"run {name} was begun with other {'; '.join(changes)}. "
+            f"Go on with the same, or begin anew: {remove_command(name)}"
+        )
+
+
+def check_resumed(name: str, *, resume: bool) -> None:
+    """Raise `DataError` where a run was not finished and `resume` is not set."""
+    if not resume:
+        raise DataError(f"run {name} was not finished: --resume goes on with it, {remove_command(name)} begins anew")
+
+
+def _make_folder(root: Path) -> None:
+    """Create the folder of all runs; `DataError` where that is not possible or it is not writable."""
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -141,40 +171,33 @@ def _check_root(root: Path) -> None:
         raise DataError(f"no run can be kept in {root}: it cannot be written to; $KARAT_RUNS names another folder")
 
 
-def _go_on(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
-    """The manifest of a run that goes on; `DataError` where that is not asked for, or it would be another run."""
-    name = manifest.name
-    if not resume:
-        raise DataError(f"run {name} was not finished: --resume goes on with it, {_remove(name)} begins anew")
-    old, new = ([each.signature for each in one.metrics] for one in (before, manifest))
-    changes = [] if old == new else [f"metrics: {', '.join(map(str, old))}; now {', '.join(map(str, new))}"]
-    for what in _DECIDED:
-        old, new = getattr(before, what), json.loads(json.dumps(getattr(manifest, what)))
-        changes += [
-            f"{key}: {old.get(key)!r}; now {new.get(key)!r}"
-            for key in dict.fromkeys([*old, *new])
-            if old.get(key) != new.get(key)
-        ]
-    if changes:
-        raise DataError(
-            f"run {name} was begun with other {'; '.join(changes)}. Go on with the same, or begin anew: {_remove(name)}"
-        )
+def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
+    """The manifest of a run that goes on; `DataError` where `resume` is not set or an argument has changed."""
+    check_resumed(manifest.name, resume=resume)
+    decided = ([_list_metrics(each), each.mapping, each.settings] for each in (before, manifest))
+    check_unchanged(manifest.name, *zip(*map(_as_json, decided), strict=True))
     return replace(manifest, created=before.created)
 
 
-def _remove(name: str) -> str:
-    return f"`karat runs remove {name}`"
+def _list_metrics(manifest: Manifest) -> dict[str, str]:
+    return {"metrics": ", ".join(str(each.signature) for each in manifest.metrics)}
 
 
-def _write_statistics(parts: Parts, path: Path) -> None:
-    """The counts of every row, a column of lists of fixed length for each metric that has them; null where unscored."""
-    counted = {at: metric.spec for at, metric in enumerate(parts.metrics) if metric.definition.finish}
+def _as_json(value: list[Any]) -> list[Any]:
+    """The value after a round trip through JSON, as a stored manifest has it."""
+    read: list[Any] = json.loads(json.dumps(value))
+    return read
+
+
+def _write_statistics(checkpoint: Checkpoint, path: Path) -> None:
+    """The counts of every row as lists of fixed length, a column for each metric with counts; null where unscored."""
+    counted = {at: metric.spec for at, metric in enumerate(checkpoint.metrics) if metric.definition.finish}
     widths = dict.fromkeys(counted, 1)
-    for scored in parts:
+    for scored in checkpoint:
         widths = {at: max(width, scored[at].statistics.shape[1]) for at, width in widths.items()}
     schema = pa.schema([(spec, pa.list_(pa.float64(), widths[at])) for at, spec in counted.items()])
     with pq.ParquetWriter(path, schema, compression="snappy", use_dictionary=False) as writer:
-        for scored in parts:
+        for scored in checkpoint:
             lists = [_to_lists(scored[at], width) for at, width in widths.items()]
             writer.write_batch(pa.RecordBatch.from_arrays(lists, schema=schema))
 

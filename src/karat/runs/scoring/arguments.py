@@ -1,0 +1,62 @@
+"""The arguments of `karat.score` and `karat.experiment` as values, which are checked once and passed on whole.
+
+The third of them, confidence and seed, is `karat.stats.inference.Inference`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from karat.core.errors import SpecError
+from karat.data.write import check_output, refuse_overwriting
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows are scored, which columns are used for what, and which columns make groups and clusters."""
+
+    data: Any
+    gold: Any = None
+    on: str | None = None
+    map: Mapping[str, str] = field(default_factory=dict)
+    by: str | None = None
+    cluster: str | None = None
+    where: str | None = None
+    limit: int | None = None
+
+    def as_settings(self) -> dict[str, Any]:
+        """The arguments that a manifest has under `settings`."""
+        return {name: getattr(self, name) for name in ("on", "by", "cluster", "where", "limit")}
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where the scored rows go: to the file `output`, to the run of the name `run`, and, with `keep`, to the result.
+
+    With `keep=None` the result has the rows where they go nowhere else. `resume` continues a run that was stopped.
+
+    Raises `SpecError` for `resume` without `run`.
+    """
+
+    output: str | Path | None = None
+    run: str | None = None
+    resume: bool = False
+    keep: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.resume and self.run is None:
+            raise SpecError("resume continues a run that was stopped, and needs its name: run='NAME'")
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the result has the rows."""
+        return self.output is None and self.run is None if self.keep is None else self.keep
+
+    def check(self, selection: Selection) -> None:
+        """Raise `DataError`, before anything is read, where `output` cannot be written or is what is read."""
+        if self.output is not None:
+            check_output(self.output)
+            refuse_overwriting(self.output, selection.data, selection.gold)

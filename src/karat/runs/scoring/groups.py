@@ -1,0 +1,64 @@
+"""Groups and clusters of rows, by the values of a column."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import DataError
+from karat.data.source import RAW
+
+MAX_GROUPS = 1_000  # values of a column of groups; a column with more holds ids
+
+
+def cluster_keys(column: pa.Array, first: int = 0) -> Array:
+    """A 64-bit key for each row's cluster, shape (rows,): equal for equal values, in any batch.
+
+    A row whose value is null is a cluster of its own; `first` is the number of rows in the batches before.
+    """
+    codes, labels = _encode(column)
+    keys = np.array([_hash(label) for label in labels], dtype=np.uint64)[codes] if labels else np.empty(0, np.uint64)
+    for row in np.flatnonzero(column.is_null()):
+        keys[row] = _hash(f"row {first + row} is alone")
+    return keys
+
+
+def _hash(label: str) -> int:
+    return int.from_bytes(blake2b(label.encode(), digest_size=8).digest(), "little")
+
+
+def group_rows(column: pa.Array, seen: set[str], name: str) -> dict[str, Array]:
+    """The row numbers of each group in a batch, by label, in the order in which groups first occur.
+
+    `seen` collects the labels of all batches; `DataError` where they are too many for groups.
+    """
+    codes, labels = _encode(column)
+    seen.update(labels)
+    if len(seen) > MAX_GROUPS:
+        raise DataError(f"column {name!r} has more than {MAX_GROUPS} values: too many to be groups")
+    sizes = np.bincount(codes, minlength=len(labels))
+    parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
+    return {label: part for label, part in zip(labels, parts, strict=True) if len(part)} if labels else {}
+
+
+def _encode(column: pa.Array) -> tuple[Array, list[str]]:
+    """Each row's code, shape (rows,), and the label of each code."""
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
+    if isinstance(column, pa.ExtensionArray) or column.type == RAW:
+        column = column.cast(pa.string())
+    encoded = pc.dictionary_encode(column, null_encoding="encode")
+    return np.asarray(encoded.indices), [_label(value) for value in encoded.dictionary.to_pylist()]
+
+
+def _label(value: object) -> str:
+    """The label of a group in tables and JSON; a text that is spelled like the label of null gets quotes."""
+    if value is None:
+        return "(null)"
+    if value == "(null)":
+        return repr(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,51 @@
+"""Exports of runs and of scored files."""
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import karat
+from karat.runs.store.export import export_run
+from karat.runs.store.run import open_scored
+
+ROWS = {"id": ["a", "b", "c"], "prediction": ["yes", "no", None], "gold": ["yes"] * 3, "reason": ["mine"] * 3}
+METRICS = ["em", "f1"]
+
+
+@pytest.fixture
+def exported(tmp_path, monkeypatch):
+    """A run and a file of the same rows, each as the text of its export."""
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
+
+    def export(ending, name, rows=ROWS):
+        scored = tmp_path / f"first.{name.rpartition('.')[2]}"
+        result = karat.score(rows, METRICS, run=name, output=scored)
+        texts = []
+        for run in (result.run, open_scored(scored)):
+            export_run(run, tmp_path / f"out.{ending}")
+            texts.append((tmp_path / f"out.{ending}").read_text("utf-8"))
+        return texts
+
+    return export
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
+def test_the_test_cases_of_a_scored_file_are_those_of_the_run(exported, form):
+    run, file = (ET.fromstring(text) for text in exported("xml", f"a.{form}"))  # noqa: S314  (we wrote it)
+    assert "timestamp" not in file[0].attrib
+    assert [each.attrib for each in file.iter("testcase")] == [each.attrib for each in run.iter("testcase")]
+    assert [each.attrib for each in file[0].iter("error")] == [{"message": "prediction is null"}]
+    assert [each.attrib["name"] for each in file[0]] == ["a", "b", "c"]
+    assert len(list(file.iter("failure"))) == len(list(run.iter("failure"))) == 2
+
+
+def test_rows_without_an_id_are_numbered(exported):
+    run, file = exported("xml", "a.parquet", {name: cells for name, cells in ROWS.items() if name != "id"})
+    assert 'name="row 3"' in run
+    assert 'name="row 3"' in file
+
+
+def test_the_values_of_a_scored_file_are_those_of_the_run(exported):
+    run, file = exported("md", "a.parquet")
+    assert run.splitlines()[1:] == file.splitlines()[1:]
+    assert "| `exact_match` | 0.5000 |" in file
