@@ -16,7 +16,7 @@ from typing import Any
 from side_by_side import machine
 
 from karat.models.governor.governor import Governor
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply, Request
 
 CONCURRENCY = 64
@@ -65,7 +65,7 @@ def bare(rows: int) -> None:
 def main() -> None:
     """Print, for each way, processor time a call and rows a second as a share of the ideal."""
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
-    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "replies.sqlite") as store:
+    with tempfile.TemporaryDirectory() as folder, ReplyCache(Path(folder) / "replies.sqlite") as store:
         ways: dict[str, Callable[[], None]] = {
             "the sleep alone": lambda: bare(rows),
             "governor": lambda: governed(rows),

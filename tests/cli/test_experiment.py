@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.models.governor import governor
+from karat.models.governor.retry import RetryPolicy
 from karat.runs.store.run import open_run
 
 TASK = """
@@ -35,7 +35,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KARAT_RUNS", raising=False)
     monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
-    monkeypatch.setattr(governor, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(RetryPolicy, "pause", lambda *_: 0.01)
     rows = [{"id": row, "question": f"q{row}", "gold": f"a{row % 6}"} for row in range(8)]
     Path("questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("task.py").write_text(TASK)

@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.models import context as asking
+from karat.models import context
 from karat.models.testing.fake import FakeServer
 
-pytest.importorskip("openai")
+pytest.importorskip("aiohttp")
 KILLS = int(os.environ.get("KARAT_KILLS", "3"))  # 200 for the whole exercise
 
 
@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    asking._default.cache_clear()
+    context._default.cache_clear()
     write(tmp_path / "answers.jsonl", 6)
     return tmp_path
 

@@ -14,7 +14,7 @@ from karat.core import telemetry as tracing
 from karat.judges import Judge
 from karat.models.governor.governor import Governor
 from karat.models.openai.model import OpenAIModel
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 from karat.models.testing.fake import FakeModel, FakeServer
 
 trace = pytest.importorskip("opentelemetry.trace")
@@ -118,7 +118,7 @@ def test_within_a_span_of_the_user_all_is_of_its_trace(spans):
 
 
 def test_a_call_that_fails_is_a_span_with_the_error_and_the_next_one_another(spans, monkeypatch):
-    monkeypatch.setattr("karat.models.governor.governor.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("karat.models.governor.retry.RetryPolicy.pause", lambda *_: 0.01)
     with FakeServer(CORRECT, faults=["500", None]) as server:
         judged(OpenAIModel("small", base_url=server.url, api_key="sk-secret-key-of-mine"))
     (evaluation,), (failed, answered) = spans.of("EVALUATOR"), spans.of("LLM")
@@ -142,7 +142,7 @@ def test_a_row_without_a_verdict_is_a_span_that_failed(spans):
 
 
 def test_a_reply_from_the_cache_has_no_span_and_the_evaluation_says_so(spans, tmp_path):
-    with Store(tmp_path / "replies.sqlite") as store:
+    with ReplyCache(tmp_path / "replies.sqlite") as store:
         model = FakeModel(CORRECT, endpoint="here")
         for _ in range(2):
             judged(model, Governor(store=store))

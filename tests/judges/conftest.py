@@ -1,6 +1,6 @@
 import pytest
 
-from karat.models import context as asking
+from karat.models import context
 from karat.models.governor.governor import Governor
 
 
@@ -8,7 +8,7 @@ from karat.models.governor.governor import Governor
 def _cache_of_its_own(monkeypatch, tmp_path):
     """No test reads or writes the user's replies."""
     monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
-    asking._default.cache_clear()
+    context._default.cache_clear()
 
 
 @pytest.fixture

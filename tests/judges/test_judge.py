@@ -9,11 +9,11 @@ import pytest
 import karat
 from karat import ColumnError, SpecError
 from karat.core.metric.spec import parse
-from karat.judges import Judge, asking
+from karat.judges import Judge, use_governor
 from karat.judges.rubric import load, own_judges
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply
 from karat.models.testing.fake import FakeModel
 
@@ -147,7 +147,7 @@ def test_after_two_such_replies_the_row_has_the_error_and_the_raw_reply(governor
 @pytest.mark.parametrize("said", ['{"explanation": "\\ud800", "label": "correct"}', "\ud800", '{"\\udfff": 1}'])
 def test_half_a_character_is_an_error_of_its_row(said):
     model = FakeModel(said)
-    result = karat.score(ROWS[:1], Judge("correctness", model=model, governor=Governor(store=Store(":memory:"))))
+    result = karat.score(ROWS[:1], Judge("correctness", model=model, governor=Governor(store=ReplyCache(":memory:"))))
     assert column(result) == [None]
     assert len(column(result, "raw")[0]) > 0
 
@@ -286,8 +286,8 @@ def test_models_are_named_once_for_a_run(monkeypatch, governor):
         async def __call__(self, *_):
             return RIGHT
 
-    monkeypatch.setattr("karat.models.openai.model.OpenAIModel", Named)
-    with asking(governor, base_url="http://localhost:1/v1"):
+    monkeypatch.setattr("karat.models.context.OpenAIModel", Named)
+    with use_governor(governor, base_url="http://localhost:1/v1"):
         karat.score(ROWS, [parse("judge:correctness(model=m)"), parse("judge:equivalence(model=m)")])
     assert made == [("m", "http://localhost:1/v1")]
 

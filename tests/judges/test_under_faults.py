@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 
 import karat
-from karat.judges import Judge, asking
-from karat.models.governor import governor as governing
+from karat.judges import Judge, use_governor
 from karat.models.governor.governor import Governor
+from karat.models.governor.retry import RetryPolicy
 from karat.models.testing.fake import FakeServer
 
-pytest.importorskip("openai")
+pytest.importorskip("aiohttp")
 ROWS = int(os.environ.get("KARAT_FAULTY_ROWS", "150"))  # 5000 for the whole exercise
 PASSING = ["429", "429-after", "500", "503", "503-after", "reset", "cut", "page", "drip", "fenced", "order", "hang"]
 FAILING = ["refusal", "filter", "length", "truncated", "prose", "empty", "keys", "types", "context", "filtered"]
@@ -29,11 +29,11 @@ def judged(messages):
 
 
 def run(monkeypatch, rows, faults, timeout=60.0, seed=0):
-    monkeypatch.setattr(governing, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(RetryPolicy, "pause", lambda *_: 0.01)
     table = [{"id": n, "question": str(n), "prediction": "p", "reference": ["r"]} for n in range(rows)]
     with FakeServer(judged, faults=faults, wait=0.01, price=(1.0, 2.0), seed=seed) as server:
         governor = Governor(timeout=timeout, attempts=12)
-        with asking(governor, base_url=server.url):
+        with use_governor(governor, base_url=server.url):
             result = karat.score(table, Judge("correctness", model="small"))
         return result, governor.totals, server
 

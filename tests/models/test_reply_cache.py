@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from karat.core.errors import DataError
-from karat.models.reply_cache import VERSION, Store, default_path
+from karat.models.reply_cache import VERSION, ReplyCache
 from karat.models.request import Reply
 
 
@@ -22,24 +22,24 @@ def test_a_reply_comes_back_as_it_was_but_for_being_cached(path):
     reply = Reply(
         '{"naïve": "😀"}', input_tokens=3, output_tokens=5, cost=0.25, model="m", seconds=1.5, problem="cut off"
     )
-    with Store(path) as store:
-        store.keep("key", reply)
-    with Store(path) as store:
+    with ReplyCache(path) as store:
+        store.put("key", reply)
+    with ReplyCache(path) as store:
         kept = store.get("key")
         assert store.get("other") is None
     assert kept == Reply(**{**vars(reply), "cached": True})
 
 
 def test_the_first_reply_stays(path):
-    with Store(path) as one, Store(path) as other:
-        one.keep("key", Reply("first"))
-        assert other.keep("key", Reply("second")).text == "first"
+    with ReplyCache(path) as one, ReplyCache(path) as other:
+        one.put("key", Reply("first"))
+        assert other.put("key", Reply("second")).text == "first"
         assert one.get("key").text == "first"
 
 
 def test_only_json_is_in_the_file(path):
-    with Store(path) as store:
-        store.keep("key", Reply("yes"))
+    with ReplyCache(path) as store:
+        store.put("key", Reply("yes"))
     with sqlite3.connect(path) as db:
         ((text,),) = db.execute("SELECT reply FROM replies").fetchall()
     db.close()
@@ -47,15 +47,15 @@ def test_only_json_is_in_the_file(path):
 
 
 def test_attempts_of_a_run_are_counted_at_their_estimate_until_they_end(path):
-    with Store(path) as store:
-        answered, failed, _ = (store.begin("run", 0.5) for _ in range(3))
-        store.begin("other run", 9.0)
-        store.keep("key", Reply("yes", input_tokens=1, output_tokens=2), answered, 0.125)
-        store.end(failed, 0.0)
-    with Store(path) as store:
+    with ReplyCache(path) as store:
+        answered, failed, _ = (store.begin_attempt("run", 0.5) for _ in range(3))
+        store.begin_attempt("other run", 9.0)
+        store.put("key", Reply("yes", input_tokens=1, output_tokens=2), answered, 0.125)
+        store.end_attempt(failed, 0.0)
+    with ReplyCache(path) as store:
         assert store.spent("run") == (3, 0.625)
         assert store.spent("unknown run") == (0, 0.0)
-        store.forget("run")
+        store.forget_run("run")
         assert store.spent("run") == (0, 0.0)
         assert store.spent("other run") == (1, 9.0)
         assert store.get("key").text == "yes"
@@ -64,60 +64,61 @@ def test_attempts_of_a_run_are_counted_at_their_estimate_until_they_end(path):
 def test_a_file_that_is_no_store_says_so(path):
     path.write_bytes(b"not a database at all " * 100)
     with pytest.raises(DataError, match=r"replies\.sqlite.*not a database.*KARAT_CACHE"):
-        Store(path)
+        ReplyCache(path)
     assert path.read_bytes().startswith(b"not a database")
 
 
 def test_a_damaged_page_says_so_when_it_is_read(path):
-    with Store(path) as store:
+    with ReplyCache(path) as store:
         for number in range(2000):
-            store.keep(f"key{number}", Reply("x" * 100))
+            store.put(f"key{number}", Reply("x" * 100))
     raw = bytearray(path.read_bytes())
     raw[4096 * 2 :] = b"\xff" * (len(raw) - 4096 * 2)
     path.write_bytes(raw)
-    with pytest.raises(DataError, match="malformed"), Store(path) as store:  # noqa: PT012
+    with pytest.raises(DataError, match="malformed"), ReplyCache(path) as store:  # noqa: PT012
         for number in range(2000):
             store.get(f"key{number}")
 
 
 def test_a_newer_file_is_left_alone(path):
-    Store(path).close()
+    ReplyCache(path).close()
     with sqlite3.connect(path) as db:
         db.execute(f"PRAGMA user_version = {VERSION + 1}")
     db.close()
     with pytest.raises(DataError, match="newer karat"):
-        Store(path)
+        ReplyCache(path)
 
 
 def test_a_place_that_cannot_be_written_says_so(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="KARAT_CACHE"):
-        Store(tmp_path / "file" / "replies.sqlite")
+        ReplyCache(tmp_path / "file" / "replies.sqlite")
 
 
 def test_where_the_file_is(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("KARAT_CACHE", raising=False)
-    assert default_path() == tmp_path / "karat" / "replies.sqlite"
+    with ReplyCache() as store:
+        assert store.path == str(tmp_path / "karat" / "replies.sqlite")
     monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "mine.sqlite"))
-    Store().close()
+    ReplyCache().close()
     assert (tmp_path / "mine.sqlite").exists()
 
 
 def test_threads_share_a_store(path):
-    with Store(path) as store, ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: store.keep(f"{number % 100}", Reply(str(number % 100))), range(800)))
+    with ReplyCache(path) as store, ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: store.put(f"{number % 100}", Reply(str(number % 100))), range(800)))
         assert all(store.get(str(number)).text == str(number) for number in range(100))
 
 
 WRITER = """
 import sys
 from karat.models.request import Reply
-from karat.models.reply_cache import Store
-with Store(sys.argv[1]) as store:
+from karat.models.reply_cache import ReplyCache
+with ReplyCache(sys.argv[1]) as store:
     for number in range(300):
-        attempt = store.begin("run", 1.0)
-        print(store.keep(str(number), Reply(sys.argv[2]), attempt, 0.5).text)
+        attempt = store.begin_attempt("run", 1.0)
+        print(store.put(str(number), Reply(sys.argv[2]), attempt, 0.5).text)
 """
 
 
@@ -130,5 +131,5 @@ def test_two_processes_write_one_file_and_agree(path):
     assert [process.returncode for process in both] == [0, 0]
     assert said[0] == said[1]
     assert len(said[0]) == 300
-    with Store(path) as store:
+    with ReplyCache(path) as store:
         assert store.spent("run") == (600, 300.0)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from karat.core.errors import MissingExtra, SpecError
-from karat.models.governor.budget import Price, prompt_tokens
-from karat.models.governor.faults import AskError, NotAsked
+from karat.models.governor.budget import Price, estimate_prompt_tokens
+from karat.models.governor.faults import NotSentError, RequestError
 from karat.models.governor.governor import Governor
 from karat.models.openai.model import OpenAIModel
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 from karat.models.request import Model, Reply, Request
 
 LABEL_TOKENS, LIST_TOKENS = 80, 400  # usual length of a reply: a label and its reason, or a list of statements
@@ -27,14 +27,14 @@ class Estimate:
 
     def cost(self, price: tuple[float, float]) -> float:
         """The cost in USD, at a price per million input and output tokens."""
-        return Price(*price).of(self.input_tokens, self.output_tokens)
+        return Price(*price).cost(self.input_tokens, self.output_tokens)
 
 
 def model_factory(base_url: str | None) -> Callable[[str], Model]:
-    """From the name of a model to the model; without a key or the `openai` package, to one without cached replies."""
+    """From the name of a model to the model; without a key or aiohttp, to one without cached replies."""
 
     async def placeholder(*_: object) -> str:
-        raise AskError("no request is sent in a dry run")
+        raise RequestError("no request is sent in a dry run")
 
     def connect(name: str) -> Model:
         try:
@@ -48,20 +48,20 @@ def model_factory(base_url: str | None) -> Callable[[str], Model]:
 class CountingGovernor(Governor):
     """A governor that counts requests and sends none."""
 
-    def __init__(self, store: Store | None) -> None:
+    def __init__(self, store: ReplyCache | None) -> None:
         super().__init__()
         self.estimate = Estimate()
         self._cache = store
 
     async def ask(self, model: Model, request: Request) -> Reply:
-        """Count the request; always raises `NotAsked`."""
+        """Count the request; always raises `NotSentError`."""
         endpoint, name = getattr(model, "endpoint", None), getattr(model, "name", None)
         self.estimate.calls += 1
         cacheable = self._cache is not None and endpoint is not None and name is not None
         if cacheable and self._cache and self._cache.get(request.key(str(endpoint), str(name))) is not None:
             self.estimate.cached += 1
         else:
-            self.estimate.input_tokens += prompt_tokens(request)
+            self.estimate.input_tokens += estimate_prompt_tokens(request)
             usual = LIST_TOKENS if "statements" in (request.schema or {}).get("properties", ()) else LABEL_TOKENS
             self.estimate.output_tokens += request.settings.get("max_tokens", usual)
-        raise NotAsked("not asked: this is a dry run")
+        raise NotSentError("not asked: this is a dry run")

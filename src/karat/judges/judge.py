@@ -27,7 +27,7 @@ from karat.judges.prompt import instructions, prompt_prefix
 from karat.judges.reply_forms import Fields
 from karat.judges.rubric import Rubric, check_rubric, field_names, load, read_inputs
 from karat.judges.votes import NotAsked, Vote
-from karat.models.context import current
+from karat.models.context import current_models
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.request import Message, Model
@@ -113,7 +113,7 @@ class JudgeFunction:
         object.__setattr__(self, "__doc__", f"{self.rubric.summary}\n\n{self.rubric.task.strip()}")
 
     def __call__(self, *columns: pa.Array, **settings: Any) -> Rows:
-        models = current()
+        models = current_models()
         governor = self.governor or models.governor
         panel = Panel(self.rubric, self.prompt_prefix, self._members(settings, models.connect), governor)
         materials = to_materials(self.rubric.inputs, columns)
@@ -188,6 +188,7 @@ def _metric(function: JudgeFunction) -> Metric:
             direction=rubric.direction,
             remote=True,
             judge=True,
+            governor=function.governor,
             fields=tuple(rubric.form.names) if isinstance(rubric.form, Fields) else (),
             details=function.details,
             marks={"prompt": function.digest},

@@ -13,7 +13,7 @@ from karat.judges.reply_forms import Form, Label, Verdict
 from karat.judges.reply_parser import ReplyError, read_reply
 from karat.judges.rubric import Rubric
 from karat.judges.votes import Vote, combine_items, combine_orders, combine_panel
-from karat.models.governor.faults import AskError
+from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
 from karat.models.request import Message, Model, Reply, Request
 
@@ -72,7 +72,7 @@ async def ask_member(governor: Governor, member: PanelMember, prompt: Sequence[M
     for _ in ("first request", "second request"):
         try:
             reply = await governor.ask(member.model, Request(prompt, form.schema, member.settings, member.sample))
-        except AskError as error:
+        except RequestError as error:
             return replace(vote, error=_valid_unicode(str(error)))
         vote = _add_usage(vote, reply)
         text = _valid_unicode(reply.text)

@@ -1,4 +1,9 @@
-"""Through which governor models are asked, and what a name means: things of a run, not settings of a metric."""
+"""Which governor the running code sends its requests through, and how a model's name becomes a model.
+
+These belong to a run and are not settings of a metric. `use_governor` sets them for a ``with`` block. Outside of such a
+block there is one default for the process, `_default`: it is created at the first use, caches replies in the user's
+cache folder (`$KARAT_CACHE`), and takes the endpoint and the key from the environment.
+"""
 
 from __future__ import annotations
 
@@ -9,44 +14,45 @@ from functools import cache
 
 from karat.core.context import change_context, current_context
 from karat.models.governor.governor import Governor
-from karat.models.reply_cache import Store
+from karat.models.openai.model import OpenAIModel
+from karat.models.reply_cache import ReplyCache
 from karat.models.request import Model
 
 
 @dataclass(frozen=True)
-class Asking:
-    """The governor that all calls go through, what makes a model of its name, and the endpoint of embeddings."""
+class ModelContext:
+    """The governor for all calls, the function from a model's name to the model, and the endpoint of embeddings."""
 
     governor: Governor
     connect: Callable[[str], Model]
     base_url: str | None = None
 
 
-def current() -> Asking:
-    """How models are asked here: as told by `asking`, else as the environment says."""
+def current_models() -> ModelContext:
+    """The context set by `use_governor`, else the default of the process."""
     return current_context().models or _default()
 
 
 @contextmanager
-def asking(
+def use_governor(
     governor: Governor, *, base_url: str | None = None, connect: Callable[[str], Model] | None = None
-) -> Iterator[Asking]:
-    """Within it, judges without a governor of their own ask through this one, and so do embeddings of an endpoint.
+) -> Iterator[ModelContext]:
+    """Within the block, embeddings and judges without a governor of their own send their requests through this one.
 
-    A model's name means that of an OpenAI-compatible endpoint, `base_url`; a judge's, what `connect` makes of it.
+    A model's name means the model of that name at the OpenAI-compatible endpoint `base_url`, or what `connect` returns
+    for it.
     """
-    with change_context(models=Asking(governor, connect or _connector(base_url), base_url)):
-        yield current()
+    models = ModelContext(governor, connect or _connect_to(base_url), base_url)
+    with change_context(models=models):
+        yield models
 
 
 @cache
-def _default() -> Asking:
-    return Asking(Governor(store=Store()), _connector(None))
+def _default() -> ModelContext:
+    return ModelContext(Governor(store=ReplyCache()), _connect_to(None))
 
 
 @cache
-def _connector(base_url: str | None) -> Callable[[str], Model]:
-    """One model for each name, so that what it learns of its endpoint is learnt once."""
-    from karat.models.openai.model import OpenAIModel  # noqa: PLC0415  (only where a model is asked by name)
-
+def _connect_to(base_url: str | None) -> Callable[[str], Model]:
+    """A function that returns the same model for the same name, so that a model probes its endpoint only once."""
     return cache(lambda name: OpenAIModel(name, base_url=base_url))

@@ -1,4 +1,4 @@
-"""karat's own event loop, in a thread of its own: synchronous code may ask whether or not a loop runs around it."""
+"""karat's own event loop, in its own thread: synchronous code can wait for it, even inside another running loop."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from karat.core.errors import KaratError
 
 T = TypeVar("T")
 
-GRACE = 30.0  # seconds that calls under way get to end after Ctrl-C
-LOOK = 0.2  # seconds between looks for Ctrl-C, on systems where waiting does not see it
+GRACE = 30.0  # seconds that running calls get to end after Ctrl-C
+POLL = 0.2  # seconds between checks for Ctrl-C, on systems where a wait cannot be interrupted
 
 
-class _Thread:
-    """The loop and its thread, begun when first wanted."""
+class _LoopThread:
+    """The event loop and its thread, started at the first use."""
 
     def __init__(self) -> None:
-        self.forget()
+        self._reset()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.forget)  # threads do not survive a fork
+            os.register_at_fork(after_in_child=self._reset)  # threads do not survive a fork
 
-    def forget(self) -> None:
+    def _reset(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -34,20 +34,23 @@ class _Thread:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_serve, args=(self._loop,), name="karat models", daemon=True).start()
-                atexit.register(self.end)
+                threading.Thread(target=_run_forever, args=(self._loop,), name="karat models", daemon=True).start()
+                atexit.register(self._stop)
             return self._loop
 
-    def end(self) -> None:
-        """Let clients close their connections, and stop."""
+    def _stop(self) -> None:
+        """Close the connections of clients, and stop the loop."""
         loop, self._loop = self._loop, None
         if loop is not None:
             wait([asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop)], timeout=1)
             loop.call_soon_threadsafe(loop.stop)
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped: what some work means to end the process with is for who waits for that work."""
+def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is stopped.
+
+    SystemExit or KeyboardInterrupt raised in a task is re-raised in the caller that waits for it, not in this thread.
+    """
     while True:
         try:
             return loop.run_forever()
@@ -55,23 +58,23 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
             continue
 
 
-_thread = _Thread()
+_thread = _LoopThread()
 
 
-def run(work: Coroutine[Any, Any, T], *, drain: Callable[[], None]) -> T:
-    """Run `work` in karat's loop, in the caller's context, and wait for it.
+def run_coroutine(work: Coroutine[Any, Any, T], *, drain: Callable[[], None]) -> T:
+    """Run a coroutine in karat's event loop, with the caller's context, and wait for its result.
 
-    On Ctrl-C `drain` is called in that loop, `work` gets a grace period to end in its own way, and the interrupt
-    is raised again; a second Ctrl-C cancels at once.
+    On Ctrl-C `drain` is called in that loop, the coroutine gets a grace period to end by itself, and KeyboardInterrupt
+    is raised. A second Ctrl-C cancels it at once.
     """
     loop = _thread.loop()
     if asyncio._get_running_loop() is loop:  # noqa: SLF001
         work.close()
-        raise KaratError("a synchronous call that waits for karat's own event loop was made inside it: await instead")
+        raise KaratError("a synchronous call inside karat's own event loop would wait for itself: use await instead")
     future = asyncio.run_coroutine_threadsafe(work, loop)
     try:
         while not future.done():
-            wait([future], timeout=LOOK)
+            wait([future], timeout=POLL)
     except KeyboardInterrupt:
         loop.call_soon_threadsafe(drain)
         try:
@@ -82,8 +85,8 @@ def run(work: Coroutine[Any, Any, T], *, drain: Callable[[], None]) -> T:
     return future.result()
 
 
-async def join(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` in karat's loop, in the caller's context, and await it in whichever loop this is."""
+async def await_coroutine(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in karat's event loop, with the caller's context, and await it in any other loop."""
     loop = _thread.loop()
     if asyncio.get_running_loop() is loop:
         return await work

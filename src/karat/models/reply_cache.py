@@ -1,4 +1,4 @@
-"""Replies kept for good, and a journal of what was asked: nothing paid for is asked again."""
+"""A cache of replies and a journal of attempts, in one SQLite file: nothing that was paid for is requested again."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Lock
 from time import time
 from typing import Self
 
 from karat.core.errors import DataError
+from karat.core.paths import cache_path
 from karat.models.request import Reply
 from karat.models.sqlite import open_shared
 
@@ -28,73 +28,66 @@ CREATE INDEX IF NOT EXISTS attempts_of_run ON attempts (run)
 """
 
 
-def default_path() -> Path:
-    """`KARAT_CACHE` (a file), else `karat/replies.sqlite` in the user's cache folder."""
-    if given := os.environ.get("KARAT_CACHE"):
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "karat" / "replies.sqlite"
-
-
-class Store:
+class ReplyCache:
     """Replies by key, and the attempts of each run, in one SQLite file that processes share.
 
-    A reply is committed before anyone sees it; killing the process at any instant loses none. The first reply to a
-    key is the one that stays, whoever asks.
+    The file is `path`, else `$KARAT_CACHE`, else `karat/replies.sqlite` in the user's cache folder. A reply is
+    committed before it is returned, so killing the process loses none. Only the first reply to a key is stored.
 
-    >>> with Store(":memory:") as store:
-    ...     first = store.keep("key", Reply("yes"))
-    ...     again = store.keep("key", Reply("no"))
-    ...     kept = store.get("key")
-    >>> again.text, kept.text, kept.cached
+    >>> with ReplyCache(":memory:") as cache:
+    ...     first = cache.put("key", Reply("yes"))
+    ...     again = cache.put("key", Reply("no"))
+    ...     cached = cache.get("key")
+    >>> again.text, cached.text, cached.cached
     ('yes', 'yes', True)
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = os.fspath(path or default_path())
+        self.path = os.fspath(path or cache_path("replies.sqlite", "KARAT_CACHE"))
         self._lock = Lock()
-        with self._alone():
+        with self._locked():
             self._db = open_shared(self.path, SCHEMA, VERSION, "KARAT_CACHE")
 
     def get(self, key: str) -> Reply | None:
-        """The reply kept under a key."""
-        with self._alone():
-            found = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-            return Reply(**json.loads(found[0]), cached=True) if found else None
+        """The reply stored under a key."""
+        with self._locked():
+            row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+            return Reply(**json.loads(row[0]), cached=True) if row else None
 
-    def keep(self, key: str | None, reply: Reply, attempt: int | None = None, cost: float = 0.0) -> Reply:
-        """Keep a reply and the end of its attempt, together; the reply that is kept from now on."""
-        with self._alone(), self._db:
+    def put(self, key: str | None, reply: Reply, attempt: int | None = None, cost: float = 0.0) -> Reply:
+        """Store a reply and the end of its attempt in one transaction. Returns the reply stored under the key."""
+        with self._locked(), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             if attempt is not None:
                 self._end(attempt, cost, reply)
             if key is None:
                 return reply
-            said = {name: value for name, value in vars(reply).items() if name != "cached"}
-            row = (key, json.dumps(said, ensure_ascii=False), time())
+            members = {name: value for name, value in vars(reply).items() if name != "cached"}
+            row = (key, json.dumps(members, ensure_ascii=False), time())
             new = self._db.execute("INSERT INTO replies VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row).rowcount
         return reply if new else self.get(key) or reply
 
-    def begin(self, run: str, cost: float = 0.0) -> int:
-        """Write down that a call is about to be made, at its estimated cost; the attempt's number."""
-        with self._alone():
+    def begin_attempt(self, run: str, cost: float = 0.0) -> int:
+        """Record a call that is about to start, at its estimated cost. Returns the attempt's number."""
+        with self._locked():
             sql = "INSERT INTO attempts (run, started, cost) VALUES (?, ?, ?)"
             return self._db.execute(sql, (run, time(), cost)).lastrowid or 0
 
-    def end(self, attempt: int, cost: float) -> None:
-        """Write down that an attempt has ended without a reply, and what it did cost."""
-        with self._alone():
+    def end_attempt(self, attempt: int, cost: float) -> None:
+        """Record that an attempt has ended without a reply, and what it did cost."""
+        with self._locked():
             self._end(attempt, cost)
 
     def spent(self, run: str) -> tuple[int, float]:
-        """The calls of a run and their cost in USD; one that never ended counts as estimated."""
-        with self._alone():
+        """The calls of a run and their cost in USD; an attempt that never ended counts as estimated."""
+        with self._locked():
             sql = "SELECT count(*), total(cost) FROM attempts WHERE run = ?"
             calls, cost = self._db.execute(sql, (run,)).fetchone()
             return calls, cost
 
-    def forget(self, run: str) -> None:
-        """Count nothing for a run that begins anew; its replies stay."""
-        with self._alone():
+    def forget_run(self, run: str) -> None:
+        """Delete the attempts of a run that starts again. Replies stay."""
+        with self._locked():
             self._db.execute("DELETE FROM attempts WHERE run = ?", (run,))
 
     def close(self) -> None:
@@ -113,8 +106,8 @@ class Store:
         self._db.execute(sql, (time(), *tokens, cost, attempt))
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One thread at a time; an error says which file it was, and what to do."""
+    def _locked(self) -> Iterator[None]:
+        """Let one thread at a time in, and put the file's path and a remedy into errors."""
         try:
             with self._lock:
                 yield
@@ -122,5 +115,5 @@ class Store:
             raise
         except (sqlite3.Error, OSError, ValueError, TypeError) as error:
             raise DataError(
-                f"{self.path}, where replies are kept: {error}; move it away, or set KARAT_CACHE"
+                f"{self.path}, the cache of replies: {error}; move it away, or set KARAT_CACHE to another file"
             ) from error

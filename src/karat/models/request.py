@@ -1,4 +1,4 @@
-"""What goes to a language model, and what comes back."""
+"""A request to a language model, and its reply."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Message: TypeAlias = Mapping[str, str]
 """`role` (system, user or assistant) and `content`."""
 
 Schema: TypeAlias = Mapping[str, Any]
-"""The JSON Schema that a reply is to match."""
+"""The JSON Schema that a reply must match."""
 
 Model: TypeAlias = Callable[
     [Sequence[Message], Schema | None, Mapping[str, Any]], Awaitable["Reply | str | Mapping[str, Any]"]
@@ -22,9 +22,9 @@ Model: TypeAlias = Callable[
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said, and what it took: tokens where the endpoint tells, cost in USD where it is known.
+    """The text of a reply, with its tokens if the endpoint reports them and its cost in USD if it is known.
 
-    `problem` says why this is not the answer that was asked for: refused, cut off, nothing said. It was paid for.
+    `problem` says why the text is not a complete answer (refused, cut off, empty). Such a reply was paid for as well.
     """
 
     text: str
@@ -37,20 +37,20 @@ class Reply:
     problem: str | None = None
 
     @classmethod
-    def of(cls, given: Reply | str | Mapping[str, Any]) -> Reply:
-        """A reply from whatever a callable gave: a reply, its text, or the JSON value it stands for.
+    def from_value(cls, value: Reply | str | Mapping[str, Any]) -> Reply:
+        """A reply from what a model returned: a reply, its text, or the JSON value of its text.
 
-        >>> Reply.of({"verdict": "correct"}).text
+        >>> Reply.from_value({"verdict": "correct"}).text
         '{"verdict": "correct"}'
         """
-        if isinstance(given, Reply):
-            return given
-        return cls(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
+        if isinstance(value, Reply):
+            return value
+        return cls(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a model; `sample` tells apart several answers to the same question."""
+    """One request to a model. `sample` distinguishes repeated requests with the same messages."""
 
     messages: Sequence[Message]
     schema: Schema | None = None
@@ -58,6 +58,6 @@ class Request:
     sample: int = 0
 
     def key(self, endpoint: str, model: str) -> str:
-        """What the reply is kept under: a digest of the endpoint, the model, the settings and the whole prompt."""
-        whole = [endpoint, model, dict(self.settings), self.schema, [dict(each) for each in self.messages], self.sample]
-        return sha256(json.dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        """The key of the reply in the cache: a digest of the endpoint, the model, the settings and the whole prompt."""
+        parts = [endpoint, model, dict(self.settings), self.schema, [dict(each) for each in self.messages], self.sample]
+        return sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""SQLite files that processes share."""
+"""Opens SQLite files that several processes share."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from time import sleep, time
 
 from karat.core.errors import DataError
 
-PATIENCE = 60.0  # seconds to wait for another process that writes
+TIMEOUT = 60.0  # seconds to wait for another process that writes
 
 
 def open_shared(path: str, schema: str, version: int, variable: str) -> sqlite3.Connection:
-    """Open a file of this form, making it where it is missing; `:memory:` and the empty path are no file.
+    """Open a database of this schema; create it if it is missing. `:memory:` and the empty path are not on disk.
 
-    A killed process loses nothing that it committed; a power cut may lose the last commits. Raises `DataError` for a
-    file of a newer form, naming the environment `variable` that says where else it may be, and what SQLite raises.
+    A killed process loses nothing that it committed; a power failure may lose the last commits. Raises what SQLite
+    raises, and `DataError` for a file of a newer version, with the environment `variable` that names another file.
     """
     file = path not in ("", ":memory:")
     if file:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-    db = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
-    (found,) = db.execute("PRAGMA user_version").fetchone()
-    if found > version:
+    db = sqlite3.connect(path, TIMEOUT, isolation_level=None, check_same_thread=False)
+    (current,) = db.execute("PRAGMA user_version").fetchone()
+    if current > version:
         raise DataError(
-            f"{path} was written by a newer karat (form {found}, this one knows {version}); "
+            f"{path} was written by a newer karat (version {current} of the file; this karat reads {version}); "
             f"set {variable} to another file"
         )
-    if found < version:
+    if current < version:
         if file:
-            _write_ahead(db)
+            _use_write_ahead_log(db)
         db.executescript(f"BEGIN IMMEDIATE; {schema}; PRAGMA user_version = {version}; COMMIT;")
     db.execute("PRAGMA synchronous = NORMAL")
     return db
 
 
-def _write_ahead(db: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging, for which SQLite does not itself wait where another process does the same."""
-    end = time() + PATIENCE
+def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging. SQLite does not wait by itself if another process does the same."""
+    end = time() + TIMEOUT
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")

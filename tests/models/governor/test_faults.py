@@ -6,7 +6,7 @@ from email.utils import format_datetime
 import pytest
 
 from karat.core.errors import SpecError
-from karat.models.governor.faults import AskError, ModelError, classify
+from karat.models.governor.faults import ModelError, RequestError, classify
 
 
 class Http(Exception):
@@ -65,7 +65,7 @@ def test_a_lost_connection_may_work_next_time(error):
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError("no"), KeyError("k"), FileNotFoundError("prompt.txt"), PermissionError("no"), AskError("refused")],
+    [ValueError("no"), KeyError("k"), FileNotFoundError("prompt.txt"), PermissionError("no"), RequestError("refused")],
 )
 def test_what_a_callable_raises_is_its_rows_failure(error):
     assert classify(error).kind == "row"

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from karat.core.errors import KaratError, SpecError
-from karat.models.governor.faults import AskError, ModelError
+from karat.models.governor.faults import ModelError, RequestError
 from karat.models.governor.governor import GIVE_UP, Governor
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply, Request
 
 
@@ -60,7 +60,7 @@ def asking(governor, model, **settings):
     async def work(text):
         try:
             return (await governor.ask(model, request(text, **settings))).text
-        except AskError as error:
+        except RequestError as error:
             return f"! {error}"
 
     return work
@@ -208,7 +208,7 @@ def test_a_wait_longer_than_a_row_may_take_stops_the_run(virtually):
 
 def test_an_endpoint_that_has_died_stops_the_run(virtually):
     model = Fake(lambda text, _: None if int(text) < 100 else ConnectionRefusedError("refused"))
-    with pytest.raises(ModelError, match=rf"{GIVE_UP} questions in a row.*refused"):
+    with pytest.raises(ModelError, match=rf"{GIVE_UP} requests in a row.*refused"):
         gathered(virtually, Governor(), model, map(str, range(10_000)))
     assert len(model.asked) < 100 + GIVE_UP + 64
 
@@ -284,7 +284,7 @@ def test_a_budget_without_any_price_says_what_to_give(virtually):
 
 
 def test_a_model_that_is_not_async_says_so(virtually):
-    with pytest.raises(SpecError, match=r"<lambda> is no model.*str.*async"):
+    with pytest.raises(SpecError, match=r"<lambda> is not a model.*async.*str"):
         gathered(virtually, Governor(), lambda *_: "A", "abc")
 
 
@@ -298,7 +298,7 @@ def test_settings_out_of_range(wrong):
 
 def test_what_is_kept_is_not_asked_again(virtually, tmp_path):
     model = Fake(endpoint="http://here", tokens=(3, 4))
-    with Store(tmp_path / "s") as store:
+    with ReplyCache(tmp_path / "s") as store:
         first = Governor(store=store)
         assert gathered(virtually, first, model, "abc") == ["a", "b", "c"]
         second = Governor(store=store)
@@ -309,7 +309,7 @@ def test_what_is_kept_is_not_asked_again(virtually, tmp_path):
 
 def test_the_same_question_asked_at_the_same_time_is_asked_once(virtually, tmp_path):
     model = Fake(endpoint="http://here")
-    with Store(tmp_path / "s") as store:
+    with ReplyCache(tmp_path / "s") as store:
         governor = Governor(store=store)
         assert gathered(virtually, governor, model, "aaaaabbbbb") == list("aaaaabbbbb")
     assert model.asked == {"a": 1, "b": 1}
@@ -330,13 +330,13 @@ def test_other_settings_samples_and_models_are_other_questions(virtually, tmp_pa
         return governor.totals.calls
 
     model = Fake(endpoint="http://here")
-    with Store(tmp_path / "s") as store:
+    with ReplyCache(tmp_path / "s") as store:
         assert virtually(ask_all(Governor(store=store))) == 5
 
 
 def test_a_callable_without_a_name_is_not_kept(virtually, tmp_path):
     model = Fake()
-    with Store(tmp_path / "s") as store:
+    with ReplyCache(tmp_path / "s") as store:
         for _ in range(2):
             gathered(virtually, Governor(store=store), model, "a")
     assert model.asked == {"a": 2}
@@ -350,7 +350,7 @@ def test_models_of_one_name_share_limits_but_each_is_asked_itself(virtually):
 
 
 def test_caps_go_on_counting_in_the_next_process_of_a_run(virtually, tmp_path):
-    with Store(tmp_path / "s") as store:
+    with ReplyCache(tmp_path / "s") as store:
         model = Fake(endpoint="http://here", tokens=(10, 10))
         gathered(virtually, Governor(store=store, run="r", max_calls=5), model, "abc")
         given = gathered(virtually, Governor(store=store, run="r", max_calls=5), model, "abcdef")

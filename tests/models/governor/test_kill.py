@@ -15,7 +15,7 @@ from time import sleep
 import pytest
 
 from karat.models.governor.governor import Governor
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply, Request
 
 KILLS = int(os.environ.get("KARAT_KILLS", "15"))
@@ -25,7 +25,7 @@ RUN = """
 import asyncio, json, os, random, sys
 from karat.models.request import Reply, Request
 from karat.models.governor.governor import Governor
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 
 folder, rows, latency = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 log = os.open(folder + "/asked", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -49,9 +49,9 @@ async def work(number):
     return (await governor.ask(model, Request([{"role": "user", "content": str(number)}]))).text
 
 print("ready", flush=True)
-import karat.models.governor.governor
-karat.models.governor.governor.FIRST_PAUSE = 0.001
-with Store(folder + "/replies.sqlite") as store:
+from karat.models.governor.retry import RetryPolicy
+RetryPolicy.pause = lambda *_: 0.001
+with ReplyCache(folder + "/replies.sqlite") as store:
     governor = Governor(concurrency=8, store=store, run="run")
     try:
         print(json.dumps(governor.map(work, range(rows))), flush=True)
@@ -112,7 +112,7 @@ def test_killed_at_any_instant_and_resumed_nothing_kept_is_asked_again(tmp_path)
         killed = len(calls)
         assert json.loads(end(start(folder))) == undisturbed
         assert not known & set(asked(folder)[killed:])
-        with Store(folder / "replies.sqlite") as store:
+        with ReplyCache(folder / "replies.sqlite") as store:
             written, _ = store.spent("run")
         assert len(asked(folder)) <= written <= len(asked(folder)) + 5
 
@@ -144,7 +144,7 @@ def test_an_interrupt_keeps_what_a_row_asked_for_beside_others(tmp_path):
         requests = [Request([{"role": "user", "content": f"{number} {judge}"}]) for judge in range(5)]
         return await asyncio.gather(*(governor.ask(Model(), request) for request in requests))
 
-    with Store(tmp_path / "s") as store:
+    with ReplyCache(tmp_path / "s") as store:
         governor = Governor(store=store, run="run", concurrency=2)
         with pytest.raises(KeyboardInterrupt):
             governor.map(panel, range(100))

@@ -5,15 +5,15 @@ import subprocess
 import sys
 
 import pytest
-from openai import APIConnectionError, APIStatusError
 
 from karat.core.errors import MissingExtra, SpecError
 from karat.models.governor.faults import classify
-from karat.models.openai import clients as connect
-from karat.models.openai.model import OpenAIModel, UnreadableReply, read, shape
+from karat.models.openai import client
+from karat.models.openai.client import EndpointConnectionError, EndpointError
+from karat.models.openai.model import OpenAIModel, UnreadableReply, add_schema, parse_completion
 from karat.models.request import Reply
 from karat.models.testing.fake import FakeServer
-from karat.models.testing.http import Response
+from karat.models.testing.http import HttpResponse
 
 MESSAGES = [{"role": "system", "content": "You grade answers."}, {"role": "user", "content": "2 + 2 = 4?"}]
 SCHEMA = {
@@ -88,14 +88,14 @@ def test_finding_the_form_costs_two_refusals_however_many_rows_wait():
 
 def test_a_form_asked_for_is_the_only_one_tried():
     with FakeServer(VERDICT, forms=("json_schema",)) as server:
-        with pytest.raises(APIStatusError, match="tool is not supported"):
+        with pytest.raises(EndpointError, match="tool is not supported"):
             ask(server, structured="tool")
         assert server.calls == 1
 
 
 def test_without_tools_or_schemas_the_schema_is_told_in_words():
     for messages in (MESSAGES, MESSAGES[1:]):
-        body = shape({"model": "small", "messages": messages}, SCHEMA, "text")
+        body = add_schema({"model": "small", "messages": messages}, SCHEMA, "text")
         assert [each["role"] for each in body["messages"]] == ["system", "user"]
         assert body["messages"][0]["content"].startswith("You grade answers." if messages == MESSAGES else "Reply")
         assert json.loads(body["messages"][0]["content"].rpartition("\n")[2]) == SCHEMA
@@ -105,25 +105,25 @@ def test_without_tools_or_schemas_the_schema_is_told_in_words():
 @pytest.mark.parametrize(
     ("fault", "error", "kind", "status"),
     [
-        ("400", APIStatusError, "fatal", 400),
-        ("401", APIStatusError, "fatal", 401),
-        ("403", APIStatusError, "fatal", 403),
-        ("404", APIStatusError, "fatal", 404),
-        ("408", APIStatusError, "transient", 408),
-        ("409", APIStatusError, "transient", 409),
-        ("422", APIStatusError, "fatal", 422),
-        ("429", APIStatusError, "overload", 429),
-        ("429-after", APIStatusError, "overload", 429),
-        ("429-date", APIStatusError, "overload", 429),
-        ("quota", APIStatusError, "fatal", 429),
-        ("500", APIStatusError, "transient", 500),
-        ("502", APIStatusError, "transient", 502),
-        ("503", APIStatusError, "overload", 503),
-        ("503-after", APIStatusError, "overload", 503),
-        ("context", APIStatusError, "row", 400),
-        ("filtered", APIStatusError, "row", 400),
-        ("reset", APIConnectionError, "transient", None),
-        ("cut", APIConnectionError, "transient", None),
+        ("400", EndpointError, "fatal", 400),
+        ("401", EndpointError, "fatal", 401),
+        ("403", EndpointError, "fatal", 403),
+        ("404", EndpointError, "fatal", 404),
+        ("408", EndpointError, "transient", 408),
+        ("409", EndpointError, "transient", 409),
+        ("422", EndpointError, "fatal", 422),
+        ("429", EndpointError, "overload", 429),
+        ("429-after", EndpointError, "overload", 429),
+        ("429-date", EndpointError, "overload", 429),
+        ("quota", EndpointError, "fatal", 429),
+        ("500", EndpointError, "transient", 500),
+        ("502", EndpointError, "transient", 502),
+        ("503", EndpointError, "overload", 503),
+        ("503-after", EndpointError, "overload", 503),
+        ("context", EndpointError, "row", 400),
+        ("filtered", EndpointError, "row", 400),
+        ("reset", EndpointConnectionError, "transient", None),
+        ("cut", EndpointConnectionError, "transient", None),
         ("page", UnreadableReply, "transient", 200),
         ("no-choices", UnreadableReply, "transient", 200),
     ],
@@ -144,7 +144,7 @@ def test_each_fault_is_told_for_what_it_is(fault, error, kind, status):
 
 def test_nothing_is_asked_twice_behind_the_governors_back():
     with FakeServer(VERDICT, faults=["500", None]) as server:
-        with pytest.raises(APIStatusError):
+        with pytest.raises(EndpointError):
             ask(server)
         assert server.calls == 1
 
@@ -173,7 +173,7 @@ def test_a_reply_that_drips_arrives_whole():
 def test_nobody_listening_is_a_lost_connection():
     with FakeServer() as server:
         pass
-    with pytest.raises(APIConnectionError) as raised:
+    with pytest.raises(EndpointConnectionError) as raised:
         ask(server)
     assert classify(raised.value).kind == "transient"
     assert re.search("connect", classify(raised.value).message, re.IGNORECASE)
@@ -212,15 +212,15 @@ def completion(message, **also):
 )
 def test_what_is_no_completion_does_not_read(said):
     with pytest.raises((ValueError, LookupError, TypeError, AttributeError)):
-        read(said)
+        parse_completion(said)
 
 
 def test_completions_of_sparing_endpoints_read():
-    assert read(completion({"content": "yes"}, usage=None)) == Reply("yes")
-    assert read('{"choices": [{"message": {"content": "yes", "tool_calls": null}}]}') == Reply("yes")
+    assert parse_completion(completion({"content": "yes"}, usage=None)) == Reply("yes")
+    assert parse_completion('{"choices": [{"message": {"content": "yes", "tool_calls": null}}]}') == Reply("yes")
     parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "yes"}]
-    assert read(completion({"content": parts})) == Reply("yes")
-    assert read('{"choices": [{"message": {"content": null}}]}').problem == "nothing said"
+    assert parse_completion(completion({"content": parts})) == Reply("yes")
+    assert parse_completion('{"choices": [{"message": {"content": null}}]}').problem == "nothing said"
 
 
 @pytest.mark.parametrize("quoted", ["as unknown", "in a refusal"])
@@ -232,16 +232,24 @@ def test_the_key_is_in_no_error_and_no_repr(quoted):
 
     with FakeServer(refuse, key="another" if quoted == "as unknown" else key) as server:
         model = OpenAIModel("small", base_url=server.url, api_key=key)
-        with pytest.raises(APIStatusError, match=r"\(key\)") as raised:
+        with pytest.raises(EndpointError, match=r"\(key\)") as raised:
             asyncio.run(model(MESSAGES, SCHEMA))
     error = raised.value
-    for text in (str(error), repr(error), error.message, repr(error.body), classify(error).message, repr(model)):
+    for text in (
+        str(error),
+        repr(error),
+        error.message,
+        repr(error.body),
+        classify(error).message,
+        repr(model),
+        repr(vars(model)),
+    ):
         assert key not in text
 
 
 def test_the_key_is_not_in_the_page_of_a_proxy_that_quotes_it(monkeypatch):
     monkeypatch.setattr(
-        "karat.models.testing.injected_faults.Response", lambda _: Response(b"<p>Who is very-secret-key?</p>")
+        "karat.models.testing.injected_faults.HttpResponse", lambda _: HttpResponse(b"<p>Who is very-secret-key?</p>")
     )
     with FakeServer(VERDICT, faults=["page"]) as server, pytest.raises(UnreadableReply, match=r"Who is \(key\)\?"):
         ask(server, api_key="very-secret-key")
@@ -252,13 +260,13 @@ def test_two_loops_one_after_the_other_and_no_connection_left_open():
         model = OpenAIModel("small", base_url=server.url)
         for _ in range(2):
             assert asyncio.run(model(MESSAGES)).text == SAID  # a connection left open is an error here
-    assert not [place for place in connect._open if place[1] == server.url]
+    assert not [loop for loop in client._sessions if loop.is_closed()]
 
 
 def test_models_of_one_endpoint_share_their_connections_and_a_loop_in_a_thread_closes_them_at_the_end():
     code = """
 from karat.models.request import Request
-from karat.models.openai.clients import _open
+from karat.models.openai.client import _sessions
 from karat.models.testing.fake import FakeServer
 from karat.models.governor.governor import Governor
 from karat.models.openai.model import OpenAIModel
@@ -269,7 +277,7 @@ with FakeServer() as server:
         await Governor().ask(models[row % 2], Request([{"role": "user", "content": str(row)}]))
     Governor().map(ask, range(20))
     del models
-    print(len(_open), server.calls)
+    print(len(_sessions), server.calls)
 """
     done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "20"]
@@ -306,18 +314,7 @@ def test_key_and_endpoint_come_from_the_environment_unless_given(monkeypatch):
     assert OpenAIModel("small").endpoint == "https://api.openai.com/v1"
 
 
-def test_without_openai_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr("karat.models.openai.model.find_spec", lambda name: None)
+def test_without_aiohttp_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(client, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'karat\[judge\]'"):
         OpenAIModel("small", api_key="k")
-
-
-@pytest.mark.parametrize("absent", ["aiohttp", None])
-def test_without_aiohttp_httpx_does(absent, monkeypatch):
-    if absent:
-        monkeypatch.setattr("karat.models.openai.clients._fast_transport", lambda: None)
-    with FakeServer(VERDICT, faults=[None, "reset", "cut"]) as server:
-        assert ask(server).text == SAID
-        for _ in range(2):
-            with pytest.raises(APIConnectionError):
-                ask(server)

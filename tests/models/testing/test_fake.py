@@ -11,8 +11,8 @@ import pytest
 from karat.core.errors import SpecError
 from karat.models.request import Reply
 from karat.models.testing.fake import FakeModel, FakeServer
-from karat.models.testing.injected_faults import NAMES, choose
-from karat.models.testing.schema_sample import sample
+from karat.models.testing.injected_faults import NAMES, fault_chooser
+from karat.models.testing.schema_sample import sample_value
 
 QUESTION = {"model": "small", "messages": [{"role": "user", "content": "2 + 2 = 4?"}]}
 SCHEMA = {
@@ -51,7 +51,7 @@ def content(said):
 @pytest.mark.parametrize("seed", range(50))
 def test_what_is_drawn_for_a_schema_is_valid(seed):
     jsonschema = pytest.importorskip("jsonschema")
-    jsonschema.Draft202012Validator(SCHEMA).validate(sample(SCHEMA, Random(seed)))  # noqa: S311
+    jsonschema.Draft202012Validator(SCHEMA).validate(sample_value(SCHEMA, Random(seed)))  # noqa: S311
 
 
 def test_without_a_script_replies_fit_and_depend_on_the_prompt_alone():
@@ -140,7 +140,7 @@ def test_shares_of_faults_hold_and_repeat_with_their_seed():
     shares = {"429": 0.1, "reset": 0.2}
 
     def drawn(seed):
-        fault = choose(shares, seed)
+        fault = fault_chooser(shares, seed)
         return [fault({}) for _ in range(20_000)]
 
     counted = Counter(drawn(1))
@@ -190,8 +190,8 @@ def test_the_end_of_the_block_ends_every_connection():
 
 def test_every_name_of_a_fault_is_explained():
     from karat.cli.fake_llm import fake_llm
-    from karat.models.testing import injected_faults as spoil
+    from karat.models.testing import injected_faults
 
     for name in NAMES:
-        assert f"`{name}`" in spoil.__doc__
+        assert f"`{name}`" in injected_faults.__doc__
         assert name in fake_llm.help

@@ -88,14 +88,14 @@ def judging(specs: Sequence[str], asked: Mapping[str, Any], run: Any, *, kept: b
         return
     if asked["resume"] and asked["no_cache"] and not kept:
         raise click.UsageError("--resume goes on with replies that --no-cache does not keep")
-    from karat.judges import asking  # noqa: PLC0415  (heavy)
+    from karat.judges import use_governor  # noqa: PLC0415  (heavy)
     from karat.models.governor.faults import ModelError  # noqa: PLC0415
 
     metrics = list(_with_model(metrics, asked["models"]))
     governor = _governor(asked, json.dumps([run, [metric.signature for metric in metrics], asked["base_url"]]))
     goes_on = "" if asked["no_cache"] else f"\n{RESUME}"
     try:
-        with asking(governor, base_url=asked["base_url"], connect=_connect(asked)):
+        with use_governor(governor, base_url=asked["base_url"], connect=_connect(asked)):
             yield metrics
     except KeyboardInterrupt:
         click.echo(_took(governor.totals) + goes_on, err=True)
@@ -126,14 +126,14 @@ def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Me
 def _governor(asked: Mapping[str, Any], run: str) -> Any:
     from karat.judges.dry_run import CountingGovernor  # noqa: PLC0415  (heavy)
     from karat.models.governor.governor import Governor  # noqa: PLC0415
-    from karat.models.reply_cache import Store  # noqa: PLC0415
+    from karat.models.reply_cache import ReplyCache  # noqa: PLC0415
 
-    store = None if asked["no_cache"] else Store()
+    store = None if asked["no_cache"] else ReplyCache()
     if asked["dry_run"]:
         return CountingGovernor(store)
     name = sha256(run.encode()).hexdigest()[:16]
     if store is not None and not asked["resume"]:
-        store.forget(name)
+        store.forget_run(name)
     limits = {name: asked[name] for name in _LIMITS if asked[name] is not None}
     return Governor(**limits, store=store, run=None if store is None else name)
 

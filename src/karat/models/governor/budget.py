@@ -1,4 +1,4 @@
-"""Hard caps on what a run may ask and spend, exact under concurrency."""
+"""Hard caps on the calls and the cost of a run, exact under concurrency, and the estimates they need."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from math import ceil
 
 from karat.core.errors import SpecError
-from karat.models.governor.faults import NotAsked
+from karat.models.governor.faults import NotSentError
 from karat.models.request import Reply, Request
 
-BYTES_A_TOKEN = 3  # of UTF-8: more than English takes, and about what other scripts take
+BYTES_PER_TOKEN = 3  # of UTF-8: too few for English, about right for other scripts
 MESSAGE_TOKENS = 8  # roles and separators
-UNSEEN_OUTPUT = 1024  # tokens, before anything was answered
+DEFAULT_OUTPUT = 1024  # tokens, before the first reply
 
 
 @dataclass(frozen=True)
@@ -25,71 +25,72 @@ class Price:
 
     def __post_init__(self) -> None:
         if min(self.input, self.output) < 0:
-            raise SpecError(f"price=({self.input}, {self.output}): USD per million tokens, at least 0, are expected")
+            raise SpecError(f"price=({self.input}, {self.output}): expected USD per million tokens, at least 0")
 
-    def of(self, input_tokens: float, output_tokens: float) -> float:
-        """What so many tokens cost, in USD.
+    def cost(self, input_tokens: float, output_tokens: float) -> float:
+        """The cost of these tokens in USD.
 
-        >>> Price(0.5, 2.0).of(1_000_000, 500_000)
+        >>> Price(0.5, 2.0).cost(1_000_000, 500_000)
         1.5
         """
         return (self.input * input_tokens + self.output * output_tokens) / 1_000_000
 
 
-def text_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens a text has, rather too many than too few.
 
-    >>> text_tokens("Is 7 a prime number?")
+    >>> estimate_tokens("Is 7 a prime number?")
     7
     """
-    return -(-len(text.encode()) // BYTES_A_TOKEN)
+    return -(-len(text.encode()) // BYTES_PER_TOKEN)
 
 
-def prompt_tokens(request: Request) -> int:
-    """About how many tokens a request has, its schema included.
+def estimate_prompt_tokens(request: Request) -> int:
+    """About how many tokens a request has, including its schema.
 
-    >>> prompt_tokens(Request([{"role": "user", "content": "Is 7 a prime number?"}]))
+    >>> estimate_prompt_tokens(Request([{"role": "user", "content": "Is 7 a prime number?"}]))
     15
     """
-    schema = text_tokens(json.dumps(request.schema)) if request.schema else 0
-    return schema + sum(text_tokens(each["content"]) + MESSAGE_TOKENS for each in request.messages)
+    schema = estimate_tokens(json.dumps(request.schema)) if request.schema else 0
+    return schema + sum(estimate_tokens(each["content"]) + MESSAGE_TOKENS for each in request.messages)
 
 
 @dataclass
 class Usage:
-    """What the replies of one model have taken so far, from which the next is estimated."""
+    """What the replies of one model have taken so far. The next request is estimated from it."""
 
-    longest: int = 0
-    """Output tokens."""
-    heavier: float = 1.0
-    """How many times our own count of input tokens the endpoint's is."""
-    dearest: float = 0.0
-    """USD a token, where the endpoint tells its own cost."""
+    longest_output: int = 0
+    """Tokens of the longest reply."""
+    input_factor: float = 1.0
+    """The greatest ratio of the endpoint's count of input tokens to our estimate."""
+    highest_rate: float = 0.0
+    """USD a token, where the endpoint reports the cost."""
 
-    def estimate(self, request: Request, counted: int, price: Price | None) -> tuple[int, float]:
-        """Tokens and USD that a request may take: `counted` and its `max_tokens`, else the longest reply so far."""
-        given = request.settings.get("max_completion_tokens", request.settings.get("max_tokens"))
-        prompt = ceil(counted * self.heavier)
-        output = (self.longest or UNSEEN_OUTPUT) if given is None else given
-        return prompt + output, price.of(prompt, output) if price else self.dearest * (prompt + output)
+    def estimate(self, request: Request, estimated: int, price: Price | None) -> tuple[int, float]:
+        """Tokens and USD that a request may take: `estimated` input, and `max_tokens` or the longest reply so far."""
+        limit = request.settings.get("max_completion_tokens", request.settings.get("max_tokens"))
+        prompt = ceil(estimated * self.input_factor)
+        output = (self.longest_output or DEFAULT_OUTPUT) if limit is None else limit
+        return prompt + output, price.cost(prompt, output) if price else self.highest_rate * (prompt + output)
 
-    def measure(self, reply: Reply, counted: int, price: Price | None) -> tuple[int, float | None]:
-        """Tokens and USD that a reply did take, as the endpoint tells, else by our own count; learns from them."""
-        prompt = counted if reply.input_tokens is None else reply.input_tokens
-        output = text_tokens(reply.text) if reply.output_tokens is None else reply.output_tokens
-        cost = price.of(prompt, output) if price and reply.cost is None else reply.cost
-        self.longest = max(self.longest, output)
-        self.heavier = max(self.heavier, prompt / max(1, counted))
-        self.dearest = max(self.dearest, (cost or 0.0) / max(1, prompt + output))
+    def measure(self, reply: Reply, estimated: int, price: Price | None) -> tuple[int, float | None]:
+        """Tokens and USD that a reply took, as reported, else as estimated; later estimates learn from it."""
+        prompt = estimated if reply.input_tokens is None else reply.input_tokens
+        output = estimate_tokens(reply.text) if reply.output_tokens is None else reply.output_tokens
+        cost = price.cost(prompt, output) if price and reply.cost is None else reply.cost
+        self.longest_output = max(self.longest_output, output)
+        self.input_factor = max(self.input_factor, prompt / max(1, estimated))
+        self.highest_rate = max(self.highest_rate, (cost or 0.0) / max(1, prompt + output))
         return prompt + output, cost
 
 
 @dataclass
 class Totals:
-    """What was asked so far: `calls` counts retries, `failed` the questions asked in vain, `capped` those never asked.
+    """Counts of a governor so far. `calls` includes `retries`; `cached` are replies from the cache.
 
-    calls - retries = answers + failed. `cost` is in USD, None where nobody told; `seconds` are those of all calls,
-    which overlap.
+    `failed` requests got no reply after all attempts, `capped` ones were not sent because of a cap, so that
+    calls - retries = replies + failed. `cost` is in USD, None where it is not known. `seconds` is the sum over all
+    calls, which overlap.
     """
 
     calls: int = 0
@@ -103,7 +104,7 @@ class Totals:
     seconds: float = 0.0
 
     def add(self, reply: Reply) -> None:
-        """Add what a new reply took."""
+        """Add the tokens and the cost of a new reply."""
         self.input_tokens += reply.input_tokens or 0
         self.output_tokens += reply.output_tokens or 0
         if reply.cost is not None:
@@ -111,10 +112,10 @@ class Totals:
 
 
 class Caps:
-    """At most `max_calls` calls, retries included, and `budget` USD, of which `calls` and `spent` are gone.
+    """At most `max_calls` calls, including retries, and `budget` USD; `calls` and `spent` are used up already.
 
-    A call is counted before it is made, at its estimate, and corrected after. Near the end of the budget calls wait
-    for those under way, whose estimates are usually too high.
+    A call is counted at its estimate before it starts, and corrected when it ends. Near the end of the budget calls
+    wait for the running ones, whose estimates are usually too high.
     """
 
     def __init__(self, max_calls: int | None, budget: float | None, *, calls: int = 0, spent: float = 0.0) -> None:
@@ -123,18 +124,18 @@ class Caps:
         self.calls = calls
         self.spent = spent
         self._reserved = 0.0
-        self._under_way = 0
+        self._running = 0
         self._waiting: list[asyncio.Future[None]] = []
 
     async def reserve(self, estimate: float) -> None:
-        """Count a call that may cost so much, or raise NotAsked where it must not be made."""
+        """Count a call with this estimated cost, or raise NotSentError if a cap forbids it."""
         while True:
             if self.max_calls is not None and self.calls >= self.max_calls:
-                raise NotAsked(f"not asked: the cap of {self.max_calls} calls is reached")
+                raise NotSentError(f"not asked: the cap of {self.max_calls} calls is reached")
             if self.budget is None or self.spent + self._reserved + estimate <= self.budget:
                 break
-            if self.spent + estimate > self.budget or not self._under_way:
-                raise NotAsked(
+            if self.spent + estimate > self.budget or not self._running:
+                raise NotSentError(
                     f"not asked: it may cost ${estimate:.2g}, and ${self.spent:.4g} of the budget of "
                     f"${self.budget:.4g} is spent"
                 )
@@ -142,14 +143,14 @@ class Caps:
             self._waiting.append(future)
             await future
         self.calls += 1
-        self._under_way += 1
+        self._running += 1
         self._reserved += estimate
 
     def settle(self, estimate: float, cost: float) -> None:
-        """A call that was reserved at `estimate` has ended and did cost `cost`."""
+        """Correct a call that was reserved at `estimate` and did cost `cost`."""
         self.spent += cost
-        self._under_way -= 1
-        self._reserved = self._reserved - estimate if self._under_way else 0.0  # without what rounding leaves
+        self._running -= 1
+        self._reserved = self._reserved - estimate if self._running else 0.0  # drops rounding errors
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():

@@ -1,4 +1,4 @@
-"""The span of one call to a model, where it is made for an evaluation that has a span.
+"""The OpenTelemetry span of one call to a model, if the evaluation that makes it has a span.
 
 Its attributes are those of OpenInference (`llm.*`) and of OpenTelemetry's conventions for generative AI (`gen_ai.*`).
 """
@@ -12,38 +12,38 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from karat.core import telemetry as tracing
-from karat.models.governor.faults import AskError, Fault
+from karat.models.governor.faults import Fault, RequestError
 from karat.models.request import Model, Reply, Request
 
-_OFF: AbstractContextManager[None] = nullcontext()
-_SENT = ("temperature", "seed", "max_tokens", "top_p", "frequency_penalty", "presence_penalty")
+_NO_SPAN: AbstractContextManager[None] = nullcontext()
+_SETTINGS = ("temperature", "seed", "max_tokens", "top_p", "frequency_penalty", "presence_penalty")
 
 
-def traced(model: Model, request: Request) -> AbstractContextManager[tracing.Span | None]:
-    """A span around one call; None where none is wanted. A call that is not made at last has no span."""
-    return _OFF if tracing.current() is None else _traced(model, request)
+def trace_call(model: Model, request: Request) -> AbstractContextManager[tracing.Span | None]:
+    """A span around one call, None if tracing is off. A call that is cancelled or not sent has no span."""
+    return _NO_SPAN if tracing.current() is None else _start_span(model, request)
 
 
 @contextmanager
-def _traced(model: Any, request: Request) -> Iterator[tracing.Span | None]:
+def _start_span(model: Any, request: Request) -> Iterator[tracing.Span | None]:
     name = str(getattr(model, "name", None) or getattr(model, "__name__", None) or type(model).__name__)
     with tracing.call(f"chat {name}", "LLM") as span:
         if span is not None:
-            span.put(_asked(name, str(getattr(model, "endpoint", None) or ""), request))
+            span.put(_request_attributes(name, str(getattr(model, "endpoint", None) or ""), request))
         try:
             yield span
-        except (AskError, CancelledError):  # a cap was reached, or all was stopped
+        except (RequestError, CancelledError):  # a cap is reached, or the run stops
             if span is not None:
                 span.drop()
             raise
 
 
-def tell(span: tracing.Span | None, outcome: Reply | Fault) -> None:
-    """Say in the span what came of the call."""
+def record_outcome(span: tracing.Span | None, outcome: Reply | Fault) -> None:
+    """Record the reply or the fault of a call in its span."""
     if span is None:
         return
     if isinstance(outcome, Reply):
-        span.put(_said(outcome))
+        span.put(_reply_attributes(outcome))
         if outcome.problem:
             span.event("problem", {"problem": outcome.problem})
         return
@@ -52,13 +52,13 @@ def tell(span: tracing.Span | None, outcome: Reply | Fault) -> None:
     span.event("exception", {"exception.type": type(outcome.error).__qualname__, "exception.message": outcome.message})
 
 
-def note_kept() -> None:
-    """Say in the span of the evaluation that a reply was in the cache."""
+def count_cached() -> None:
+    """Count a reply from the cache in the span of the evaluation."""
     if (evaluation := tracing.current()) is not None:
         evaluation.cached += 1
 
 
-def _asked(name: str, endpoint: str, request: Request) -> dict[str, Any]:
+def _request_attributes(name: str, endpoint: str, request: Request) -> dict[str, Any]:
     place = urlsplit(endpoint) if endpoint.startswith("http") else None
     messages = [dict(message) for message in request.messages]
     settings = dict(request.settings)
@@ -71,16 +71,16 @@ def _asked(name: str, endpoint: str, request: Request) -> dict[str, Any]:
         "gen_ai.request.model": name,
         "gen_ai.output.type": None if request.schema is None else "json",
     }
-    if place is not None:  # all endpoints are asked as OpenAI's are
+    if place is not None:  # all endpoints use OpenAI's protocol
         attributes |= {"llm.system": "openai", "gen_ai.provider.name": "openai", "server.address": place.hostname}
         attributes["server.port"] = place.port
     for number, message in enumerate(messages):
         attributes[f"llm.input_messages.{number}.message.role"] = message["role"]
         attributes[f"llm.input_messages.{number}.message.content"] = message["content"]
-    return attributes | {f"gen_ai.request.{key}": settings[key] for key in _SENT if key in settings}
+    return attributes | {f"gen_ai.request.{key}": settings[key] for key in _SETTINGS if key in settings}
 
 
-def _said(reply: Reply) -> dict[str, Any]:
+def _reply_attributes(reply: Reply) -> dict[str, Any]:
     tokens = (reply.input_tokens, reply.output_tokens)
     return {
         "output.value": reply.text,

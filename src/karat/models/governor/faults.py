@@ -1,4 +1,4 @@
-"""What an exception from a model means: wait, try again, give up on the row, or stop."""
+"""What an exception from a model means: slow down, retry, fail the row, or stop the run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from karat.core.errors import KaratError
 
 OVERLOAD = {429, 503, 529}
 TRANSIENT = {408, 409, 425, 500, 502, 504, *range(520, 528)}
-HOPELESS = {401, 402, 403, 404}
-OUT_OF_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
-ABOUT_THE_ROW = {"context_length_exceeded", "content_filter", "content_policy_violation", "string_above_max_length"}
+FATAL = {401, 402, 403, 404}
+NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+ROW_CODES = {"context_length_exceeded", "content_filter", "content_policy_violation", "string_above_max_length"}
 TOO_LONG = re.compile(r"context (length|window|size)|maximum context|prompt is too long|too many tokens", re.IGNORECASE)
 SECRET = re.compile(r"\b(?:sk-|Bearer\s+)[\w.*-]{4,}")
 
-# Clients have trees of their own; these names say "the connection, not the question" in openai, httpx and aiohttp.
-CONNECTION = {
+# Names of classes that mean a lost connection in aiohttp, httpx and openai, which have no common base class.
+CONNECTION_ERRORS = {
     "APIConnectionError",
     "APIResponseValidationError",
     "TransportError",
@@ -28,28 +28,28 @@ CONNECTION = {
     "ClientConnectionError",
     "ClientPayloadError",
 }
-# Errors of the operating system that are about files: a callable's own trouble, the same next time.
-FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+# Errors of the operating system about files: retrying does not help.
+FILE_ERRORS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
-class AskError(KaratError):
-    """A question that got no answer: its row's failure and no other row's."""
+class RequestError(KaratError):
+    """A request that got no usable reply. Only its row fails."""
 
 
-class NotAsked(AskError):
-    """A question that was not sent: a cap is reached, or it is only counted."""
+class NotSentError(RequestError):
+    """A request that was not sent, because a cap is reached or because this is a dry run."""
 
 
 class ModelError(KaratError):
-    """A model that cannot be asked at all (a bad key, no such model): the run stops."""
+    """A model that cannot be used at all (a bad key, no such model). The run stops."""
 
 
 @dataclass(frozen=True)
 class Fault:
     """What an exception means.
 
-    `overload`: the endpoint wants less; `transient`: the same call may work; `row`: this question will never;
-    `fatal`: no question will. `retry_after` is in seconds; `status` that of HTTP, None where no reply came.
+    `overload`: the endpoint wants fewer calls; `transient`: the same call may succeed later; `row`: this request never
+    succeeds; `fatal`: no request does. `retry_after` is in seconds. `status` is the HTTP status, None without a reply.
     """
 
     kind: Literal["overload", "transient", "row", "fatal"]
@@ -58,12 +58,17 @@ class Fault:
     status: int | None = None
     error: BaseException | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def retryable(self) -> bool:
+        """Whether the same call may succeed later."""
+        return self.kind in {"overload", "transient"}
+
 
 def classify(error: BaseException, *, proven: bool = False) -> Fault:
-    """What `error` means, by the status and code it carries, else by its class; of any client's exceptions.
+    """What an exception of any client means, by its HTTP status and code, else by its class.
 
-    A request that the endpoint calls wrong (400, 422) is fatal until something is `proven` to work there, and its
-    row's failure from then on.
+    A status that blames the request (400, 422) is fatal unless the endpoint is `proven`, that is, has answered before;
+    then it only fails the row.
 
     >>> classify(TimeoutError("no reply within 60 s")).kind
     'transient'
@@ -75,37 +80,37 @@ def classify(error: BaseException, *, proven: bool = False) -> Fault:
 
 def _classify(error: BaseException, proven: bool) -> Fault:
     if isinstance(error, KaratError):
-        return Fault("row" if isinstance(error, AskError) else "fatal", str(error))
+        return Fault("row" if isinstance(error, RequestError) else "fatal", str(error))
     status = _status(error)
     if status is None:
-        lost = isinstance(error, OSError) and not isinstance(error, FILES)  # TimeoutError is one of them
-        by_name = any(each.__name__ in CONNECTION for each in type(error).__mro__)
-        return Fault("transient" if lost or by_name else "row", _say(error))
+        lost = isinstance(error, OSError) and not isinstance(error, FILE_ERRORS)  # TimeoutError is one of them
+        by_name = any(each.__name__ in CONNECTION_ERRORS for each in type(error).__mro__)
+        return Fault("transient" if lost or by_name else "row", _describe(error))
     codes = _codes(error)
-    message = f"HTTP {status}: {_say(error)}"
-    if codes & OUT_OF_MONEY or status in HOPELESS:
+    message = f"HTTP {status}: {_describe(error)}"
+    if codes & NO_CREDIT or status in FATAL:
         return Fault("fatal", message, status=status)
     if status in OVERLOAD:
         return Fault("overload", message, _retry_after(error), status)
     if status in TRANSIENT:
         return Fault("transient", message, _retry_after(error), status)
-    if 200 <= status < 300:  # an answer that breaks off or cannot be read
+    if 200 <= status < 300:  # the reply breaks off or cannot be parsed
         return Fault("transient", message, status=status)
-    about_the_row = status == 413 or codes & ABOUT_THE_ROW or TOO_LONG.search(message)
-    return Fault("row" if proven or about_the_row else "fatal", message, status=status)
+    row = proven or status == 413 or codes & ROW_CODES or TOO_LONG.search(message)
+    return Fault("row" if row else "fatal", message, status=status)
 
 
 def _status(error: BaseException) -> int | None:
     response = getattr(error, "response", None)
     for owner, name in ((error, "status_code"), (error, "status"), (response, "status_code"), (response, "status")):
-        given = getattr(owner, name, None)
-        if isinstance(given, int):
-            return given
+        status = getattr(owner, name, None)
+        if isinstance(status, int):
+            return status
     return None
 
 
 def _details(error: BaseException) -> Mapping[str, Any]:
-    """The error object of an OpenAI-like body, which is all of the body or under `error`."""
+    """The error object of an OpenAI-like body: the whole body, or its member `error`."""
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, Mapping) else None
     return inner if isinstance(inner, Mapping) else {}
@@ -113,16 +118,16 @@ def _details(error: BaseException) -> Mapping[str, Any]:
 
 def _codes(error: BaseException) -> set[str]:
     details = _details(error)
-    given = (getattr(error, "code", None), details.get("code"), details.get("type"))
-    return {each for each in given if isinstance(each, str)}
+    codes = (getattr(error, "code", None), details.get("code"), details.get("type"))
+    return {each for each in codes if isinstance(each, str)}
 
 
-def _say(error: BaseException) -> str:
-    """One short line, without anything that looks like a key."""
-    told = _details(error).get("message") or getattr(error, "message", None) or str(error)
+def _describe(error: BaseException) -> str:
+    """One short line. Anything that looks like a key is removed."""
+    message = _details(error).get("message") or getattr(error, "message", None) or str(error)
     if error.__cause__ is not None and _status(error) is None:
-        told = f"{told} ({type(error.__cause__).__name__}: {error.__cause__})"  # "Connection error." alone says little
-    text = SECRET.sub("(key)", " ".join(str(told).split()))
+        message = f"{message} ({type(error.__cause__).__name__}: {error.__cause__})"
+    text = SECRET.sub("(key)", " ".join(str(message).split()))
     kind = "" if _status(error) is not None else type(error).__name__
     return ": ".join(filter(None, [kind, text[:300]]))
 

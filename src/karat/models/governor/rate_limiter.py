@@ -1,4 +1,4 @@
-"""How much an endpoint is asked at a time, learnt from how it answers."""
+"""When a call to an endpoint may start: a concurrency limit that adapts to its replies, and requests a minute."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from statistics import median
 
 from karat.core.errors import KaratError
 
-START = 8  # calls at a time before anything is known
-MINUTE = 61.0  # seconds; one more than a minute, for calls are late on the way in the first and in time in the next
-QUICK = 0.05  # seconds; below this a longer latency says nothing about the endpoint
-LONGEST_PAUSE = 60.0  # seconds, where the endpoint does not say itself
+START = 8  # calls at a time before the first reply
+MINUTE = 61.0  # seconds; one more than a minute, because calls arrive with varying delay
+SHORT_LATENCY = 0.05  # seconds; differences below it are noise
+LONGEST_PAUSE = 60.0  # seconds, if the endpoint sends no Retry-After
 
 
 @dataclass(slots=True)
 class Slot:
-    """A call that may run: when it began, and the tokens it counts for."""
+    """A call that may run: when it started, and the tokens it counts for."""
 
-    began: float
+    start: float
     tokens: int
 
 
-class Lane:
-    """The way to one model of one endpoint: first come, first served, at most `limit` calls at a time.
+class RateLimiter:
+    """The calls to one model of one endpoint: first come, first served, at most `limit` at a time.
 
-    `limit` begins at 8 and doubles every round trip until the first trouble; after it, up to seven eighths of where
-    the trouble was, and then grows by one a round trip. It grows only up to `concurrency`, while it is what holds calls
-    back, and while the median latency stays below twice the best of late. The endpoint's refusal halves it, once a
-    round trip. Retry-After holds every call back; so do refusals in a row without it, a round trip the second one
-    and twice as long each one after, with jitter.
+    `limit` starts at 8 and doubles every round trip until the first refusal or slow-down. Later it doubles up to seven
+    eighths of the limit at that time, and then grows by one a round trip. It grows only up to `concurrency`, only while
+    calls wait for it, and only while the median latency is below twice the lowest recent one. A refusal halves it, once
+    a round trip. Retry-After delays all calls; so do consecutive refusals without it, the second one by a round trip
+    and each later one by twice as long, with jitter.
 
-    `rpm` and `tpm` (requests and tokens) hold in every minute. A call of more tokens than `tpm` goes in a minute of
+    `rpm` and `tpm` are the most requests and tokens in any minute. A call of more tokens than `tpm` gets a minute of
     its own.
     """
 
@@ -43,29 +43,29 @@ class Lane:
         self.limit = min(START, concurrency)
         self.active = 0
         self.proven = False
-        """Whether the endpoint has ever answered."""
-        self.lost = 0
-        """Questions given up since its last answer."""
+        """Whether the endpoint has ever replied."""
+        self.failed = 0
+        """Requests given up since the last reply."""
         self._rpm = inf if rpm is None else rpm
         self._tpm = inf if tpm is None else tpm
         self._minute: deque[Slot] | None = None if rpm is None and tpm is None else deque()
-        self._tokens = 0  # of the calls in the last minute
+        self._tokens = 0  # of the calls in this minute
         self._waiting: deque[tuple[int, asyncio.Future[Slot]]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._open_at = -inf  # nothing goes before
-        self._cut_at = -inf  # calls begun before the last halving have nothing new to say
+        self._open_at = -inf  # no call starts earlier
+        self._halved_at = -inf  # refusals of calls that started earlier are ignored
         self._refusals = 0  # in a row
-        self._trouble = inf  # the limit at which the last trouble was
-        self._credit = 0  # answers towards the next one more
+        self._ceiling = inf  # the limit at the last refusal or slow-down
+        self._credit = 0  # replies since the limit last grew
         self._steady = True
         self._latencies: deque[float] = deque(maxlen=32)
-        self._answers_left = 16  # of this round trip
+        self._replies_left = 16  # of this round trip
         self._medians: deque[float] = deque(maxlen=16)
-        self._doubts: list[asyncio.Future[None]] = []
+        self._unproven: list[asyncio.Future[None]] = []
 
-    async def enter(self, tokens: int = 0) -> Slot:
-        """Wait for the turn of a call that will take about so many tokens."""
+    async def acquire(self, tokens: int = 0) -> Slot:
+        """Wait until a call of about so many tokens may start."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._move_to(loop)
@@ -74,66 +74,66 @@ class Lane:
             return self._take(now, tokens)
         future: asyncio.Future[Slot] = loop.create_future()
         self._waiting.append((tokens, future))
-        self._admit()
+        self._start_waiting()
         try:
             return await future
         except asyncio.CancelledError:
-            if future.done() and not future.cancelled():  # its turn came as it was told to stop
-                self.leave(future.result())
+            if future.done() and not future.cancelled():  # the slot was granted just before the cancellation
+                self.release(future.result())
             raise
 
-    def leave(self, slot: Slot, tokens: int | None = None) -> None:
-        """Make place for the next; `tokens` is what the call really took."""
+    def release(self, slot: Slot, tokens: int | None = None) -> None:
+        """Let the next call start; `tokens` is what this call really took."""
         self.active -= 1
-        if tokens is not None and self._minute is not None and slot.began + MINUTE > self._now():
+        if tokens is not None and self._minute is not None and slot.start + MINUTE > self._now():
             self._tokens += tokens - slot.tokens
             slot.tokens = tokens
-        if self._doubts:
-            self._settle_doubts()
+        if self._unproven:
+            self._settle_proof()
         if self._waiting:
-            self._admit()
+            self._start_waiting()
 
-    def answered(self, slot: Slot) -> None:
-        """Learn from an answer, before its call leaves."""
-        self.proven, self.lost, self._refusals = True, 0, 0
-        self._watch(self._now() - slot.began)
-        if slot.began > self._cut_at and self._steady and self.active >= self.limit:
+    def record_reply(self, slot: Slot) -> None:
+        """Adapt the limit to a reply, before its slot is released."""
+        self.proven, self.failed, self._refusals = True, 0, 0
+        self._watch_latency(self._now() - slot.start)
+        if slot.start > self._halved_at and self._steady and self.active >= self.limit:
             self._credit += 1
-            if self.limit < self.concurrency and (self.limit < self._trouble * 7 / 8 or self._credit >= self.limit):
+            if self.limit < self.concurrency and (self.limit < self._ceiling * 7 / 8 or self._credit >= self.limit):
                 self.limit += 1
                 self._credit = 0
 
-    def refused(self, slot: Slot, retry_after: float | None = None) -> None:
-        """Learn from a refusal (429, 503), before its call leaves."""
+    def record_refusal(self, slot: Slot, retry_after: float | None = None) -> None:
+        """Adapt the limit to a refusal (429, 503), before its slot is released."""
         now = self._now()
-        if slot.began > self._cut_at:
-            self._cut_at, self._trouble = now, self.limit
+        if slot.start > self._halved_at:
+            self._halved_at, self._ceiling = now, self.limit
             self.limit, self._credit = max(1, self.limit // 2), 0
-            pause = min(LONGEST_PAUSE, self._trip() * (2**self._refusals - 1))
-            self._hold(now + pause * random.uniform(0.5, 1))  # noqa: S311
+            pause = min(LONGEST_PAUSE, self._round_trip() * (2**self._refusals - 1))
+            self._delay_until(now + pause * random.uniform(0.5, 1))  # noqa: S311
             self._refusals += 1
         if retry_after is not None:
-            self._hold(now + retry_after)
+            self._delay_until(now + retry_after)
 
-    async def vouched(self) -> bool:
-        """Whether the endpoint ever answered, once the calls under way have had their say."""
+    async def wait_for_proof(self) -> bool:
+        """Whether the endpoint has ever replied; waits until one of the running calls has or none can any more."""
         if not self.proven:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._doubts.append(future)
-            self._settle_doubts()
+            self._unproven.append(future)
+            self._settle_proof()
             await future
         return self.proven
 
-    def _settle_doubts(self) -> None:
-        """Those who doubt the endpoint wait until it is proven or all under way doubt it."""
-        self._doubts = [future for future in self._doubts if not future.done()]  # those cancelled are gone
-        if self.proven or len(self._doubts) >= self.active:
-            for future in self._doubts:
+    def _settle_proof(self) -> None:
+        """End `wait_for_proof` once the endpoint is proven or all running calls are waiting for proof."""
+        self._unproven = [future for future in self._unproven if not future.done()]  # not cancelled
+        if self.proven or len(self._unproven) >= self.active:
+            for future in self._unproven:
                 future.set_result(None)
 
     def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
         if self.active:
-            raise KaratError("this governor is at work in another event loop: give each loop that runs at once its own")
+            raise KaratError("this governor is in use in another event loop: use one governor for each running loop")
         self._loop, self._timer = loop, None
         self._waiting.clear()
 
@@ -146,7 +146,7 @@ class Lane:
         minute = self._minute
         if minute is None:
             return True
-        while minute and minute[0].began + MINUTE <= now:
+        while minute and minute[0].start + MINUTE <= now:
             self._tokens -= minute.popleft().tokens
         return not minute or (len(minute) < self._rpm and self._tokens + tokens <= self._tpm)
 
@@ -158,8 +158,8 @@ class Lane:
             self._tokens += tokens
         return slot
 
-    def _admit(self) -> None:
-        """Let go whom there is place for; else come again when time alone may make place."""
+    def _start_waiting(self) -> None:
+        """Start the waiting calls that may start now; set a timer if only time holds back the next one."""
         while self._waiting:
             tokens, future = self._waiting[0]
             if future.done():  # cancelled
@@ -173,33 +173,33 @@ class Lane:
         else:
             return
         if self.active < self.limit:
-            oldest = self._minute[0].began + MINUTE if self._minute else -inf
-            self._come_again(self._open_at if now < self._open_at else oldest)
+            oldest = self._minute[0].start + MINUTE if self._minute else -inf
+            self._set_timer(self._open_at if now < self._open_at else oldest)
 
-    def _come_again(self, when: float) -> None:
+    def _set_timer(self, when: float) -> None:
         if self._timer is not None and self._timer.when() <= when and not self._timer.cancelled():
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_at(when, self._on_time)
+        self._timer = asyncio.get_running_loop().call_at(when, self._on_timer)
 
-    def _on_time(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
-        self._admit()
+        self._start_waiting()
 
-    def _hold(self, until: float) -> None:
+    def _delay_until(self, until: float) -> None:
         self._open_at = max(self._open_at, until)
 
-    def _watch(self, latency: float) -> None:
-        """Say once a round trip whether latency holds."""
+    def _watch_latency(self, latency: float) -> None:
+        """Decide once a round trip whether latency is steady."""
         self._latencies.append(latency)
-        self._answers_left -= 1
-        if not self._answers_left:
-            self._answers_left = max(16, self.limit)
+        self._replies_left -= 1
+        if not self._replies_left:
+            self._replies_left = max(16, self.limit)
             self._medians.append(median(self._latencies))
-            self._steady = self._medians[-1] < 2 * max(QUICK, min(self._medians))
+            self._steady = self._medians[-1] < 2 * max(SHORT_LATENCY, min(self._medians))
             if not self._steady:
-                self._trouble = self.limit
+                self._ceiling = self.limit
 
-    def _trip(self) -> float:
+    def _round_trip(self) -> float:
         return median(self._latencies) if self._latencies else 0.5

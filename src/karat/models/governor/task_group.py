@@ -1,4 +1,4 @@
-"""Rows under way together: a bounded number at a time, stopped together."""
+"""A group of rows that are processed concurrently and stop together."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
-class Batch:
-    """The rows of one `Governor.map`, which every question asked for them finds here, however deep it is asked."""
+class TaskGroup:
+    """The rows of one `Governor.map`. Code that runs for a row finds its group in the context."""
 
     def __init__(self) -> None:
-        self._stop: BaseException | None = None
+        self._error: BaseException | None = None
         self._calls = 0
-        self._quiet = asyncio.Event()
+        self._idle = asyncio.Event()
         self._waiting: set[asyncio.Task[object] | None] = set()
 
     @staticmethod
-    def current() -> Batch:
-        """The batch that the running code works for; a question of its own is one by itself."""
-        return current_context().task_group or Batch()
+    def current() -> TaskGroup:
+        """The group of the running code; a new one outside of any group."""
+        return current_context().task_group or TaskGroup()
 
     def stop(self, error: BaseException) -> None:
-        """Let no further call be made."""
-        self._stop = self._stop or error
+        """Start no further calls, and let `run` raise `error`."""
+        self._error = self._error or error
         for task in self._waiting:
             if task is not None:
                 task.cancel()
 
     def drain(self) -> None:
-        """Let no further call be made, and those under way end."""
+        """Start no further calls, and let the running ones end."""
         self.stop(asyncio.CancelledError())
 
     @contextmanager
-    def wait(self) -> Iterator[None]:
-        """Around every wait that is not a call: it ends when the batch stops."""
-        self._go_on()
+    def waiting(self) -> Iterator[None]:
+        """For every wait that is not a call: it is cancelled when the group stops."""
+        self._raise_if_stopped()
         task = asyncio.current_task()
         self._waiting.add(task)
         try:
@@ -50,17 +50,17 @@ class Batch:
             self._waiting.discard(task)
 
     @contextmanager
-    def call(self) -> Iterator[None]:
-        """Around every call, which is not made once the batch has stopped."""
-        self._go_on()
+    def calling(self) -> Iterator[None]:
+        """For every call: it does not start once the group has stopped."""
+        self._raise_if_stopped()
         self._calls += 1
-        self._quiet.clear()
+        self._idle.clear()
         try:
             yield
         finally:
             self._calls -= 1
             if not self._calls:
-                self._quiet.set()
+                self._idle.set()
 
     async def run(
         self,
@@ -70,43 +70,43 @@ class Batch:
         concurrency: int,
         progress: Callable[[int], None] | None = None,
     ) -> list[Out]:
-        """`await work(item)` of every item, in the items' order, at most `concurrency` at a time."""
+        """The results of `await work(item)` in the items' order, at most `concurrency` at a time."""
         results: dict[int, Out] = {}
         queue = enumerate(items)
 
-        async def rows() -> None:
+        async def process_rows() -> None:
             for place, item in queue:
                 results[place] = await work(item)
                 if progress:
                     progress(1)
-                if self._stop is not None:
+                if self._error is not None:
                     return
                 if not place % 64:
-                    await asyncio.sleep(0)  # rows that never wait still let others have a turn
+                    await asyncio.sleep(0)  # lets other tasks run if no row ever waits
 
         size = min(concurrency, len(items)) if isinstance(items, Sized) else concurrency
         with change_context(task_group=self):
-            workers = [asyncio.create_task(rows()) for _ in range(size)]
+            workers = [asyncio.create_task(process_rows()) for _ in range(size)]
         try:
             if workers:
                 await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-            await self._end(workers)
+            await self._raise_error(workers)
         finally:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
         return [results[place] for place in range(len(results))]
 
-    def _go_on(self) -> None:
-        if self._stop is not None:
+    def _raise_if_stopped(self) -> None:
+        if self._error is not None:
             raise asyncio.CancelledError
 
-    async def _end(self, workers: list[asyncio.Task[None]]) -> None:
-        """Raise what stopped the batch, if anything did."""
+    async def _raise_error(self, workers: list[asyncio.Task[None]]) -> None:
+        """Raise the error that stopped the group, if there is one."""
         for worker in workers:
             if worker.done() and not worker.cancelled() and (error := worker.exception()) is not None:
                 self.stop(error)
-        if isinstance(self._stop, asyncio.CancelledError) and self._calls:
-            await self._quiet.wait()  # what is paid for is kept, though no row may wait for it any more
-        if self._stop is not None:
-            raise self._stop
+        if isinstance(self._error, asyncio.CancelledError) and self._calls:
+            await self._idle.wait()  # so that replies that are paid for reach the cache
+        if self._error is not None:
+            raise self._error

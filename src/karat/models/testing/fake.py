@@ -1,4 +1,4 @@
-"""Fake models for tests: a callable, and a server that speaks OpenAI's chat completions over HTTP on this machine.
+"""Fake models for tests: a callable, and a local HTTP server with OpenAI's API for chat completions.
 
 >>> with FakeServer({"label": "correct"}) as server:
 ...     url = server.url
@@ -20,47 +20,47 @@ from typing import Any, Self, TypeAlias
 from zlib import crc32
 
 from karat.models.request import Message, Reply, Request, Schema
-from karat.models.testing.http import Loopback, Received, Response
-from karat.models.testing.injected_faults import Faults, choose, failure, spoil
-from karat.models.testing.schema_sample import sample
+from karat.models.testing.http import HttpRequest, HttpResponse, LoopbackServer
+from karat.models.testing.injected_faults import Faults, error_response, fault_chooser, inject_fault
+from karat.models.testing.schema_sample import sample_value
 
 PLAIN = ("text", "json_object")
 
-Said: TypeAlias = Reply | str | Mapping[str, Any]
-Script: TypeAlias = Said | Sequence[Said] | Callable[[Sequence[Message]], Said] | None
-"""What a fake says: one text or JSON object always, a list of them in turn, whatever a function of the messages
-gives, or nothing in particular: a value that fits the schema, drawn by the prompt's checksum."""
+Answer: TypeAlias = Reply | str | Mapping[str, Any]
+Script: TypeAlias = Answer | Sequence[Answer] | Callable[[Sequence[Message]], Answer] | None
+"""The answers of a fake model: the same text or JSON object always, a list of them in turn, a function of the messages,
+or None: a random value that matches the schema, seeded by the prompt's checksum."""
 
 
-def reader(script: Script) -> Callable[[Sequence[Message], Schema | None], Reply]:
+def script_reader(script: Script) -> Callable[[Sequence[Message], Schema | None], Reply]:
     """The script as a function of messages and schema."""
     if script is None:
-        return _anything
+        return _sample_reply
     if callable(script):
-        return lambda messages, _: Reply.of(script(messages))
+        return lambda messages, _: Reply.from_value(script(messages))
     if isinstance(script, (Reply, str, Mapping)):
-        always = Reply.of(script)
+        always = Reply.from_value(script)
         return lambda _, __: always
     turn, number = iter(script), len(script)
 
-    def following(_: Sequence[Message], __: Schema | None) -> Reply:
-        for said in turn:
-            return Reply.of(said)
+    def next_reply(_: Sequence[Message], __: Schema | None) -> Reply:
+        for answer in turn:
+            return Reply.from_value(answer)
         raise LookupError(f"the script has run out: it holds {number} replies")
 
-    return following
+    return next_reply
 
 
-def _anything(messages: Sequence[Message], schema: Schema | None) -> Reply:
+def _sample_reply(messages: Sequence[Message], schema: Schema | None) -> Reply:
     if schema is None:
         return Reply("fake")
-    return Reply.of(sample(schema, Random(crc32(json.dumps(messages).encode()))))  # noqa: S311
+    return Reply.from_value(sample_value(schema, Random(crc32(json.dumps(messages).encode()))))  # noqa: S311
 
 
 class FakeModel:
-    """A model for tests, asked in this process; `requests` holds what it was asked.
+    """A model for tests that answers in this process. `requests` holds the requests it received.
 
-    Its replies are kept in no store, so that one test does not meet those of another, unless it is given an `endpoint`.
+    Its replies are not cached, so that tests do not see replies of each other, unless it has an `endpoint`.
 
     >>> import asyncio
     >>> model = FakeModel(lambda messages: {"label": "correct" if "Paris" in messages[-1]["content"] else "incorrect"})
@@ -73,34 +73,33 @@ class FakeModel:
     def __init__(self, answer: Script = None, *, name: str = "fake", endpoint: str | None = None) -> None:
         self.name, self.endpoint = name, endpoint
         self.requests: list[Request] = []
-        self._read = reader(answer)
+        self._read = script_reader(answer)
 
     async def __call__(
         self, messages: Sequence[Message], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
     ) -> Reply:
-        """What the script says, with tokens counted as a fourth of the characters."""
+        """The answer of the script, with a fourth of the characters as the number of tokens."""
         self.requests.append(Request(messages, schema, settings or {}))
         reply = self._read(messages, schema)
-        return _counted(reply, messages)
+        return _count_tokens(reply, messages)
 
 
-def _counted(reply: Reply, messages: Sequence[Message]) -> Reply:
-    """The reply with its tokens, a fourth of the characters where the script does not say."""
+def _count_tokens(reply: Reply, messages: Sequence[Message]) -> Reply:
+    """The reply with its tokens: a fourth of the characters if the script does not set them."""
     if reply.input_tokens is not None:
         return reply
-    asked = sum(len(str(message["content"])) for message in messages)
-    return replace(reply, input_tokens=math.ceil(asked / 4), output_tokens=math.ceil(len(reply.text) / 4))
+    characters = sum(len(str(message["content"])) for message in messages)
+    return replace(reply, input_tokens=math.ceil(characters / 4), output_tokens=math.ceil(len(reply.text) / 4))
 
 
 class FakeServer:
-    """An OpenAI-compatible endpoint on this machine, for as long as its `with` block lasts.
+    """An OpenAI-compatible endpoint on this machine, for the length of its `with` block.
 
-    `latency` is in seconds, or a range to draw from. `faults`, named in `karat.models.testing.injected_faults`, are
-    shares of the calls, a list for one call after another, or a function of the request's body; `wait` is
-    what their `Retry-After` asks for.
-    `forms` are the forms of structured output that are accepted. Where `key` is given, calls with another are refused.
-    With `price`, in USD per million input and output tokens, replies tell their cost.
-    `calls` counts what was asked, and `requests` holds the bodies.
+    `latency` is in seconds, or a range of seconds. `faults` (named in `karat.models.testing.injected_faults`) are
+    shares of the calls, a list with one fault a call, or a function of the request's body; `wait` is the value of their
+    `Retry-After`. `forms` are the accepted forms of structured output. With a `key`, calls with another key are
+    refused. With a `price`, in USD per million input and output tokens, replies report their cost. `calls` counts the
+    completions requested, and `requests` holds the bodies.
     """
 
     def __init__(
@@ -117,15 +116,15 @@ class FakeServer:
         port: int = 0,
     ) -> None:
         self.requests: list[dict[str, Any]] = []
-        self._read, self._fault = reader(answer), choose(faults, seed)
+        self._read, self._fault = script_reader(answer), fault_chooser(faults, seed)
         self._latency = latency if isinstance(latency, tuple) else (latency, latency)
         self._wait, self._forms, self._key, self._price = wait, {*forms, *PLAIN}, key, price
         self._draw = Random(seed)  # noqa: S311
-        self._server = Loopback(self._answer, port)
+        self._server = LoopbackServer(self._handle, port)
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         return self._server.port
 
     @property
@@ -135,7 +134,7 @@ class FakeServer:
 
     @property
     def calls(self) -> int:
-        """How many completions were asked for, answered or not."""
+        """How many completions were requested, answered or not."""
         return len(self.requests)
 
     def __enter__(self) -> Self:
@@ -147,29 +146,31 @@ class FakeServer:
     ) -> None:
         self._server.stop()
 
-    def _answer(self, received: Received) -> Response:
-        path = received.path.partition("?")[0]
-        if self._key is not None and (given := _key(received)) != self._key:
-            return failure(401, f"Incorrect API key provided: {given}")
-        if (received.method, path) == ("GET", "/v1/models"):
-            return Response.of({"object": "list", "data": [{"id": "fake", "object": "model", "owned_by": "karat"}]})
-        if (received.method, path) != ("POST", "/v1/chat/completions"):
-            return failure(404, f"there is no {received.method} {path}", "not_found")
+    def _handle(self, request: HttpRequest) -> HttpResponse:
+        path = request.path.partition("?")[0]
+        if self._key is not None and (key := _bearer_key(request)) != self._key:
+            return error_response(401, f"Incorrect API key provided: {key}")
+        if (request.method, path) == ("GET", "/v1/models"):
+            return HttpResponse.from_value(
+                {"object": "list", "data": [{"id": "fake", "object": "model", "owned_by": "karat"}]}
+            )
+        if (request.method, path) != ("POST", "/v1/chat/completions"):
+            return error_response(404, f"there is no {request.method} {path}", "not_found")
         try:
-            body = json.loads(received.body)
+            body = json.loads(request.body)
             self.requests.append(body)
             response = self._complete(body)
-        except Exception as error:  # noqa: BLE001  (whatever a test's script raises; the client is to see it)
-            response = failure(400, f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001  (the client sees what a test's script raises)
+            response = error_response(400, f"{type(error).__name__}: {error}")
         return replace(response, delay=self._draw.uniform(*self._latency))
 
-    def _complete(self, body: dict[str, Any]) -> Response:
-        form, schema = _wanted(body)
+    def _complete(self, body: dict[str, Any]) -> HttpResponse:
+        form, schema = _requested_form(body)
         if form not in self._forms:
-            return failure(
+            return error_response(
                 400, f"{form} is not supported by this endpoint", "unsupported_value", param="response_format"
             )
-        reply = _counted(self._read(body["messages"], schema), body["messages"])
+        reply = _count_tokens(self._read(body["messages"], schema), body["messages"])
         message: dict[str, Any] = {"role": "assistant", "content": reply.text}
         if form == "tool":
             call = {"name": body["tools"][0]["function"]["name"], "arguments": reply.text}
@@ -183,24 +184,25 @@ class FakeServer:
             "usage": self._usage(reply),
         }
         fault = self._fault(body)
-        return Response.of(completion) if fault is None else spoil(fault, completion, self._wait)
+        return HttpResponse.from_value(completion) if fault is None else inject_fault(fault, completion, self._wait)
 
     def _usage(self, reply: Reply) -> dict[str, Any]:
-        asked, said = reply.input_tokens or 0, reply.output_tokens or 0
-        usage: dict[str, Any] = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+        tokens_in, tokens_out = reply.input_tokens or 0, reply.output_tokens or 0
+        usage: dict[str, Any] = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
+        usage["total_tokens"] = tokens_in + tokens_out
         if self._price is not None:
-            usage["cost"] = (asked * self._price[0] + said * self._price[1]) / 1e6
+            usage["cost"] = (tokens_in * self._price[0] + tokens_out * self._price[1]) / 1e6
         return usage
 
 
-def _key(received: Received) -> str | None:
-    found = re.search(rb"\r\nauthorization:[ \t]*bearer[ \t]+([^\r]*)", received.head, re.IGNORECASE)
-    return found and found[1].decode("latin-1")
+def _bearer_key(request: HttpRequest) -> str | None:
+    match = re.search(rb"\r\nauthorization:[ \t]*bearer[ \t]+([^\r]*)", request.head, re.IGNORECASE)
+    return match and match[1].decode("latin-1")
 
 
-def _wanted(body: Mapping[str, Any]) -> tuple[str, Schema | None]:
-    """The form of structured output that a request asks for, and its schema."""
+def _requested_form(body: Mapping[str, Any]) -> tuple[str, Schema | None]:
+    """The form of structured output in a request, and its schema."""
     if tools := body.get("tools"):
         return "tool", tools[0]["function"].get("parameters")
-    wanted = body.get("response_format") or {"type": "text"}
-    return wanted["type"], wanted.get("json_schema", {}).get("schema")
+    response_format = body.get("response_format") or {"type": "text"}
+    return response_format["type"], response_format.get("json_schema", {}).get("schema")

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on this machine alone, in a thread of its own, that can also misbehave."""
+"""A small HTTP/1.1 server on the loopback interface, in its own thread, that can also break connections."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from threading import Event, Thread
 from typing import Any, Literal, TypeAlias
 
 LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
-Manner: TypeAlias = Literal["whole", "cut", "drip", "reset", "hang"]
+Delivery: TypeAlias = Literal["whole", "cut", "drip", "reset", "hang"]
 
 PIECES = 10
-"""In how many pieces a body drips."""
+"""The number of pieces of a body that drips."""
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """A request, as it came."""
+class HttpRequest:
+    """A request as received."""
 
     method: str
     path: str
@@ -32,46 +32,46 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
-    """What is sent after `delay` seconds, and in which manner.
+class HttpResponse:
+    """A response that is sent after `delay` seconds, and how it is delivered.
 
-    `cut` sends half of the body and closes, `drip` takes another `delay` for the body, piece by piece, `reset` breaks
-    the connection off, and `hang` sends nothing for as long as the client waits.
+    `cut` sends half of the body and closes the connection, `drip` sends the body in pieces over another `delay`,
+    `reset` resets the connection, and `hang` never sends anything.
     """
 
     body: bytes
     status: int = 200
     headers: str = ""
     delay: float = 0.0
-    manner: Manner = "whole"
+    delivery: Delivery = "whole"
 
     @classmethod
-    def of(cls, value: Any, **how: Any) -> Response:
+    def from_value(cls, value: Any, **options: Any) -> HttpResponse:
         """A JSON value as a response."""
-        return cls(json.dumps(value, ensure_ascii=False).encode(), **how)
+        return cls(json.dumps(value, ensure_ascii=False).encode(), **options)
 
     def head(self) -> bytes:
         """The status line and the headers."""
         return (
-            f"HTTP/1.1 {self.status} {_REASON.get(self.status, 'Status')}\r\nContent-Type: application/json\r\n"
+            f"HTTP/1.1 {self.status} {_PHRASES.get(self.status, 'Status')}\r\nContent-Type: application/json\r\n"
             f"{self.headers}Content-Length: {len(self.body)}\r\n\r\n"
         ).encode()
 
 
-_REASON = {status.value: status.phrase for status in HTTPStatus}
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
-Answer: TypeAlias = Callable[[Received], Response]
+Handler: TypeAlias = Callable[[HttpRequest], HttpResponse]
 
 
-class Loopback:
-    """A server on 127.0.0.1 from `start` to `stop`; `port` 0 takes a free one. `answer` runs in the server's thread."""
+class LoopbackServer:
+    """A server on 127.0.0.1 from `start` to `stop`; port 0 is any free port. `handle` runs in the server's thread."""
 
-    def __init__(self, answer: Answer, port: int = 0) -> None:
+    def __init__(self, handle: Handler, port: int = 0) -> None:
         self.port = port
-        self._answer = answer
+        self._handle = handle
 
     def start(self) -> None:
-        """Listen; `port` is the true one afterwards."""
+        """Start to listen, and set `port` to the real port."""
         listening = socket.create_server(("127.0.0.1", self.port), backlog=1024)
         self.port = listening.getsockname()[1]
         self._loop, ready = asyncio.new_event_loop(), Event()
@@ -80,29 +80,29 @@ class Loopback:
         ready.wait()
 
     def stop(self) -> None:
-        """Close every connection and the thread."""
+        """Close all connections and end the thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
     def _run(self, listening: socket.socket, ready: Event) -> None:
         loop, connections = self._loop, set[_Connection]()
         server = loop.run_until_complete(
-            loop.create_server(lambda: _Connection(self._answer, loop, connections), sock=listening)
+            loop.create_server(lambda: _Connection(self._handle, loop, connections), sock=listening)
         )
         loop.call_soon(ready.set)
         loop.run_forever()
         server.close()
         for connection in list(connections):
-            connection.break_off()
+            connection.reset()
         loop.run_until_complete(asyncio.sleep(0))
         loop.close()
 
 
 class _Connection(asyncio.Protocol):
-    """One client's connection, kept alive; one request at a time."""
+    """The connection of one client, kept alive; one request at a time."""
 
-    def __init__(self, answer: Answer, loop: asyncio.AbstractEventLoop, connections: set[_Connection]) -> None:
-        self._answer, self._loop, self._connections = answer, loop, connections
+    def __init__(self, handle: Handler, loop: asyncio.AbstractEventLoop, connections: set[_Connection]) -> None:
+        self._handle, self._loop, self._connections = handle, loop, connections
         self._buffer = bytearray()
         self._busy = False
         self._timer: asyncio.TimerHandle | None = None
@@ -123,8 +123,8 @@ class _Connection(asyncio.Protocol):
         if not self._busy:
             self._read()
 
-    def break_off(self) -> None:
-        """End the connection with a reset."""
+    def reset(self) -> None:
+        """Reset the connection."""
         with contextlib.suppress(OSError):
             linger = struct.pack("ii", 1, 0)
             self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -143,11 +143,11 @@ class _Connection(asyncio.Protocol):
         del self._buffer[:last]
         method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
         self._busy = True
-        response = self._answer(Received(method, rest.partition(" ")[0], head, body))
+        response = self._handle(HttpRequest(method, rest.partition(" ")[0], head, body))
         self._timer = self._loop.call_later(response.delay, self._send, response)
 
-    def _send(self, response: Response) -> None:
-        match response.manner:
+    def _send(self, response: HttpResponse) -> None:
+        match response.delivery:
             case "whole":
                 self._transport.write(response.head() + response.body)
                 self._done()
@@ -158,11 +158,11 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(response.head())
                 self._drip(response, 0)
             case "reset":
-                self.break_off()
+                self.reset()
             case "hang":
-                pass  # until the client gives up
+                pass  # until the client closes the connection
 
-    def _drip(self, response: Response, piece: int) -> None:
+    def _drip(self, response: HttpResponse, piece: int) -> None:
         size = -(-len(response.body) // PIECES)
         self._transport.write(response.body[piece * size : (piece + 1) * size])
         if (piece + 1) * size >= len(response.body):

@@ -1,15 +1,15 @@
-"""Faults by name: what can befall a reply on its way, for a fake server to practise.
+"""Faults by name that a fake server can inject into its replies.
 
 | fault | what the client sees |
 |---|---|
 | `400` … `599` | that status; `429-after`, `503-after`: with `Retry-After` in seconds, `429-date`: as an HTTP date |
 | `quota` | 429 with the code insufficient_quota |
 | `context`, `filtered` | 400 with the code context_length_exceeded, content_filter |
-| `reset`, `hang`, `cut`, `drip` | the connection breaks, nothing ever comes, half of the body comes, it comes slowly |
-| `page`, `no-choices` | 200 with a web page, with a completion that holds no choice |
+| `reset`, `hang`, `cut`, `drip` | the connection is reset, no reply comes, half of the body comes, it comes slowly |
+| `page`, `no-choices` | 200 with a web page, 200 with a completion without choices |
 | `refusal`, `filter`, `length` | the message refuses, is stopped by the content filter, is cut off at the token limit |
-| `truncated`, `fenced`, `prose`, `empty` | half of the answer, it in a Markdown fence, between sentences, nothing |
-| `keys`, `types`, `order` | of a JSON object: other keys, values of other types, the keys in reverse |
+| `truncated`, `fenced`, `prose`, `empty` | half of the answer, it in a Markdown fence, it between sentences, nothing |
+| `keys`, `types`, `order` | a JSON object with other keys, with values of other types, with reversed order |
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from time import time
 from typing import Any, TypeAlias
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.models.testing.http import Manner, Response
+from karat.models.testing.http import Delivery, HttpResponse
 
 STATUS = re.compile(r"([45]\d\d)(-after|-date)?")
 CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
-REFUSED = {
+REFUSALS = {
     "quota": (429, "insufficient_quota"),
     "context": (400, "context_length_exceeded"),
     "filtered": (400, "content_filter"),
@@ -36,16 +36,16 @@ REFUSED = {
 
 
 def _object(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[str], str]:
-    """A change of a JSON object as one of its text; any other text stays."""
+    """The same change of a JSON object's text; any other text stays the same."""
 
-    def changed(text: str) -> str:
+    def change_text(text: str) -> str:
         try:
             value = json.loads(text)
         except ValueError:
             return text
         return json.dumps(change(value), ensure_ascii=False) if isinstance(value, dict) else text
 
-    return changed
+    return change_text
 
 
 TEXTS: dict[str, Callable[[str], str]] = {
@@ -59,66 +59,68 @@ TEXTS: dict[str, Callable[[str], str]] = {
     "types": _object(lambda value: {key: 7 if isinstance(each, str) else "seven" for key, each in value.items()}),
     "order": _object(lambda value: dict(reversed(value.items()))),
 }
-ENDS = {"refusal": "stop", "filter": "content_filter", "length": "length"}
-MANNERS: dict[str, Manner] = {"reset": "reset", "hang": "hang", "cut": "cut", "drip": "drip"}
-NAMES = (*REFUSED, *MANNERS, "page", "no-choices", "refusal", *TEXTS)
+FINISH_REASONS = {"refusal": "stop", "filter": "content_filter", "length": "length"}
+DELIVERIES: dict[str, Delivery] = {"reset": "reset", "hang": "hang", "cut": "cut", "drip": "drip"}
+NAMES = (*REFUSALS, *DELIVERIES, "page", "no-choices", "refusal", *TEXTS)
 
 Faults: TypeAlias = Mapping[str, float] | Sequence[str | None] | Callable[[Mapping[str, Any]], str | None]
-"""The share of the calls that each befalls; one for each call in turn, then none; or chosen by the request's body."""
+"""Each fault's share of the calls; or one fault a call in turn, then none; or a function of the request's body."""
 
 
-def check(names: Iterable[str | None]) -> None:
-    """Raise SpecError for a name that is no fault's."""
+def check_names(names: Iterable[str | None]) -> None:
+    """Raise `SpecError` for a name that is not a fault."""
     for name in names:
         if name is not None and name not in NAMES and not STATUS.fullmatch(name):
             raise SpecError(f"there is no fault {name!r}{did_you_mean(name, (*NAMES, '429', '429-after'))}")
 
 
-def choose(faults: Faults, seed: int) -> Callable[[Mapping[str, Any]], str | None]:
-    """Which fault befalls a request, call by call.
+def fault_chooser(faults: Faults, seed: int) -> Callable[[Mapping[str, Any]], str | None]:
+    """A function that returns the fault of each request in turn, None for no fault.
 
-    >>> fault = choose(["reset", None, "429"], seed=0)
+    >>> fault = fault_chooser(["reset", None, "429"], seed=0)
     >>> [fault({}) for _ in range(4)]
     ['reset', None, '429', None]
     """
     if callable(faults):
         return faults
-    check(faults)
+    check_names(faults)
     if not isinstance(faults, Mapping):
         turn = iter(faults)
         return lambda _: next(turn, None)
     names, shares = [*faults, None], [*faults.values(), 1 - sum(faults.values())]
     if min(shares) < -1e-9:
-        raise SpecError(f"the shares of the faults are to be between 0 and 1 and add up to at most 1: {dict(faults)}")
+        raise SpecError(f"the shares of faults must be between 0 and 1 and add up to at most 1: {dict(faults)}")
     draw = Random(seed)  # noqa: S311
     return lambda _: draw.choices(names, shares)[0]
 
 
-def failure(status: int, message: str, code: str | None = None, *, param: str | None = None, **how: Any) -> Response:
-    """An error as OpenAI's API words it."""
+def error_response(
+    status: int, message: str, code: str | None = None, *, param: str | None = None, **options: Any
+) -> HttpResponse:
+    """An error response in the format of OpenAI's API."""
     kind = "invalid_request_error" if status < 429 else "server_error"
     error = {"message": message, "type": kind, "param": param, "code": code or CODES.get(status)}
-    return Response.of({"error": error}, status=status, **how)
+    return HttpResponse.from_value({"error": error}, status=status, **options)
 
 
-def spoil(name: str, completion: dict[str, Any], wait: float) -> Response:
-    """The response to send, made of `completion`, which is changed; `wait` is what `Retry-After` asks for."""
-    if refused := STATUS.fullmatch(name):
-        after = {None: "", "-after": f"{wait:g}", "-date": formatdate(time() + wait, usegmt=True)}[refused[2]]
-        return failure(int(refused[1]), f"the fault {name}", headers=f"Retry-After: {after}\r\n" if after else "")
-    if name in REFUSED:
-        return failure(REFUSED[name][0], f"the fault {name}", REFUSED[name][1])
-    if name in MANNERS:
-        return replace(Response.of(completion), manner=MANNERS[name])
+def inject_fault(name: str, completion: dict[str, Any], wait: float) -> HttpResponse:
+    """The response to send instead of `completion`, which is changed. `wait` is the value of `Retry-After`."""
+    if match := STATUS.fullmatch(name):
+        after = {None: "", "-after": f"{wait:g}", "-date": formatdate(time() + wait, usegmt=True)}[match[2]]
+        return error_response(int(match[1]), f"the fault {name}", headers=f"Retry-After: {after}\r\n" if after else "")
+    if name in REFUSALS:
+        return error_response(REFUSALS[name][0], f"the fault {name}", REFUSALS[name][1])
+    if name in DELIVERIES:
+        return replace(HttpResponse.from_value(completion), delivery=DELIVERIES[name])
     if name == "page":
-        return Response(b"<html><body>Bad gateway</body></html>")
+        return HttpResponse(b"<html><body>Bad gateway</body></html>")
     if name == "no-choices":
-        return Response.of({**completion, "choices": []})
-    _spoil_answer(name, completion["choices"][0])
-    return Response.of(completion)
+        return HttpResponse.from_value({**completion, "choices": []})
+    _change_answer(name, completion["choices"][0])
+    return HttpResponse.from_value(completion)
 
 
-def _spoil_answer(name: str, choice: dict[str, Any]) -> None:
+def _change_answer(name: str, choice: dict[str, Any]) -> None:
     message = choice["message"]
     if name == "refusal":
         choice["message"] = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
@@ -126,4 +128,4 @@ def _spoil_answer(name: str, choice: dict[str, Any]) -> None:
         calls[0]["function"]["arguments"] = TEXTS[name](calls[0]["function"]["arguments"])
     else:
         message["content"] = TEXTS[name](message["content"])
-    choice["finish_reason"] = ENDS.get(name, choice["finish_reason"])
+    choice["finish_reason"] = FINISH_REASONS.get(name, choice["finish_reason"])

@@ -19,9 +19,9 @@ from karat.core.atomic import write_text
 from karat.core.errors import ColumnError, DataError
 from karat.data.source import RAW, Source
 from karat.data.storage.disk_table import DiskTable
-from karat.models.governor.faults import AskError
+from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 from karat.models.request import Request
 from karat.runs.experiment.task import RowTask, failed_reply
 from karat.runs.store.folders import answers_folder, partial_folder, run_folder
@@ -65,7 +65,9 @@ def open_answers(name: str | None, settings: dict[str, Any], *, resume: bool) ->
             shutil.rmtree(folder)
 
 
-def answer_rows(governor: Governor, store: Store, folder: Path, rows: Source, task: RowTask, repetitions: int) -> Path:
+def answer_rows(
+    governor: Governor, store: ReplyCache, folder: Path, rows: Source, task: RowTask, repetitions: int
+) -> Path:
     """Call the task for every row, `repetitions` times: the file of the answers, one JSON object each, in row order.
 
     `store` is the one in which `governor` stores replies: only rows without a reply there are asked.
@@ -79,7 +81,7 @@ def answer_rows(governor: Governor, store: Store, folder: Path, rows: Source, ta
         key = request.key(model.endpoint, model.name)
         try:
             reply = await governor.ask(model, request)
-        except AskError as error:
+        except RequestError as error:
             reply = store.keep(key, failed_reply(str(error)))
         if taken := json.loads(reply.text).keys() & columns:
             raise ColumnError(f"the task gives {', '.join(map(repr, sorted(taken)))}, which the rows have already")

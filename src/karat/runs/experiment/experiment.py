@@ -16,7 +16,7 @@ from karat.data.open import open_source
 from karat.data.roles import map_columns
 from karat.data.source import Source
 from karat.models.governor.governor import Governor
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 from karat.runs.experiment.answers import ERROR, REPETITION, REPLIES, ROW, AnsweredRows, answer_rows, open_answers
 from karat.runs.experiment.task import RowTask, load_task
 from karat.runs.scoring.arguments import Destination, Selection
@@ -92,7 +92,7 @@ def experiment(
     loaded = load_task(task)
     row_task = RowTask(loaded.bind(rows.schema.names), timeout, attempts)
     settings = {"task": loaded.name, "digest": loaded.digest, "repetitions": repetitions}
-    with open_answers(run, settings, resume=resume) as folder, Store(folder / REPLIES) as store:
+    with open_answers(run, settings, resume=resume) as folder, ReplyCache(folder / REPLIES) as store:
         governor = Governor(
             concurrency=concurrency,
             attempts=attempts,

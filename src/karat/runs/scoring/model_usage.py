@@ -36,7 +36,7 @@ class ModelUsage:
     def _governors(self) -> list[Governor]:
         if not self._judges:
             return []
-        from karat.models.context import current  # noqa: PLC0415  (only for judges)
+        from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
 
         own = (getattr(metric.definition.function, "governor", None) for metric in self._judges)
-        return list(dict.fromkeys(governor or current().governor for governor in own))
+        return list(dict.fromkeys(governor or current_models().governor for governor in own))

@@ -21,7 +21,7 @@ from karat.runs.scoring.plan import Plan
 from karat.runs.store.manifest import Manifest, describe_metric
 
 _LIBRARIES = (
-    "numpy", "pyarrow", "duckdb", "regex", "rapidfuzz", "sacrebleu", "sympy", "openai", "sentence_transformers",
+    "numpy", "pyarrow", "duckdb", "regex", "rapidfuzz", "sacrebleu", "sympy", "aiohttp", "sentence_transformers",
     "onnxruntime", "haystack",
 )  # fmt: skip
 

@@ -28,12 +28,13 @@ from karat.adapters.phoenix import (
     to_annotation_dataframe,
 )
 from karat.adapters.phoenix.evaluators.evaluator import Evaluator
-from karat.adapters.phoenix.frame import columnwise, rowwise
+from karat.adapters.phoenix.frame import columnwise
 from karat.adapters.phoenix.frame.evaluate import EvaluationStopped
 from karat.adapters.phoenix.schema import Schema
 from karat.adapters.phoenix.score import Column
 from karat.core.errors import ColumnError, SpecError
 from karat.models.governor.faults import ModelError
+from karat.models.governor.retry import RetryPolicy
 
 FRAME = pd.DataFrame(
     {
@@ -345,7 +346,7 @@ class TestRows:
 
     @pytest.mark.parametrize("wait", [False, True])
     def test_only_what_may_pass_is_tried_again(self, monkeypatch, wait):
-        monkeypatch.setattr(rowwise, "FIRST_PAUSE", 0.0)
+        monkeypatch.setattr(RetryPolicy, "pause", lambda *_: 0.0)
         calls = []
 
         def flaky(n: int):

@@ -10,11 +10,11 @@ from karat import KaratError, SpecError
 from karat.adapters.phoenix import LLM, ClassificationEvaluator, Score, create_classifier, evaluate_dataframe
 from karat.adapters.phoenix.llm.template import Template
 from karat.core.errors import DataError
-from karat.judges import asking
+from karat.judges import use_governor
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.openai.model import OpenAIModel
-from karat.models.reply_cache import Store
+from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply
 from karat.models.testing.fake import FakeModel, FakeServer
 
@@ -257,7 +257,7 @@ def test_a_classifier_works_where_a_loop_is_running():
 
 def test_a_name_is_asked_as_judges_are(monkeypatch):
     model = FakeModel(YES)
-    with asking(Governor(max_calls=1), connect={"small": model}.__getitem__):
+    with use_governor(Governor(max_calls=1), connect={"small": model}.__getitem__):
         evaluator = classifier("small", governor=None)
         assert evaluator.evaluate({"answer": "a"})[0].metadata["model"] == "fake"
         with pytest.raises(DataError, match="the cap of 1 calls"):
@@ -266,7 +266,7 @@ def test_a_name_is_asked_as_judges_are(monkeypatch):
 
 def test_replies_are_kept(tmp_path):
     model = FakeModel(YES, endpoint="here")
-    with Store(tmp_path / "replies.sqlite") as store:
+    with ReplyCache(tmp_path / "replies.sqlite") as store:
         for _ in range(2):
             (score,) = classifier(model, governor=Governor(store=store)).evaluate({"answer": "a"})
     assert len(model.requests) == 1

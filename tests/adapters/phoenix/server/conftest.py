@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import karat
+from karat.models.governor.retry import RetryPolicy
 
 
 class FakePhoenix:
@@ -102,7 +103,7 @@ def impatient(monkeypatch, tmp_path):
     from karat.adapters.phoenix.server import retry  # it needs httpx, which comes with Phoenix's client
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(retry, "PAUSES", (0.01,) * 3)
+    monkeypatch.setattr(retry, "RETRIES", RetryPolicy(4, first_pause=0.01, longest_pause=0.01))
     monkeypatch.setattr(retry, "TIMEOUT", 0.3)
 
 

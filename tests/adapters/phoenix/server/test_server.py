@@ -20,6 +20,7 @@ import karat
 from karat.cli.main import main
 from karat.judges import Judge
 from karat.models.governor.governor import Governor
+from karat.models.governor.retry import RetryPolicy
 from karat.models.testing.fake import FakeModel
 
 httpx = pytest.importorskip("httpx")
@@ -266,7 +267,7 @@ def test_what_there_is_not_is_told_with_what_there_is(server, project):
 
 def test_a_server_killed_while_scores_are_logged_loses_none_and_gets_none_twice(server, project, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(patience, "PAUSES", (0.05,) * 3)
+    monkeypatch.setattr(patience, "RETRIES", RetryPolicy(4, first_pause=0.05, longest_pause=0.05))
     result = karat.score(spans(server.url, project), "rouge_l", map={"prediction": "question", "reference": "question"})
 
     def kill(done, total):

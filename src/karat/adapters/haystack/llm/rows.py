@@ -15,7 +15,7 @@ from haystack.tracing.tracer import tracer
 
 from karat.core.errors import DataError
 from karat.judges.reply_parser import ReplyError
-from karat.models.governor.faults import AskError
+from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
 from karat.models.request import Message, Model, Reply, Request, Schema
 
@@ -60,7 +60,7 @@ class ChatModel:
             output = await self._run(chat)
             span.set_content_tag("haystack.component.output", output)
         if not output["replies"]:
-            raise AskError("the generator returned no reply")
+            raise RequestError("the generator returned no reply")
         first = output["replies"][0]
         return ChatReply(first.text or "", meta=first.meta or None)
 
@@ -110,7 +110,7 @@ class Questions:
             reply = await self.governor.ask(self.model, Request(prompt, self.format.schema, {"seed": 42}))
             self.meta[place] = reply.meta if isinstance(reply, ChatReply) else _metadata(reply)
             self.results[place] = _read(self.format.read, reply)
-        except (AskError, ReplyError) as error:
+        except (RequestError, ReplyError) as error:
             self.reasons[place] = str(error)
             if self.strict:
                 raise EvaluationError(f"row {place + 1}: {error}") from error

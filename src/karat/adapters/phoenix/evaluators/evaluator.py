@@ -13,7 +13,7 @@ from karat.adapters.phoenix.schema import InputSchema, to_schema
 from karat.adapters.phoenix.score import Column, Direction, Kind, Read, Score, parse_kind
 from karat.core import telemetry as tracing
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
-from karat.models import event_loop as loop
+from karat.models.event_loop import run_coroutine
 
 
 class Evaluator:
@@ -148,7 +148,7 @@ class Evaluator:
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         if type(self)._async_evaluate is Evaluator._async_evaluate:  # noqa: SLF001
             raise NotImplementedError(f"{type(self).__name__} defines neither _evaluate nor _async_evaluate")
-        return loop.run(self._async_evaluate(eval_input), drain=lambda: None)
+        return run_coroutine(self._async_evaluate(eval_input), drain=lambda: None)
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         return await asyncio.to_thread(self._evaluate_in_thread, eval_input)

@@ -44,7 +44,8 @@ def as_evaluator(metric: str | Metric | Iterable[str | Metric], *, name: str | N
 
     The explanation is the judge's, or the reason why a record has no score. The metadata hold the metric's signature,
     and for a judge its tokens, cost and latency. A judge that scores several fields also gives a score for each field.
-    The judge's governor limits calls and costs: `karat.Judge(…, governor=…)`, or `karat.judges.asking` for a block.
+    The judge's governor limits calls and costs: `karat.Judge(…, governor=…)`, or
+    `karat.judges.use_governor` for a block.
 
     Raises `karat.SpecError`, a `ValueError`, for an unknown metric.
 

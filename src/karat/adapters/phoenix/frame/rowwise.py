@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
@@ -14,12 +12,10 @@ from numpy.typing import NDArray
 from karat.adapters.phoenix.evaluators.evaluator import Evaluator
 from karat.adapters.phoenix.frame.columnwise import NewColumns, details
 from karat.core.errors import DataError
-from karat.models import event_loop as loop
-from karat.models.governor.faults import classify
-from karat.models.governor.task_group import Batch
-
-FIRST_PAUSE = 0.5  # seconds before the second attempt, doubled for each one after it
-LONGEST_PAUSE = 30.0
+from karat.models.event_loop import run_coroutine
+from karat.models.governor.faults import Fault, classify
+from karat.models.governor.retry import RetryPolicy, retry, retry_blocking
+from karat.models.governor.task_group import TaskGroup
 
 
 class Way(NamedTuple):
@@ -45,8 +41,8 @@ class Row(NamedTuple):
 def run_rows(evaluator: Any, records: Sequence[dict[str, Any]], way: Way) -> list[Row | None]:
     """Each record's row; None for those that it did not come to."""
     if waits(evaluator):
-        batch = Batch()
-        return loop.run(gather_rows(evaluator, records, way, batch), drain=batch.drain)
+        group = TaskGroup()
+        return run_coroutine(gather_rows(evaluator, records, way, group), drain=group.drain)
     rows: list[Row | None] = [None] * len(records)
     for place, record in enumerate(records):
         row = rows[place] = _attempt(evaluator, record, way.retries)
@@ -57,22 +53,22 @@ def run_rows(evaluator: Any, records: Sequence[dict[str, Any]], way: Way) -> lis
 
 
 async def gather_rows(
-    evaluator: Any, records: Sequence[dict[str, Any]], way: Way, batch: Batch | None = None
+    evaluator: Any, records: Sequence[dict[str, Any]], way: Way, group: TaskGroup | None = None
 ) -> list[Row | None]:
     """The same in the event loop that awaits it, so many at a time as the way says."""
     rows: list[Row | None] = [None] * len(records)
-    batch = batch or Batch()
+    group = group or TaskGroup()
 
     async def work(place: int) -> None:
         row = rows[place] = await _attempt_async(evaluator, records[place], way.retries)
         if way.stops and row.scores is None:
-            batch.stop(row.errors[-1])
+            group.stop(row.errors[-1])
 
     try:
-        await batch.run(work, range(len(records)), concurrency=way.concurrency, progress=way.advance)
+        await group.run(work, range(len(records)), concurrency=way.concurrency, progress=way.advance)
     except Exception:
         if not any(row is not None and row.scores is None for row in rows):
-            raise  # else what stopped the batch is what failed there
+            raise  # else what stopped the group is what failed there
     return rows
 
 
@@ -84,40 +80,33 @@ def waits(evaluator: Any) -> bool:
 
 
 def _attempt(evaluator: Any, record: dict[str, Any], retries: int) -> Row:
-    began, errors = time.perf_counter(), []
-    while True:
+    start, errors = time.perf_counter(), list[Exception]()
+
+    def attempt() -> list[Any] | Fault:
         try:
-            scores = list(evaluator.evaluate(record))
-        except Exception as error:  # noqa: BLE001  (told in the frame)
+            return list(evaluator.evaluate(record))
+        except Exception as error:  # noqa: BLE001  (reported in the frame)
             errors.append(error)
-            if (pause := _pause(error, len(errors), retries)) is None:
-                return Row(None, errors, time.perf_counter() - began)
-            time.sleep(pause)
-        else:
-            return Row(scores, errors, time.perf_counter() - began)
+            return classify(error)
+
+    return _row(retry_blocking(attempt, RetryPolicy(retries + 1)), errors, start)
 
 
 async def _attempt_async(evaluator: Any, record: dict[str, Any], retries: int) -> Row:
-    began, errors = time.perf_counter(), []
-    while True:
+    start, errors = time.perf_counter(), list[Exception]()
+
+    async def attempt() -> list[Any] | Fault:
         try:
-            scores = list(await evaluator.async_evaluate(record))
-        except Exception as error:  # noqa: BLE001  (told in the frame)
+            return list(await evaluator.async_evaluate(record))
+        except Exception as error:  # noqa: BLE001  (reported in the frame)
             errors.append(error)
-            if (pause := _pause(error, len(errors), retries)) is None:
-                return Row(None, errors, time.perf_counter() - began)
-            await asyncio.sleep(pause)
-        else:
-            return Row(scores, errors, time.perf_counter() - began)
+            return classify(error)
+
+    return _row(await retry(attempt, RetryPolicy(retries + 1)), errors, start)
 
 
-def _pause(error: Exception, attempts: int, retries: int) -> float | None:
-    """Seconds before the next attempt; None where there is to be none, for what fails every time most of all."""
-    fault = classify(error)
-    if attempts > retries or fault.kind not in {"overload", "transient"}:
-        return None
-    pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempts - 1)) * random.uniform(0.5, 1)  # noqa: S311
-    return float(max(pause, fault.retry_after or 0.0))
+def _row(outcome: list[Any] | Fault, errors: Sequence[Exception], start: float) -> Row:
+    return Row(None if isinstance(outcome, Fault) else outcome, errors, time.perf_counter() - start)
 
 
 def fill_by_row(evaluator: Any, rows: Sequence[Row | None], taken: Collection[str]) -> NewColumns:

@@ -21,8 +21,8 @@ from karat.judges.panel import PanelMember, ask_member, trace_vote
 from karat.judges.prompt import how_to_reply
 from karat.judges.reply_forms import Label
 from karat.judges.votes import NotAsked, Vote
-from karat.models import event_loop as loop
-from karat.models.context import current
+from karat.models.context import current_models
+from karat.models.event_loop import await_coroutine
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.request import Message
@@ -40,8 +40,8 @@ class ClassificationEvaluator(Evaluator):
     `(messages, schema, settings) -> reply`, or Phoenix's own `LLM`. `prompt_template`: a text, or messages, with the
     placeholders `{{field}}` or `{field}` (see `Template`); the form of the reply is appended. `choices`: labels, or the
     score of each, or `(score, description)`. `input_schema`: the fields, by default those of the template. `governor`:
-    limits, retries and caches the requests; by default that of `karat.judges.asking`, else one for the process. Further
-    keywords (temperature, seed) are sent with each request; by default none is.
+    limits, retries and caches the requests; by default that of `karat.judges.use_governor`, else one for the process.
+    Further keywords (temperature, seed) are sent with each request; by default none is.
 
     The score is that of the label, None for plain labels; the metadata hold the model, its tokens and cost. If the
     reply is not one of the choices, the model is asked once more; after that the row fails with a `karat.DataError`,
@@ -117,7 +117,7 @@ class ClassificationEvaluator(Evaluator):
         return self._to_scores(self._current_governor().map(self._vote, [eval_input]))
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
-        return self._to_scores(await loop.join(self._current_governor().gather(self._vote, [eval_input])))
+        return self._to_scores(await await_coroutine(self._current_governor().gather(self._vote, [eval_input])))
 
     def _to_scores(self, votes: list[Vote]) -> list[Score]:
         if votes[0].verdict is None:
@@ -125,7 +125,7 @@ class ClassificationEvaluator(Evaluator):
         return [self._to_column(votes).at(0)]
 
     def _current_governor(self) -> Governor:
-        return self._governor or current().governor
+        return self._governor or current_models().governor
 
     async def _vote(self, record: Mapping[str, Any], *, check: bool = False) -> Vote:
         return await trace_vote(self.name, record, self._ask(record, check=check), cls=type(self).__name__)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.models.context import current
+from karat.models.context import current_models
 from karat.models.openai.model import OpenAIModel
 from karat.models.request import Message, Model, Schema
 
@@ -72,7 +72,7 @@ class _PhoenixModel:
 def to_model(llm: Any) -> Model:
     """A classifier's argument `llm` as a model; a name means a model at the endpoint that judges use."""
     if isinstance(llm, str):
-        return current().connect(llm)
+        return current_models().connect(llm)
     if hasattr(llm, "async_generate_object"):
         return _PhoenixModel(llm)
     if callable(llm):

@@ -1,56 +1,59 @@
-"""A connection to Phoenix that asks again: lost connections, slow answers, 429 and 5xx pass, or are told in the end.
+"""A connection to Phoenix that repeats requests after lost connections, timeouts, 429 and 5xx.
 
-Asking again is safe: reading changes nothing, and what is logged takes the place of the same logged before.
+Repeating is safe: reading changes nothing, and logging the same annotation again replaces it.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import httpx
 
 from karat.models.governor.faults import Fault, classify
+from karat.models.governor.retry import RetryPolicy, retry_blocking
 
-PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds: a server that is started anew is back within them
-LONGEST = 60.0  # seconds, of a pause that the server asks for
+# 1, 2, 4, 8 and 15 seconds: enough for a server to restart
+RETRIES = RetryPolicy(6, first_pause=1.0, longest_pause=15.0, jitter=False, longest_retry_after=60.0)
 TIMEOUT = 60.0  # seconds without a byte
 
 
 class Patient(httpx.Client):
-    """An httpx client that asks again, and shows `answered` each good answer.
+    """An httpx client that repeats requests and calls `answered` with each successful response.
 
-    Unless it is told to `wait`, it does so only of a server that has answered before: a wrong address is told at once.
+    Unless `wait`, it does so only once the server has responded: a wrong address fails at once.
     """
 
-    def __init__(self, *, wait: bool, answered: Callable[[httpx.Response], None], **given: Any) -> None:
-        super().__init__(timeout=httpx.Timeout(TIMEOUT, connect=10.0), **given)
+    def __init__(self, *, wait: bool, answered: Callable[[httpx.Response], None], **options: Any) -> None:
+        super().__init__(timeout=httpx.Timeout(TIMEOUT, connect=10.0), **options)
         self._waits = wait
         self._answered = answered
 
-    def send(self, request: httpx.Request, **given: Any) -> httpx.Response:
-        pauses = iter(PAUSES)
-        while True:
-            pause = next(pauses, None)
-            try:
-                response = super().send(request, **given)
-            except httpx.TransportError as error:
-                if pause is None or not self._waits:
-                    raise
-                fault = classify(error)
-            else:
-                self._waits = True
-                if response.is_success:
-                    self._answered(response)
-                    return response
-                fault = refusal(response)
-                if pause is None or fault.kind not in {"overload", "transient"}:
-                    return response
-            time.sleep(max(pause, min(fault.retry_after or 0.0, LONGEST)))
+    def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        send = partial(super().send, request, **options)
+        outcome = retry_blocking(lambda: self._attempt(send), RETRIES)
+        if not isinstance(outcome, Fault):
+            return outcome
+        if isinstance(outcome.error, httpx.HTTPStatusError):
+            return outcome.error.response
+        raise outcome.error or AssertionError
+
+    def _attempt(self, send: Callable[[], httpx.Response]) -> httpx.Response | Fault:
+        try:
+            response = send()
+        except httpx.TransportError as error:
+            if not self._waits:
+                raise
+            return classify(error)
+        self._waits = True
+        if not response.is_success:
+            return refusal(response)
+        self._answered(response)
+        return response
 
 
 def refusal(response: httpx.Response) -> Fault:
-    """What an answer means that is an error."""
-    said = " ".join(response.text.split())[:300] or response.reason_phrase
-    return classify(httpx.HTTPStatusError(said, request=response.request, response=response))
+    """The fault that an error response stands for."""
+    text = " ".join(response.text.split())[:300] or response.reason_phrase
+    return classify(httpx.HTTPStatusError(text, request=response.request, response=response))
