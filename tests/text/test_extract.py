@@ -262,8 +262,8 @@ def test_it_is_part_of_the_spec_and_of_the_signature():
         ("boxes", "did you mean 'boxed'"),
         ("json", "json:path is expected"),
         ("boxed:x", "boxed alone is expected"),
-        ("regex:(", "is no RE2 pattern"),
-        ("regex:(?=x)", "is no RE2 pattern"),
+        ("regex:(", "is not an RE2 pattern"),
+        ("regex:(?=x)", "is not an RE2 pattern"),
         (3, "str is expected"),
     ],
 )

@@ -1,8 +1,8 @@
-"""Normalisers and tokenisers over Arrow columns.
+"""Applies normalisers and tokenisers to Arrow columns.
 
-A tokenised column holds the tokens of each row joined by single spaces, so that everything after it splits on " ".
-Rows go through the compiled kernels where they were built (`COMPILED`), else through the definitions in
-`normalise` and `tokenise`, which also serve the rows a kernel delegates; the results are the same.
+A tokenised column holds the tokens of each row joined by single spaces, so that other code splits tokens at " ".
+Rows go through the compiled kernel where it was built (`COMPILED`). The definitions in `normalise` and `tokenise` give
+the same results; they are used without a kernel and for the rows that the kernel leaves to them ("delegates").
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ except ImportError:  # no compiler at install time
     COMPILED = False
 
 INTERPRETED = {"mlqa:ar", "mlqa:zh", "intl"}
-"""Maps that have no kernel."""
+"""Normalisers and tokenisers that have no kernel."""
 
 Normalizer = Literal[
     "none", "squad", "unicode", "mlqa", "mlqa:en", "mlqa:es", "mlqa:hi", "mlqa:vi", "mlqa:de", "mlqa:ar", "mlqa:zh"
@@ -37,15 +37,17 @@ Tokenizer = Literal["whitespace", "13a", "intl", "words", "chars", "rouge"]
 
 __all__ = ["Normalizer", "Tokenizer", "normalise", "tokenise"]
 
-_squeezed: WeakValueDictionary[int, pa.Array] = WeakValueDictionary()  # columns whose whitespace tokens are their text
+_squeezed: WeakValueDictionary[int, pa.Array] = (
+    WeakValueDictionary()
+)  # columns whose words are already joined by single spaces
 
 
 def normalise(column: pa.Array, name: str) -> pa.Array:
     """The column with every text normalised; nulls stay null.
 
-    Takes an Array of string or large_string, or a DictionaryArray of them, of which only the dictionary is
-    transformed. Gives large_string (or a dictionary of it); "none" gives the column itself. Raises SpecError for
-    an unknown name and RowError for a row that is not UTF-8.
+    Takes an Array of string or large_string, or a DictionaryArray of them, of which only the dictionary is normalised.
+    Returns large_string (or a dictionary of it); "none" returns the column itself. Raises SpecError for an unknown
+    name and RowError for a row that is not UTF-8.
 
     >>> normalise(pa.array(["The Cat!", None]), "squad").to_pylist()
     ['cat', None]
@@ -62,8 +64,8 @@ def normalise(column: pa.Array, name: str) -> pa.Array:
 def tokenise(column: pa.Array, name: str) -> pa.Array:
     """The tokens of every text, joined by single spaces; nulls stay null.
 
-    Takes, gives and raises what `normalise` does. The whitespace tokens of a column that `normalise` has
-    squeezed already are that column.
+    Takes, returns and raises the same as `normalise`. With "whitespace" a column from `normalise` is returned as it
+    is, if its words are already joined by single spaces.
 
     >>> tokenise(pa.array(["Well, well."]), "13a").to_pylist()
     ['Well , well .']
@@ -83,7 +85,7 @@ def _mapped(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Arr
 def _map(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
     rows = len(column)
     if not COMPILED or name in INTERPRETED or not rows:
-        return _defined(column, range(rows), define)
+        return _map_by_definition(column, range(rows), define)
     column = column.cast(pa.large_string())
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + rows + 1]
@@ -101,11 +103,11 @@ def _map(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
     mapped = pa.Array.from_buffers(pa.large_string(), rows, [_validity(column), out_offsets, out])
     if not left:
         return mapped
-    rest = _defined(column, np.flatnonzero(delegated).tolist(), define)
+    rest = _map_by_definition(column, np.flatnonzero(delegated).tolist(), define)
     return pc.replace_with_mask(mapped, pa.array(delegated.view(bool)), rest)
 
 
-def _defined(column: pa.Array, rows: Iterable[int], define: Callable[[str], str]) -> pa.Array:
+def _map_by_definition(column: pa.Array, rows: Iterable[int], define: Callable[[str], str]) -> pa.Array:
     return pa.array([_apply(define, column, row) for row in rows], pa.large_string())
 
 

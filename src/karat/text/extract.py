@@ -1,7 +1,7 @@
-"""What a reply finally answers: readable ``str -> str | None`` definitions, each linear in the text.
+"""Extracts the final answer from a reply: readable ``str -> str | None`` definitions, each in time linear in the text.
 
-Importing this offers them to the setting `extract` of every metric: ``boxed``, ``answer_is``, ``last_number``,
-``letter``, ``json:path``, ``regex:pattern`` and ``auto``.
+Importing this module registers them for the setting `extract` of every metric: ``boxed``, ``answer_is``,
+``last_number``, ``letter``, ``json:path``, ``regex:pattern`` and ``auto``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}$")
 _TITLES = {"dr", "mr", "mrs", "ms", "st", "jr", "sr", "prof", "gen", "col", "lt", "capt", "gov", "sen", "mt", "vs"}
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.^])(?<!\^\{)"  # neither the tail of a word or number nor an exponent
-    r"(?:(?<![\w)\]}%])[-\u2212])?"  # a sign, no dash between two things
+    r"(?:(?<![\w)\]}%])[-\u2212])?"  # a sign, but not a dash between two words or numbers
     r"(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)"
     r"(?:[eE][-+]?\d+(?!\w)|\^\{?-?\d+\}?)?"
     r"(?:/\d+(?:\.\d+)?(?![\d/]))?"
@@ -43,7 +43,7 @@ _NO_OPTIONS = [None] * 26
 
 
 def find_boxed(text: str) -> str | None:
-    r"""What stands in the last ``\boxed{…}`` or ``\fbox{…}`` whose braces balance (``boxed``).
+    r"""The content of the last ``\boxed{…}`` or ``\fbox{…}`` whose braces balance (``boxed``).
 
     >>> find_boxed(r"First \boxed{1}, so \boxed{\frac{1}{2}}."), find_boxed(r"cut off: \boxed{\frac{1}{2}")
     ('\\frac{1}{2}', None)
@@ -62,14 +62,15 @@ def find_boxed(text: str) -> str | None:
 
 
 def find_stated(text: str) -> str | None:
-    """What follows the last "the answer is" or "answer:", to the end of its sentence or line (``answer_is``).
+    """The text after the last "the answer is" or "answer:", to the end of the sentence or line (``answer_is``).
 
-    Nothing on its line means the next one. Emphasis, a closing full stop and dollar signs around the whole are dropped.
+    If the rest of that line is empty, the next line counts. Emphasis, a final full stop and dollar signs around the
+    answer are dropped.
 
     >>> find_stated("So 2 + 2 = 4. The answer is 4."), find_stated("**Final Answer:** the U.S. Senate. It has two.")
     ('4', 'the U.S. Senate')
     """
-    start = max((found.end() for found in _ANSWER_IS.finditer(text)), default=-1)
+    start = max((match.end() for match in _ANSWER_IS.finditer(text)), default=-1)
     if start < 0:
         return None
     line = text[start:].lstrip(" \t\r\n*:").partition("\n")[0].strip()
@@ -80,7 +81,7 @@ def find_stated(text: str) -> str | None:
 def find_last_number(text: str) -> str | None:
     """The last number, without thousands separators and with a plain minus sign (``last_number``).
 
-    Decimals, exponents and fractions are part of it; currency and percent signs are not, nor are digits in a word.
+    Decimals, exponents and fractions belong to it; currency and percent signs do not. Digits in a word are ignored.
 
     >>> find_last_number("It was $1,234.50 for H2O"), find_last_number("from 3-5 to 7/8, or 50%"), find_last_number("x")
     ('1234.50', '50', None)
@@ -92,19 +93,19 @@ def find_last_number(text: str) -> str | None:
 
 
 def find_letter(text: str) -> str | None:
-    """The option letter that a reply settles on, as a capital; the rules are those of `read_choice` (``letter``).
+    """The option letter that a reply chooses, as a capital, by the rules of `read_choice` (``letter``).
 
     >>> find_letter("A good answer is (b)"), find_letter("Based on the text, it is Paris"), find_letter("A or B")
     ('B', None, None)
     """
-    found = read_choice(text, _NO_OPTIONS, count_from=1_000)  # numbers name none
-    return None if isinstance(found, str) else ascii_uppercase[found]
+    index = read_choice(text, _NO_OPTIONS, count_from=1_000)  # so that numbers name no option
+    return None if isinstance(index, str) else ascii_uppercase[index]
 
 
 def find_in_json(text: str, path: str) -> str | None:
-    """The value at a dotted path of a reply that is JSON or holds a fenced block of it, the last one (``json:path``).
+    """The value at a dotted path of a reply that is JSON, or of the last fenced block in it (``json:path``).
 
-    Text comes as it is, a number as it is spelled, a list or object as JSON; null and what is not there are nothing.
+    Text is returned as it is, a number as it is spelled, a list or object as JSON; null and a missing value are None.
 
     >>> find_in_json('{"answer": {"value": 1.10}}', "answer.value"), find_in_json('[{"a": [1, 2]}]', "0.a")
     ('1.10', '[1, 2]')
@@ -121,36 +122,36 @@ def find_in_json(text: str, path: str) -> str | None:
 
 
 def find_answer(text: str) -> str | None:
-    r"""The first of: the last box, what "the answer is" says, the last number, the whole reply (``auto``).
+    r"""The first that exists: the last box, the text after "the answer is", the last number, else the reply (``auto``).
 
     >>> [find_answer(text) for text in (r"The answer is \boxed{4}", "The answer is 5.", "2 + 4 = 6", "Paris")]
     ['4', '5', '6', 'Paris']
     """
     for find in (find_boxed, find_stated, find_last_number):
-        if (found := find(text)) is not None and found.strip():
-            return found
+        if (answer := find(text)) is not None and answer.strip():
+            return answer
     return text
 
 
 def extract_regex(column: pa.Array, pattern: str) -> pa.Array:
-    r"""The last match of an RE2 pattern in each text: its first group, or all of it if it has none (``regex:pattern``).
+    r"""The last match of an RE2 pattern in each text: its first group, or the whole match (``regex:pattern``).
 
     >>> extract_regex(pa.array(["a=1, a=22", "b"]), r"a=(\d+)").to_pylist()
     ['22', None]
     """
     try:
-        there = pc.match_substring_regex(column, pattern)  # first alone, so that it is a pattern on its own
+        matches = pc.match_substring_regex(column, pattern)  # by itself, so that "a)(b" is not accepted below
     except pa.ArrowInvalid as error:
-        raise SpecError(f"{pattern!r} is no RE2 pattern: {error}") from None
+        raise SpecError(f"{pattern!r} is not an RE2 pattern: {error}") from None
     mark, quoted = "\ufdd0\ufdd1", r"\E" if r"\Q" in pattern else ""
     while pc.any(pc.match_substring(column, mark)).as_py():
-        mark = mark[:-1] * 2 + mark[-1]  # longer than what the texts hold of it
+        mark = mark[:-1] * 2 + mark[-1]  # until no text contains it
     try:
         marked = pc.replace_substring_regex(column, f"(?:{pattern}{quoted})", rf"{mark}\1{mark}")
-    except pa.ArrowInvalid:  # it has no group
+    except pa.ArrowInvalid:  # the pattern has no group
         marked = pc.replace_substring_regex(column, f"(?:{pattern}{quoted})", rf"{mark}\0{mark}")
     pieces = pc.split_pattern(marked, mark, max_splits=2, reverse=True).to_pylist()
-    return _or_null([parts[-2] if found else None for parts, found in zip(pieces, there.to_pylist(), strict=True)])
+    return _or_null([parts[-2] if match else None for parts, match in zip(pieces, matches.to_pylist(), strict=True)])
 
 
 def _first_sentence(line: str) -> str:
@@ -166,8 +167,8 @@ def _first_sentence(line: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    found = _WRAPPED.fullmatch(text)
-    return next(filter(None, found.groups())) if found else text
+    wrapped = _WRAPPED.fullmatch(text)
+    return next(filter(None, wrapped.groups())) if wrapped else text
 
 
 def _last_fenced(text: str) -> str:
@@ -176,7 +177,7 @@ def _last_fenced(text: str) -> str:
 
 
 class _Spelled(str):
-    """A number of a JSON text, as it is spelled there."""
+    """A number with the spelling that it has in a JSON text."""
 
     __slots__ = ()
 
@@ -209,16 +210,16 @@ def _dump(value: Any) -> str:
 
 
 def _or_null(answers: list[str | None]) -> pa.Array:
-    """The answers without the blanks around them; null where nothing else is left."""
+    """The answers without surrounding whitespace; null where an answer is empty."""
     return pa.array([answer.strip() or None if answer is not None else None for answer in answers], pa.large_string())
 
 
 def _each(find: Callable[..., str | None]) -> Callable[[pa.Array, str], pa.Array]:
-    """A way to extract from columns, by a definition for one text."""
+    """The function on columns that a definition for one text defines."""
 
     def extract(column: pa.Array, rest: str) -> pa.Array:
-        given = (rest,) if rest else ()
-        return _or_null([find(text, *given) for text in column.to_pylist()])
+        arguments = (rest,) if rest else ()
+        return _or_null([find(text, *arguments) for text in column.to_pylist()])
 
     return extract
 

@@ -1,8 +1,8 @@
-r"""The formula that a text finally gives, and one spelling for the many that LaTeX has.
+r"""Finds the final formula in a text, and gives one spelling to the many that LaTeX has.
 
-Looked for in this order: after the last "final answer", the last `\boxed{…}` (several in a row are a list), after the
-last "answer", the whole text; there, the last formula between `$`, `\(` or `\[`, or the last plain number or sum,
-whichever comes later. Time is linear in the text.
+These places are searched in this order: after the last "final answer"; the last `\boxed{…}` (several in a row are a
+list); after the last "answer"; the whole text. In each place the last formula between `$`, `\(` or `\[`, or the last
+plain number or sum, counts, whichever comes later. Time is linear in the text.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MONEY = re.compile(r"\\\$|\$")
 
 @lru_cache(maxsize=4096)
 def normalise_formula(text: str) -> str:
-    r"""A formula without what only looks: sizes, spaces, degrees, units after a number, the many kinds of fraction.
+    r"""The formula without layout: sizes, spaces, degree signs, units after a number, other commands for fractions.
 
     >>> normalise_formula(r"\left( \tfrac12,\; 10\text{ units} \right).")
     '( \\frac1 2, 10 )'
@@ -66,19 +66,19 @@ def normalise_formula(text: str) -> str:
     text = _PLAIN_UNIT.sub("", text)
     text = re.sub(r"\b(?:and|or)\b", ",", text) if " and " in text or " or " in text else text
     if len(text) < 40 and "(" not in text and "[" not in text:
-        text = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), text)
+        text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     text = re.sub(r"\\d?frac\s*([0-9])\s*([0-9])", r"\\frac\1 \2", text) if r"\frac" in text else text
     return " ".join(text.split()).rstrip(" .,;:")
 
 
-def _unit(found: re.Match[str]) -> str:
-    """Nothing for a unit, a comma for and."""
-    words = found[1].strip()
-    return _words(found) if words in {"and", "or", "", ","} or words.startswith("pi") else " "
+def _unit(match: re.Match[str]) -> str:
+    """A space in place of a unit, a comma in place of `and`."""
+    words = match[1].strip()
+    return _words(match) if words in {"and", "or", "", ","} or words.startswith("pi") else " "
 
 
-def _words(found: re.Match[str]) -> str:
-    words = found[1].strip().rstrip(".")
+def _words(match: re.Match[str]) -> str:
+    words = match[1].strip().rstrip(".")
     if words in {"and", "or"}:
         return " , "
     if words in {"percent", "pct"}:
@@ -87,7 +87,7 @@ def _words(found: re.Match[str]) -> str:
 
 
 def spelling(formula: str) -> str:
-    r"""A normalised formula without spaces, braces and text commands, to compare as text; for prose, its words.
+    r"""The normalised formula without spaces, braces and text commands, to compare as text; for prose its words.
 
     >>> spelling(r"\text{(C)}"), spelling("C")
     ('C', 'C')
@@ -97,7 +97,7 @@ def spelling(formula: str) -> str:
 
 
 class Answer(NamedTuple):
-    """A formula found in a text, and whether it stood between marks of LaTeX."""
+    """A formula in a text, and whether it was between marks of LaTeX."""
 
     formula: str
     marked: bool
@@ -122,29 +122,29 @@ _HOPE = re.compile(r"\.?\s*I hope", re.IGNORECASE)
 
 
 def find_answer(text: str, notation: Notation = "any") -> Answer | None:
-    r"""The formula that a text finally gives, or None; `latex` looks between marks only, `plain` for numbers only.
+    r"""The final formula in a text, or None; `latex` searches between marks only, `plain` only for plain numbers.
 
     >>> find_answer("So it is 4. Final Answer: The final answer is $\\frac{1}{2}$. I hope it is correct.")
     Answer(formula='\\frac{1}{2}', marked=True)
     >>> find_answer("She has $12 left, so the answer is 3 apples.").formula
     '3'
     """
-    found = None
+    answer = None
     announced = "answer" in text.lower()
-    if announced and (final := _last(_FINAL, text)):
-        section = text[final:]
+    if announced and (start := _last(_FINAL, text)):
+        section = text[start:]
         if hope := _HOPE.search(section):
             section = section[: hope.start() + 1]
         section = section[:LOOK]
-        found = _boxes(section, notation) or _last_in(section, notation)
-    found = found or _boxes(text, notation)
-    if not found and announced and (answer := _last(_ANSWER, text)):
-        found = _last_in(text[answer:][:LOOK], notation)
-    return found or _last_in(text[-LOOK:], notation)
+        answer = _boxes(section, notation) or _last_in(section, notation)
+    answer = answer or _boxes(text, notation)
+    if not answer and announced and (start := _last(_ANSWER, text)):
+        answer = _last_in(text[start:][:LOOK], notation)
+    return answer or _last_in(text[-LOOK:], notation)
 
 
 LOOK = 20_000
-"""At most so many characters are looked through for a formula that no box marks."""
+"""At most this many characters are searched for a formula that is not in a box."""
 
 
 def _last(pattern: re.Pattern[str], text: str) -> int | None:
@@ -155,7 +155,7 @@ def _last(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 def _boxes(text: str, notation: Notation) -> Answer | None:
-    """The last box and those right before it, with nothing but "and" or a comma between."""
+    """The last box and the boxes directly before it, with only "and" or a comma between them."""
     if notation == "plain" or "\\" not in text:
         return None
     inner: list[str] = []
@@ -175,7 +175,7 @@ def _boxes(text: str, notation: Notation) -> Answer | None:
 
 
 def _braces(text: str) -> dict[int, int]:
-    """The place of the brace that closes each brace, for those that are closed."""
+    """The place of the closing brace by the place of its opening brace."""
     closing: dict[int, int] = {}
     open_braces: list[int] = []
     for match in _BRACE.finditer(text):
@@ -187,14 +187,14 @@ def _braces(text: str) -> dict[int, int]:
 
 
 def _last_in(text: str, notation: Notation) -> Answer | None:
-    """The last formula or number, from the last line up: only formulas on display go on over the end of a line."""
+    """The last formula or number, searched line by line from the end: only display formulas span several lines."""
     if "$$" in text or r"\[" in text:
         return _last_within(text, notation)
     end = len(text)
     while end >= 0:
         start = text.rfind("\n", 0, end) + 1
-        if found := _last_within(text[start:end], notation):
-            return found
+        if answer := _last_within(text[start:end], notation):
+            return answer
         end = start - 1
     return None
 

@@ -1,13 +1,13 @@
-"""A formula, in LaTeX or plain, as a tree: a tokeniser and a grammar of our own. Nothing in it is ever executed.
+"""Parses a formula, in LaTeX or plain text, into a tree, by a tokeniser and a grammar of its own; executes nothing.
 
-The tree is made of `Node`s, by kind:
+The tree consists of `Node`s of these kinds:
 
 ``num`` a Fraction and whether it was written as a decimal · ``sym`` a name · ``add`` ``mul`` ``pow`` ``neg`` ``div``
 ``pm`` (a ± b) ``abs`` ``root`` ``percent`` ``factorial`` arithmetic · ``fn`` a function's name and its arguments ·
 ``tuple`` ``list`` ``set`` ``braced`` of items · ``interval`` left bracket, ends, right bracket · ``union`` ``meet``
 ``minus`` of sets · ``rel`` operators and sides of a chain · ``matrix`` rows.
 
-Longer than 300 lines because a grammar is read as one piece.
+Longer than 300 lines because a grammar is understood only as a whole.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Node(NamedTuple):
     parts: tuple[Any, ...]
 
     def holds(self, kind: str) -> bool:
-        """Whether it or a node under it is of a kind."""
+        """Whether this node or a node below it is of that kind."""
         return self.kind == kind or any(isinstance(part, Node) and part.holds(kind) for part in self.parts)
 
 
@@ -62,11 +62,11 @@ class NotAFormula(ValueError):
 
 
 class Refused(ValueError):
-    """The formula is beyond a limit: its message is the row's reason."""
+    """The formula exceeds a limit; the message is the reason of the row."""
 
 
 def parse_formula(text: str) -> Node:
-    r"""The tree of a formula; `NotAFormula` where it is none, `Refused` where it is too long, deep or large.
+    r"""The tree of a formula; raises `NotAFormula`, or `Refused` if it is too long, nested too deeply or too large.
 
     >>> parse_formula(r"\frac12 + x^2").kind
     'add'
@@ -77,7 +77,7 @@ def parse_formula(text: str) -> Node:
     karat.text.latex.NotAFormula: "'" after '__import__('
     """
     if len(text) > LENGTH:
-        raise Refused(f"a formula of more than {LENGTH} characters")
+        raise Refused(f"a formula has more than {LENGTH} characters")
     return _Parser(normalise_formula(text)).whole()
 
 
@@ -86,20 +86,20 @@ def number(value: int | Fraction) -> Node:
 
 
 def tokens(text: str) -> list[str]:
-    found: list[str] = []
+    parts: list[str] = []
     for match in _TOKEN.finditer(text):
         word = match["word"]
         if match["num"] and len(match["num"]) > DIGITS:
-            raise Refused(f"a number of more than {DIGITS} digits")
+            raise Refused(f"a number has more than {DIGITS} digits")
         if word is None:
-            found.append(match[0].strip())
+            parts.append(match[0].strip())
         else:
-            found += _split(word)
-    return found
+            parts += _split(word)
+    return parts
 
 
 def _split(word: str) -> list[str]:
-    """`2xsin` as x and sin; other letters stand for themselves."""
+    """Splits a run of letters into names of functions and constants and single letters: `xsin` into x and sin."""
     parts: list[str] = []
     at = 0
     while at < len(word):
@@ -110,7 +110,7 @@ def _split(word: str) -> list[str]:
 
 
 class _Parser:
-    """Recursive descent, one method a level of binding, loosest first."""
+    """Recursive descent: one method for each level of precedence, the lowest first."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.at, self.depth, self.bars = text, tokens(text), 0, 0, 0
@@ -133,17 +133,17 @@ class _Parser:
         return node
 
     def items(self, kind: str = "list") -> Node:
-        """Relations with commas between them; one alone is itself unless a bracketed kind is asked for."""
-        found = [self.relation()]
+        """Relations separated by commas; a single one is returned itself unless `kind` is that of a bracket."""
+        items = [self.relation()]
         while self.next in {",", ";"}:
             self.take()
-            found.append(self.relation())
-        return found[0] if len(found) == 1 and kind == "list" else Node(kind, tuple(found))
+            items.append(self.relation())
+        return items[0] if len(items) == 1 and kind == "list" else Node(kind, tuple(items))
 
     def relation(self) -> Node:
         self.depth += 1
         if self.depth > DEPTH:
-            raise Refused(f"a formula nested more than {DEPTH} deep")
+            raise Refused(f"a formula is nested more than {DEPTH} levels deep")
         sides, operators = [self.sets()], []
         while self.next in _RELATIONS:
             operators.append(_RELATIONS[self.take()])
@@ -168,7 +168,7 @@ class _Parser:
         return node
 
     def sign(self, inner: Any) -> Node:
-        """Signs before a term, however many, without nesting."""
+        """A term with any number of signs before it, read without recursion."""
         negative = mixed = False
         while self.next in {"+", "-", "\\pm"}:
             mark = self.take()
@@ -208,7 +208,7 @@ class _Parser:
         if self.next in {"^", "**"}:
             self.take()
             if self.depth > DEPTH:
-                raise Refused(f"a formula nested more than {DEPTH} deep")
+                raise Refused(f"a formula is nested more than {DEPTH} levels deep")
             self.depth += 1
             node = Node("pow", (node, self.argument(power=True)))
             self.depth -= 1
@@ -217,7 +217,7 @@ class _Parser:
         return node
 
     def argument(self, *, power: bool = False) -> Node:
-        r"""What follows \sqrt, ^ or \frac: a group, else one digit or letter; a power takes the whole number."""
+        r"""The argument of \sqrt, ^ or \frac: a group, else one digit or letter; of ^ a whole number."""
         if self.next == "{":
             return self.group()
         if power and self.next in {"-", "+"}:
@@ -261,15 +261,15 @@ class _Parser:
         return Node("", (self.take("a term"),))
 
     def bracket(self, left: str) -> Node:
-        found = self.items("tuple").parts
+        items = self.items("tuple").parts
         right = self.take()
         if right not in {")", "]"}:
-            raise NotAFormula(f"{left} closed by {right}")
-        if len(found) == 2 and (left == "[" or right == "]"):
-            return Node("interval", (left, *found, right))
+            raise NotAFormula(f"{left} is closed by {right}")
+        if len(items) == 2 and (left == "[" or right == "]"):
+            return Node("interval", (left, *items, right))
         if right != _CLOSING[left]:
-            raise NotAFormula(f"{left} closed by {right}")
-        return found[0] if len(found) == 1 else Node("tuple", found)
+            raise NotAFormula(f"{left} is closed by {right}")
+        return items[0] if len(items) == 1 else Node("tuple", items)
 
     def based(self, digits: str) -> Node:
         """204_5: a number in another base."""
@@ -278,7 +278,7 @@ class _Parser:
         try:
             return number(int(digits, int(base.parts[0])))
         except (ValueError, TypeError, IndexError):
-            raise NotAFormula(f"{digits} is no number in that base") from None
+            raise NotAFormula(f"{digits} is not a number in that base") from None
 
     def letter(self, name: str) -> Node:
         if self.next == "_":
@@ -323,7 +323,7 @@ class _Parser:
             self.at -= 1
             self.take("a term")
         if name in _BOUND:
-            raise Refused(f"\\{name} is not worked out")
+            raise Refused(f"\\{name} is not evaluated")
         if not name[0].isalpha():
             raise NotAFormula(f"\\{name}")
         return self.letter(_CONSTANTS.get(name, name))
@@ -382,7 +382,7 @@ class _Parser:
         self.take("\\end")
         self.group()
         if len({len(each) for each in rows}) != 1:
-            raise NotAFormula("a matrix with rows of unequal length")
+            raise NotAFormula("the rows of a matrix have different lengths")
         return Node("matrix", tuple(rows))
 
 

@@ -1,6 +1,6 @@
-"""Normalisers: what counts as the same answer, as readable ``str -> str`` definitions.
+"""Normalisers, which make equal answers the same text, as readable ``str -> str`` definitions.
 
-`karat.text.columns.normalise` applies them to whole columns, with compiled kernels that equal these functions.
+`karat.text.columns.normalise` applies them to whole columns, with a compiled kernel that returns the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ARTICLES = {
     "vi": ("của", "là", "cái", "chiếc", "những"),
     "de": ("ein", "eine", "einen", "einem", "eines", "einer", "der", "die", "das", "den", "dem", "des"),
 }
-"""The words dropped by language, for the languages whose articles are whole words."""
+"""The articles that are dropped, for the languages in which articles are separate words."""
 
 _ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _PLAIN_SIGNS = str.maketrans("\u2212\u2018\u2019\u201c\u201d", "-''\"\"")
@@ -26,9 +26,9 @@ _HAN_OR_OTHERS = re.compile("[\u4e00-\u9fa5]|[^\u4e00-\u9fa5]+")
 
 
 def normalizer(name: str) -> Callable[[str], str]:
-    """The normaliser of a name: ``none``, ``squad``, ``unicode``, ``mlqa`` or ``mlqa:<language>``.
+    """The normaliser of that name: ``none``, ``squad``, ``unicode``, ``mlqa`` or ``mlqa:<language>``.
 
-    Raises SpecError where there is none of that name.
+    Raises SpecError if there is none.
 
     >>> normalizer("squad")("The U.S.A.!")
     'usa'
@@ -50,8 +50,8 @@ def keep(text: str) -> str:
 def normalise_squad(text: str) -> str:
     """Lower case, no ASCII punctuation, no English articles, single spaces, in that order (``squad``).
 
-    The order is that of the official SQuAD 1.1 and 2.0 evaluation scripts (arXiv:1806.03822). Only ASCII
-    punctuation goes, so numbers lose their point and sign: "3.14" becomes "314", and "C++" equals "C#".
+    The order is that of the official SQuAD 1.1 and 2.0 evaluation scripts (arXiv:1806.03822). All ASCII punctuation is
+    removed, so numbers lose their point and sign: "3.14" becomes "314", and "C++" equals "C#".
 
     >>> normalise_squad("The  Well-Known A.")
     'wellknown'
@@ -62,9 +62,9 @@ def normalise_squad(text: str) -> str:
 def normalise_mlqa(text: str, language: str) -> str:
     """Lower case, no punctuation of any script, no articles of the language, single spaces (``mlqa:<language>``).
 
-    The rules are those of the official MLQA evaluation script (arXiv:1910.07475): Arabic drops "ال" wherever it
-    stands (its pattern's other half can never match), Hindi and Chinese drop no words, and Chinese characters
-    U+4E00 to U+9FA5 become tokens of their own.
+    The rules are those of the official MLQA evaluation script (arXiv:1910.07475): in Arabic every "ال" is removed (the
+    other half of the script's pattern can never match), in Hindi and Chinese no words are, and each of the Chinese
+    characters U+4E00 to U+9FA5 becomes a token.
 
     >>> normalise_mlqa("¿El gato?", "es"), normalise_mlqa("北京2008年。", "zh")
     ('gato', '北 京 2008 年')
@@ -78,19 +78,19 @@ def normalise_mlqa(text: str, language: str) -> str:
 
 
 def normalise_unicode(text: str) -> str:
-    r"""Fold what Unicode calls the same, drop outer punctuation, and keep meaning apart (``unicode``).
+    r"""Unicode's equivalent forms made equal, case folded, without outer punctuation (``unicode``).
 
     NFKC; minus sign and curly quotes to ASCII; case folding; then each token between whitespace loses its outer
-    punctuation (Unicode category P) and vanishes if nothing is left. If all vanish, the text stays with single
-    spaces, so that "?" differs from "!". Kept, though it is outer punctuation:
+    punctuation (Unicode category P), and is dropped if nothing is left. If all tokens would be dropped, all are kept,
+    so that "?" differs from "!". Outer punctuation that has a meaning is kept:
 
     - at the front, one "-" before a digit, before "." and a digit, or before a currency sign ("-5", "-.5", "-$5");
-      one "." before a letter or digit (".5", ".net"). One: in "--5" and "...so" they are dashes and dots;
+      one "." before a letter or digit (".5", ".net"). Several, as in "--5" and "...so", are dropped;
     - at the end, "%" or "‰" after a digit ("5%"), and "#" after a letter ("C#").
 
-    Symbols (category S: "+", "$", "€") are not punctuation, so "C++", "+5" and "$5" stay; so does everything
-    inside a token ("3.14", "1,000", "don't"). There are no articles here: the answer "A" stays "a". A "%" with a
-    space before it is punctuation on its own, and an en dash is never a sign.
+    Symbols (category S: "+", "$", "€") are not punctuation, so "C++", "+5" and "$5" are kept; so is everything inside a
+    token ("3.14", "1,000", "don't"). Articles are kept: the answer "A" becomes "a". A "%" after a space is punctuation,
+    and an en dash is never a sign.
 
     >>> normalise_unicode("  “Paris”,  (FRANCE)! "), normalise_unicode("\u22125%."), normalise_unicode("? !")
     ('paris france', '-5%', '? !')
@@ -114,7 +114,7 @@ def trim(word: str) -> str:
 
 
 def begins_meaning(word: str, at: int) -> bool:
-    """Whether the punctuation here is a sign or point that belongs to what follows."""
+    """Whether the punctuation at this place is a sign or point that belongs to the characters after it."""
     mark, after = word[at], word[at + 1 : at + 3]
     if word[:at].endswith(mark):
         return False
@@ -124,13 +124,13 @@ def begins_meaning(word: str, at: int) -> bool:
 
 
 def ends_meaning(word: str, at: int) -> bool:
-    """Whether the punctuation here is a unit or sharp that belongs to what stands before."""
+    """Whether the punctuation at this place is a unit or "#" that belongs to the character before it."""
     mark, before = word[at], word[:at][-1:]
     return (mark in "%‰" and before.isdecimal()) or (mark == "#" and before.isalpha())
 
 
 def is_outer(char: str) -> bool:
-    """Whether a character is punctuation to Unicode (category P)."""
+    """Whether a character is punctuation by Unicode (category P)."""
     return unicodedata.category(char)[0] == "P"
 
 
@@ -140,12 +140,12 @@ def is_currency(char: str) -> bool:
 
 
 def is_punctuation(char: str) -> bool:
-    """Whether a character is punctuation to Unicode or to ASCII (which counts symbols such as "$" and "+")."""
+    """Whether a character is punctuation by Unicode or ASCII (which includes symbols such as "$" and "+")."""
     return char in string.punctuation or is_outer(char)
 
 
 def drop_words(text: str, words: tuple[str, ...]) -> str:
-    r"""The text with single spaces and without the whole words given.
+    r"""The text with single spaces and without these words.
 
     >>> drop_words("a cat\tsat", ("a", "an"))
     'cat sat'

@@ -1,7 +1,7 @@
-"""The number that a text is: `1,234.50`, `−5`, `€ 12`, `12 km`, `1 1/2`, `50 %`, `1.2×10^3`, `5 million`.
+"""Reads the number in texts such as `1,234.50`, `−5`, `€ 12`, `12 km`, `1 1/2`, `50 %`, `1.2×10^3`, `5 million`.
 
-Exact throughout: a number is a `Fraction`, and where it has too many digits for that, a `Decimal`. A unit or a currency
-is passed over, a unit only behind the number; the text may hold nothing else.
+Numbers are exact: a `Fraction` or, with very many digits, a `Decimal`. A currency, and a unit after the number, are
+ignored; the text may contain nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 DIGITS = 1000
-"""More significant digits, or zeros before or behind them, than this, and a number is kept as a Decimal."""
+"""A number with more significant digits than this, or more zeros before or after them, is a Decimal."""
 
 _SIGNS = str.maketrans({"−": "-", "–": "-", "﹣": "-", "－": "-", "＋": "+", "’": "'", "⁄": "/", "\u00a0": " "})
 _THIN = str.maketrans(dict.fromkeys("\u2009\u202f\u2007", " "))
@@ -44,7 +44,7 @@ _RAISED_TEN = re.compile(r"10([⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
 @dataclass(frozen=True)
 class Number:
-    """A number as it was written: 50 % has the value 50 and is a percentage."""
+    """A number as it is written: 50 % has the value 50 and is a percentage."""
 
     value: Fraction | Decimal
     percent: bool = False
@@ -52,10 +52,10 @@ class Number:
 
 
 def parse_number(text: str, *, decimal_comma: bool = True) -> Number | None:
-    """The one number that a text is, or None.
+    """The number that the whole text is, or None.
 
-    A comma, space, apostrophe or full stop between groups of three digits separates thousands (a lone `1.234` is
-    decimal); any other single comma is a decimal one, unless `decimal_comma` is False.
+    A comma, space, apostrophe or full stop between groups of three digits separates thousands (but `1.234` is a
+    decimal); any other single comma is a decimal comma, unless `decimal_comma` is False.
 
     >>> parse_number("$1,234.50").value
     Fraction(2469, 2)
@@ -71,27 +71,27 @@ def parse_number(text: str, *, decimal_comma: bool = True) -> Number | None:
             text = text.replace(sign, f" {fraction}" if text[0] != sign else fraction)
     if power := _POWER.fullmatch(text):
         text = f"{power['sign']}1e{power[2] or power[3]}"
-    found = _NUMBER.fullmatch(text)
-    if found is None or (found["sign"] and found["inner"]):
+    match = _NUMBER.fullmatch(text)
+    if match is None or (match["sign"] and match["inner"]):
         return None
-    value = _value(found, decimal_comma)
+    value = _value(match, decimal_comma)
     if value is None:
         return None
-    if "-" in found["sign"] + found["inner"]:
+    if "-" in match["sign"] + match["inner"]:
         value = -value if isinstance(value, Fraction) else value.copy_negate()
-    return Number(value, found["percent"] is not None, found["unit"] is not None)
+    return Number(value, match["percent"] is not None, match["unit"] is not None)
 
 
-def _value(found: re.Match[str], decimal_comma: bool) -> Fraction | Decimal | None:
-    exponent = found["e"] or found["ten"] or "0"
+def _value(match: re.Match[str], decimal_comma: bool) -> Fraction | Decimal | None:
+    exponent = match["e"] or match["ten"] or "0"
     if len(exponent) > 16:
         return None
-    shift = int(exponent) + _SCALES.get(found["scale"], 0)
-    if found["decimal"]:
-        top = _decimal(found["decimal"], found["thousands"], shift, decimal_comma)
-        bottom = _decimal(found["below"], None, 0, decimal_comma) if found["below"] else Fraction(1)
+    shift = int(exponent) + _SCALES.get(match["scale"], 0)
+    if match["decimal"]:
+        top = _decimal(match["decimal"], match["thousands"], shift, decimal_comma)
+        bottom = _decimal(match["below"], None, 0, decimal_comma) if match["below"] else Fraction(1)
     else:
-        digits = [found[name] or "0" for name in ("whole", "part", "of", "top", "bottom")]
+        digits = [match[name] or "0" for name in ("whole", "part", "of", "top", "bottom")]
         if max(map(len, digits)) > DIGITS or abs(shift) > DIGITS:
             return None
         whole, part, of, over, under = map(int, digits)
@@ -122,7 +122,7 @@ def _decimal(text: str, thousands: str | None, shift: int, decimal_comma: bool) 
 
 
 def close(a: Fraction | Decimal, b: Fraction | Decimal, relative: float = 0.0, absolute: float = 0.0) -> bool:
-    """Whether |a - b| ≤ max(relative·|b|, absolute); both 0 asks for the same number, exactly.
+    """Whether |a - b| ≤ max(relative·|b|, absolute); with both 0, whether the numbers are exactly equal.
 
     >>> close(Fraction(1, 3), Fraction("0.3333"), absolute=1e-3), close(Fraction(1, 3), Fraction("0.3333"))
     (True, False)
@@ -132,7 +132,7 @@ def close(a: Fraction | Decimal, b: Fraction | Decimal, relative: float = 0.0, a
     if isinstance(a, Decimal) and isinstance(b, Decimal) and a == b:
         return True
     if not relative and not absolute:
-        return False  # a Fraction and a Decimal are never the same number
+        return False  # parse_number makes a Decimal only of numbers that it never makes a Fraction of
     with localcontext(prec=60, Emax=999999999999999999, Emin=-999999999999999999) as context:
         context.clear_traps()
         x, y = (d if isinstance(d, Decimal) else Decimal(d.numerator) / d.denominator for d in (a, b))
@@ -140,4 +140,4 @@ def close(a: Fraction | Decimal, b: Fraction | Decimal, relative: float = 0.0, a
 
 
 def _exactly(tolerance: float) -> Fraction:
-    return Fraction(repr(tolerance))  # 0.1 as it was written, not the double next to it
+    return Fraction(repr(tolerance))  # 0.1 exactly, not the nearest float

@@ -1,6 +1,6 @@
-"""Tokenisers: what a word is, as readable ``str -> list[str]`` definitions. No token contains whitespace.
+"""Tokenisers, as readable ``str -> list[str]`` definitions. No token contains whitespace.
 
-`karat.text.columns.tokenise` applies them to whole columns, with compiled kernels that equal these functions.
+`karat.text.columns.tokenise` applies them to whole columns, with a compiled kernel that returns the same.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _MARKUP = {"<skipped>": "", "-\n": "", "\n": " ", "&quot;": '"', "&amp;": "&", "
 _UNSEEN = {"Cc", "Cf", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}
 _WORD_BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
 _BEFORE_NUMBER = regex.compile(r"(?<![\p{L}\p{N}])(?:[-+]\p{Sc}?\.?|\p{Sc}\.?|\.)(?=\p{Nd})")
-_BEHIND_WORD = regex.compile(r"(?:(?<=\p{Nd})[%‰]|(?<=\p{L})(?:#|\+++))(?![\p{L}\p{N}])")
+_AFTER_WORD = regex.compile(r"(?:(?<=\p{Nd})[%‰]|(?<=\p{L})(?:#|\+++))(?![\p{L}\p{N}])")
 _ROUGE = re.compile(r"[a-z0-9]+")
 
 
 def tokenizer(name: str) -> Callable[[str], list[str]]:
-    """The tokeniser of a name: ``whitespace``, ``13a``, ``intl``, ``words``, ``chars`` or ``rouge``.
+    """The tokeniser of that name: ``whitespace``, ``13a``, ``intl``, ``words``, ``chars`` or ``rouge``.
 
-    Raises SpecError where there is none of that name.
+    Raises SpecError if there is none.
 
     >>> tokenizer("words")("It's 3.14€, not -5!")
     ["It's", '3.14', '€', 'not', '-5']
@@ -51,10 +51,10 @@ def tokenizer(name: str) -> Callable[[str], list[str]]:
 
 
 def split_13a(text: str) -> list[str]:
-    """Tokens as BLEU counts them (``13a``): the mteval-v13a script, as in sacrebleu and in evaluate's BLEU.
+    """The tokens of BLEU (``13a``): the mteval-v13a script, as in sacrebleu and in evaluate's BLEU.
 
-    Whitespace at the end goes and markup is undone first; then ASCII punctuation stands alone, except apostrophes and
-    dashes inside words and points and commas between digits.
+    First whitespace at the end is removed and markup replaced; then each ASCII punctuation mark is a token, except
+    apostrophes and dashes inside words and points and commas between digits.
 
     >>> split_13a("Rock &amp; Roll's 1,000.5-page book.")
     ['Rock', '&', "Roll's", '1,000.5', '-', 'page', 'book', '.']
@@ -69,10 +69,10 @@ def split_13a(text: str) -> list[str]:
 
 
 def split_intl(text: str) -> list[str]:
-    """Tokens as international BLEU counts them (``intl``): the mteval-v14 script, as in sacrebleu.
+    """The tokens of international BLEU (``intl``): the mteval-v14 script, as in sacrebleu.
 
-    Whitespace at the end goes first; then punctuation and symbols of every script stand alone, except punctuation
-    between numbers. Markup stays.
+    First whitespace at the end is removed; then each punctuation mark or symbol of every script is a token, except
+    punctuation between numbers. Markup is not replaced.
 
     >>> split_intl("«Né» en 1.5€ &amp; 3.")
     ['«', 'Né', '»', 'en', '1.5', '€', '&', 'amp', ';', '3.']
@@ -84,15 +84,15 @@ def split_intl(text: str) -> list[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """Words as Unicode bounds them (``words``): UAX #29, in every script; what has a meaning stays with its word.
+    """Words by Unicode's word boundaries (``words``): UAX #29, for every script; signs with a meaning are kept.
 
-    Each run between whitespace is cut at the default word boundaries (the `regex` library's). Pieces of nothing but
-    punctuation (category P) and invisible characters (Cc, Cf) are dropped; symbols (category S: "€", "+", emoji)
-    stay, a piece each. A sign, a currency symbol and a point, in this order, directly before a digit and not directly
-    after a letter or digit belong to the number: "-5" and "$.5" are one token, "1990-1995" two. So do "%" and "‰"
-    directly behind a digit, and "#" or a run of "+" directly behind a letter belong to the word ("C#", "C++"), unless a
-    letter or digit follows. Han, Hiragana, Thai, Lao, Khmer and Myanmar have no boundaries a rule could find, so that
-    UAX #29 bounds each character with its combining marks.
+    Each text between whitespace is cut at the default word boundaries (of the `regex` library). Pieces that are only
+    punctuation (category P) and invisible characters (Cc, Cf) are dropped; symbols (category S: "€", "+", emoji) are
+    tokens. A sign, a currency symbol and a point, in this order, directly before a digit but not after a letter or
+    digit belong to the number: "-5" and "$.5" are one token, "1990-1995" two. "%" and "‰" directly after a digit belong
+    to the number, "#" or several "+" directly after a letter to the word ("C#", "C++"), unless a letter or digit
+    follows. Han, Hiragana, Thai, Lao, Khmer and Myanmar need a dictionary to find words, so UAX #29 makes a token of
+    each character with its combining marks.
 
     >>> split_words("C++ costs -$5, not 5%; 東京タワー, ไทย")
     ['C++', 'costs', '-$5', 'not', '5%', '東', '京', 'タワー', 'ไ', 'ท', 'ย']
@@ -101,14 +101,14 @@ def split_words(text: str) -> list[str]:
 
 
 def _words(chunk: str) -> list[str]:
-    bounds = {found.start() for found in _WORD_BOUNDARY.finditer(chunk)} | {0, len(chunk)}
-    for found in _BEFORE_NUMBER.finditer(chunk):
-        bounds.difference_update(range(found.start() + 1, found.end() + 1))
-    for found in _BEHIND_WORD.finditer(chunk):
-        bounds.difference_update(range(found.start(), found.end()))
+    bounds = {match.start() for match in _WORD_BOUNDARY.finditer(chunk)} | {0, len(chunk)}
+    for match in _BEFORE_NUMBER.finditer(chunk):
+        bounds.difference_update(range(match.start() + 1, match.end() + 1))
+    for match in _AFTER_WORD.finditer(chunk):
+        bounds.difference_update(range(match.start(), match.end()))
     at = sorted(bounds)
     pieces = (chunk[start:stop] for start, stop in pairwise(at))
-    # regex leaves an apostrophe with a vowel after it, UAX #29 does not
+    # regex keeps an apostrophe before a vowel with the word, UAX #29 does not
     return [piece.lstrip("'\u2019") for piece in pieces if _is_visible(piece)]
 
 
@@ -126,9 +126,9 @@ def split_chars(text: str) -> list[str]:
 
 
 def split_rouge(text: str) -> list[str]:
-    """Tokens as ROUGE counts them (``rouge``): lower-cased runs of ASCII letters and digits, as in rouge_score.
+    """The tokens of ROUGE (``rouge``): lower-cased runs of ASCII letters and digits, as in rouge_score.
 
-    Every other script has none.
+    Text of other scripts has no tokens.
 
     >>> split_rouge("The cat's 3.5 café")
     ['the', 'cat', 's', '3', '5', 'caf']

@@ -19,7 +19,8 @@ OPEN = (r"$\sin(2x)\cos(x) + \tan(y)$", r"$2\sin(x)\cos(x)^2 + \tan(y)$")  # onl
 
 
 def verdict(given, wanted, **settings):
-    rows = score_rows(math_match.using(**settings), {"prediction": pa.array([given]), "reference": pa.array([wanted])})
+    metric = math_match.using(**{"seconds": 60.0, **settings})  # enough on a busy machine
+    rows = score_rows(metric, {"prediction": pa.array([given]), "reference": pa.array([wanted])})
     return rows.statistics[0, 0], rows.reasons[0] if rows.reasons is not None else None
 
 
@@ -101,7 +102,7 @@ def test_scores_are_the_same_in_threads_event_loops_and_with_any_number_of_worke
     pytest.importorskip("sympy")
     given, wanted = [OPEN[0], "4", "x", r"\sin(x)"] * 2, [OPEN[1], "4", "y", r"\cos(x)"] * 2
     expected = [1.0, 1.0, 0.0, 0.0] * 2
-    patient = math_match.using(seconds=60.0)  # on a busy machine too
+    patient = math_match.using(seconds=60.0)
     monkeypatch.setenv("KARAT_THREADS", "1")
     assert patient(given, wanted).to_pylist() == expected
     monkeypatch.setenv("KARAT_THREADS", "4")
