@@ -2,12 +2,12 @@
 
 import pytest
 
-from karat.models.governor import governor
+from karat.models.governor.retry import RetryPolicy
 
 
 @pytest.fixture(autouse=True)
 def kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
-    monkeypatch.setattr(governor, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(RetryPolicy, "pause", lambda *_: 0.01)
     return tmp_path / "kept"

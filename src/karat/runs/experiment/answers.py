@@ -82,7 +82,7 @@ def answer_rows(
         try:
             reply = await governor.ask(model, request)
         except RequestError as error:
-            reply = store.keep(key, failed_reply(str(error)))
+            reply = store.put(key, failed_reply(str(error)))
         if taken := json.loads(reply.text).keys() & columns:
             raise ColumnError(f"the task gives {', '.join(map(repr, sorted(taken)))}, which the rows have already")
         return key

@@ -38,5 +38,5 @@ class ModelUsage:
             return []
         from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
 
-        own = (getattr(metric.definition.function, "governor", None) for metric in self._judges)
-        return list(dict.fromkeys(governor or current_models().governor for governor in own))
+        governors = (metric.definition.governor or current_models().governor for metric in self._judges)
+        return list(dict.fromkeys(governors))
