@@ -168,7 +168,10 @@ def test_a_run_comes_from_standard_input_and_from_several_files(run, tmp_path):
     ("words", "said"),
     [
         (["run.txt"], "run.txt has a document a row; a second table, gold"),
-        (["qrels.txt", "--gold", "run.txt"], r"qrels.txt has one document a row, .* none score \(is it the gold\?\)"),
+        (
+            ["qrels.txt", "--gold", "run.txt"],
+            r"qrels.txt has one document per row .* but no column score \(is it the gold\?\)",
+        ),
         (
             ["run.txt", "--gold", "other.jsonl"],
             r"other.jsonl has no column of queries, such as query_id \(its columns: number, relevant\)",

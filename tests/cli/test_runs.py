@@ -106,7 +106,7 @@ def test_rows_are_exported_as_tests_of_junit(run):
         (["runs", "remove", "frist"], 1, "did you mean 'first'"),
         (["runs", "export", "first", "-o", "out.xlsx"], 1, ".md, .xml, or one of rows"),
         (["runs", "export", "first", "-o", "nowhere/out.md"], 1, "there is no folder nowhere"),
-        (["runs", "export", "first", "-o", "karat-runs/first/rows.parquet"], 1, "is what is read"),
+        (["runs", "export", "first", "-o", "karat-runs/first/rows.parquet"], 1, "is an input file"),
     ],
 )
 def test_what_cannot_be_done_says_what_to_do(run, words, code, said):

@@ -59,7 +59,7 @@ def test_the_last_row_is_read_however_long_it_is(tmp_path, before):
 
 def test_json_of_one_object_with_a_long_text_says_how_long_it_may_be(tmp_path):
     path = put(tmp_path, "a.jsonl", '{"a": "x"}\n{"a": "' + "y" * 40_000_000 + '"}\n')
-    with pytest.raises(RowError, match=r"a\.jsonl, line 2: 38 MB, of which one row may have 16 at most"):
+    with pytest.raises(RowError, match=r"a\.jsonl, line 2: 38 MB, but a row may have at most 16 MB"):
         rows(path)
 
 
@@ -181,7 +181,7 @@ def test_files_of_json_are_united_as_one_file_would_be(tmp_path, first, second, 
 
 def test_a_link_to_nowhere_and_a_closed_input_are_told(tmp_path, monkeypatch):
     (tmp_path / "a.jsonl").symlink_to("nowhere")
-    with pytest.raises(DataError, match=r"a\.jsonl is a link to nowhere, where no file is"):
+    with pytest.raises(DataError, match=r"a\.jsonl is a link to nowhere, which does not exist"):
         open_source(tmp_path / "a.jsonl")
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DataError, match="standard input is closed"):

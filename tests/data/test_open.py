@@ -93,9 +93,9 @@ def test_a_hugging_face_dataset_gives_the_rows_chosen_in_it():
     source = open_source(data)
     assert source.rows == 3
     assert [row for batch in source.batches() for row in batch.to_pylist()] == [{"id": i} for i in ("2", "1", "2")]
-    with pytest.raises(DataError, match="expected one split, found DatasetDict; there are: test"):
+    with pytest.raises(DataError, match="expected one split, found DatasetDict; its splits are: test"):
         open_source(datasets.DatasetDict(test=data))
-    with pytest.raises(DataError, match="expected a dataset whose rows can be read again"):
+    with pytest.raises(DataError, match="expected a dataset that can be read more than once"):
         open_source(data.to_iterable_dataset())
 
 
@@ -175,7 +175,7 @@ def test_a_name_that_is_not_there_suggests_the_nearest(tmp_path):
     (tmp_path / "answers.jsonl").write_text("{}")
     with pytest.raises(DataError, match=r"no such file; did you mean 'answers\.jsonl'"):
         open_source(tmp_path / "answer.jsonl")
-    with pytest.raises(DataError, match="no file fits"):
+    with pytest.raises(DataError, match="no file matches"):
         open_source(f"{tmp_path}/*.csv")
 
 

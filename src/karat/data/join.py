@@ -1,4 +1,4 @@
-"""Predictions beside their gold, matched by id."""
+"""Join predictions with their gold by id: DuckDB matches the ids, on disk if its memory does not suffice."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MEMORY_LIMIT = "200MB"
 
 @dataclass(frozen=True)
 class Joined(Source):
-    """Every gold row in gold order, with its prediction, or nulls where there is none.
+    """All gold rows in their order, each with its prediction, or nulls if it has none.
 
-    `sides` tells which file a column is from, `original_names` its name there. `missing` counts gold rows without a
-    prediction, `unknown` predictions without a gold row, which are not in the rows; of both there are a few ids.
-    `noted` has what reading each side counted.
+    `sides` is the file that each column comes from, `original_names` its name there. `missing` counts gold rows without
+    a prediction; `unknown` counts predictions without a gold row, which are left out. The first few ids of both are
+    kept. `side_notes` are the counts made while reading each file.
     """
 
     sides: dict[str, Side] = field(default_factory=dict)
@@ -35,30 +35,30 @@ class Joined(Source):
     missing_ids: tuple[str, ...] = ()
     unknown: int = 0
     unknown_ids: tuple[str, ...] = ()
-    noted: dict[Side, Mapping[str, int]] = field(default_factory=dict)
+    side_notes: dict[Side, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Half:
-    """One of the two sources, and the names its columns get."""
+    """One of the two sources, and the names that its columns get in the join."""
 
     side: Side
     source: Source
     names: dict[str, str]
 
-    def kinds(self, text: Collection[str] = ()) -> pa.Schema:
-        """The columns that are in the join, under their new names."""
+    def schema(self, text: Collection[str] = ()) -> pa.Schema:
+        """The types of its columns, under their new names."""
         schema = self.source.schema_as(self._text(text))
         return pa.schema([schema.field(column).with_name(name) for column, name in self.names.items()])
 
     def batches(self, text: Collection[str]) -> Iterator[pa.RecordBatch]:
         """The rows of these columns."""
-        schema = self.kinds(text)
+        schema = self.schema(text)
         for batch in self.source.batches(self._text(text)):
             yield pa.RecordBatch.from_arrays([batch.column(column) for column in self.names], schema=schema)
 
     def lossy_columns(self) -> list[str]:
-        """The columns, by their new names, that keep their numbers' spelling only as text."""
+        """The new names of its lossy columns."""
         return [name for column, name in self.names.items() if column in self.source.lossy_columns]
 
     def _text(self, text: Collection[str]) -> list[str]:
@@ -66,14 +66,13 @@ class _Half:
 
 
 def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined:
-    """Match predictions to gold by the column `on`, or `left=right` (or a pair) where it has two names.
+    """Join predictions with gold by the column `on`; `left=right`, or a pair, if its name differs in the two.
 
-    Ids are compared as text: 7 is `"7"` and not `"007"`. The id is gold's; a gold column whose name a prediction
-    column has too gets `_gold` behind its name. Both sources are read twice, and the
-    predictions go through a temporary file, from which they are taken in gold's order in exactly the types they had.
+    Ids are compared as text: 7 equals `"7"` but not `"007"`. The id column of the result is gold's. A gold column with
+    the name of a prediction column gets the suffix `_gold`. Both sources are read twice; the predictions go through a
+    temporary file, so that they can be read in gold's order without changing their types.
 
-    Raises `ColumnError` where a side has no such column, and
-    `JoinError` for ids that are null or not unique.
+    Raises `ColumnError` if a source has no such column, `JoinError` for ids that are null or not unique.
 
     >>> from karat.data.formats.frames import open_frame
     >>> joined = join(open_frame({"id": ["7", "9"], "answer": ["a", "b"]}), open_frame({"id": [7, 8]}), "id")
@@ -81,38 +80,38 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
     ([[{'id': 7, 'answer': 'a'}, {'id': 8, 'answer': None}]], ('8',), ('9',))
     """
     left, right = split_on(on) if isinstance(on, str) else on
-    ours, theirs = _name_columns(predictions, left, gold, right)
+    golden, predicted = _name_columns(predictions, left, gold, right)
     match = _match_ids(_Ids("gold", gold, right), _Ids("predictions", predictions, left))
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        shelf = DiskTable(theirs.kinds(text), theirs.batches(text))
-        schema = pa.schema([*ours.kinds(text), *theirs.kinds(text)])
+        table = DiskTable(predicted.schema(text), predicted.batches(text))
+        schema = pa.schema([*golden.schema(text), *predicted.schema(text)])
         row = 0
-        for batch in ours.batches(text):
-            for start in range(0, batch.num_rows, shelf.at_once):
-                part = batch.slice(start, shelf.at_once)
-                found = shelf.take(match.rows.slice(row, part.num_rows))
+        for batch in golden.batches(text):
+            for start in range(0, batch.num_rows, table.batch_rows):
+                part = batch.slice(start, table.batch_rows)
+                found = table.take(match.rows.slice(row, part.num_rows))
                 yield pa.RecordBatch.from_arrays([*part.columns, *found.columns], schema=schema)
                 row += part.num_rows
 
     return Joined(
         name=f"{predictions.name} on {gold.name}",
-        schema=pa.schema([*ours.kinds(), *theirs.kinds()]),
+        schema=pa.schema([*golden.schema(), *predicted.schema()]),
         rows=gold.rows,
         read=read,
-        lossy_columns=frozenset(name for half in (ours, theirs) for name in half.lossy_columns()),
-        sides={name: half.side for half in (ours, theirs) for name in half.names.values()},
-        original_names={name: column for half in (ours, theirs) for column, name in half.names.items()},
+        lossy_columns=frozenset(name for half in (golden, predicted) for name in half.lossy_columns()),
+        sides={name: half.side for half in (golden, predicted) for name in half.names.values()},
+        original_names={name: column for half in (golden, predicted) for column, name in half.names.items()},
         missing=match.missing,
         missing_ids=match.missing_ids,
         unknown=match.unknown,
         unknown_ids=match.unknown_ids,
-        noted={half.side: half.source.notes for half in (theirs, ours) if half.source.notes},
+        side_notes={half.side: half.source.notes for half in (predicted, golden) if half.source.notes},
     )
 
 
 def split_on(on: str) -> tuple[str, str]:
-    """The id column's names in the predictions and in the gold.
+    """The names of the id column in the predictions and in the gold.
 
     >>> split_on("id"), split_on("qid=query_id")
     (('id', 'id'), ('qid', 'query_id'))
@@ -122,27 +121,27 @@ def split_on(on: str) -> tuple[str, str]:
 
 
 def _name_columns(predictions: Source, left: str, gold: Source, right: str) -> tuple[_Half, _Half]:
-    """Both halves, gold first, with names that are unique over the two."""
+    """Both halves, gold first, with column names that are unique in the join."""
     for source, column in ((predictions, left), (gold, right)):
         if column not in source.schema.names:
             raise ColumnError(f"{source.name}: no column {column!r}{did_you_mean(column, source.schema.names)}")
-    theirs = [name for name in predictions.schema.names if name != left]
-    taken = {right, *theirs}
-    ours = {}
+    others = [name for name in predictions.schema.names if name != left]
+    taken = {right, *others}
+    gold_names = {}
     for name in gold.schema.names:
         new = name
         while name != right and new in taken:
             new += "_gold"
-        ours[name] = new
+        gold_names[name] = new
         taken.add(new)
-    # a prediction column called as gold's id is not the id
-    named = {name: f"{name}_prediction" if name == right else name for name in theirs}
-    return _Half("reference", gold, ours), _Half("prediction", predictions, named)
+    # a prediction column with the name of gold's id column is not the id
+    names = {name: f"{name}_prediction" if name == right else name for name in others}
+    return _Half("reference", gold, gold_names), _Half("prediction", predictions, names)
 
 
 @dataclass(frozen=True)
 class _Ids:
-    """The id column of a source; `side` is what messages call the source."""
+    """The id column of a source; `side` is the name of the source in messages."""
 
     side: str
     source: Source
@@ -154,7 +153,7 @@ class _Ids:
 
 @dataclass(frozen=True)
 class _Match:
-    """For each gold row the row of its prediction, from 0, or null; and the ids that one side only has."""
+    """The row of the prediction for each gold row, from 0 or null, and the ids that only one side has."""
 
     rows: pa.Array
     missing: int
@@ -165,7 +164,7 @@ class _Match:
 
 @interruptible()
 def _match_ids(gold: _Ids, predictions: _Ids) -> _Match:
-    """Find every gold id among the predictions; ids compare as text.
+    """Find the prediction of every gold id; ids are compared as text.
 
     Raises `JoinError` for ids that are null, not unique, or neither text nor numbers.
     """
@@ -183,7 +182,7 @@ def _match_ids(gold: _Ids, predictions: _Ids) -> _Match:
 
 
 def _load(connection: duckdb.DuckDBPyConnection, table: str, ids: _Ids) -> None:
-    """Make a table of the ids and their rows, all of them there and unique."""
+    """Load the ids and their row numbers into a table. Raises `JoinError` for ids that are null or not unique."""
     connection.execute(f"CREATE TABLE {table} (key VARCHAR, row BIGINT)")
     row = 0
     for batch in ids.source.batches():
@@ -194,7 +193,7 @@ def _load(connection: duckdb.DuckDBPyConnection, table: str, ids: _Ids) -> None:
         row += batch.num_rows
     unique = connection.execute(f"SELECT count(DISTINCT key) FROM {table}").fetchall()[0][0]  # noqa: S608
     if unique < row:
-        raise _explain(connection, table, ids)
+        raise _duplicates_or_nulls(connection, table, ids)
 
 
 def _as_text(keys: pa.Array, ids: _Ids, row: int) -> pa.Array:
@@ -204,21 +203,21 @@ def _as_text(keys: pa.Array, ids: _Ids, row: int) -> pa.Array:
     return keys.cast(pa.string())
 
 
-def _explain(connection: duckdb.DuckDBPyConnection, table: str, ids: _Ids) -> JoinError:
+def _duplicates_or_nulls(connection: duckdb.DuckDBPyConnection, table: str, ids: _Ids) -> JoinError:
     query = f"SELECT row + 1 FROM {table} WHERE key IS NULL ORDER BY row LIMIT {_EXAMPLES}"  # noqa: S608
     if nulls := connection.execute(query).fetchall():
         rows = ", ".join(str(row) for (row,) in nulls)
         return JoinError(f"{ids}: the id is null in row {rows}; expected an id in every row")
-    twice = connection.execute(
+    duplicates = connection.execute(
         f"SELECT key, list(row + 1 ORDER BY row)[:{_EXAMPLES}] FROM {table} "  # noqa: S608
         f"GROUP BY key HAVING count(*) > 1 ORDER BY min(row) LIMIT {_EXAMPLES}"
     ).fetchall()
-    found = "; ".join(f"{key!r} in rows {', '.join(map(str, rows))}" for key, rows in twice)
+    found = "; ".join(f"{key!r} in rows {', '.join(map(str, rows))}" for key, rows in duplicates)
     return JoinError(f"{ids}: expected every id once, found {found}")
 
 
 def _unmatched(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> tuple[int, tuple[str, ...]]:
-    """How many ids of a table the other has not, and the first of them."""
+    """The number of ids in a table that the other table lacks, and the first few of them."""
     query = f"FROM {table} ANTI JOIN {other} USING (key)"
     count = connection.execute(f"SELECT count(*) {query}").fetchall()[0][0]
     found = connection.execute(f"SELECT key {query} ORDER BY row LIMIT {_EXAMPLES}").fetchall() if count else []

@@ -1,4 +1,4 @@
-"""A value inside of objects as a column of its own, by its path: `attributes.metadata.gold`."""
+"""Values inside objects as columns of their own, by path: `attributes.metadata.gold`."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import is_text
-from karat.data.json.raw import cut, from_python
+from karat.data.json.raw import extract_members, from_python
 from karat.data.source import RAW, Source
 
 
-def extract_nested(source: Source, paths: Iterable[str], *, spelled: bool = True) -> Source:
-    """The source with a column for each of the paths that leads into one of its own columns.
+def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = True) -> Source:
+    """The source with a further column for each path that leads into one of its columns.
 
-    A path is keys with dots between them, which may have dots themselves. Objects are structs, or JSON text, where
-    values keep the spelling they have, or are text where they need not be `spelled`. A path that leads nowhere is not
-    added.
+    A path is keys joined by dots; a key may itself contain dots. Objects are structs or JSON text. Values in JSON text
+    come as `RAW` with their spelling, or as plain text without `keep_json`. A path that leads nowhere adds no column.
 
     >>> from karat.data.formats.frames import open_frame
     >>> source = extract_nested(open_frame([{"meta": {"gold": "Paris"}}, {"meta": None}]), ["meta.gold"])
     >>> [batch.column("meta.gold").to_pylist() for batch in source.batches()]
     [['Paris', None]]
     """
-    found = {path: kind for path in paths if (kind := _kind(source, path)) is not None}
-    plain = {path: kind if spelled or kind != RAW else pa.string() for path, kind in found.items()}
+    found = {path: kind for path in paths if (kind := _find_type(source, path)) is not None}
+    kinds = {path: kind if keep_json or kind != RAW else pa.string() for path, kind in found.items()}
     if not found:
         return source
 
@@ -35,29 +34,29 @@ def extract_nested(source: Source, paths: Iterable[str], *, spelled: bool = True
         for batch in source.read(text - found.keys()):
             cells = [_column(batch, path) for path in found]
             added = [
-                (_unquoted(column) if found[path] != kind else column).cast(kind)
-                for column, (path, kind) in zip(cells, plain.items(), strict=True)
+                (_unquote(column) if found[path] != kind else column).cast(kind)
+                for column, (path, kind) in zip(cells, kinds.items(), strict=True)
             ]
-            schema = pa.schema([*batch.schema, *plain.items()])
+            schema = pa.schema([*batch.schema, *kinds.items()])
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
-    return replace(source, schema=pa.schema([*source.schema, *plain.items()]), read=read)
+    return replace(source, schema=pa.schema([*source.schema, *kinds.items()]), read=read)
 
 
-def _kind(source: Source, path: str) -> pa.DataType | None:
-    """The type of the values at a path; `RAW` in JSON text, where some row has a value there."""
+def _find_type(source: Source, path: str) -> pa.DataType | None:
+    """The type of the values at a path; `RAW` in JSON text if any row has a value there; else None."""
     if path in source.schema.names:
         return None
     holders = [name for name in source.schema.names if path.startswith(f"{name}.")]
     for name in holders:
-        nothing = pa.nulls(0, source.schema.field(name).type)
-        if (inside := _field(nothing, path[len(name) + 1 :])) is not None:
+        empty = pa.nulls(0, source.schema.field(name).type)
+        if (inside := _field(empty, path[len(name) + 1 :])) is not None:
             return inside.type
     texts = [
         name for name in holders if source.schema.field(name).type == RAW or is_text(source.schema.field(name).type)
     ]
-    there = (any(value is not None for value in _column(batch, path).to_pylist()) for batch in source.batches())
-    return RAW if texts and any(there) else None
+    present = (any(value is not None for value in _column(batch, path).to_pylist()) for batch in source.batches())
+    return RAW if texts and any(present) else None
 
 
 def _column(batch: pa.RecordBatch, path: str) -> pa.Array:
@@ -68,18 +67,18 @@ def _column(batch: pa.RecordBatch, path: str) -> pa.Array:
                 return inside
             if column.type == RAW or is_text(column.type):
                 cells = (column.storage if column.type == RAW else column).to_pylist()
-                return pa.array([None if cell is None else _cut(cell, rest) for cell in cells], pa.string())
+                return pa.array([None if cell is None else _extract_text(cell, rest) for cell in cells], pa.string())
     return pa.nulls(batch.num_rows, pa.string())
 
 
-def _unquoted(column: pa.Array) -> pa.Array:
-    """JSON's values as text: a text is what it says, others are as they are spelled."""
+def _unquote(column: pa.Array) -> pa.Array:
+    """JSON values as text: strings without quotes and escapes, other values as they are spelled."""
     cells = (json.loads(cell) if cell and cell.startswith('"') else cell for cell in column.to_pylist())
     return pa.array(cells, pa.string())
 
 
 def _field(column: pa.Array, path: str) -> pa.Array | None:
-    """The column at a path within structs."""
+    """The column at a path inside structs, None if there is none."""
     if not pa.types.is_struct(column.type):
         return None
     for at, field in enumerate(column.type):
@@ -92,16 +91,16 @@ def _field(column: pa.Array, path: str) -> pa.Array | None:
     return None
 
 
-def _cut(text: str, path: str) -> str | None:
-    """The JSON text of the value at a path of an object's, which may itself be text that holds JSON."""
+def _extract_text(text: str, path: str) -> str | None:
+    """The JSON text of the value at a path in an object; a string on the way may itself hold JSON."""
     try:
-        members = cut(json.loads(text) if text.startswith('"') else text)
+        members = extract_members(json.loads(text) if text.startswith('"') else text)
     except ValueError:
         again = from_python(text) if text.startswith("{") else None
-        return None if again is None or again == text else _cut(again, path)
+        return None if again is None or again == text else _extract_text(again, path)
     for key, value in members.items():
         if key == path:
             return None if value == "null" else value
-        if path.startswith(f"{key}.") and (inside := _cut(value, path[len(key) + 1 :])) is not None:
+        if path.startswith(f"{key}.") and (inside := _extract_text(value, path[len(key) + 1 :])) is not None:
             return inside
     return None

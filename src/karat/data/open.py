@@ -1,4 +1,4 @@
-"""Open any source of rows by what it is: a path, a glob, standard input, a frame."""
+"""Open any source of rows: a path, a glob pattern, standard input or a frame."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from karat.data.storage.validate import name_errors, validate_source
 def open_source(data: Any, *, where: str | None = None, limit: int | None = None, role: Side = "prediction") -> Source:
     """Open rows from a file, several files or a frame.
 
-    `data` is a path, `-` for standard input, a glob such as `runs/*.jsonl` (in sorted order, columns united), a
-    list of dicts, a dict of columns, or a frame with `__arrow_c_stream__` (pandas, polars, DuckDB, Arrow, Hugging
-    Face datasets), or dicts in a dict: documents' scores or grades by query. Files: JSON Lines, JSON, CSV, TSV, Parquet
-    and Arrow IPC by extension, each also `.gz` or `.zst`; where the extension tells nothing, by the first bytes, as are
-    TREC's runs and qrels.
+    `data` is a path, `-` for standard input, a glob pattern such as `runs/*.jsonl` (files in sorted order, with the
+    columns of all), a list of dicts, a dict of columns, a frame with `__arrow_c_stream__` (pandas, polars, DuckDB,
+    Arrow, Hugging Face datasets), or a dict of dicts: scores or grades of documents by query. The format of a file
+    (JSON Lines, JSON, CSV, TSV, Parquet, Arrow IPC, each also `.gz` or `.zst`) follows from its extension. Files with
+    another extension, and TREC's runs and qrels, are recognised by their first bytes.
 
-    `where` keeps the rows for which an SQL condition holds, `limit` the first rows of these. `role` says what the
-    values of a `{id: answer}` document are.
+    `where` is an SQL condition that filters the rows, `limit` the largest number of rows. `role` says whether the
+    values of an `{id: answer}` document are predictions or references.
 
-    Text is never re-typed: in CSV every cell is text and an empty one is `""`; in JSON a string stays a string, and a
-    column that holds several kinds of values comes as their JSON text (`RAW`).
+    Text is never re-typed. In CSV every cell is text, and an empty cell is `""`. In JSON a string stays a string, and a
+    column with values of several types comes as JSON text (`RAW`).
 
-    Raises `DataError` and its kinds, naming file, line and column.
+    Raises `DataError` or a subclass, with file, line and column.
 
     >>> source = open_source([{"id": "007", "answer": "1e3"}], where="id = '007'")
     >>> [batch.to_pylist() for batch in source.batches()]
@@ -57,20 +57,20 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
 
 
 def spans(data: Any, kind: str | None = None, since: str | datetime | None = None) -> Spans:
-    """Spans from a file or a frame: what was asked, said and retrieved in each, beside the columns they have.
+    """Read spans from a file or a frame, with their questions, predictions and contexts as further columns.
 
-    The columns `question`, `prediction`, `contexts` (texts), `retrieved` (ids), `retrieved_scores`, `span_id`,
-    `trace_id`, `parent_id`, `span_kind` and `start_time` (UTC) are added; `karat.score` takes what comes, and as every
-    frame does it has `__arrow_c_stream__`. Attributes are OpenInference's, OpenTelemetry's for GenAI or TruLens's,
-    nested, as JSON text, or flat columns. `kind` keeps the spans of a kind (`LLM`, `RETRIEVER`, `CHAIN`, …), `since`
-    those that started at or after a time (a `datetime` or ISO text, UTC where it names no zone) or so long ago (`30m`,
-    `2h`, `3d`).
+    Adds the columns `question`, `prediction`, `contexts` (texts), `retrieved` (ids), `retrieved_scores`, `span_id`,
+    `trace_id`, `parent_id`, `span_kind` and `start_time` (UTC). `karat.score` takes the result; as it has
+    `__arrow_c_stream__`, so does any data frame library. Attributes follow OpenInference, OpenTelemetry's conventions
+    for GenAI, or TruLens; they may be nested, JSON text, or flat columns. `kind` keeps the spans of one kind (`LLM`,
+    `RETRIEVER`, `CHAIN`, …), `since` those that started at or after a time: a `datetime`, ISO text (UTC if it names no
+    time zone), or a duration before now (`30m`, `2h`, `3d`).
 
-    An LLM span asks its last user message and says its last assistant message; other spans' input is what they ask and
-    their output what they say. A retriever's documents are its contexts; a root that is a chain or an agent has those
-    of the outermost retrievers below it, in the order in which these started.
+    The question of an LLM span is its last user message, its prediction the last assistant message. For other spans
+    these are the span's input and output. The contexts of a retriever are its documents. A root span that is a chain or
+    an agent has the documents of the outermost retrievers below it, in the order in which these started.
 
-    Raises `DataError` for what are no spans, for a kind that none of them is of, and for a time that is none.
+    Raises `DataError` if the data are not spans, if no span is of the kind, or if `since` is not a time.
 
     >>> from karat.data.open import spans
     >>> rows = [{"span_id": "a", "trace_id": "t", "span_kind": "LLM", "attributes.output.value": "Paris"}]
@@ -80,20 +80,20 @@ def spans(data: Any, kind: str | None = None, since: str | datetime | None = Non
     source = open_source(data)
     if not isinstance(source, Spans):
         raise DataError(
-            f"{source.name}: no spans: ids of spans and traces (context.span_id, context.trace_id) and attributes are "
-            f"expected, the columns are {', '.join(source.schema.names)}"
+            f"{source.name} does not hold spans: expected ids of spans and traces (context.span_id, context.trace_id) "
+            f"and attributes, found the columns {', '.join(source.schema.names)}"
         )
-    return source.only(kind, since)
+    return source.filter(kind, since)
 
 
 def _open(data: Any, role: Side) -> Source:
     if isinstance(data, Source):
         return data
-    source = _open_plain(data, role)
+    source = _open_rows(data, role)
     return open_spans(source) if is_spans(source.schema.names) else source
 
 
-def _open_plain(data: Any, role: Side) -> Source:
+def _open_rows(data: Any, role: Side) -> Source:
     if not isinstance(data, (str, PathLike)):
         return validate_source(open_frame(data), checked=False)
     if data == "-":
@@ -108,7 +108,7 @@ def _open_plain(data: Any, role: Side) -> Source:
     if glob.has_magic(str(path)) and not path.exists():
         found = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
         if not found:
-            raise DataError(f"{path}: no file fits this pattern")
+            raise DataError(f"{path}: no file matches this pattern")
         return validate_source(
             unite_sources(str(path), [_open_file(Path(one), one, role) for one in found]), checked=True
         )
@@ -123,7 +123,7 @@ def _open_file(path: Path, name: str, role: Side) -> Source:
     kind = split_name(path)[0]
     if kind is None or (kind == "tsv" and lacks_header(head)):
         kind = find_layout(head) or sniff(head)
-    with name_errors(name):  # whoever reads JSON or CSV decodes it
+    with name_errors(name):  # the readers of JSON and CSV check UTF-8 themselves
         return validate_source(_open_format(path, name, kind, role), checked=kind not in ("parquet", "arrow"))
 
 

@@ -1,4 +1,4 @@
-"""Which column plays which role: by its own name, by the names other tools give it, or as told."""
+"""Which column has which role: by its own name, by names that other tools use, or by the user's mapping."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ ALIASES: dict[str, tuple[str, ...]] = {
         *("ground_truth_document", "ground_truth_doc", "ground_truth_id", "reference_context_id", "qrel"),
     ),
 }
-"""The names of each role in other tools, in the singular and in lower case; sources: Haystack, Ragas, DeepEval,
+"""Names of each role in other tools, singular and in lower case. Sources: Haystack, Ragas, DeepEval,
 MLflow, Phoenix, Opik, autoevals, openevals, pydantic-evals, Inspect, DataFlow, torchmetrics, OpenQA-eval,
 REMem, ranx."""
 
-_SIDED: dict[str, Side] = {
+_SIDE_OF_ROLE: dict[str, Side] = {
     "prediction": "prediction",
     "reference": "reference",
     "retrieved": "prediction",
@@ -70,7 +70,7 @@ class UnmappedRoleError(ColumnError):
 
 
 def matches_role(role: str, name: str) -> bool:
-    """Whether a column's name is the role's, or one that other tools give it.
+    """Whether a column's name is that of the role, or one that other tools use for it.
 
     >>> matches_role("retrieved", "Retrieved Docs"), matches_role("relevant", "retrieved_docs")
     (True, False)
@@ -79,7 +79,7 @@ def matches_role(role: str, name: str) -> bool:
 
 
 def is_known_name(name: str) -> bool:
-    """Whether a column's name tells a role, or is an id's.
+    """Whether a column's name is known: that of a role, or `id`.
 
     >>> is_known_name("Predicted Answers"), is_known_name("56be4db0acb8001400a502ec")
     (True, False)
@@ -127,7 +127,7 @@ def map_columns(
     mapping = dict(_check_given(columns, wanted, given or {}, where))
     free = [column for column in columns if column not in mapping.values()]
     open_roles = [role for role in wanted if role not in mapping]
-    fits = {role: _fitting(role, free, sides or {}, original_names or {}) for role in open_roles}
+    fits = {role: _candidates(role, free, sides or {}, original_names or {}) for role in open_roles}
     for role in open_roles:
         if not fits[role]:
             raise _none_fits(role, columns, where)
@@ -143,17 +143,18 @@ def _check_given(
 ) -> Iterator[tuple[str, str]]:
     for role, column in given.items():
         if role not in wanted:
-            raise ColumnError(f"{_at(where)}no metric asks for {role!r}{did_you_mean(role, wanted)}")
+            raise ColumnError(f"{_at(where)}no metric has a column {role!r}{did_you_mean(role, wanted)}")
         if column not in columns:
             raise ColumnError(f"{_at(where)}no column {column!r} for {role}{did_you_mean(column, columns)}")
         yield role, column
 
 
-def _fitting(role: str, columns: Sequence[str], sides: Mapping[str, Side], called: Mapping[str, str]) -> list[str]:
-    """The columns that can play a role; one with the role's own name leaves no other."""
-    if role in _SIDED and (of_side := [column for column in columns if sides.get(column) == _SIDED[role]]):
-        return _fitting(role, of_side, {}, called) or _fitting(role, columns, {}, called)
-    names = {column: called.get(column, column) for column in columns}
+def _candidates(role: str, columns: Sequence[str], sides: Mapping[str, Side], names: Mapping[str, str]) -> list[str]:
+    """The columns that can have a role; if one has the role's own name, only that one."""
+    side = _SIDE_OF_ROLE.get(role)
+    if side and (of_side := [column for column in columns if sides.get(column) == side]):
+        return _candidates(role, of_side, {}, names) or _candidates(role, columns, {}, names)
+    names = {column: names.get(column, column) for column in columns}
     return (
         [column for column, name in names.items() if name == role]
         or [column for column, name in names.items() if singular(name) == singular(role)]
@@ -175,8 +176,8 @@ def singular(name: str) -> str:
 
 def _none_fits(role: str, columns: Sequence[str], where: str) -> ColumnError:
     if len(columns) == 1 and (separators := [mark for mark in ";,\t|" if mark in columns[0]]):
-        asked = f"are its cells separated by {separators[0]!r}? CSV has commas, TSV tabs"
-        return ColumnError(f"{_at(where)}no column fits {role!r}; the only one is {columns[0]!r}: {asked}")
+        hint = f"are its cells separated by {separators[0]!r}? CSV has commas, TSV tabs"
+        return ColumnError(f"{_at(where)}no column fits {role!r}; the only one is {columns[0]!r}: {hint}")
     names = (role, *ALIASES.get(role, ()))
     unknown = [column for column in columns if not is_known_name(column)]
     near = [column for column in unknown if get_close_matches(singular(column), names, n=1, cutoff=0.8)]

@@ -1,4 +1,4 @@
-"""Write record batches to a file, which stands under its name only when it is whole."""
+"""Write record batches to a file, whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from karat.data.storage.file_names import COMPRESSIONS, FORMATS, split_name
 
 
 def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
-    """Raise `DataError` where a file of this name cannot be written, `ColumnError` for a type that it cannot hold.
+    """Raise `DataError` if a file of this name cannot be written, `ColumnError` for a type that it cannot hold.
 
     >>> check_output("scores.xlsx")
     Traceback (most recent call last):
@@ -54,7 +54,7 @@ def is_writable(path: str | Path) -> bool:
 
 
 def _holds(path: Path, schema: pa.Schema) -> bool:
-    """Whether a file takes rows of these types: one row of nulls is tried."""
+    """Whether a file can hold these types, found by writing one row of nulls to memory."""
     try:
         with WRITERS[str(split_name(path)[0])](pa.BufferOutputStream(), schema) as put:
             put(pa.RecordBatch.from_arrays([_null(field.type) for field in schema], schema=schema))
@@ -65,26 +65,26 @@ def _holds(path: Path, schema: pa.Schema) -> bool:
 
 def _null(kind: pa.DataType) -> pa.Array:
     try:
-        return pa.array([None], kind)  # a dictionary inside of it is a whole one
+        return pa.array([None], kind)  # unlike pa.nulls, keeps a nested dictionary valid
     except pa.ArrowNotImplementedError:
         return pa.nulls(1, kind)
 
 
 def refuse_overwriting(output: str | Path, *sources: Any) -> None:
-    """Raise `DataError` where the output is a file that is to be read."""
+    """Raise `DataError` if the output is one of the input files."""
     for source in sources:
         if isinstance(source, (str, Path)) and source != "-" and Path(output).exists():
             files = [Path(source)] if Path(source).exists() else map(Path, glob.glob(str(source), recursive=True))  # noqa: PTH207
             if any(file.samefile(output) for file in files):
-                raise DataError(f"{output} is what is read; expected another name for what is written")
+                raise DataError(f"{output} is an input file; expected another name for the output")
 
 
 def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
-    """Write record batches to a file by its extension; return the number of rows.
+    """Write record batches to a file in the format of its extension; return the number of rows.
 
-    The file is written under a temporary name in the same folder and moved into place when it is whole; whatever
-    stops it, nothing stands under `path` that was not there before. CSV and TSV have no nulls and no lists: null
-    is an empty cell, lists and objects are their JSON text. JSON has no times and no bytes: these are their text.
+    The file is written under a temporary name in the same folder and renamed once it is whole. If anything fails, a
+    file that was at `path` before is unchanged. In CSV and TSV null is an empty cell, and lists and objects are JSON
+    text. In JSON times and bytes are text.
 
     Raises `DataError` as `check_output` does.
     """
@@ -93,7 +93,7 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path
     kind, compression = split_name(path)
     rows = 0
     with (
-        replacing(path) as temporary,
+        replacing(path, durable=False) as temporary,
         pa.output_stream(str(temporary), compression=compression) as sink,
         WRITERS[str(kind)](sink, schema) as put,
     ):

@@ -74,7 +74,7 @@ def parse_formula(text: str) -> Node:
     'interval'
     >>> parse_formula("__import__('os')")
     Traceback (most recent call last):
-    karat.text.latex.NotAFormula: "'" after '__import__('
+    karat.text.latex.NotAFormula: '_' after ''
     """
     if len(text) > LENGTH:
         raise Refused(f"a formula has more than {LENGTH} characters")

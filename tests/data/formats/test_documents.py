@@ -91,7 +91,7 @@ def test_other_layouts_are_refused_with_a_list_of_those_read(put, document):
 
 
 def test_an_id_that_is_there_twice_is_refused(put):
-    with pytest.raises(RowError, match="key 'q1' is there twice"):
+    with pytest.raises(RowError, match="key 'q1' occurs twice"):
         rows(put('{"q1": "a", "q1": "b"}'))
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from karat.core.errors import DataError, RowError
-from karat.data.json.raw import cut, decode_text
+from karat.data.json.raw import decode_text, extract_members
 from karat.data.open import open_source
 from karat.data.source import RAW
 
@@ -165,7 +165,7 @@ def test_strange_keys_are_columns(tmp_path):
     ("line", "reason"),
     [
         ('{"a": "x', "not valid JSON"),
-        ('{"a": 1, "a": 2}', "key 'a' is there twice"),
+        ('{"a": 1, "a": 2}', "key 'a' occurs twice"),
         ("[1]", "expected an object"),
         ('"x"', "expected an object"),
         ('{"a": "\\ud800"}', "surrogate"),
@@ -202,4 +202,4 @@ def test_rows_keep_their_order(tmp_path):
 )
 def test_cutting_refuses_what_is_no_object(document):
     with pytest.raises(ValueError, match=r".+"):
-        cut(document)
+        extract_members(document)

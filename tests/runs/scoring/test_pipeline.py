@@ -239,7 +239,7 @@ def test_wrong_settings_of_the_run_leave_what_stands_under_output(tmp_path):
         with pytest.raises(SpecError):
             karat.score(ROWS, "em", output=out, **wrong)
     assert out.read_text() == "mine"
-    with pytest.raises(DataError, match="is what is read"):
+    with pytest.raises(DataError, match="is an input file"):
         karat.score(out, "em", output=out)
 
 

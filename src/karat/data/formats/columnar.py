@@ -1,4 +1,4 @@
-"""Parquet and Arrow IPC (file or stream): types stay exactly as stored."""
+"""Parquet and Arrow IPC (file or stream): types stay exactly as they are stored."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from karat.data.storage.files import open_bytes, spool
 
 
 def open_columnar(path: Path, name: str, kind: str) -> Source:
-    """Open a Parquet or an Arrow file; a compressed one is unpacked into a temporary file first."""
-    plain = None
+    """Open a Parquet or an Arrow file; a compressed one is first decompressed into a temporary file."""
+    copy = None
     if split_name(path)[1]:
         with open_bytes(path) as stream:
-            plain = spool(stream)
-        path = Path(plain.name)
-    return (_open_parquet if kind == "parquet" else _open_arrow)(path, name, plain)
+            copy = spool(stream)
+        path = Path(copy.name)
+    return (_open_parquet if kind == "parquet" else _open_arrow)(path, name, copy)
 
 
-def _open_parquet(path: Path, name: str, plain: Any) -> Source:
+def _open_parquet(path: Path, name: str, copy: Any) -> Source:
     with pq.ParquetFile(path) as file:
         schema, groups = file.schema_arrow, file.metadata
     size = sum(groups.row_group(at).total_byte_size for at in range(groups.num_row_groups))
-    many = rows_per_batch(size, groups.num_rows)
+    batch_rows = rows_per_batch(size, groups.num_rows)
 
-    def read(_text: frozenset[str], _kept: Any = plain) -> Iterator[pa.RecordBatch]:
+    def read(_text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(batch_size=many)
+            yield from file.iter_batches(batch_size=batch_rows)
 
     return Source(name, schema, groups.num_rows, read)
 
 
-def _open_arrow(path: Path, name: str, plain: Any) -> Source:
+def _open_arrow(path: Path, name: str, copy: Any) -> Source:
     with _ipc(path) as reader:
         schema = reader.schema
 
-    def read(_text: frozenset[str], _kept: Any = plain) -> Iterator[pa.RecordBatch]:
+    def read(_text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
         with _ipc(path) as reader:
             yield from _slice(_ipc_batches(reader))
 

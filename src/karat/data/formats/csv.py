@@ -1,4 +1,4 @@
-"""CSV and TSV: every cell is text, and every row has as many cells as the header."""
+"""CSV and TSV: every cell is text, and every row must have as batch_rows cells as the header."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ from karat.data.storage.files import open_bytes, read_head
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _BUFFER_BYTES = 16 << 20
-"""Half of what DuckDB holds of a file at a time."""
+"""Half of what DuckDB holds of a file in memory at a time."""
 
 
 def open_delimited(path: Path, name: str, kind: str) -> Source:
     """Open a CSV or TSV file: a header, `"` around cells that hold delimiters or newlines.
 
-    An empty cell is the empty text. Many TSV files know no quoting; one that does not read with quoting, or joins whole
-    rows then, is read with quotes as plain characters. Raises `ColumnError` for a header with a name
-    twice, and, when the rows are read, `RowError` naming the line of a row with a cell too
-    few or too many.
+    An empty cell is the empty text. Many TSV files have no quoting: if a TSV file cannot be read with quoting, or whole
+    rows would be merged by it, quotes are plain characters. Raises `ColumnError` for a name that is in the header
+    twice. Reading raises `RowError`, with the line, for a row with too few or too batch_rows cells.
     """
     delimiter = DELIMITERS[kind]
     names = _read_header(path, name, delimiter)
     schema = pa.schema([(column, pa.string()) for column in names])
     head = read_head(path)
-    many = rows_per_batch(len(head), head.count(b"\n") or 1)
+    batch_rows = rows_per_batch(len(head), head.count(b"\n") or 1)
     quotes = '"' if kind == "csv" else _find_quotes(path, delimiter, len(names))
     parallel = split_name(path)[1] is None
     table = _table(path, delimiter, len(names), quotes, parallel=parallel)
@@ -42,24 +41,24 @@ def open_delimited(path: Path, name: str, kind: str) -> Source:
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         done, size = 0, 0
         try:
-            for batch in stream(connect(), f"FROM {table}", many):
+            for batch in stream(connect(), f"FROM {table}", batch_rows):
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
                 done += batch.num_rows
                 size += sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in batch.columns)
             if parallel and path.stat().st_size - size - done * len(names) > _BUFFER_BYTES:
                 _check_count(_table(path, delimiter, len(names), quotes, parallel=False), done)
-        except duckdb.Error:  # a row of more than 2 MB, lines that end in several ways, or an error to be told
+        except duckdb.Error:  # a row over 2 MB, mixed line ends, or an error to explain
             rows = read_cells(path, name, delimiter, quotes)
-            yield from _gather(islice(rows, 1 + done, None), schema, many)
+            yield from _gather(islice(rows, 1 + done, None), schema, batch_rows)
 
     return Source(name, schema, None, read)
 
 
 def _find_quotes(path: Path, delimiter: str, cells: int) -> str:
-    """Which quotes a TSV file uses, where some know none.
+    """The quote character of a TSV file, empty if it has no quoting.
 
-    Where both readings work, quotes that would join lines, each of which has the header's number of cells, are plain
-    characters; unless the header itself is quoted.
+    If the file can be read both ways, and quoting would merge lines that have the right number of cells each, quotes
+    are plain characters, unless the header itself is quoted.
     """
     if not _has_quote(path):
         return '"'
@@ -76,19 +75,19 @@ def _has_quote(path: Path) -> bool:
 
 
 def _check_count(table: str, rows: int) -> None:
-    """Raise `duckdb.Error` where rows are missing: in parallel, a last row longer than DuckDB's buffer vanishes."""
+    """Raise `duckdb.Error` if rows are missing: in parallel, DuckDB drops a last row longer than its buffer."""
     if _count(table) != rows:
         raise duckdb.Error(f"expected more than {rows} rows")
 
 
-def _gather(rows: Iterator[list[str]], schema: pa.Schema, many: int) -> Iterator[pa.RecordBatch]:
-    """Rows in batches of so many, or of less where these are large."""
+def _gather(rows: Iterator[list[str]], schema: pa.Schema, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Rows in batches of `batch_rows`, or of fewer rows if these are large."""
     held: list[list[str]] = []
     size = 0
     for row in rows:
         held.append(row)
         size += sum(map(len, row))
-        if len(held) == many or size > BATCH_BYTES:
+        if len(held) == batch_rows or size > BATCH_BYTES:
             yield _batch(held, schema)
             held, size = [], 0
     if held:
@@ -102,7 +101,7 @@ def _batch(rows: list[list[str]], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _table(path: Path, delimiter: str, cells: int, quotes: str, *, parallel: bool) -> str:
-    keys = [f"c{at}" for at in range(cells)]  # DuckDB takes names that differ by case for one
+    keys = [f"c{at}" for at in range(cells)]  # to DuckDB, names that differ only in case are the same
     return (
         f"read_csv({one_file(path)}, parallel={parallel}, auto_detect=false, header=true, "
         f"strict_mode=true, null_padding=false, "
@@ -113,7 +112,7 @@ def _table(path: Path, delimiter: str, cells: int, quotes: str, *, parallel: boo
 
 @interruptible()
 def _count(table: str) -> int | None:
-    """The number of rows, `None` where they do not read."""
+    """The number of rows, `None` if they cannot be read."""
     try:
         found = connect().execute(f"SELECT count(COLUMNS(*)) FROM {table}").fetchall()  # noqa: S608
     except duckdb.Error:
@@ -125,6 +124,6 @@ def _read_header(path: Path, name: str, delimiter: str) -> list[str]:
     names = next(read_cells(path, name, delimiter, '"'), None)
     if not names:
         raise DataError(f"{name}: expected a header with the columns' names, found none")
-    if twice := sorted({column for column in names if names.count(column) > 1}):
-        raise ColumnError(f"{name}: the header has {', '.join(map(repr, twice))} more than once")
+    if duplicates := sorted({column for column in names if names.count(column) > 1}):
+        raise ColumnError(f"{name}: the header has {', '.join(map(repr, duplicates))} more than once")
     return names

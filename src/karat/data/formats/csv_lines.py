@@ -1,4 +1,4 @@
-"""CSV and TSV by the standard library: slower than DuckDB, but without its limits, and with line numbers."""
+"""CSV and TSV read by the standard library: slower than DuckDB, without its limits, with line numbers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from karat.data.storage.files import open_bytes
 
 
 def read_cells(path: Path, name: str, delimiter: str, quotes: str) -> Iterator[list[str]]:
-    """The header and the rows of a file; lines may end in several ways, and cells be as long as memory holds.
+    """The header and the rows of a file; line ends may be mixed, and cells of any length that fits in memory.
 
-    Raises `RowError` with the line of a row that has not as many cells as the header, or
-    does not read.
+    Raises `RowError`, with the line, for a row that cannot be read or has another number of cells than the header.
     """
     line, cells = 1, 0
     limit = csv.field_size_limit(1 << 30)

@@ -1,4 +1,4 @@
-"""What a whole JSON document can be: an array of rows, SQuAD's layout, other tools' logs, answers by id, columns."""
+"""Whole JSON documents: arrays of rows, SQuAD's layout, logs of other tools, answers by id, columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from karat.core.errors import DataError, RowError
 from karat.data.formats.frames import is_by_query, open_frame
 from karat.data.formats.logs import inspect_rows, is_inspect, is_ragas, ragas_rows
-from karat.data.json.explain import explain_json, unique
+from karat.data.json.explain import explain_json, reject_duplicates
 from karat.data.json.reader import open_json_rows
 from karat.data.roles import Side, is_known_name
 from karat.data.source import Source
@@ -33,10 +33,10 @@ _LAYOUTS = (
 def open_document(path: Path, name: str, role: Side) -> Source:
     """Open a `.json` file by its layout.
 
-    An array of objects and JSON Lines are rows. An object is SQuAD's official layout; where one of its keys is a
-    column name known to `mapping`, columns if all values are lists, else one row; otherwise documents' numbers by
-    query, or answers by id. Logs of Inspect's and annotations of ragas's have a sample a row. Raises `DataError` naming
-    these where it is none of them.
+    An array of objects, and JSON Lines, are rows. An object is one of: SQuAD's official layout; a log of Inspect or
+    annotations of ragas, with one row per sample; if one of its keys is a known column name, columns (all values are
+    lists) or a single row; else numbers of documents by query, or answers by id. Raises `DataError`, with this list,
+    for any other object.
     """
     head = read_head(path).removeprefix(BOM).lstrip()
     if head.startswith(b"["):
@@ -46,7 +46,7 @@ def open_document(path: Path, name: str, role: Side) -> Source:
     with open_bytes(path) as stream:
         content = stream.read()
     try:
-        document = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique)
+        document = json.loads(content.decode("utf-8-sig"), object_pairs_hook=reject_duplicates)
     except (ValueError, RecursionError) as error:
         raise explain_json(path, name, "array", error) from error
     if _is_row(document):
@@ -55,7 +55,7 @@ def open_document(path: Path, name: str, role: Side) -> Source:
 
 
 def _is_lines(path: Path) -> bool:
-    """Whether a second object follows the first, complete on its line."""
+    """Whether the first line is complete JSON and more lines follow: JSON Lines."""
     with open_bytes(path) as stream:
         first, _, second = bytes(stream.read(1 << 20)).decode("utf-8-sig", "replace").lstrip().partition("\n")
         try:
@@ -66,7 +66,7 @@ def _is_lines(path: Path) -> bool:
 
 
 def _is_row(document: Any) -> bool:
-    """Whether an object is one row: a key is a column's name, and the values are not columns."""
+    """Whether an object is a single row: a key is a known column name, and the values are not all lists."""
     return (
         isinstance(document, dict)
         and any(map(is_known_name, document))
@@ -103,10 +103,10 @@ def _by_id(answers: dict[str, Any], kind: pa.DataType, column: str) -> Source:
 
 
 def _squad(articles: list[Any], name: str) -> Iterator[dict[str, Any]]:
-    """The questions of SQuAD's layout, with the answers that the official script of their version accepts.
+    """The questions of SQuAD's layout, with the answers that the official script of that version accepts.
 
-    SQuAD 2.0, which says of a question whether it is impossible, accepts no answer of nothing but articles and
-    punctuation, and the empty text where that leaves none.
+    SQuAD 2.0, where questions have `is_impossible`, drops answers that consist only of articles and punctuation; if no
+    answer is left, the answer is the empty text.
     """
     number = 0
     try:
@@ -118,13 +118,13 @@ def _squad(articles: list[Any], name: str) -> Iterator[dict[str, Any]]:
                     answers = [answer["text"] for answer in qa["answers"]]
                     row |= {"question": qa["question"], "references": answers}
                     if "is_impossible" in qa:
-                        row["references"] = list(filter(_says_something, answers)) or [""]
+                        row["references"] = list(filter(_has_words, answers)) or [""]
                         row["is_impossible"] = qa["is_impossible"]
                     yield row
     except (KeyError, TypeError, AttributeError) as error:
         raise RowError(f"{name}, question {number}: not SQuAD's layout: {error!r}") from error
 
 
-def _says_something(answer: str) -> bool:
+def _has_words(answer: str) -> bool:
     bare = answer.lower().translate(_NO_PUNCTUATION)
     return bool(_ARTICLE.sub(" ", bare).strip())

@@ -1,4 +1,4 @@
-"""Rows that are in memory already: lists of dicts, dicts of columns, and every frame that speaks Arrow."""
+"""Rows in memory: lists of dicts, dicts of columns, and any frame that exports Arrow."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _MOST_FIELDS = 200
 def open_frame(data: Any) -> Source:
     """Open a list of dicts, a dict of columns, or anything with `__arrow_c_stream__`.
 
-    Dicts of numbers in a dict are documents' scores or grades by query; they come as one document a row.
+    A dict of dicts of numbers holds scores or grades of documents by query; it becomes one row per document.
 
-    Raises `DataError` for what is none of these.
+    Raises `DataError` for anything else.
 
     >>> open_frame([{"a": "1"}, {"a": "2", "b": 3}]).schema.names
     ['a', 'b']
     """
     name = type(data).__name__
     if isinstance(data, pa.RecordBatchReader):
-        return _spooled(data, name)
+        return _from_reader(data, name)
     if hasattr(data, "with_format"):
         return _from_dataset(data, name)
     if isinstance(data, Mapping):
@@ -51,7 +51,7 @@ def open_frame(data: Any) -> Source:
 
 
 def is_by_query(data: Mapping[Any, Any]) -> bool:
-    """Whether all values are themselves numbers by key.
+    """Whether all values are dicts of numbers.
 
     >>> is_by_query({"q1": {"d1": 2, "d7": 0}, "q2": {}}), is_by_query({"id": ["q1"], "answer": ["d1"]})
     (True, False)
@@ -63,7 +63,7 @@ def is_by_query(data: Mapping[Any, Any]) -> bool:
 
 
 def _unnest(data: Mapping[Any, Mapping[Any, Any]]) -> dict[str, Any]:
-    """A row for each number, and one without for a query that has none."""
+    """A row for each number; a query without numbers gets a row of nulls."""
     rows = [inner or {None: None} for inner in data.values()]
     return {
         "query_id": _to_array("query_id", list(data)).take(np.repeat(np.arange(len(rows)), list(map(len, rows)))),
@@ -77,9 +77,9 @@ def _is_pandas(data: Any) -> bool:
 
 
 def _from_pandas(data: Any) -> pa.Table:
-    """A pandas frame's columns; an index with a name is one too, one without says nothing and is left out.
+    """The columns of a pandas frame; an index level with a name becomes a column, others are left out.
 
-    So is an index that has a column's name and values, as Phoenix's frames have.
+    A level with the name and the values of a column is left out too; Phoenix's frames have such a level.
     """
     same = [name for name in data.index.names if name in data.columns and _is_column(data, name)]
     named = [name for name in data.index.names if name is not None and name not in same]
@@ -88,8 +88,8 @@ def _from_pandas(data: Any) -> pa.Table:
     except ValueError as error:
         raise ColumnError(f"the index cannot be a column: {error}") from error
     names = [str(name) for name in data.columns]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ColumnError(f"the frame has {', '.join(map(repr, twice))} more than once")
+    if duplicates := sorted({name for name in names if names.count(name) > 1}):
+        raise ColumnError(f"the frame has {', '.join(map(repr, duplicates))} more than once")
     return _from_columns(dict(zip(names, (column for _, column in data.items()), strict=True)))
 
 
@@ -106,7 +106,7 @@ def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
 
 
 def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
-    """A column of values; of mixed kinds (text here, a number or a list there) as JSON text, where NaN is null."""
+    """A column of values. Values of mixed types, such as texts and lists, become JSON text, and NaN becomes null."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
@@ -119,7 +119,7 @@ def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def _has_many_keys(values: Iterable[Any]) -> bool:
-    """Whether values are dicts that together have more keys than a struct has fields, such as grades by id."""
+    """Whether values are dicts with so many different keys, such as ids, that they should not become a struct."""
     keys: set[Any] = set()
     for value in values:
         if isinstance(value, Mapping):
@@ -139,9 +139,9 @@ def _spell(value: Any, where: str) -> str | None:
         text = json.dumps(value, ensure_ascii=False)
         text.encode()
     except UnicodeEncodeError as error:
-        raise RowError(f"{where}: half of a surrogate pair (\\ud800 to \\udfff), which is no character") from error
+        raise RowError(f"{where}: half of a surrogate pair (\\ud800 to \\udfff), which is not a character") from error
     except RecursionError as error:
-        raise RowError(f"{where}: values in one another too deep to be read") from error
+        raise RowError(f"{where}: values are nested too deeply") from error
     except (TypeError, ValueError) as error:
         raise ColumnError(f"{where}: beside values of other kinds, {error}") from error
     return text
@@ -171,11 +171,11 @@ def _from_stream(data: Any, name: str) -> Source:
 
 
 def _from_dataset(data: Any, name: str) -> Source:
-    """A dataset of Hugging Face, with the rows and columns chosen in it; its Arrow table itself has them all."""
+    """A dataset of Hugging Face, with its selected rows and columns (its Arrow table holds all of them)."""
     if isinstance(data, Mapping):
-        raise DataError(f"expected one split, found {name}; there are: {', '.join(map(str, data))}")
+        raise DataError(f"expected one split, found {name}; its splits are: {', '.join(map(str, data))}")
     if not hasattr(data, "num_rows"):
-        raise DataError(f"expected a dataset whose rows can be read again, found {name}")
+        raise DataError(f"expected a dataset that can be read more than once, found {name}")
     formatted = data.with_format("arrow")
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
@@ -194,7 +194,7 @@ def _slices(open_stream: Callable[[], pa.RecordBatchReader]) -> Callable[[frozen
     return read
 
 
-def _spooled(reader: pa.RecordBatchReader, name: str) -> Source:
-    """A reader can be read once only, a source more often: its batches go through a temporary file."""
+def _from_reader(reader: pa.RecordBatchReader, name: str) -> Source:
+    """A reader can be read only once, a source more often: its batches go through a temporary file."""
     file = spool_batches(reader)
     return Source(name, reader.schema, None, _slices(lambda: pa.ipc.open_stream(pa.memory_map(file.name))))

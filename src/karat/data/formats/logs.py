@@ -1,4 +1,4 @@
-"""Logs of other tools that evaluate, one sample a row: Inspect's, and the annotations that ragas exports."""
+"""Logs of other evaluation tools, one row per sample: Inspect's logs, and annotations exported by ragas."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from karat.data.source import Source
 
 
 def open_inspect(path: Path, name: str) -> Source:
-    """Open a log that Inspect packed (`.eval`); it is held in memory. Raises `DataError` for what is none."""
+    """Open a packed log of Inspect (`.eval`), held in memory. Raises `DataError` for any other file."""
     try:
         with zipfile.ZipFile(path) as log:
             header = json.loads(log.read("header.json"))
             names = [each for each in log.namelist() if each.startswith("samples/") and each.endswith(".json")]
             document = header | {"samples": [json.loads(log.read(each)) for each in names]}
     except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError) as error:
-        raise DataError(f"{name}: not a log of Inspect's: {error}") from error
+        raise DataError(f"{name}: not a log of Inspect: {error}") from error
     return open_frame(list(inspect_rows(document)))
 
 
 def is_inspect(document: Mapping[str, Any]) -> bool:
-    """Whether a JSON document is a log of Inspect's."""
+    """Whether a JSON document is a log of Inspect."""
     return isinstance(document.get("eval"), dict) and isinstance(document.get("samples"), list)
 
 
 def inspect_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A row a sample: what was asked and said, the target, and a column `score.SCORER` for what each scorer found.
+    """One row per sample: question, prediction, reference, and a column `score.SCORER` for each scorer.
 
     >>> sample = {"id": 1, "input": "2+2?", "target": "4", "scores": {"match": {"value": "C"}}}
     >>> [row] = inspect_rows({"eval": {"task": "sums"}, "samples": [sample]})
     >>> row["question"], row["reference"], row["score.match"]
     ('2+2?', '4', 'C')
     """
-    ran = document["eval"]
+    evaluation = document["eval"]
     for sample in document["samples"]:
         output = sample.get("output") or {}
         choices = output.get("choices") or [{}]
         yield {
-            "task": ran.get("task"),
-            "model": ran.get("model"),
+            "task": evaluation.get("task"),
+            "model": evaluation.get("model"),
             "id": sample["id"],
             "epoch": sample.get("epoch"),
-            "question": _asked(sample.get("input")),
+            "question": _question(sample.get("input")),
             "prediction": output.get("completion") or _text((choices[0].get("message") or {}).get("content")),
             "reference": sample.get("target"),
             **{f"score.{scorer}": score.get("value") for scorer, score in (sample.get("scores") or {}).items()},
@@ -56,12 +56,12 @@ def inspect_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _asked(given: Any) -> str | None:
-    """The input, or the last message of its user's."""
-    if not isinstance(given, list):
-        return _text(given)
-    said = [message for message in given if message.get("role") == "user"]
-    return _text(said[-1].get("content")) if said else None
+def _question(messages: Any) -> str | None:
+    """The input, or the last user message in it."""
+    if not isinstance(messages, list):
+        return _text(messages)
+    of_user = [message for message in messages if message.get("role") == "user"]
+    return _text(of_user[-1].get("content")) if of_user else None
 
 
 def _text(content: Any) -> str | None:
@@ -71,7 +71,7 @@ def _text(content: Any) -> str | None:
 
 
 def is_ragas(document: Mapping[str, Any]) -> bool:
-    """Whether a JSON document is ragas's export of annotated runs of metrics."""
+    """Whether a JSON document is an export of annotated metric runs from ragas."""
     items = [each for value in document.values() if isinstance(value, list) for each in value]
     return bool(items) and all(
         isinstance(each, dict) and {"metric_input", "metric_output"} <= each.keys() for each in items
@@ -79,7 +79,7 @@ def is_ragas(document: Mapping[str, Any]) -> bool:
 
 
 def ragas_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A row a run of a metric: the metric's name, what it was given as columns, what it gave, and how that was judged.
+    """One row per run of a metric: the metric's name, its input as columns, its output, and the annotation.
 
     >>> run = {"metric_input": {"response": "Paris"}, "metric_output": 1, "is_accepted": True, "prompts": {}}
     >>> [row] = ragas_rows({"helpfulness": [run]})

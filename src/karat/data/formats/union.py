@@ -1,4 +1,4 @@
-"""Several sources as one, with the columns of all."""
+"""Several sources as one, with the columns of all of them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from karat.core.errors import ColumnError
-from karat.data.json.arrow_types import unite
+from karat.data.json.arrow_types import unify_types
 from karat.data.source import RAW, Source
 
 
 def unite_sources(name: str, sources: Sequence[Source]) -> Source:
-    """The rows of all sources, in turn; a column that one has not is null there.
+    """The rows of all sources, one source after the other; a column that a source lacks is null there.
 
-    Raises `ColumnError` naming both files where a column has types that have no type in
-    common.
+    Raises `ColumnError`, with both files, if the types of a column have no common type.
     """
     if len(sources) == 1:
         return sources[0]
-    if all(source.spelled for source in sources):
+    if all(source.reads_raw for source in sources):
         schema = _unite_json(sources)
     else:
         schema = sources[0].schema
@@ -32,24 +31,24 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
         target = pa.schema([field.with_type(RAW) if field.name in text else field for field in schema])
         raw = frozenset(field.name for field in target if field.type == RAW)
         for source in sources:
-            for batch in source.read(raw & set(source.schema.names) if source.spelled else frozenset()):
+            for batch in source.read(raw & set(source.schema.names) if source.reads_raw else frozenset()):
                 columns = [_fit(batch, field) for field in target]
                 yield pa.RecordBatch.from_arrays(columns, schema=target)
         for key in {key for source in sources for key in source.notes}:
             notes[key] = sum(source.notes.get(key, 0) for source in sources)
 
     known = None if None in rows else sum(row for row in rows if row is not None)
-    typed = {name for source in sources if not source.spelled for name in source.schema.names}
+    typed = {name for source in sources if not source.reads_raw for name in source.schema.names}
     lossy_columns = frozenset().union(*(source.lossy_columns for source in sources)) - typed
-    return Source(name, schema, known, read, lossy_columns, spelled=not typed, notes=notes)
+    return Source(name, schema, known, read, lossy_columns, reads_raw=not typed, notes=notes)
 
 
 def _unite_json(sources: Sequence[Source]) -> pa.Schema:
-    """The columns as one file of all rows would have them."""
+    """The columns that a single file with all the rows would have."""
     kinds: dict[str, pa.DataType] = {}
     for source in sources:
         for field in source.schema:
-            kinds[field.name] = unite(kinds.get(field.name, pa.null()), field.type)
+            kinds[field.name] = unify_types(kinds.get(field.name, pa.null()), field.type)
     return pa.schema(list(kinds.items()))
 
 

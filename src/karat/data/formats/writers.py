@@ -1,4 +1,4 @@
-"""One writer a format: record batches into a stream of bytes."""
+"""One writer for each format: record batches to a stream of bytes."""
 
 from __future__ import annotations
 
@@ -16,33 +16,35 @@ from karat.data.formats.csv import DELIMITERS
 from karat.data.source import RAW
 from karat.data.storage.duckdb import connect, literal, stream
 
-Put = Callable[[pa.RecordBatch], object]
+WriteBatch = Callable[[pa.RecordBatch], object]
 _ROWS_AT_ONCE = 8192
-_HELD = {
+_SUBSTITUTES = {
     pa.float16(): pa.float32(),
     pa.string_view(): pa.large_string(),
     pa.binary_view(): pa.large_binary(),
 }
-"""Types that DuckDB or Arrow's CSV writer does not know, as types that hold the same values."""
+"""Types that DuckDB or Arrow's CSV writer does not support, and types that hold the same values."""
 
 
 @contextmanager
-def _parquet(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[Put]:
-    # answers rarely repeat: a dictionary of them costs time and saves nothing
+def _parquet(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[WriteBatch]:
+    # answers rarely repeat: dictionaries would only cost time
     repeating = [field.name for field in schema if not (is_text(field.type) or pa.types.is_nested(field.type))]
     with pq.ParquetWriter(sink, schema, compression="snappy", use_dictionary=repeating) as writer:
         yield writer.write_batch
 
 
 @contextmanager
-def _arrow(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[Put]:
+def _arrow(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[WriteBatch]:
     with pa.ipc.new_file(sink, schema) as writer:
         yield writer.write_batch
 
 
 @contextmanager
-def _json(sink: pa.NativeFile, schema: pa.Schema, *, start: str, before: str, after: str, end: str) -> Iterator[Put]:
-    """Write rows as the text DuckDB makes of them; what comes `before` a row is cut from the first."""
+def _json(
+    sink: pa.NativeFile, schema: pa.Schema, *, start: str, before: str, after: str, end: str
+) -> Iterator[WriteBatch]:
+    """Write rows as JSON text made by DuckDB; the separator `before` a row is left out for the first row."""
     encode = _encoder([f"concat({literal(before)}, {_row(schema)}, {literal(after)})"])
     sink.write(start.encode())
     skip = len(before)
@@ -61,10 +63,10 @@ def _json(sink: pa.NativeFile, schema: pa.Schema, *, start: str, before: str, af
 
 
 @contextmanager
-def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[Put]:
+def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[WriteBatch]:
     deep = {at for at, field in enumerate(schema) if pa.types.is_nested(field.type) or field.type == RAW}
     flat = pa.schema(
-        [field.with_type(pa.string() if at in deep else _held(field.type)) for at, field in enumerate(schema)]
+        [field.with_type(pa.string() if at in deep else _supported_type(field.type)) for at, field in enumerate(schema)]
     )
     encode = _encoder([_cell(at, schema.field(at), "NULL") for at in sorted(deep)])
     with pc.CSVWriter(sink, flat, write_options=pc.WriteOptions(delimiter=delimiter)) as writer:
@@ -74,13 +76,13 @@ def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[Put
                 return
             texts = pa.Table.from_batches(encode(batch)).columns if deep else []
             columns = dict(enumerate(batch.columns)) | dict(zip(sorted(deep), texts, strict=True))
-            writer.write_table(pa.table([_hold(column) for column in columns.values()], schema=flat))
+            writer.write_table(pa.table([_cast(column) for column in columns.values()], schema=flat))
 
         yield put
 
 
 def _row(schema: pa.Schema) -> str:
-    """The SQL for a row as a JSON object; DuckDB's own where no column holds JSON text to keep."""
+    """The SQL for a row as a JSON object: DuckDB's own function, unless JSON text must keep its spelling."""
     keys = [field.name for field in schema]
     if RAW not in schema.types:
         return f"CAST(json_object({', '.join(f'{literal(key)}, c{at}' for at, key in enumerate(keys))}) AS VARCHAR)"
@@ -90,38 +92,38 @@ def _row(schema: pa.Schema) -> str:
 
 
 def _cell(at: int, field: pa.Field, null: str = "'null'") -> str:
-    """The SQL for a cell as JSON text; JSON text itself stays as it is spelled, on one line."""
+    """The SQL for a cell as JSON text; JSON text keeps its spelling, on one line."""
     if field.type == RAW:
         return f"coalesce(translate(c{at}, chr(10) || chr(13), '  '), {null})"
     return f"coalesce(CAST(to_json(c{at}) AS VARCHAR), {null})"
 
 
 def _encoder(columns: list[str]) -> Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]:
-    """From a batch, whose columns are called c0, c1, …, the columns that SQL makes of it."""
+    """A function that evaluates SQL expressions on a batch with the columns c0, c1 and so on."""
     connection = connect()
 
     def encode(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        stored = [column.storage if column.type == RAW else _hold(column) for column in batch.columns]
+        stored = [column.storage if column.type == RAW else _cast(column) for column in batch.columns]
         connection.register("karat_rows", pa.table(stored, [f"c{at}" for at in range(len(stored))]))
         yield from stream(connection, f"SELECT {', '.join(columns)} FROM karat_rows", _ROWS_AT_ONCE)  # noqa: S608
 
     return encode
 
 
-def _hold(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    return column if (kind := _held(column.type)) == column.type else column.cast(kind)
+def _cast(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return column if (kind := _supported_type(column.type)) == column.type else column.cast(kind)
 
 
-def _held(kind: pa.DataType, *, inside: bool = False) -> pa.DataType:
-    """The type as which DuckDB takes a column; a list of dictionary codes as one of their values."""
+def _supported_type(kind: pa.DataType, *, inside: bool = False) -> pa.DataType:
+    """The type in which DuckDB takes a column; dictionaries inside lists become their values."""
     if pa.types.is_list(kind):
-        return pa.list_(_held(kind.value_type, inside=True))
+        return pa.list_(_supported_type(kind.value_type, inside=True))
     if inside and pa.types.is_dictionary(kind):
-        return _held(kind.value_type)
-    return _HELD.get(kind, kind)
+        return _supported_type(kind.value_type)
+    return _SUBSTITUTES.get(kind, kind)
 
 
-WRITERS: dict[str, Callable[[pa.NativeFile, pa.Schema], AbstractContextManager[Put]]] = {
+WRITERS: dict[str, Callable[[pa.NativeFile, pa.Schema], AbstractContextManager[WriteBatch]]] = {
     "jsonl": partial(_json, start="", before="", after="\n", end=""),
     "json": partial(_json, start="[", before=",\n", after="", end="]\n"),
     "csv": partial(_csv, delimiter=DELIMITERS["csv"]),

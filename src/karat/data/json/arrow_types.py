@@ -1,4 +1,4 @@
-"""The Arrow type of a JSON column, from the structures its rows have."""
+"""Arrow types of JSON columns: from DuckDB's structures, to them, and the common type of two."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LEAVES = {
 }
 _SQL = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
 _MOST_KEYS = 1000
-"""An object with more keys than this over all rows is a map by id, kept as JSON text."""
+"""An object with more keys than this, over all rows, is a map by id and stays JSON text."""
 
 
 def to_type(structure: Any) -> pa.DataType:
-    """The type of a value, from DuckDB's `json_structure` of it.
+    """The type of a value with the given `json_structure` of DuckDB.
 
     >>> to_type({"a": ["VARCHAR"], "b": "UBIGINT"})
     StructType(struct<a: list<item: string>, b: int64>)
@@ -36,11 +36,11 @@ def to_type(structure: Any) -> pa.DataType:
     return _LEAVES.get(structure, RAW)
 
 
-def unite(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type that holds both: `RAW` where they are of different kinds.
+def unify_types(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """The type that can hold values of both types: `RAW` if nothing else can.
 
-    >>> unite(pa.int64(), pa.float64()), unite(pa.null(), pa.string()), unite(pa.string(), pa.list_(pa.string())) == RAW
-    (DataType(double), DataType(string), True)
+    >>> unify_types(pa.int64(), pa.float64()), unify_types(pa.string(), pa.list_(pa.string())) == RAW
+    (DataType(double), True)
     """
     if left == right or pa.types.is_null(right):
         return left
@@ -49,27 +49,27 @@ def unite(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     if {left, right} == {pa.int64(), pa.float64()}:
         return pa.float64()
     if pa.types.is_list(left) and pa.types.is_list(right):
-        return _list(unite(left.value_type, right.value_type))
+        return _list(unify_types(left.value_type, right.value_type))
     if pa.types.is_struct(left) and pa.types.is_struct(right):
         fields = {field.name: field.type for field in left}
         for field in right:
-            fields[field.name] = unite(fields.get(field.name, pa.null()), field.type)
+            fields[field.name] = unify_types(fields.get(field.name, pa.null()), field.type)
         return _struct(fields)
     return RAW
 
 
-def settle(kind: pa.DataType) -> pa.DataType:
-    """The type with text in the place of values that are null in every row: `[]` is a list of texts."""
+def replace_null_types(kind: pa.DataType) -> pa.DataType:
+    """The type with text in place of nested nulls: a list that is empty in every row is a list of texts."""
     if pa.types.is_list(kind):
-        return pa.list_(settle_inner(kind.value_type))
+        return pa.list_(_replace_null(kind.value_type))
     if pa.types.is_struct(kind):
-        return pa.struct([(field.name, settle_inner(field.type)) for field in kind])
+        return pa.struct([(field.name, _replace_null(field.type)) for field in kind])
     return kind
 
 
-def settle_inner(kind: pa.DataType) -> pa.DataType:
-    """Like `settle`, for a value inside another."""
-    return pa.string() if pa.types.is_null(kind) else settle(kind)
+def _replace_null(kind: pa.DataType) -> pa.DataType:
+    """Like `replace_null_types`, for a nested type: null itself becomes text."""
+    return pa.string() if pa.types.is_null(kind) else replace_null_types(kind)
 
 
 def to_sql(kind: pa.DataType) -> str:
@@ -99,7 +99,7 @@ def to_structure(kind: pa.DataType) -> Any:
 
 
 def has_numbers(kind: pa.DataType) -> bool:
-    """Whether a value of the type holds numbers anywhere."""
+    """Whether values of the type contain numbers."""
     if pa.types.is_list(kind):
         return has_numbers(kind.value_type)
     if pa.types.is_struct(kind):
@@ -107,10 +107,10 @@ def has_numbers(kind: pa.DataType) -> bool:
     return kind in (pa.int64(), pa.float64())
 
 
-def twins(names: list[str]) -> set[str]:
-    """The names that differ only by case, which DuckDB would take for one.
+def same_but_case(names: list[str]) -> set[str]:
+    """The names that differ from another only in case; to DuckDB these are the same.
 
-    >>> sorted(twins(["Answer", "id", "answer"]))
+    >>> sorted(same_but_case(["Answer", "id", "answer"]))
     ['Answer', 'answer']
     """
     folded = Counter(name.lower() for name in names)
@@ -123,4 +123,4 @@ def _list(inner: pa.DataType) -> pa.DataType:
 
 def _struct(fields: dict[str, pa.DataType]) -> pa.DataType:
     kept = 0 < len(fields) <= _MOST_KEYS and "" not in fields and RAW not in fields.values()
-    return pa.struct(list(fields.items())) if kept and not twins(list(fields)) else RAW
+    return pa.struct(list(fields.items())) if kept and not same_but_case(list(fields)) else RAW

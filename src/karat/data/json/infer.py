@@ -1,4 +1,4 @@
-"""The columns of a file of JSON objects, and their types, from all of its rows."""
+"""Infers the columns of a file of JSON objects, and their types, from all of its rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from karat.data.json.arrow_types import has_numbers, settle, to_type, twins, unite
+from karat.data.json.arrow_types import has_numbers, replace_null_types, same_but_case, to_type, unify_types
 from karat.data.json.uniform import count_lines
 from karat.data.roles import is_spans
 from karat.data.source import RAW
 from karat.data.storage.duckdb import connect, interruptible, literal, one_file, quote, structure
 
 Kinds = dict[str, pa.DataType]
-_GLANCE, _SAMPLE = 200, 20_000
+_FIRST_ROWS, _SAMPLE = 200, 20_000
 _TESTS = {
     pa.null(): "{} IS NULL",
     pa.string(): "starts_with({}, '\"')",
@@ -24,7 +24,7 @@ _TESTS = {
     pa.int64(): "regexp_full_match({}, '-?[0-9]{{1,18}}')",
     pa.float64(): "regexp_full_match({}, '-?([0-9]{{1,15}}|[0-9]+[.][0-9]+)(e-?[0-9]{{1,2}})?')",
 }
-"""SQL that is true of JSON text only if it is a value of the type; it need not be true of every such value."""
+"""SQL that is true only for JSON text of a value of the type, but not necessarily for every such value."""
 _AS_EXPECTED = "{}"
 
 
@@ -48,46 +48,46 @@ class JsonFile:
 
 
 @interruptible()
-def look(file: JsonFile) -> tuple[Kinds, int, int]:
-    """The columns' types, the number of rows and their bytes, from all rows.
+def infer_types(file: JsonFile) -> tuple[Kinds, int, int]:
+    """The types of the columns, the number of rows, and their bytes, from all rows.
 
-    `json_structure` of every row is dear. So the first rows say what to expect: a compiled kernel sees whether all
-    are plainly that, and where it does not, only those that are not are looked at so closely. Raises `ValueError` or
-    `duckdb.Error` for what are no objects.
+    Calling `json_structure` on every row is slow. So the first rows predict the types, and a compiled kernel checks
+    whether all rows match them plainly. If not, SQL finds the rows that do not, and only those get `json_structure`.
+    Raises `ValueError` or `duckdb.Error` if a row is not an object.
     """
     connection = connect()
     shaped = f"SELECT json_structure(json) AS shape, json FROM {file.objects()}"  # noqa: S608
-    kinds, rows, size, odd = _unite_shapes(connection, f"{shaped} LIMIT {_GLANCE}", {})
-    if spans := is_spans(kinds):  # what they nest differs from span to span, and is kept as it is spelled
-        kinds = _unnest(kinds)
-    elif rows == _GLANCE:
-        kinds, rows, size, odd = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
+    kinds, rows, size, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {_FIRST_ROWS}", {})
+    if spans := is_spans(kinds):  # nested values differ from span to span and stay JSON text
+        kinds = _keep_nested_as_text(kinds)
+    elif rows == _FIRST_ROWS:
+        kinds, rows, size, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
     lines = (rows == _SAMPLE or spans) and _is_flat(kinds) and file.layout == "newline_delimited"
     if lines and (plain := count_lines(file.path, kinds)):
-        return {key: settle(kind) for key, kind in kinds.items()}, *plain
+        return {key: replace_null_types(kind) for key, kind in kinds.items()}, *plain
     if rows == _SAMPLE or spans:
-        kinds, rows, size, odd = _unite_shapes(
-            connection, _shape_odd(file, kinds) if _is_flat(kinds) else shaped, kinds
+        kinds, rows, size, unexpected = _unite_shapes(
+            connection, _shape_of_unexpected(file, kinds) if _is_flat(kinds) else shaped, kinds
         )
-    kinds = _unnest(kinds) if spans else kinds
-    blurred = twins(list(kinds)) | ({""} & kinds.keys())
-    kinds = {key: RAW if key in blurred else settle(kind) for key, kind in kinds.items()}
-    for key in _too_long(connection, file, kinds) if odd else []:
+    kinds = _keep_nested_as_text(kinds) if spans else kinds
+    ambiguous = same_but_case(list(kinds)) | ({""} & kinds.keys())
+    kinds = {key: RAW if key in ambiguous else replace_null_types(kind) for key, kind in kinds.items()}
+    for key in _too_long(connection, file, kinds) if unexpected else []:
         kinds[key] = RAW
     return kinds, rows, size
 
 
-def _unnest(kinds: Kinds) -> Kinds:
+def _keep_nested_as_text(kinds: Kinds) -> Kinds:
     return {key: RAW if pa.types.is_nested(kind) else kind for key, kind in kinds.items()}
 
 
 def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kinds) -> tuple[Kinds, int, int, int]:
-    """The types that hold `kinds` and all shapes; the number of rows, their bytes, and the rows that have a shape."""
+    """The types that can hold `kinds` and all shapes; the numbers of rows, of bytes, and of unexpected rows."""
     found = connection.execute(
         f"SELECT shape, count(*) AS n, sum(strlen(json)) FROM ({shaped}) GROUP BY shape ORDER BY n DESC, shape"  # noqa: S608
     )
     kinds = dict(kinds)
-    rows = size = odd = 0
+    rows = size = unexpected = 0
     while some := found.fetchmany(1000):
         for shape, count, length in some:
             members = json.loads(shape)
@@ -96,19 +96,19 @@ def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kin
             if not isinstance(members, dict):
                 raise ValueError("expected an object {…} in every row")  # noqa: TRY004 (the file's fault)
             for key, value in members.items():
-                kinds[key] = unite(kinds.get(key, pa.null()), to_type(value))
+                kinds[key] = unify_types(kinds.get(key, pa.null()), to_type(value))
             rows, size = rows + count, size + int(length)
-            odd += count if shape != _AS_EXPECTED else 0
-    return kinds, rows, size, odd
+            unexpected += count if shape != _AS_EXPECTED else 0
+    return kinds, rows, size, unexpected
 
 
 def _is_flat(kinds: Kinds) -> bool:
-    """Whether columns can be tested one by one: no objects in them, and no names that DuckDB takes for one."""
-    return not ("" in kinds or twins(list(kinds)) or any("struct" in str(kind) for kind in kinds.values()))
+    """Whether columns can be tested one by one: no objects, and no names that are the same to DuckDB."""
+    return not ("" in kinds or same_but_case(list(kinds)) or any("struct" in str(kind) for kind in kinds.values()))
 
 
-def _shape_odd(file: JsonFile, kinds: Kinds) -> str:
-    """The SQL for every row's shape, which is `{}` where the row has just these columns, of these types."""
+def _shape_of_unexpected(file: JsonFile, kinds: Kinds) -> str:
+    """The SQL for the shape of each row: `{}` if the row has exactly these columns, with these types."""
     keys = f"[{', '.join(map(literal, kinds))}]"
     tests = " AND ".join(
         [
@@ -122,12 +122,12 @@ def _shape_odd(file: JsonFile, kinds: Kinds) -> str:
 
 
 def _texts(kind: pa.DataType) -> Any:
-    """DuckDB's structure for a value as JSON text, for a list as a list of these."""
+    """DuckDB's structure that reads values as JSON text, and lists as lists of JSON text."""
     return [_texts(kind.value_type)] if pa.types.is_list(kind) else "JSON"
 
 
 def _test(value: str, kind: pa.DataType) -> str:
-    """The SQL for whether JSON text is plainly a value of a type; a list that is null is not."""
+    """The SQL that tests whether JSON text is plainly a value of a type; a null list is not."""
     if pa.types.is_list(kind):
         item = f"item_{str(kind).count('list<')}"
         all_are = f"list_bool_and(list_transform({value}, lambda {item}: {_test(item, kind.value_type)}))"
@@ -136,7 +136,7 @@ def _test(value: str, kind: pa.DataType) -> str:
 
 
 def _too_long(connection: duckdb.DuckDBPyConnection, file: JsonFile, kinds: Kinds) -> list[str]:
-    """The columns with whole numbers of more digits than their type holds."""
+    """The columns with whole numbers that have too many digits for their type."""
     keys = [key for key, kind in kinds.items() if has_numbers(kind)]
     if not keys:
         return []

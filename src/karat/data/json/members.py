@@ -1,4 +1,4 @@
-"""The members of JSON objects as columns of JSON text, each value spelled as it is there."""
+"""Members of JSON objects as columns of JSON text; values keep their spelling."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.data.json.raw import cut
+from karat.data.json.raw import extract_members
 
 try:
     from karat.data.json.kernel import copy_slices, find_members
@@ -19,24 +19,25 @@ except ImportError:  # no compiler at install time
     COMPILED = False
 
 
-def cut_all(objects: pa.Array, keys: Sequence[str], wanted: Sequence[str]) -> list[pa.Array]:
-    """Of each object, given as JSON text, the members `wanted` among the `keys` it can have; null where one has none.
+def extract_columns(objects: pa.Array, keys: Sequence[str], wanted: Sequence[str]) -> list[pa.Array]:
+    """The members `wanted` of each object in a column of JSON text; null if an object lacks it or it is null.
 
-    Raises `ValueError` for what is no object, or has a key twice.
+    `keys` are all the keys that objects can have. Raises `ValueError` for a value that is not an object, or has a key
+    twice.
 
-    >>> cut_all(pa.array(['{"a": 1.10, "b": [1e3,  "x"]}', '{"b": null}']), ["a", "b"], ["b"])[0].to_pylist()
+    >>> extract_columns(pa.array(['{"a": 1.10, "b": [1e3,  "x"]}', '{"b": null}']), ["a", "b"], ["b"])[0].to_pylist()
     ['[1e3,  "x"]', None]
     """
     if COMPILED and len(objects) and not objects.null_count:
         text = _Text(objects)
         if (found := text.find(text.lows, text.highs, keys, loose=False)) is not None:
             return [text.copy(*found[keys.index(key)]) for key in wanted]
-    rows = [cut(text) for text in objects.to_pylist()]
+    rows = [extract_members(text) for text in objects.to_pylist()]
     return [pa.array([_unless_null(row.get(key)) for row in rows], pa.string()) for key in wanted]
 
 
 def unquote(texts: pa.Array) -> pa.Array:
-    r"""Text from its JSON.
+    r"""The texts of JSON strings.
 
     >>> unquote(pa.array(['"plain"', '"a\\nb"', None])).to_pylist()
     ['plain', 'a\nb', None]
@@ -51,12 +52,12 @@ def unquote(texts: pa.Array) -> pa.Array:
     return pa.array(cells, pa.string())
 
 
-def cut_paths(values: pa.Array, paths: Sequence[str]) -> dict[str, pa.Array] | None:
-    """What JSON values have at paths, whose keys may be nested or have dots; paths that no value has are left out.
+def extract_paths(values: pa.Array, paths: Sequence[str]) -> dict[str, pa.Array] | None:
+    """The values at paths in JSON objects, nested or under keys with dots; paths without any value are left out.
 
-    None where a value is not plainly seen through: a key twice, one with escapes, or no compiled kernel.
+    None if the fast parser cannot decide (a duplicate key, a key with escapes), or there is no compiled kernel.
 
-    >>> found = cut_paths(pa.array(['{"input": {"value": "Who?"}}']), ["input.value", "output.value"])
+    >>> found = extract_paths(pa.array(['{"input": {"value": "Who?"}}']), ["input.value", "output.value"])
     >>> found is None or list(found) == ["input.value"]
     True
     """
@@ -65,11 +66,11 @@ def cut_paths(values: pa.Array, paths: Sequence[str]) -> dict[str, pa.Array] | N
     text = _Text(values)
     try:
         return dict(_descend(text, text.lows, text.highs, paths, ""))
-    except _NotPlainError:
+    except _UndecidedError:
         return None
 
 
-class _NotPlainError(Exception):
+class _UndecidedError(Exception):
     pass
 
 
@@ -84,7 +85,7 @@ def _descend(
     keys = list(dict.fromkeys([*paths, *inner]))
     found = text.find(lows, highs, keys, loose=True)
     if found is None:
-        raise _NotPlainError
+        raise _UndecidedError
     for key, (starts, stops) in zip(keys, found, strict=True):
         if (starts >= 0).any():
             if key in paths:
@@ -94,19 +95,19 @@ def _descend(
 
 
 class _Text:
-    """The bytes of a column of text, where its rows lie in them, and where members of these do."""
+    """The bytes of a column of text, with the start and the end of each row in them."""
 
     def __init__(self, column: pa.Array) -> None:
         _, bounds, data = column.cast(pa.string()).buffers()
         self.bytes = np.frombuffer(data or b"", np.uint8)
         between = np.frombuffer(bounds, np.int32)[column.offset : column.offset + len(column) + 1]
-        there = column.is_valid().to_numpy(zero_copy_only=False)
-        self.lows, self.highs = np.where(there, between[:-1], -1), between[1:]
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        self.lows, self.highs = np.where(valid, between[:-1], -1), between[1:]
 
     def find(
         self, lows: np.ndarray, highs: np.ndarray, keys: Sequence[str], *, loose: bool
     ) -> list[tuple[np.ndarray, np.ndarray]] | None:
-        """Where the member of each key starts and stops, -1 where there is none; None if that is not plain to see."""
+        """Start and stop of the member of each key, -1 if there is none; None if the kernel cannot decide."""
         starts, stops = (np.full((len(lows), len(keys)), -1, np.int32) for _ in range(2))
         quoted = [json.dumps(key, ensure_ascii=False).encode() for key in keys]
         if not keys or not find_members(self.bytes, lows, highs, quoted, starts, stops, loose):
@@ -114,13 +115,13 @@ class _Text:
         return list(zip(starts.T, stops.T, strict=True))
 
     def copy(self, starts: np.ndarray, stops: np.ndarray) -> pa.Array:
-        """The text from each start to its stop, null where that is -1."""
+        """The text from each start to its stop, null if the start is -1."""
         offsets = np.zeros(len(starts) + 1, np.int32)
         np.cumsum(stops - starts, out=offsets[1:])
         copy = np.empty(int(offsets[-1]), np.uint8)
         copy_slices(self.bytes, starts, offsets, copy)
-        there = np.packbits(starts >= 0, bitorder="little")
-        buffers = (pa.py_buffer(offsets), pa.py_buffer(copy), pa.py_buffer(there))
+        valid = np.packbits(starts >= 0, bitorder="little")
+        buffers = (pa.py_buffer(offsets), pa.py_buffer(copy), pa.py_buffer(valid))
         return pa.StringArray.from_buffers(len(starts), *buffers, int((starts < 0).sum()))
 
 

@@ -1,4 +1,4 @@
-"""JSON kept as it is spelled: cutting members out of objects, and reading them as text."""
+"""JSON text whose spelling matters: extract the members of objects, decode text and ids."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _DECODER = json.JSONDecoder()
 _SPELLED = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 
 
-def cut(document: str) -> dict[str, str]:
-    """The members of a JSON object, each value as the exact text it has there.
+def extract_members(document: str) -> dict[str, str]:
+    """The members of a JSON object, each value as the exact text that it has there.
 
-    Raises `ValueError` for what is no JSON object, or has a key twice.
+    Raises `ValueError` for text that is not a JSON object, or has a key twice.
 
-    >>> cut('{"a": 1.10, "b": [1e3,  "x"]}')
+    >>> extract_members('{"a": 1.10, "b": [1e3,  "x"]}')
     {'a': '1.10', 'b': '[1e3,  "x"]'}
     """
     members: dict[str, str] = {}
@@ -40,7 +40,7 @@ def cut(document: str) -> dict[str, str]:
         start = _skip(document, at + 1)
         _, at = _DECODER.raw_decode(document, start)
         if key in members:
-            raise ValueError(f"key {key!r} is there twice")
+            raise ValueError(f"key {key!r} occurs twice")
         members[key] = document[start:at]
         at = _skip(document, at)
         if document[at : at + 1] == ",":
@@ -56,7 +56,7 @@ def _skip(document: str, at: int) -> int:
 
 
 def from_python(text: str) -> str | None:
-    """Python's text for a list or a dict as JSON; None where it is neither.
+    """The `repr` of a Python list or dict as JSON; None for other text.
 
     >>> print(from_python("{'gold': ['Paris', None]}"))
     {"gold": ["Paris", null]}
@@ -69,9 +69,8 @@ def from_python(text: str) -> str | None:
 def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
     """Turn a column of JSON text into text: `string`, or `list<string>` if any row is a list.
 
-    Where any row is a list, a single value becomes a list of one. Numbers keep their own spelling, booleans are
-    `true` and `false`, null is null. `first` is the number of the first row, for messages. Raises
-    `RowError` for an object.
+    If any row is a list, a single value becomes a list of one. Numbers keep their spelling, booleans become `true` and
+    `false`, null stays null. `first` is the number of the first row, for messages. Raises `RowError` for an object.
 
     >>> from karat.data.source import RAW
     >>> decode_text(pa.array(['1.10', '"a"', 'null'], pa.string()).cast(RAW)).to_pylist()
@@ -89,8 +88,8 @@ def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
 def decode_ids(column: pa.Array, first: int = 1, read: Callable[[Iterable[Any]], pa.Array] = read_graded) -> pa.Array:
     """Turn a column of JSON text into ids: lists of them, or grades by id (`map`) if any row has grades.
 
-    `read` makes the rows' values into a column: `read_ids` where they can only be lists. `first` is the number of the
-    first row, for messages. Raises `RowError` for what holds no ids.
+    `read` turns the values of the rows into a column; pass `read_ids` if they must be lists. `first` is the number of
+    the first row, for messages. Raises `RowError` for a row without ids.
 
     >>> from karat.core.columns.ids import read_ids
     >>> from karat.data.source import RAW
@@ -115,7 +114,7 @@ def _load(cell: str, row: int) -> Any:
     try:
         return json.loads(cell)
     except RecursionError as error:
-        raise RowError(f"row {row}: expected ids, found lists in lists too deep to be read") from error
+        raise RowError(f"row {row}: expected ids, found lists that are nested too deeply") from error
 
 
 def _storage(column: pa.Array) -> list[str | None]:
@@ -128,7 +127,7 @@ def _decode(cell: str, row: int) -> Any:
     try:
         return _SPELLED.decode(cell)
     except RecursionError as error:
-        raise RowError(f"row {row}: expected text, found a list in lists too deep to be read") from error
+        raise RowError(f"row {row}: expected text, found lists that are nested too deeply") from error
 
 
 def _spell(value: Any, row: int) -> Any:

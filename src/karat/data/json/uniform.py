@@ -1,4 +1,4 @@
-"""A quick look at JSON Lines: whether all lines are plainly what the first ones were."""
+"""A fast check of JSON Lines: whether all lines plainly have the columns and types of the first lines."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _CHUNK = 8 << 20
 
 
 def count_lines(path: str | Path, kinds: Mapping[str, pa.DataType]) -> tuple[int, int] | None:
-    r"""The number of lines and of their bytes if each is an object with some of these keys, in this order, of these
-    types or null; None where one is not plainly so, or there is no compiled kernel to see it fast.
+    r"""The numbers of lines and bytes, if each line is an object with some of these keys, in this order, and values
+    of these types or null. None if a line is not plainly so, or there is no compiled kernel.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:

@@ -1,4 +1,4 @@
-"""Retrieval as rows: from one document a row to one query a row, with its ranked or its judged documents."""
+"""Groups tables with one document per row into one row per query, with its ranked or judged documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
-from karat.data.retrieval.long_table import LONG, find_columns, read_long
+from karat.data.retrieval.long_table import LONG_SCHEMA, find_columns, read_long
 from karat.data.roles import Side
 from karat.data.source import BATCH_ROWS, Source
 from karat.data.storage.duckdb import connect, interruptible, stream
@@ -31,22 +31,22 @@ _SCHEMAS: dict[Side, pa.Schema] = {
 }
 
 
-class _ScatteredError(Exception):
-    """A query whose rows do not stand together."""
+class _NotSortedError(Exception):
+    """The rows of a query are not contiguous."""
 
 
 def group_by_query(source: Source, side: Side, query: str | None = None) -> Source:
-    """A source with one document a row as one with one query a row; any other as it is.
+    """Turn a source with one document per row into one with one query per row; return any other source as it is.
 
-    The rows are `query_id` with, for predictions, `retrieved` and `retrieved_scores`, best first; for references
-    `relevant`, from document to grade. Best first is as trec_eval has it: by score in single precision, of equal ones
-    the document that is last by its bytes; a column of ranks says nothing. Queries stand in the order in which
-    they appear. A row with neither document nor score is a query for which nothing was found. `query` names the query's
-    column where its name does not tell.
+    The columns are `query_id` and, for predictions, `retrieved` and `retrieved_scores`, best first; for references
+    `relevant`, a map from document to grade. The order is that of trec_eval: by score in single precision, and for
+    equal scores by the document's bytes, last first. A column of ranks is ignored. Queries keep the order in which they
+    first appear. A row with neither document nor score is a query without results. `query` is the name of the query
+    column, if it is not a known one.
 
-    `notes` has the number of `duplicates`: documents that a query has twice. Ranked ones are kept, of judged ones the
+    `notes` counts `duplicates`: documents that occur twice for a query. Ranked duplicates are kept; judged ones get the
     largest grade. Raises `ColumnError` for documents without scores or grades, `RowError` for a row without a query or
-    a number.
+    without a number.
 
     >>> from karat.data.formats.frames import open_frame
     >>> run = group_by_query(open_frame({"1": {"a": 0.5, "b": 2}, "2": {}}), "prediction")
@@ -61,7 +61,7 @@ def group_by_query(source: Source, side: Side, query: str | None = None) -> Sour
     notes = {"duplicates": 0}
     try:
         file = _spool(_group(read_long(source, columns), side, notes), side)
-    except _ScatteredError:
+    except _NotSortedError:
         notes = {"duplicates": 0}
         file = _spool(_group(_sort_by_query(read_long(source, columns)), side, notes), side)
 
@@ -77,38 +77,38 @@ def _spool(batches: Iterator[pa.RecordBatch], side: Side) -> Any:
 
 
 def _group(batches: Iterator[pa.RecordBatch], side: Side, notes: dict[str, int]) -> Iterator[pa.RecordBatch]:
-    """The rows of each query together. Raises `_ScatteredError` where they do not follow one another."""
+    """The rows of each query together. Raises `_NotSortedError` if they are not contiguous."""
     seen: set[str] = set()
-    held = LONG.empty_table()
+    pending = LONG_SCHEMA.empty_table()
     make = _rank if side == "prediction" else _judge
     for batch in chain(batches, [None]):
         if batch is not None:
-            held = pa.concat_tables([held, pa.Table.from_batches([batch])]).combine_chunks()
-        if not held.num_rows:
+            pending = pa.concat_tables([pending, pa.Table.from_batches([batch])]).combine_chunks()
+        if not pending.num_rows:
             continue
-        rows = held.to_batches()[0]
+        rows = pending.to_batches()[0]
         starts = _starts(rows.column(0))
-        end = rows.num_rows if batch is None else int(starts[-1])  # the last query may go on
-        held = held.slice(end)
+        end = rows.num_rows if batch is None else int(starts[-1])  # the last query may continue in the next batch
+        pending = pending.slice(end)
         starts = starts[starts < end]
         queries = rows.column(0).take(pa.array(starts))
         found = queries.to_pylist()
         if len(set(found)) < len(found) or not seen.isdisjoint(found):
-            raise _ScatteredError
+            raise _NotSortedError
         seen.update(found)
         if end:
             yield make(queries, np.append(starts, end), rows.slice(0, end), notes)
 
 
 def _starts(queries: pa.Array) -> Array:
-    """The rows at which another query starts."""
+    """The rows at which a query starts."""
     other = pc.not_equal(queries[1:], queries[:-1]).to_numpy(zero_copy_only=False)
     return np.flatnonzero(np.concatenate([[True], other]))
 
 
 def _rank(queries: pa.Array, bounds: Array, rows: pa.RecordBatch, notes: dict[str, int]) -> pa.RecordBatch:
     """Queries with their documents, best first."""
-    parents, documents, scores = _inside(bounds, rows)
+    parents, documents, scores = _documents(bounds, rows)
     notes["duplicates"] += len(parents) - len(np.unique(_pairs(parents, documents)))
     with np.errstate(over="ignore"):
         single = np.asarray(scores).astype(np.float32)
@@ -120,8 +120,8 @@ def _rank(queries: pa.Array, bounds: Array, rows: pa.RecordBatch, notes: dict[st
 
 
 def _judge(queries: pa.Array, bounds: Array, rows: pa.RecordBatch, notes: dict[str, int]) -> pa.RecordBatch:
-    """Queries with their documents' grades, of a document that is there twice the largest."""
-    parents, documents, grades = _inside(bounds, rows)
+    """Queries with the grades of their documents; the largest grade of a document that occurs twice."""
+    parents, documents, grades = _documents(bounds, rows)
     _, first, which = np.unique(_pairs(parents, documents), return_index=True, return_inverse=True)
     notes["duplicates"] += len(parents) - len(first)
     if len(first) < len(parents):
@@ -134,13 +134,13 @@ def _judge(queries: pa.Array, bounds: Array, rows: pa.RecordBatch, notes: dict[s
     return pa.RecordBatch.from_arrays([queries, relevant], schema=_SCHEMAS["reference"])
 
 
-def _inside(bounds: Array, rows: pa.RecordBatch) -> tuple[Array, pa.Array, pa.Array]:
-    """Which of the queries each document is of, the documents and their numbers."""
-    there = np.asarray(rows.column(2).is_valid())
+def _documents(bounds: Array, rows: pa.RecordBatch) -> tuple[Array, pa.Array, pa.Array]:
+    """The index of the query of each document, the documents, and their scores or grades."""
+    valid = np.asarray(rows.column(2).is_valid())
     parents = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    if there.all():
+    if valid.all():
         return parents, rows.column(1), rows.column(2)
-    return parents[there], rows.column(1).filter(pa.array(there)), rows.column(2).filter(pa.array(there))
+    return parents[valid], rows.column(1).filter(pa.array(valid)), rows.column(2).filter(pa.array(valid))
 
 
 def _pairs(parents: Array, documents: pa.Array) -> Array:
@@ -155,7 +155,7 @@ def _offsets(parents: Array, queries: int) -> pa.Array:
 
 
 def _sort_by_query(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of query, document and value such that those of a query follow one another, and otherwise as they are.
+    """The rows with those of each query together, otherwise in their order; on disk if memory does not suffice.
 
     >>> rows = pa.record_batch({"query": ["1", "2", "1"], "document": ["a", "b", "c"], "value": [3.0, 2.0, 1.0]})
     >>> [batch.column("document").to_pylist() for batch in _sort_by_query(iter([rows]))]

@@ -1,4 +1,4 @@
-"""Long tables of retrieval: one document a row, with its query and its score or grade."""
+"""Long tables of retrieval: one document per row, with its query and its score or grade."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _DOCUMENTS = [name for name in DOCUMENT_IDS if name not in ("id", "document")]
 """In a table, `id` names the row, and `document` may be a text."""
 _VALUES = {"prediction": ("score",), "reference": GRADES}
 
-LONG = pa.schema([("query", pa.string()), ("document", pa.string()), ("value", pa.float64())])
+LONG_SCHEMA = pa.schema([("query", pa.string()), ("document", pa.string()), ("value", pa.float64())])
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a long table are called."""
+    """The names of the columns of a long table."""
 
     query: str
     document: str
@@ -35,14 +35,15 @@ class Columns:
 
 
 def find_query_column(schema: pa.Schema) -> str | None:
-    """The column that says which query a row is about."""
+    """The column with the id of the query."""
     return _find(schema, QUERY_IDS)
 
 
 def find_columns(source: Source, side: Side, query: str | None = None) -> Columns | None:
-    """The columns of a long table; `None` for what is none. `query` names the query's where its name does not tell.
+    """The columns of a long table; `None` if the source is not one.
 
-    Raises `ColumnError` for documents without a score or grade.
+    `query` is the name of the query column, if it is not a known one. Raises `ColumnError` for documents without
+    a score or grade.
     """
     schema = source.schema
     query, document = query or find_query_column(schema), _find(schema, _DOCUMENTS)
@@ -51,14 +52,16 @@ def find_columns(source: Source, side: Side, query: str | None = None) -> Column
     if value := _find(schema, _VALUES[side]):
         return Columns(query, document, value)
     missing = "score (is it the gold?)" if side == "prediction" else f"such as {_VALUES[side][0]}"
-    raise ColumnError(f"{source.name} has one document a row, columns {query!r} and {document!r}, but none {missing}")
+    raise ColumnError(
+        f"{source.name} has one document per row (columns {query!r} and {document!r}), but no column {missing}"
+    )
 
 
 def read_long(source: Source, columns: Columns) -> Iterator[pa.RecordBatch]:
-    """The rows of a long table: queries and documents as they are spelled, scores or grades as numbers.
+    """The rows of a long table: ids as they are spelled, scores or grades as numbers.
 
-    A row with neither document nor number is a query for which nothing was found. Raises `RowError` for a row without
-    a query, or with a document and no number.
+    A row with neither document nor number is a query without results. Raises `RowError` for a row without a query, or
+    with a document but no number.
     """
     done = 0
     for batch in source.batches((columns.query, columns.document)):
@@ -72,18 +75,18 @@ def read_long(source: Source, columns: Columns) -> Iterator[pa.RecordBatch]:
         ):
             if pc.any(wrong).as_py():
                 raise RowError(f"{where}{done + pc.index(wrong, True).as_py() + 1}: {text}")
-        yield pa.RecordBatch.from_arrays([query, document, value], schema=LONG)
+        yield pa.RecordBatch.from_arrays([query, document, value], schema=LONG_SCHEMA)
         done += batch.num_rows
 
 
 def _find(schema: pa.Schema, names: Sequence[str]) -> str | None:
-    """The column with the first of the names."""
+    """The column with the first of the names that there is."""
     plain = {singular(field.name): field.name for field in schema if not pt.is_nested(field.type)}
     return next((plain[name] for name in names if name in plain), None)
 
 
 def _has_lists(schema: pa.Schema, side: Side) -> bool:
-    """Whether a table has all documents of a query in one row already."""
+    """Whether a table already has all documents of a query in one row."""
     role = "retrieved" if side == "prediction" else "relevant"
     return any(matches_role(role, field.name) and (pt.is_nested(field.type) or field.type == RAW) for field in schema)
 
@@ -102,7 +105,7 @@ def _spell(ids: pa.Array) -> pa.Array:
 
 
 def _numbers(column: pa.Array, name: str, where: str, done: int) -> pa.Array:
-    """Scores or grades, also those in text (all of CSV is); NaN is none."""
+    """Scores or grades as numbers, also from text, as in CSV; NaN becomes null."""
     if column.type == RAW:
         column = decode_text(column, done + 1)
     try:

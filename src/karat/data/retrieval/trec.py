@@ -1,4 +1,4 @@
-"""TREC's files: runs (query, Q0, document, rank, score, tag) and qrels (query, iteration, document, grade)."""
+"""TREC files: runs (query, Q0, document, rank, score, tag) and qrels (query, iteration, document, grade)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNTIDY = (b"  ", b"\n ", b" \n", b"#")
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the fields of a line are, `most` of them where the last holds spaces; `value` is the place of its number."""
+    """The fields of a line, at most `most` if the last one contains spaces; `value` is the index of the number."""
 
     fields: tuple[str, ...]
     value: int
@@ -38,11 +38,11 @@ class _Layout:
         return pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), (self.column, pa.float64())])
 
     def holds(self, fields: list[bytes]) -> bool:
-        """Whether a line has as many fields as it must."""
+        """Whether a line has the right number of fields."""
         return len(self.fields) <= len(fields) <= self.most
 
     def matches(self, line: bytes) -> bool:
-        """Whether a line has these fields, with numbers from the first that must be one on."""
+        """Whether a line has these fields, with numbers where they are expected."""
         fields = line.split()
         return self.holds(fields) and all(_is_number(each) for each in fields[3 : self.value + 1])
 
@@ -54,21 +54,21 @@ _LAYOUTS = {
 
 
 def find_layout(head: bytes) -> str | None:
-    r"""Whether the first bytes of a file are those of a run or of qrels: at least half of the first 20 lines.
+    r"""The layout (`run` or `qrels`) that at least half of the first 20 lines have; None for other files.
 
     >>> find_layout(b"# BM25\n1 Q0 d7 1 12.5 bm25\n"), find_layout(b"1\t0\td7\t2\n"), find_layout(b"id,answer\n1,b\n")
     ('run', 'qrels', None)
     """
     lines = head.removeprefix(BOM).splitlines()
-    said = [line for line in lines if line.strip() and not _is_comment(line)][:_SAMPLE_LINES]
+    data = [line for line in lines if line.strip() and not _is_comment(line)][:_SAMPLE_LINES]
     for name, layout in _LAYOUTS.items():
-        if said and 2 * sum(map(layout.matches, said)) >= len(said):
+        if data and 2 * sum(map(layout.matches, data)) >= len(data):
             return name
     return None
 
 
 def lacks_header(head: bytes) -> bool:
-    r"""Whether the first line of a TSV file is one of qrels or of a run already.
+    r"""Whether the first line of a TSV file is already a line of qrels or of a run.
 
     >>> lacks_header(b"19335\t0\t1017759\t0\n"), lacks_header(b"query-id\tcorpus-id\tscore\n1\ta\t1\n")
     (True, False)
@@ -78,11 +78,11 @@ def lacks_header(head: bytes) -> bool:
 
 
 def open_trec(path: Path, name: str, kind: str) -> Source:
-    """Open a run or qrels: a row a line, of which `query_id`, `doc_id` and `score` or `relevance` are kept.
+    """Open a run or qrels: one row per line, with the columns `query_id`, `doc_id` and `score` or `relevance`.
 
-    Fields are separated by spaces or tabs, as many as there are; blank lines, and lines that start with `#`, are none
-    (the latter are counted in `notes` once all rows are read). A run's tag may hold spaces, as it may for trec_eval.
-    Reading raises `RowError` naming the line that has another number of fields, or no number where one is expected.
+    Fields are separated by any number of spaces or tabs. Blank lines and lines that start with `#` are skipped; the
+    latter are counted in `notes` once all rows are read. A run's tag may contain spaces, as in trec_eval. Reading
+    raises `RowError`, with the line, for a wrong number of fields, or text where a number is expected.
     """
     layout = _LAYOUTS[kind]
     notes: dict[str, int] = {}
@@ -104,11 +104,11 @@ def open_trec(path: Path, name: str, kind: str) -> Source:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Whole lines, some 16 MB of them at a time; every kind of line end is a newline."""
+    """Blocks of whole lines, about 16 MB each; every kind of line end becomes a newline."""
     with open_bytes(path) as stream:
         rest = bytes(stream.read(len(BOM))).removeprefix(BOM)
         while block := bytes(stream.read(_BLOCK_BYTES)):
-            if block.endswith(b"\r"):  # perhaps half of a line end
+            if block.endswith(b"\r"):  # may be half of a line end
                 block += bytes(stream.read(1))
             block = rest + block
             if b"\r" in block:
@@ -121,7 +121,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _tidy(block: bytes) -> tuple[bytes, int]:
-    """Lines with one space between fields, without comments and blank lines; and the number of comments."""
+    """The lines with one space between fields, without comments and blank lines, and the number of comments."""
     tidy = block.translate(_SPACES)
     if not (any(mark in tidy for mark in _UNTIDY) or tidy.startswith(b" ")):
         return tidy, 0
@@ -130,7 +130,7 @@ def _tidy(block: bytes) -> tuple[bytes, int]:
 
 
 def _parse(block: bytes, layout: _Layout) -> pa.Table:
-    """The rows of tidy lines. Raises `ValueError` or `pa.ArrowInvalid` where any is not as it should be."""
+    """The rows of tidy lines. Raises `ValueError` or `pa.ArrowInvalid` for an invalid line."""
     if not block.strip():
         return layout.schema.empty_table()
     names = ["query_id", "Q0", "doc_id", *layout.fields[3:]]
@@ -152,7 +152,7 @@ def _parse(block: bytes, layout: _Layout) -> pa.Table:
 
 
 def _parse_lines(block: bytes, layout: _Layout, name: str, first: int) -> pa.Table:
-    """The rows of lines one by one, to find and name the one that is wrong."""
+    """The rows, parsed line by line, to find the invalid line and report it."""
     rows = []
     for number, line in enumerate(block.split(b"\n"), first):
         fields = line.split()

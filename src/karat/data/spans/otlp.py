@@ -1,4 +1,4 @@
-"""OpenTelemetry's own JSON of spans: one document, or one a line as collectors write them."""
+"""OpenTelemetry's JSON for spans (OTLP): one document, or one per line, as collectors write them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXTS), *((name, RAW) fo
 
 
 def is_otlp(head: bytes) -> bool:
-    """Whether a file starts as OpenTelemetry's JSON does.
+    """Whether the first bytes of a file are those of OTLP's JSON.
 
     >>> is_otlp(b'{"resourceSpans": [{"resource": '), is_otlp(b'{"spans": []}')
     (True, False)
@@ -36,10 +36,10 @@ def is_otlp(head: bytes) -> bool:
 
 
 def open_otlp(path: Path, name: str) -> Source:
-    """Open a file of spans as OpenTelemetry writes JSON; the spans go through a temporary file.
+    """Open a file of spans in OTLP's JSON; the spans go through a temporary file.
 
-    Attributes, of the resource and the scope too, become one object each. A document is held in memory whole, so that
-    of a file with one a line memory does not grow with it. Raises `RowError` with the line of what is no such document.
+    Attributes of spans, resources and scopes become one object each. One document at a time is in memory, so a file
+    with one per line takes little. Raises `RowError`, with the line, for a document in another format.
     """
     rows = _spans(path, name)
     file = spool_batches(pa.RecordBatchReader.from_batches(_SCHEMA, _batches(rows)))
@@ -67,11 +67,11 @@ def _spans(path: Path, name: str) -> Iterator[dict[str, str | None]]:
                     for span in _member(of_scope, "spans"):
                         yield _row(span) | {"resource": resource, "scope": scope}
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise RowError(f"{name}, line {line}: not OpenTelemetry's JSON of spans: {error!r}") from error
+            raise RowError(f"{name}, line {line}: not OpenTelemetry's JSON for spans: {error!r}") from error
 
 
 def _documents(path: Path, name: str) -> Iterator[tuple[int, Any]]:
-    """The documents of a file and their lines: one a line, or one that the whole file is."""
+    """The documents of a file and their line numbers: one per line, or the whole file."""
     with open_bytes(path) as stream:
         lines = enumerate(io.BufferedReader(stream), 1)
         for line, text in lines:
@@ -92,18 +92,18 @@ def _documents(path: Path, name: str) -> Iterator[tuple[int, Any]]:
 
 
 def _member(of: dict[str, Any], name: str) -> list[Any]:
-    """A list by its name in camel case, or in snake case as some write it."""
+    """A list by its name in camel case, or in snake case, which some exporters write."""
     found: list[Any] = of.get(name) or of.get(re.sub("([A-Z])", r"_\1", name).lower()) or []
     return found
 
 
 def _row(span: dict[str, Any]) -> dict[str, str | None]:
-    given = {_camel(key) if "_" in key else key: value for key, value in span.items()}
-    events = [_object(event) for event in given.get("events") or ()]
-    links = [_object(link) for link in given.get("links") or ()]
-    texts = {name: str(given[name]) for name in _TEXTS if given.get(name) not in (None, "")}
-    objects = {"attributes": _object(given)["attributes"], "events": events, "links": links}
-    return {**texts, **{name: _spell(held) for name, held in objects.items()}, "status": _spell(given.get("status"))}
+    fields = {_camel(key) if "_" in key else key: value for key, value in span.items()}
+    events = [_object(event) for event in fields.get("events") or ()]
+    links = [_object(link) for link in fields.get("links") or ()]
+    texts = {name: str(fields[name]) for name in _TEXTS if fields.get(name) not in (None, "")}
+    objects = {"attributes": _object(fields)["attributes"], "events": events, "links": links}
+    return {**texts, **{name: _spell(held) for name, held in objects.items()}, "status": _spell(fields.get("status"))}
 
 
 def _camel(key: str) -> str:
@@ -111,12 +111,12 @@ def _camel(key: str) -> str:
 
 
 def _object(of: dict[str, Any]) -> dict[str, Any]:
-    """A message of the protocol with its attributes as one object."""
+    """An OTLP message with its attributes as one object."""
     return of | {"attributes": {each["key"]: _value(each.get("value") or {}) for each in of.get("attributes") or ()}}
 
 
 def _value(value: dict[str, Any]) -> Any:
-    """A value of the protocol, which names its type, as JSON has it; whole numbers may come as text."""
+    """The JSON value of an OTLP value, which names its type; whole numbers may come as text."""
     for kind, held in value.items():
         if kind in ("arrayValue", "array_value"):
             return [_value(each) for each in held.get("values") or ()]

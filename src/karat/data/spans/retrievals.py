@@ -1,4 +1,4 @@
-"""Which retrievals a trace's root stands for: those of the retrievers below it, in the order in which they started."""
+"""The retrievers below the root of each trace, in the order in which they started."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_DEEPEST = 1000  # a chain of parents that is longer goes in a circle
+_DEEPEST = 1000  # a longer chain of parents must be a cycle
 
 
 @dataclass(frozen=True)
 class Retrievals:
-    """The rows of retrievers by the row of the root they serve: `retrievers[bounds[i]:bounds[i + 1]]` of `roots[i]`."""
+    """Rows of roots and of the retrievers below them: `retrievers[bounds[i]:bounds[i + 1]]` are below `roots[i]`."""
 
     roots: np.ndarray
     bounds: np.ndarray
     retrievers: np.ndarray
 
-    def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The retrievers that serve some of these rows, before them the places of those that they serve."""
-        served = np.flatnonzero(np.isin(rows, self.roots))
-        at = np.searchsorted(self.roots, rows[served])
+    def below(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The retrievers below any of these rows, preceded by the position in `rows` of the root of each."""
+        position = np.flatnonzero(np.isin(rows, self.roots))
+        at = np.searchsorted(self.roots, rows[position])
         starts, stops = self.bounds[at], self.bounds[at + 1]
         slices = [self.retrievers[low:high] for low, high in zip(starts, stops, strict=True)]
-        return np.repeat(served, stops - starts), np.concatenate([self.retrievers[:0], *slices])
+        return np.repeat(position, stops - starts), np.concatenate([self.retrievers[:0], *slices])
 
 
 def find_retrievals(
@@ -31,8 +31,8 @@ def find_retrievals(
 ) -> Retrievals:
     """The outermost retrievers below each root that is a chain or an agent.
 
-    `ids` has a span's, its parent's and its trace's number, `orphan` whether it has no parent. Where parents are
-    missing from an export, a retriever is of the trace's root if there is only one.
+    `ids` has hashes of span, parent and trace; `orphan` is true for a span without a parent. If parents are missing
+    from an export, a retriever belongs to the root of its trace, if there is only one.
 
     >>> ids = np.array([[1, 0, 7], [2, 1, 7], [3, 2, 7]], np.uint64)
     >>> no, yes = np.zeros(3, bool), np.ones(3, bool)
@@ -53,21 +53,21 @@ def find_retrievals(
         top = np.where(climbing, up, top)
     root = np.where(orphan[top], top, _only_root(trace, orphan)[top])
     row = np.flatnonzero(retriever)
-    serves = ~inner & (root >= 0) & chain[root]
-    row, root = row[serves], root[serves]
+    counts = ~inner & (root >= 0) & chain[root]
+    row, root = row[counts], root[counts]
     order = np.lexsort((row, started[row], root))
     roots, starts = np.unique(root[order], return_index=True)
     return Retrievals(roots, np.append(starts, len(order)), row[order])
 
 
 def _pair(trace: np.ndarray, span: np.ndarray) -> np.ndarray:
-    """One number for a span of a trace; ids need to be unique within their trace only."""
+    """One number for a span and its trace: span ids need to be unique only within their trace."""
     mixed: np.ndarray = trace * np.uint64(0x9E3779B97F4A7C15) ^ span
     return mixed
 
 
 def _find(spans: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The row of each wanted span, -1 where there is none."""
+    """The row of each wanted span, -1 if there is none."""
     if not len(spans):
         return np.empty(0, np.int64)
     order = np.argsort(spans, kind="stable")
@@ -76,7 +76,7 @@ def _find(spans: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def _only_root(trace: np.ndarray, orphan: np.ndarray) -> np.ndarray:
-    """For each row the root of its trace, -1 where that has none or several."""
+    """The root of each row's trace, -1 if the trace has no root or several."""
     rows = np.flatnonzero(orphan)
     traces, first, times = np.unique(trace[rows], return_index=True, return_counts=True)
     if not len(traces):

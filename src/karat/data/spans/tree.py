@@ -1,4 +1,4 @@
-"""Columns as one tree of values by path, however they are nested: in structs, JSON, Python's own text, dotted names."""
+"""Columns as one tree of values by path, whether nested in structs, JSON text, Python's `repr`, or dotted names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import is_text
-from karat.data.json.members import cut_paths
+from karat.data.json.members import extract_paths
 from karat.data.json.raw import from_python
 from karat.data.source import RAW
 from karat.data.storage.duckdb import literal
@@ -24,63 +24,66 @@ Part = tuple[str, pa.Array]
 
 @dataclass(frozen=True)
 class Items:
-    """The items of lists, one after the other: the row that each is of, and for each row whether it has a list."""
+    """The items of lists: a tree of them, the row of each item, and for each row whether it has a list."""
 
     tree: Tree
     row: np.ndarray
-    there: np.ndarray
+    present: np.ndarray
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Columns by the path at which they lie.
+    """Columns by path.
 
-    `run` decodes text; `lost` gets the number of cells that should hold lists or objects and cannot be read.
+    `connection` decodes JSON text. For each invalid cell, `unreadable` gets 1 if it looks like a list or an object,
+    else 0.
     """
 
     parts: tuple[Part, ...]
     rows: int
-    run: duckdb.DuckDBPyConnection
-    lost: list[int]
+    connection: duckdb.DuckDBPyConnection
+    unreadable: list[int]
 
     def unfold(self, paths: Iterable[str], lists: Iterable[str] = ()) -> Tree:
-        """The tree with the text that holds objects decoded as far as these paths, of values and of lists, reach."""
+        """The tree with JSON text decoded where one of these paths, of values or of lists, leads into it."""
         parts: list[Part] = []
         for prefix, column in self.parts:
             below = [rest for path in paths if (rest := _below(prefix, path))]
             within = [rest for path in lists if (rest := _below(prefix, path))]
             if _is_text(column) and (below or within):
-                parts.extend(self._decode(prefix, self._checked(column), below + within, within))
+                parts.extend(self._decode(prefix, self._to_json(column), below + within, within))
             else:
                 parts.append((prefix, column))
-        return Tree(tuple(parts), self.rows, self.run, self.lost)
+        return Tree(tuple(parts), self.rows, self.connection, self.unreadable)
 
     def get(self, paths: Sequence[str]) -> pa.Array:
-        """The text at the first of the paths that has a value, row by row; other values as JSON text."""
+        """For each row the text at the first path that has a value; values that are not text come as JSON text."""
         found = [self._text(column) for path in paths for column in self._at(path)]
         return pc.coalesce(*found) if found else pa.nulls(self.rows, pa.string())
 
     def items(self, path: str, inner: Sequence[str]) -> Iterator[Items]:
-        """The lists at a path, once for each form they have; `inner` are the paths within an item, none for text."""
+        """The lists at a path, in each form that they have; `inner` are the paths within an item, empty for text."""
         for column in self._at(path):
             if _is_text(column):
                 if column.type == RAW and _has_texts(column.storage):
                     column = self._text(column)  # noqa: PLW2901
-                column = self._from_json(self._checked(column), [_shape(inner) if inner else "VARCHAR"])  # noqa: PLW2901
+                column = self._from_json(self._to_json(column), [_shape(inner) if inner else "VARCHAR"])  # noqa: PLW2901
             if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
                 row = pc.list_parent_indices(column).to_numpy()
-                there = column.is_valid().to_numpy(zero_copy_only=False)
-                yield Items(Tree((("", pc.list_flatten(column)),), len(row), self.run, self.lost), row, there)
+                present = column.is_valid().to_numpy(zero_copy_only=False)
+                yield Items(
+                    Tree((("", pc.list_flatten(column)),), len(row), self.connection, self.unreadable), row, present
+                )
         if numbered := list(self._numbered(path)):
             yield self._gather(numbered)
 
     def _at(self, path: str) -> Iterator[pa.Array]:
         for prefix, column in self.parts:
             if (rest := _below(prefix, path)) is not None:
-                yield from (each for each in _reach(column, rest) if each.null_count < len(each))
+                yield from (each for each in _columns_at(column, rest) if each.null_count < len(each))
 
     def _numbered(self, path: str) -> Iterator[tuple[int, str, pa.Array]]:
-        """The columns at `path.NUMBER.rest`, as number, rest and column."""
+        """The columns at `path.NUMBER.rest`, as (number, rest, column)."""
         pattern = re.compile(rf"{re.escape(path)}\.(\d+)(?:\.(.+))?")
         for prefix, column in self.parts:
             for name, leaf in _leaves(prefix, column, path):
@@ -100,7 +103,7 @@ class Tree:
             nothing = pa.nulls(self.rows, pa.string())
             each = pa.concat_arrays([of.get(number, nothing) for number in range(most)])
             parts.append((rest, each.take(flat)))
-        return Items(Tree(tuple(parts), len(row), self.run, self.lost), row, np.asarray(has.any(axis=1)))
+        return Items(Tree(tuple(parts), len(row), self.connection, self.unreadable), row, np.asarray(has.any(axis=1)))
 
     def _text(self, column: pa.Array) -> pa.Array:
         if column.type == RAW:
@@ -110,14 +113,14 @@ class Tree:
         return column.cast(pa.string())
 
     def _decode(self, prefix: str, column: pa.Array, paths: Sequence[str], lists: Sequence[str]) -> Iterator[Part]:
-        """What JSON holds at the paths, under their dotted names and nested."""
+        """The values at the paths in JSON text, nested or under dotted names."""
         numbered = []
-        if lists:  # messages and documents may be numbered, in keys that only the cells know
+        if lists:  # messages and documents may be numbered, and only the cells have the keys
             keys = self.select("CASE WHEN contains(cell, '.0.') THEN json_keys(cell) END", column)
             pattern = re.compile(rf"(?:{'|'.join(map(re.escape, lists))})\.\d+\..+")
             numbered = [key for key in pc.list_flatten(keys).unique().to_pylist() if pattern.fullmatch(key)]
         wanted = list(dict.fromkeys([*paths, *numbered]))
-        found = cut_paths(column, wanted)
+        found = extract_paths(column, wanted)
         if found is None:
             yield prefix, self._from_json(column, _shape(wanted))
             return
@@ -127,8 +130,8 @@ class Tree:
     def _from_json(self, column: pa.Array, shape: Any) -> pa.Array:
         return self.select(f"from_json(cell, {literal(json.dumps(shape))})", column)
 
-    def _checked(self, column: pa.Array) -> pa.Array:
-        """JSON text; what is none is read as Python's own text for lists and dicts, else null."""
+    def _to_json(self, column: pa.Array) -> pa.Array:
+        """JSON text. Other text becomes JSON if it is the `repr` of a Python list or dict, else null."""
         if column.type == RAW:
             return column.storage
         column = column.cast(pa.string())
@@ -137,22 +140,22 @@ class Tree:
             return column
         cells = column.to_pylist()
         for row in np.flatnonzero(~valid):
-            looks_it = cells[row].lstrip()[:1] in ("[", "{")
-            cells[row] = from_python(cells[row]) if looks_it else None
-            self.lost.append(looks_it and cells[row] is None)
+            looks_nested = cells[row].lstrip()[:1] in ("[", "{")
+            cells[row] = from_python(cells[row]) if looks_nested else None
+            self.unreadable.append(looks_nested and cells[row] is None)
         return pa.array(cells, pa.string())
 
     def select(self, sql: str, column: pa.Array) -> pa.Array:
-        """An SQL expression of `cell`, for each cell of a column."""
-        run = self.run.cursor()
-        run.register("cells", pa.table({"cell": column}))
-        found = run.sql(f"SELECT {sql} FROM cells").to_arrow_table().column(0).combine_chunks()  # noqa: S608
-        run.close()
+        """The values of an SQL expression of `cell`, for each cell of a column."""
+        cursor = self.connection.cursor()
+        cursor.register("cells", pa.table({"cell": column}))
+        found = cursor.sql(f"SELECT {sql} FROM cells").to_arrow_table().column(0).combine_chunks()  # noqa: S608
+        cursor.close()
         return found
 
 
 def _below(prefix: str, path: str) -> str | None:
-    """The rest of a path behind a prefix, None where it does not lie there.
+    """The rest of a path after a prefix; None if the path does not start with it.
 
     >>> _below("attributes.llm", "attributes.llm.input_messages"), _below("a", "a"), _below("a", "ab")
     ('input_messages', '', None)
@@ -163,7 +166,7 @@ def _below(prefix: str, path: str) -> str | None:
 
 
 def _has_texts(column: pa.Array) -> bool:
-    """Whether some JSON values are texts."""
+    """Whether some JSON values are strings."""
     return bool(pc.any(pc.starts_with(column, '"')).as_py())
 
 
@@ -171,18 +174,18 @@ def _is_text(column: pa.Array) -> bool:
     return column.type == RAW or is_text(column.type)
 
 
-def _reach(column: pa.Array, path: str) -> Iterator[pa.Array]:
-    """The columns at a path within one, by nested fields and by fields whose names have dots."""
+def _columns_at(column: pa.Array, path: str) -> Iterator[pa.Array]:
+    """The columns at a path inside a column, by nested fields and by fields with dots in their names."""
     if not path:
         yield column
     elif pa.types.is_struct(column.type):
         for at, field in enumerate(column.type):
             if field.name and (rest := _below(field.name, path)) is not None:
-                yield from _reach(pc.struct_field(column, [at]), rest)
+                yield from _columns_at(pc.struct_field(column, [at]), rest)
 
 
 def _leaves(name: str, column: pa.Array, path: str) -> Iterator[Part]:
-    """The columns inside of one that lie below a path, by their whole names."""
+    """The columns inside a column that lie below a path, with their full names."""
     if pa.types.is_struct(column.type) and (_below(name, path) is not None or _below(path, name) is not None):
         for at, field in enumerate(column.type):
             inner = f"{name}.{field.name}" if name else field.name
@@ -192,7 +195,7 @@ def _leaves(name: str, column: pa.Array, path: str) -> Iterator[Part]:
 
 
 def _shape(paths: Iterable[str]) -> dict[str, Any]:
-    """The structure of an object that has paths as nested keys or as one with dots.
+    """The structure of an object that has the paths as nested keys, or as keys with dots.
 
     >>> _shape(["input.value"])
     {'input': {'value': 'VARCHAR'}, 'input.value': 'VARCHAR'}
@@ -203,7 +206,7 @@ def _shape(paths: Iterable[str]) -> dict[str, Any]:
         inner: Any = shape
         for key in outer:
             inner = inner.setdefault(key, {})
-            if inner == "VARCHAR":  # a whole list, whose items' paths are keys with dots
+            if inner == "VARCHAR":  # a whole list; its items have keys with dots
                 break
         else:
             inner[last] = "VARCHAR"

@@ -1,4 +1,4 @@
-"""DuckDB, set up so that it stays offline, within memory and within the cores allowed."""
+"""DuckDB connections that stay offline and within limits of memory and threads; SQL quoting; error messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEMORY_LIMIT = "384MB"
 
 
 def connect(**settings: str) -> duckdb.DuckDBPyConnection:
-    """Open a connection that installs nothing, loads nothing and uses at most `KARAT_THREADS` threads."""
+    """Open a connection that never installs or loads extensions and uses at most `KARAT_THREADS` threads."""
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
@@ -33,9 +33,9 @@ def connect(**settings: str) -> duckdb.DuckDBPyConnection:
 
 
 def stream(connection: duckdb.DuckDBPyConnection, query: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Run a query and yield its rows in batches, without holding them all.
+    """Run a query and yield its rows in batches, without holding them all in memory.
 
-    Raises `duckdb.Error` also for what goes wrong in later batches, which reaches us through Arrow.
+    Raises `duckdb.Error`, also for errors in later batches, which Arrow reports as `OSError`.
     """
     try:
         with interruptible():
@@ -46,7 +46,7 @@ def stream(connection: duckdb.DuckDBPyConnection, query: str, rows: int) -> Iter
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise `KeyboardInterrupt` where DuckDB, interrupted, raises an error of its own; also a decorator."""
+    """Raise `KeyboardInterrupt` where DuckDB reports an interrupt as another error; works as a decorator too."""
     try:
         yield
     except (RuntimeError, duckdb.InterruptException, OSError) as error:
@@ -65,7 +65,7 @@ def quote(name: str) -> str:
 
 
 def structure(columns: dict[str, str]) -> str:
-    """Columns and their types as DuckDB's readers take them.
+    """Columns and their types as an argument of DuckDB's readers.
 
     >>> structure({"a b": "VARCHAR"})
     "{'a b': 'VARCHAR'}"
@@ -74,12 +74,12 @@ def structure(columns: dict[str, str]) -> str:
 
 
 def one_file(path: str | Path) -> str:
-    """A file's path and no other's as DuckDB's readers take it: not a pattern, and no columns from its folders' names.
+    """One path as an argument of DuckDB's readers: not a glob pattern, and without columns from folder names.
 
     >>> one_file("/runs/k=1/a[1].csv")
     "'/runs/k=1/a[[]1].csv', hive_partitioning=false, union_by_name=false, filename=false"
     """
-    plain = re.sub(r"([*?\[])", r"[\1]", os.path.abspath(path))  # noqa: PTH100  (links stay)
+    plain = re.sub(r"([*?\[])", r"[\1]", os.path.abspath(path))  # noqa: PTH100  (does not resolve links)
     return f"{literal(plain)}, hive_partitioning=false, union_by_name=false, filename=false"
 
 
@@ -93,6 +93,6 @@ def literal(text: str) -> str:
 
 
 def explain(error: Exception) -> str:
-    """DuckDB's reason, without its class, its suggestions of its own settings and its source lines."""
+    """The first line of DuckDB's message, without the error class, hints about settings, and source lines."""
     lines = str(error).splitlines() or [type(error).__name__]
     return lines[0].split(": ", 1)[-1].strip()

@@ -21,7 +21,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def split_name(path: str | Path) -> tuple[str | None, str | None]:
-    """The format and the compression a file's name tells, `None` where it does not.
+    """The format and the compression that a file name ends in, `None` where it names none.
 
     >>> split_name("runs/a.jsonl.gz"), split_name("answers.CSV"), split_name("answers.txt")
     (('jsonl', 'gzip'), ('csv', None), (None, None))
@@ -32,10 +32,10 @@ def split_name(path: str | Path) -> tuple[str | None, str | None]:
 
 
 def sniff(head: bytes) -> str:
-    r"""The format the first bytes of a file tell.
+    r"""The format that the first bytes of a file suggest.
 
-    Parquet and Arrow by their marks, JSON (Lines or one document) by an opening brace or bracket; else TSV where
-    the first line has a tab, CSV where it has none.
+    Parquet and Arrow have magic bytes, JSON (Lines or one document) starts with a brace or bracket. Otherwise it is TSV
+    if the first line has a tab, else CSV.
 
     >>> sniff(b"PAR1..."), sniff(b' {"id": 1}'), sniff(b"id\tanswer\n"), sniff(b"id,answer\n")
     ('parquet', 'json', 'tsv', 'csv')

@@ -19,11 +19,11 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 def find_file(path: Path) -> None:
-    """Raise `DataError`, with the nearest name of the folder, where no file is."""
+    """Raise `DataError` if there is no such file, with the most similar name in the folder."""
     if path.is_dir():
-        raise DataError(f"{path} is a folder; to read the files in it, say {path}/*.jsonl")
+        raise DataError(f"{path} is a folder; to read the files in it, write {path}/*.jsonl")
     if path.is_symlink() and not path.exists():
-        raise DataError(f"{path} is a link to {path.readlink()}, where no file is")
+        raise DataError(f"{path} is a link to {path.readlink()}, which does not exist")
     if not path.exists():
         near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         similar = nearest_name(path.name, near) if len(near) <= 1000 else None
@@ -31,7 +31,7 @@ def find_file(path: Path) -> None:
 
 
 def open_bytes(path: str | Path) -> pa.NativeFile:
-    """The file's bytes, decompressed where its name says so."""
+    """The file's bytes, decompressed if its name ends in .gz or .zst."""
     return pa.input_stream(str(path), compression=split_name(path)[1])
 
 
@@ -44,8 +44,8 @@ def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
         raise DataError(f"{path}: {error}") from error
 
 
-class Spooled:
-    """A temporary file, `name`, that is there as long as the object."""
+class TemporaryFile:
+    """A temporary file at `name`, deleted when the object is garbage-collected."""
 
     def __init__(self, suffix: str = "") -> None:
         handle, self.name = tempfile.mkstemp(prefix="karat-", suffix=suffix)
@@ -53,26 +53,26 @@ class Spooled:
         weakref.finalize(self, Path(self.name).unlink, missing_ok=True)
 
 
-def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "") -> Spooled:
+def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "") -> TemporaryFile:
     """Copy a stream into a temporary file."""
-    file = Spooled(suffix)
+    file = TemporaryFile(suffix)
     with Path(file.name).open("wb") as copy:
         shutil.copyfileobj(stream, copy, 1 << 20)
     return file
 
 
-def spool_stdin() -> Spooled:
-    """Copy standard input into a temporary file whose suffix tells its compression."""
+def spool_stdin() -> TemporaryFile:
+    """Copy standard input into a temporary file, with .gz or .zst as its suffix if it is compressed."""
     if sys.stdin is None:
-        raise DataError("standard input is closed; expected rows from it")
+        raise DataError("standard input is closed; expected rows on standard input")
     head = sys.stdin.buffer.peek(4)[:4] if hasattr(sys.stdin.buffer, "peek") else b""
     suffix = next((suffix for magic, suffix in _MAGIC.items() if head.startswith(magic)), "")
     return spool(sys.stdin.buffer, suffix)
 
 
-def spool_batches(reader: pa.RecordBatchReader) -> Spooled:
+def spool_batches(reader: pa.RecordBatchReader) -> TemporaryFile:
     """Write record batches into a temporary file, as an Arrow stream."""
-    file = Spooled()
+    file = TemporaryFile()
     with pa.ipc.new_stream(file.name, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)

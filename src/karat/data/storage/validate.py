@@ -1,4 +1,4 @@
-"""What is wrong with a source, told with its name: columns twice, text that is none, files that break off."""
+"""Checks on every source, with its name in the errors: duplicate columns, invalid UTF-8, truncated files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from karat.data.source import Source
 
 @contextmanager
 def name_errors(name: str) -> Iterator[None]:
-    """Raise what Arrow says of a file that cannot be read as `DataError` with its name."""
+    """Turn errors of Arrow and of the operating system into `DataError` with the file's name."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -22,39 +22,39 @@ def name_errors(name: str) -> Iterator[None]:
 
 
 def validate_source(source: Source, *, checked: bool) -> Source:
-    """The source, whose batches hold only text that is UTF-8 (which may be `checked` already) and whose errors name it.
+    """The source, with checks while it is read and its name in every error.
 
-    Raises `ColumnError` for a column that is there twice; reading raises `RowError` for a cell that is not UTF-8, and
-    `DataError` for a file that breaks off or is damaged.
+    `checked`: its text is known to be valid UTF-8. Raises `ColumnError` for duplicate columns. Reading raises
+    `RowError` for a cell that is not UTF-8, `DataError` for a truncated or damaged file.
     """
     names = source.schema.names
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ColumnError(f"{source.name} has {', '.join(map(repr, twice))} more than once")
+    if duplicates := sorted({name for name in names if names.count(name) > 1}):
+        raise ColumnError(f"{source.name} has {', '.join(map(repr, duplicates))} more than once")
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        done = 0
+        row = 0
         with name_errors(source.name):
             for batch in source.read(text):
                 if not checked:
-                    _check(batch, source.name, done)
+                    _check_text(batch, source.name, row)
                 yield batch
-                done += batch.num_rows
+                row += batch.num_rows
 
     return replace(source, read=read)
 
 
-def _check(batch: pa.RecordBatch, name: str, done: int) -> None:
-    """Raise `RowError` for the first cell whose text is not UTF-8: some GB a second."""
+def _check_text(batch: pa.RecordBatch, name: str, row: int) -> None:
+    """Raise `RowError` for the first cell whose text is not UTF-8. Checks a few GB per second."""
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        if "str" not in str(field.type):  # text, or text inside of lists, structs and dictionaries
+        if "str" not in str(field.type):  # text, also inside lists, structs and dictionaries
             continue
         try:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
-            raise RowError(f"{name}, column {field.name!r}, row {done + _bad_row(column)}: {error}") from error
+            raise RowError(f"{name}, column {field.name!r}, row {row + _first_invalid_row(column)}: {error}") from error
 
 
-def _bad_row(column: pa.Array) -> int:
+def _first_invalid_row(column: pa.Array) -> int:
     for row in range(len(column)):
         try:
             column[row].as_py()

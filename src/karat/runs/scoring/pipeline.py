@@ -205,5 +205,5 @@ def _describe_join(joined: Joined, documents: Counter[str]) -> dict[str, Any]:
         "unknown": joined.unknown,
         "unknown_ids": list(joined.unknown_ids),
         **documents,
-        **{str(side): dict(notes) for side, notes in joined.noted.items()},
+        **{str(side): dict(notes) for side, notes in joined.side_notes.items()},
     }

@@ -79,7 +79,7 @@ def plan_run(
     source = open_sources(selection.data, selection.gold, selection.on, ranked=ranked)
     joined = source if isinstance(source, Joined) else None
     by_value = [name for name in (selection.by, selection.cluster) if name is not None]
-    source = extract_nested(source, by_value, spelled=False)
+    source = extract_nested(source, by_value, keep_json=False)
     source = extract_nested(source, selection.map.values())
     if selection.where is not None or selection.limit is not None:
         source = filter_rows(source, selection.where, selection.limit)

@@ -106,7 +106,7 @@ def spans(
         hint = f" since {since:%Y-%m-%d %H:%M:%S %Z}" if since else f"; other projects: {', '.join(others) or 'none'}"
         raise DataError(f"project {project!r} at {url} holds no spans{hint}")
     source = replace(open_frame(_columns(received[::-1])), name=f"Phoenix's project {project!r}")
-    return open_spans(validate_source(source, checked=False)).only(kind, since)
+    return open_spans(validate_source(source, checked=False)).filter(kind, since)
 
 
 def _project_id(ids: Mapping[str, str], url: str, project: str) -> str:
