@@ -26,7 +26,7 @@ from karat.judges.panel import Panel, PanelMember, trace_vote
 from karat.judges.prompt import instructions, prompt_prefix
 from karat.judges.reply_forms import Fields
 from karat.judges.rubric import Rubric, check_rubric, field_names, load, read_inputs
-from karat.judges.votes import NotAsked, Vote
+from karat.judges.votes import NotJudged, Vote
 from karat.models.context import current_models
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
@@ -90,7 +90,7 @@ def Judge(  # noqa: N802  (named like the value that it returns)
 def collect_model_errors() -> Iterator[list[ModelError]]:
     """Within the block, a judge whose model cannot be reached returns the rows judged so far instead of raising.
 
-    The other rows are unscored; their reason is a `NotAsked` with the error's text. The list holds the errors.
+    The other rows are unscored; their reason is a `NotJudged` with the error's text. The list holds the errors.
     """
     errors: list[ModelError] = []
     with change_context(model_errors=errors):
@@ -123,14 +123,14 @@ class JudgeFunction:
             votes[row] = await trace_vote(self.name, materials[row], panel.judge(materials[row]))
             advance(1)
 
-        reason = NotAsked()
+        reason = NotJudged()
         try:
             governor.map(judge, range(len(materials)))
         except ModelError as error:
             if (errors := current_context().model_errors) is None:
                 raise
             errors.append(error)
-            reason = NotAsked(error)
+            reason = NotJudged(error)
         votes_or_errors = [vote or Vote(error=reason) for vote in votes]
         return to_rows(votes_or_errors, self.details(settings), member_names(settings))
 
@@ -189,7 +189,7 @@ def _metric(function: JudgeFunction) -> Metric:
             remote=True,
             judge=True,
             governor=function.governor,
-            fields=tuple(rubric.form.names) if isinstance(rubric.form, Fields) else (),
+            fields=rubric.fields,
             details=function.details,
             marks={"prompt": function.digest},
         )
@@ -239,6 +239,8 @@ def _rubric_from_instructions(
 
 def _check_model(value: Any) -> None:
     names = [value] if isinstance(value, str) else value
+    if value is None:
+        return
     if not isinstance(names, list | tuple) or not names or not all(isinstance(n, str) and n.strip() for n in names):
         raise SpecError("the name of a model, or a list of names, is expected (a callable goes to Judge(model=…))")
     if len(set(names)) < len(names):
@@ -257,7 +259,7 @@ def _check_samples(value: int) -> None:
 
 _SETTINGS = MappingProxyType(
     {
-        "model": Setting("model", None, Any, lambda value: None if value is None else _check_model(value)),
+        "model": Setting("model", None, Any, _check_model),
         "temperature": Setting("temperature", 0.0, float | None, _check_temperature),
         "seed": Setting("seed", None, int | None),
         "samples": Setting("samples", 1, int, _check_samples),

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.metric.rows import Rows
-from karat.judges.reply_forms import Fields, Label, Statements
+from karat.judges.reply_forms import Label, Statements
 from karat.judges.rubric import Rubric
 from karat.judges.votes import Vote
 
@@ -32,7 +32,7 @@ def detail_types(rubric: Rubric, names: Sequence[str], *, traced: bool = False) 
             *(["explanation"] if "explanation" in form.schema["properties"] else []),
             *texts,
         ]
-    types = dict.fromkeys(form.names if isinstance(form, Fields) else (), pa.float64())
+    types = dict.fromkeys(rubric.fields, pa.float64())
     types |= dict.fromkeys(texts, pa.string())
     if rubric.swap is not None:
         types["consistent"] = pa.bool_()

@@ -12,7 +12,7 @@ from karat.judges.prompt import messages, retry_messages
 from karat.judges.reply_forms import Form, Label, Verdict
 from karat.judges.reply_parser import ReplyError, read_reply
 from karat.judges.rubric import Rubric
-from karat.judges.votes import Vote, combine_items, combine_orders, combine_panel
+from karat.judges.votes import Vote, combine_items, combine_orders, combine_panel, sum_known
 from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
 from karat.models.request import Message, Model, Reply, Request
@@ -107,17 +107,13 @@ async def trace_vote(name: str, record: Any, voting: Awaitable[Vote], *, cls: st
 def _add_usage(vote: Vote, reply: Reply) -> Vote:
     return replace(
         vote,
-        input_tokens=_add(vote.input_tokens, reply.input_tokens),
-        output_tokens=_add(vote.output_tokens, reply.output_tokens),
-        cost=_add(vote.cost, reply.cost),
-        latency=_add(vote.latency, reply.seconds),
+        input_tokens=sum_known([vote.input_tokens, reply.input_tokens]),
+        output_tokens=sum_known([vote.output_tokens, reply.output_tokens]),
+        cost=sum_known([vote.cost, reply.cost]),
+        latency=sum_known([vote.latency, reply.seconds]),
     )
 
 
 def _valid_unicode(text: str) -> str:
     """The text with `?` for unpaired surrogates, which JSON can hold and an Arrow column cannot."""
     return text.encode(errors="replace").decode()
-
-
-def _add(a: Any, b: Any) -> Any:
-    return b if a is None else a if b is None else a + b

@@ -40,6 +40,8 @@ _REPLY = """\
 Reply with one JSON object and nothing else: no fence, no text before or after it. Its form, with every key there is:
 {outline}"""
 
+_AGAIN = "Reply again, with the JSON object alone, in the form asked for."
+
 
 def instructions(system: str, task: str, form: Form) -> str:
     """The first message of a prompt: the role, the task, how the material comes, and how to reply."""
@@ -69,12 +71,9 @@ def prompt_prefix(text: str, examples: Sequence[tuple[Mapping[str, Any], Any]]) 
 
 def retry_messages(prompt: Sequence[Message], reply: str, error: str) -> list[Message]:
     """The prompt of the second request: the first one, the reply that does not match, and what is wrong with it."""
-    request = (
-        f"That reply cannot be read: {error[:MAX_ERROR]}. "
-        "Reply again, with the JSON object alone, in the form asked for."
-    )
     shown = reply[:MAX_REPLY] if reply.strip() else "(no text)"
-    return [*prompt, {"role": "assistant", "content": shown}, {"role": "user", "content": request}]
+    text = f"That reply cannot be read: {error[:MAX_ERROR]}. {_AGAIN}"
+    return [*prompt, {"role": "assistant", "content": shown}, {"role": "user", "content": text}]
 
 
 def wrap(material: Mapping[str, Any]) -> str:

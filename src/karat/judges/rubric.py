@@ -80,6 +80,11 @@ class Rubric:
     swap: Swap | None = None
     each: str | None = None
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The parts of a reply that are scores of their own."""
+        return self.form.names if isinstance(self.form, Fields) else ()
+
 
 @cache
 def own_judges() -> dict[str, Any]:

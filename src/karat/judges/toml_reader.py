@@ -59,11 +59,9 @@ class TomlTable:
         return value
 
     def table(self, key: str) -> TomlTable:
-        """A table inside this one."""
         return TomlTable(self.take(key, dict), self.where, key)
 
     def choice(self, key: str, choices: tuple[str, ...], default: Any = _REQUIRED) -> str:
-        """One of a few texts."""
         value: str = self.take(key, str, default)
         if value not in choices:
             raise SpecError(f"{self.path(key)} = {value!r}{did_you_mean(value, choices)}")
@@ -76,14 +74,11 @@ class TomlTable:
             if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) < float("inf"):
                 raise SpecError(f"{self.path(key)}.{label} = {score!r}: a number is expected")
         if len(scores) < 2 or len(set(scores.values())) < 2:
-            raise SpecError(
-                f"{self.path(key)}: two or more choices with different scores are expected, "
-                "such as { yes = 1, no = 0 }"
-            )
+            wanted = "two or more choices with different scores are expected, such as { yes = 1, no = 0 }"
+            raise SpecError(f"{self.path(key)}: {wanted}")
         return dict(scores)
 
     def pair(self, key: str, names: Iterable[str]) -> tuple[str, str]:
-        """Two different names out of `names`."""
         value = self.take(key, list)
         if len(value) != 2 or value[0] == value[1]:
             raise SpecError(f"{self.path(key)}: two different names are expected, found {value!r:.60}")

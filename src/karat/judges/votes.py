@@ -14,7 +14,7 @@ from karat.judges.reply_forms import Form, Label, Verdict
 from karat.judges.rubric import Swap
 
 
-class NotAsked(str):
+class NotJudged(str):
     """The error of a row that was not judged, because its model could no longer be reached."""
 
     __slots__ = ()
@@ -133,14 +133,14 @@ def _add_usage(votes: Sequence[Vote]) -> Vote:
     return Vote(
         error=failed.error,
         raw=failed.raw,
-        input_tokens=_sum(vote.input_tokens for vote in votes),
-        output_tokens=_sum(vote.output_tokens for vote in votes),
-        cost=_sum(vote.cost for vote in votes),
+        input_tokens=sum_known(vote.input_tokens for vote in votes),
+        output_tokens=sum_known(vote.output_tokens for vote in votes),
+        cost=sum_known(vote.cost for vote in votes),
         latency=max((vote.latency for vote in votes if vote.latency is not None), default=None),
     )
 
 
-def _sum(numbers: Iterable[int | float | None]) -> Any:
+def sum_known(numbers: Iterable[int | float | None]) -> Any:
     """The sum of the numbers that are not None; None if there is none."""
     known = [number for number in numbers if number is not None]
     return fsum(known) if any(isinstance(n, float) for n in known) else sum(known) if known else None

@@ -122,8 +122,8 @@ class DocumentMAPEvaluator(_DocumentEvaluator):
     """Mean average precision: the mean precision at the ranks of the relevant documents.
 
     >>> gold = [[Document(content="France")], [Document(content="9th century"), Document(content="9th")]]
-    >>> found = [gold[0], [gold[1][0], Document(content="10th century"), gold[1][1]]]
-    >>> DocumentMAPEvaluator().run(gold, found)
+    >>> retrieved = [gold[0], [gold[1][0], Document(content="10th century"), gold[1][1]]]
+    >>> DocumentMAPEvaluator().run(gold, retrieved)
     {'individual_scores': [1.0, 0.8333333333333333], 'score': 0.9166666666666666, 'interval': [0.02..., 0.99...]}
     """
 
@@ -134,8 +134,8 @@ class DocumentMAPEvaluator(_DocumentEvaluator):
 class DocumentMRREvaluator(_DocumentEvaluator):
     """Mean reciprocal rank: one over the rank of the first relevant document.
 
-    >>> gold, found = [[Document(content="9th")]], [[Document(content="8th"), Document(content="9th")]]
-    >>> DocumentMRREvaluator().run(gold, found)["score"]
+    >>> gold, retrieved = [[Document(content="9th")]], [[Document(content="8th"), Document(content="9th")]]
+    >>> DocumentMRREvaluator().run(gold, retrieved)["score"]
     0.5
     """
 
@@ -147,10 +147,10 @@ class DocumentMRREvaluator(_DocumentEvaluator):
 class DocumentRecallEvaluator(_DocumentEvaluator):
     """Whether a relevant document was retrieved, or with `mode="multi_hit"` the share of the relevant ones that was.
 
-    >>> gold, found = [[Document(content="8th"), Document(content="9th")]], [[Document(content="9th")]]
-    >>> DocumentRecallEvaluator().run(gold, found)["score"]
+    >>> gold, retrieved = [[Document(content="8th"), Document(content="9th")]], [[Document(content="9th")]]
+    >>> DocumentRecallEvaluator().run(gold, retrieved)["score"]
     1.0
-    >>> DocumentRecallEvaluator(mode="multi_hit").run(gold, found)["score"]
+    >>> DocumentRecallEvaluator(mode="multi_hit").run(gold, retrieved)["score"]
     0.5
     """
 
@@ -178,8 +178,8 @@ class DocumentNDCGEvaluator(_DocumentEvaluator):
     A score below 0 counts as 0.
 
     >>> gold = [[Document(content="France", score=1.0), Document(content="Paris", score=0.5)]]
-    >>> found = [[Document(content="France"), Document(content="Germany"), Document(content="Paris")]]
-    >>> round(DocumentNDCGEvaluator().run(gold, found)["score"], 4)
+    >>> retrieved = [[Document(content="France"), Document(content="Germany"), Document(content="Paris")]]
+    >>> round(DocumentNDCGEvaluator().run(gold, retrieved)["score"], 4)
     0.9502
     """
 

@@ -37,15 +37,15 @@ def to_columns(retrieved: Lists, relevant: Lists, field: Field, *, first: bool =
     documents after a question's first relevant one are not read.
     """
     ends = _ends(retrieved, "retrieved_documents"), _ends(relevant, "ground_truth_documents")
-    found, wanted = np.empty(ends[0][-1], np.int64), np.empty(ends[1][-1], np.int64)
+    retrieved_ids, relevant_ids = np.empty(ends[0][-1], np.int64), np.empty(ends[1][-1], np.int64)
     try:
-        (kernel.number if COMPILED else number)(retrieved, relevant, reader(field), found, wanted, first)
+        (kernel.number if COMPILED else number)(retrieved, relevant, reader(field), retrieved_ids, relevant_ids, first)
     except AttributeError:
         _check_documents(retrieved, "retrieved_documents")
         _check_documents(relevant, "ground_truth_documents")
         raise
-    _warn_of_missing_values(wanted, ends[1])
-    ids = pa.array(found), pa.array(wanted, mask=wanted == NONE)
+    _warn_of_missing_values(relevant_ids, ends[1])
+    ids = pa.array(retrieved_ids), pa.array(relevant_ids, mask=relevant_ids == NONE)
     return pa.LargeListArray.from_arrays(ends[0], ids[0]), pa.LargeListArray.from_arrays(ends[1], ids[1])
 
 

@@ -24,7 +24,7 @@ from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse_all
 from karat.data.roles import UnmappedRoleError, map_columns, matches_role
 from karat.judges.judge import collect_model_errors
-from karat.judges.votes import NotAsked
+from karat.judges.votes import NotJudged
 
 MOST_THREADS = 64  # that wait for judges at a time; the governor limits how many requests are sent at a time
 _SCHEMAS: dict[Any, dict[str, Any]] = {
@@ -209,7 +209,7 @@ def _to_columns(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:
 def _not_asked(rows: Rows) -> Sequence[str | None] | None:
     """For each row that was not judged because the model could no longer be reached, the error; None if all were."""
     errors = [
-        reason if isinstance(reason, NotAsked) else None for reason in ([] if rows.reasons is None else rows.reasons)
+        reason if isinstance(reason, NotJudged) else None for reason in ([] if rows.reasons is None else rows.reasons)
     ]
     return None if all(error is None for error in errors) else errors
 

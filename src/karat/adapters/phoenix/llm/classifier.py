@@ -20,7 +20,7 @@ from karat.judges.inputs import to_materials
 from karat.judges.panel import PanelMember, ask_member, trace_vote
 from karat.judges.prompt import how_to_reply
 from karat.judges.reply_forms import Label
-from karat.judges.votes import NotAsked, Vote
+from karat.judges.votes import NotJudged, Vote
 from karat.models.context import current_models
 from karat.models.event_loop import await_coroutine
 from karat.models.governor.faults import ModelError
@@ -106,11 +106,11 @@ class ClassificationEvaluator(Evaluator):
             votes[row] = await self._vote(rows[row], check=True)
             advance(1)
 
-        error = NotAsked()
+        error = NotJudged()
         try:
             self._current_governor().map(vote, range(len(rows)))
         except ModelError as model_error:  # rows that were answered before keep their labels
-            error = NotAsked(model_error)
+            error = NotJudged(model_error)
         return [self._to_column([vote or Vote(error=error) for vote in votes])]
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
