@@ -1,4 +1,4 @@
-"""Dicts of their own for many rows, copied from few; `columnwise` has the same in plain Python."""
+"""Copies of a few dicts for many rows; `columnwise.copies_one_by_one` is the definition in plain Python."""
 
 from cpython.dict cimport PyDict_SetItem
 from cython cimport boundscheck, wraparound
@@ -7,7 +7,7 @@ from cython cimport boundscheck, wraparound
 @boundscheck(False)
 @wraparound(False)
 def copies(list models, const int[::1] which, str inner, object[::1] rows):
-    """Write for each row a copy of the model of that number, and of the dict that is its `inner`; -1: nothing."""
+    """Write to each row a copy of the model with that number, and of the dict under its key `inner`; -1: nothing."""
     cdef list held = [each[inner] for each in models]
     cdef Py_ssize_t row, count = len(models)
     cdef int model
