@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,26 +20,28 @@ class OutputColumns:
 
     After the user's columns come, for each metric, its scores under its spec and its details as `spec.name`; the last
     column says why rows are unscored. A name that is taken gets a number: `exact_match_2`. `schema` has all columns,
-    `scores` the name of the score column of each metric.
+    `scores` the name of the score column of each metric, `details` those of its details by detail.
     """
 
     metrics: tuple[Metric, ...]
     schema: pa.Schema
     scores: tuple[str, ...]
+    details: tuple[Mapping[str, str], ...]
     reason: str
 
     @classmethod
     def beside(cls, schema: pa.Schema, metrics: Sequence[Metric]) -> OutputColumns:
         """The columns for a table whose own columns are those of `schema`."""
         taken = set(schema.names)
-        fields, scores = list(schema), []
+        fields, scores, details = list(schema), list[str](), list[Mapping[str, str]]()
         for metric in metrics:
             scores.append(_free_name(metric.spec, taken))
+            details.append({name: _free_name(f"{metric.spec}.{name}", taken) for name in metric.details})
             fields.append(pa.field(scores[-1], pa.float64()))
-            for name, kind in metric.details.items():
-                fields.append(pa.field(_free_name(f"{metric.spec}.{name}", taken), kind))
+            fields += [pa.field(details[-1][name], kind) for name, kind in metric.details.items()]
         reason = _free_name("reason", taken)
-        return cls(tuple(metrics), pa.schema([*fields, pa.field(reason, pa.string())]), tuple(scores), reason)
+        whole = pa.schema([*fields, pa.field(reason, pa.string())])
+        return cls(tuple(metrics), whole, tuple(scores), tuple(details), reason)
 
     @classmethod
     def of_scored(cls, schema: pa.Schema, metrics: Sequence[Metric]) -> OutputColumns:

@@ -161,3 +161,11 @@ def test_results_and_frames_take_the_span_from_the_same_column(fake_phoenix):
         with fake.serving() as url:
             assert log_annotations(scored, url).logged == 1
         assert [span for span, *_ in fake.kept] == ["b"]
+
+
+def test_a_column_of_ones_own_with_the_name_of_a_metric_is_not_logged_as_its_score(fake_phoenix):
+    rows = [{"span_id": "a", "prediction": "x", "reference": "x", "exact_match": 0.25}]
+    fake = fake_phoenix()
+    with fake.serving() as url:
+        log_annotations(karat.score(rows, "em"), url)
+    assert [each["result"] for each in fake.kept.values()] == [{"score": 1.0}]

@@ -14,6 +14,7 @@ from karat.core.columns.ids import SPAN_IDS
 from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
 from karat.judges.judge import JudgeFunction
+from karat.runs.output_columns import OutputColumns
 from karat.runs.scoring.result import Result
 
 SPANS, POSITIONS = "context_spans", "context_positions"  # for each context: the span that retrieved it, and its place
@@ -29,8 +30,10 @@ def from_result(result: Result) -> Annotations:
     judges_contexts = SPANS in table.column_names and result.mapping.get("contexts") == "contexts"
     annotations: list[Annotation] = []
     unscored = 0
-    for metric, name in zip(result.metrics, _names(result.metrics), strict=True):
-        columns = _score_and_details(metric, table)
+    output = OutputColumns.of_scored(result.schema or table.schema, result.metrics)
+    names = zip(_names(result.metrics), output.scores, output.details, strict=True)
+    for metric, (name, score, details) in zip(result.metrics, names, strict=True):
+        columns = {part: table[name].to_pylist() for part, name in {"score": score, **details}.items()}
         for row, span_id in enumerate(span_ids):
             cells = {column: values[row] for column, values in columns.items()}
             if cells["score"] is None:
@@ -61,13 +64,6 @@ def _span_ids(table: pa.Table) -> list[str]:
         if (first := first_rows.setdefault(span_id, row)) != row:
             raise DataError(f"rows {first} and {row} are both of span {span_id}: it takes one score")
     return ids
-
-
-def _score_and_details(metric: Metric, table: pa.Table) -> dict[str, list[Any]]:
-    """The scores and those details of the metric that the table holds, by name."""
-    columns = {name: f"{metric.spec}.{name}" for name in metric.details}
-    present = {name: column for name, column in columns.items() if column in table.column_names}
-    return {name: table[column].to_pylist() for name, column in ({"score": metric.spec} | present).items()}
 
 
 def _of_span(metric: Metric, name: str, span_id: str, cells: Mapping[str, Any]) -> Annotation:
