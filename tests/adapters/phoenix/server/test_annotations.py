@@ -11,6 +11,7 @@ pytest.importorskip("phoenix.client")
 
 from karat.adapters.phoenix.server.annotation import identifier
 from karat.adapters.phoenix.server.outbox import log_annotations
+from karat.adapters.phoenix.server.result_annotations import from_result
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -169,3 +170,25 @@ def test_a_column_of_ones_own_with_the_name_of_a_metric_is_not_logged_as_its_sco
     with fake.serving() as url:
         log_annotations(karat.score(rows, "em"), url)
     assert [each["result"] for each in fake.kept.values()] == [{"score": 1.0}]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_scores_that_were_written_to_a_file_make_the_same_annotations(ending):
+    model = FakeModel({"explanation": "So it is.", "label": "relevant"})
+    metrics = [Judge("document_relevance", model=model, governor=Governor()), "exact_match"]
+    rows = [
+        {
+            "span_id": span,
+            "question": "?",
+            "prediction": "Paris",
+            "reference": reference,
+            "contexts": ["Paris", "Lyon"],
+            "context_spans": ["b", "c"],
+            "context_positions": [0, 1],
+        }
+        for span, reference in (("a", "Paris"), ("d", None))
+    ]
+    kept = from_result(karat.score(rows, metrics))
+    written = from_result(karat.score(rows, metrics, output=f"scored.{ending}", keep=False))
+    assert (written.unscored, written.to_log) == (kept.unscored, kept.to_log)
+    assert (kept.unscored, len(kept.to_log)) == (1, 2 + 2 + 1)

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.adapters.phoenix.server.annotation import Annotation, Annotations, identifier
+from karat.core.columns.arrow import is_text
 from karat.core.columns.ids import SPAN_IDS
 from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
@@ -33,7 +35,11 @@ def from_result(result: Result) -> Annotations:
     output = OutputColumns.of_scored(result.schema or table.schema, result.metrics)
     names = zip(_names(result.metrics), output.scores, output.details, strict=True)
     for metric, (name, score, details) in zip(result.metrics, names, strict=True):
-        columns = {part: table[name].to_pylist() for part, name in {"score": score, **details}.items()}
+        from_csv = is_text(table.schema.field(score).type)
+        columns = {
+            part: _read_text(table[column], output.schema.field(column).type) if from_csv else table[column].to_pylist()
+            for part, column in {"score": score, **details}.items()
+        }
         for row, span_id in enumerate(span_ids):
             cells = {column: values[row] for column, values in columns.items()}
             if cells["score"] is None:
@@ -64,6 +70,17 @@ def _span_ids(table: pa.Table) -> list[str]:
         if (first := first_rows.setdefault(span_id, row)) != row:
             raise DataError(f"rows {first} and {row} are both of span {span_id}: it takes one score")
     return ids
+
+
+def _read_text(column: pa.ChunkedArray, kind: pa.DataType) -> list[Any]:
+    """The values of a column that was written to CSV, where all values are text and null is the empty text."""
+    values: list[Any] = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column).cast(kind).to_pylist()
+    return values
+
+
+def _read_lists(column: pa.ChunkedArray) -> list[Sequence[Any] | None]:
+    """The lists in a column; in CSV they are JSON text."""
+    return [json.loads(cell or "null") if isinstance(cell, str) else cell for cell in column.to_pylist()]
 
 
 def _of_span(metric: Metric, name: str, span_id: str, cells: Mapping[str, Any]) -> Annotation:
@@ -103,7 +120,7 @@ def _of_documents(
     """
     header = _header(metric, name, {})
     annotations: dict[tuple[str, int], Annotation] = {}
-    origins = (table[column].to_pylist() for column in (SPANS, POSITIONS))
+    origins = (_read_lists(table[column]) for column in (SPANS, POSITIONS))
     for row_span, text, spans, positions in zip(span_ids, verdicts, *origins, strict=True):
         items = json.loads(text or "[]")
         if not items or not spans or len(items) != len(spans):
