@@ -76,13 +76,13 @@ def _names_in(where: str) -> set[str]:
     tree = json.loads(parsed)
     if tree["error"]:
         raise DataError(f"the condition {where!r} does not work: {tree['error_message']}")
-    found = set[str]()
+    used = set[str]()
     for node in _walk(tree):
         if reason := _NOT_ROW_BY_ROW.get(node.get("class", "")) or _NOT_ROW_BY_ROW.get(node.get("function_name", "")):
             raise DataError(f"the condition {where!r} must hold for one row at a time; {reason} does not")
         names = node.get("column_names", ())
-        found |= {*names, ".".join(names)}
-    return found
+        used |= {*names, ".".join(names)}
+    return used
 
 
 def _walk(tree: Any) -> Iterator[dict[str, Any]]:

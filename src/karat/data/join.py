@@ -220,5 +220,5 @@ def _unmatched(connection: duckdb.DuckDBPyConnection, table: str, other: str) ->
     """The number of ids in a table that the other table lacks, and the first few of them."""
     query = f"FROM {table} ANTI JOIN {other} USING (key)"
     count = connection.execute(f"SELECT count(*) {query}").fetchall()[0][0]
-    found = connection.execute(f"SELECT key {query} ORDER BY row LIMIT {_EXAMPLES}").fetchall() if count else []
-    return count, tuple(key for (key,) in found)
+    keys = connection.execute(f"SELECT key {query} ORDER BY row LIMIT {_EXAMPLES}").fetchall() if count else []
+    return count, tuple(key for (key,) in keys)

@@ -25,16 +25,16 @@ def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = Tr
     >>> [batch.column("meta.gold").to_pylist() for batch in source.batches()]
     [['Paris', None]]
     """
-    found = {path: kind for path in paths if (kind := _find_type(source, path)) is not None}
-    kinds = {path: kind if keep_json or kind != RAW else pa.string() for path, kind in found.items()}
-    if not found:
+    types = {path: kind for path in paths if (kind := _find_type(source, path)) is not None}
+    kinds = {path: kind if keep_json or kind != RAW else pa.string() for path, kind in types.items()}
+    if not types:
         return source
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        for batch in source.read(text - found.keys()):
-            cells = [_column(batch, path) for path in found]
+        for batch in source.read(text - types.keys()):
+            cells = [_column(batch, path) for path in types]
             added = [
-                (_unquote(column) if found[path] != kind else column).cast(kind)
+                (_unquote(column) if types[path] != kind else column).cast(kind)
                 for column, (path, kind) in zip(cells, kinds.items(), strict=True)
             ]
             schema = pa.schema([*batch.schema, *kinds.items()])

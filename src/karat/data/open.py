@@ -106,11 +106,11 @@ def _open_rows(data: Any, role: Side) -> Source:
         return replace(source, read=read)
     path = Path(data)
     if glob.has_magic(str(path)) and not path.exists():
-        found = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
-        if not found:
+        paths = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
+        if not paths:
             raise DataError(f"{path}: no file matches this pattern")
         return validate_source(
-            unite_sources(str(path), [_open_file(Path(one), one, role) for one in found]), checked=True
+            unite_sources(str(path), [_open_file(Path(one), one, role) for one in paths]), checked=True
         )
     return _open_file(path, str(path), role)
 

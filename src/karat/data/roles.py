@@ -103,7 +103,7 @@ def is_spans(names: Collection[str]) -> bool:
 def map_columns(
     columns: Sequence[str],
     wanted: Sequence[str],
-    given: Mapping[str, str] | None = None,
+    chosen: Mapping[str, str] | None = None,
     *,
     sides: Mapping[str, Side] | None = None,
     original_names: Mapping[str, str] | None = None,
@@ -112,7 +112,7 @@ def map_columns(
     """Find the column of each wanted role.
 
     A column with the role's own name, singular or plural, wins. Otherwise the names known from other tools decide, if
-    there is exactly one way to give every wanted role a column. `given` decides for the roles in it. After a join,
+    there is exactly one way to give every wanted role a column. `chosen` decides for the roles in it. After a join,
     `sides` is the file that a column comes from (predictions come from one, references from the other) and
     `original_names` its name there. `where` is the file's name, for messages. A role without known names takes the
     column of that name.
@@ -124,7 +124,7 @@ def map_columns(
     >>> map_columns(["prediction", "answer"], ["prediction", "reference"])
     {'prediction': 'prediction', 'reference': 'answer'}
     """
-    mapping = dict(_check_given(columns, wanted, given or {}, where))
+    mapping = dict(_check_chosen(columns, wanted, chosen or {}, where))
     free = [column for column in columns if column not in mapping.values()]
     open_roles = [role for role in wanted if role not in mapping]
     fits = {role: _candidates(role, free, sides or {}, original_names or {}) for role in open_roles}
@@ -134,14 +134,14 @@ def map_columns(
     ways = [way for way in product(*fits.values()) if len(set(way)) == len(way)]
     if len(ways) != 1:
         raise _several_fit(fits, ways, where)
-    found = mapping | dict(zip(open_roles, ways[0], strict=True))
-    return {role: found[role] for role in wanted}
+    complete = mapping | dict(zip(open_roles, ways[0], strict=True))
+    return {role: complete[role] for role in wanted}
 
 
-def _check_given(
-    columns: Sequence[str], wanted: Sequence[str], given: Mapping[str, str], where: str
+def _check_chosen(
+    columns: Sequence[str], wanted: Sequence[str], chosen: Mapping[str, str], where: str
 ) -> Iterator[tuple[str, str]]:
-    for role, column in given.items():
+    for role, column in chosen.items():
         if role not in wanted:
             raise ColumnError(f"{_at(where)}no metric has a column {role!r}{did_you_mean(role, wanted)}")
         if column not in columns:
@@ -188,8 +188,8 @@ def _none_fits(role: str, columns: Sequence[str], where: str) -> ColumnError:
 
 def _several_fit(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], where: str) -> ColumnError:
     if not ways:
-        found = ", ".join(sorted({column for columns in fits.values() for column in columns}))
-        return ColumnError(f"{_at(where)}{' and '.join(fits)} need a column each, but only {found} fits")
+        columns_found = ", ".join(sorted({column for columns in fits.values() for column in columns}))
+        return ColumnError(f"{_at(where)}{' and '.join(fits)} need a column each, but only {columns_found} fits")
     choices = {role: sorted(set(names)) for role, names in zip(fits, zip(*ways, strict=True), strict=True)}
     role, names = max(choices.items(), key=lambda choice: len(choice[1]))
     return UnmappedRoleError(f"{_at(where)}{' and '.join(names)} fit {role!r}", role, names[-1])

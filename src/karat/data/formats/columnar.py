@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from karat.data.source import BATCH_ROWS, Source, rows_per_batch
+from karat.data.source import Source, rows_per_batch, slice_batches
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import open_bytes, spool
 
@@ -43,7 +43,7 @@ def _open_arrow(path: Path, name: str, copy: Any) -> Source:
 
     def read(_text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
         with _ipc(path) as reader:
-            yield from _slice(_ipc_batches(reader))
+            yield from slice_batches(_ipc_batches(reader))
 
     return Source(name, schema, None, read)
 
@@ -59,9 +59,3 @@ def _ipc_batches(reader: Any) -> Iterator[pa.RecordBatch]:
     if isinstance(reader, pa.ipc.RecordBatchFileReader):
         return map(reader.get_batch, range(reader.num_record_batches))
     return iter(reader)
-
-
-def _slice(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for start in range(0, batch.num_rows, BATCH_ROWS):
-            yield batch.slice(start, BATCH_ROWS)

@@ -114,10 +114,10 @@ def _table(path: Path, delimiter: str, cells: int, quotes: str, *, parallel: boo
 def _count(table: str) -> int | None:
     """The number of rows, `None` if they cannot be read."""
     try:
-        found = connect().execute(f"SELECT count(COLUMNS(*)) FROM {table}").fetchall()  # noqa: S608
+        rows = connect().execute(f"SELECT count(COLUMNS(*)) FROM {table}").fetchall()  # noqa: S608
     except duckdb.Error:
         return None
-    return int(found[0][0])
+    return int(rows[0][0])
 
 
 def _read_header(path: Path, name: str, delimiter: str) -> list[str]:

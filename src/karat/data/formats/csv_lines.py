@@ -23,8 +23,8 @@ def read_cells(path: Path, name: str, delimiter: str, quotes: str) -> Iterator[l
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
             quotechar = quotes or None
             reader = csv.reader(text, delimiter=delimiter, quotechar=quotechar, strict=True)
-            for found in reader:
-                row = found or [""] * (cells == 1)  # an empty line is an empty cell where there is one column
+            for line_cells in reader:
+                row = line_cells or [""] * (cells == 1)  # an empty line is an empty cell where there is one column
                 cells = cells or len(row)
                 if row and len(row) != cells:
                     raise RowError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from numbers import Real
@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.core.parallel import even_part
-from karat.data.source import BATCH_ROWS, RAW, Source
-from karat.data.storage.files import spool_batches
+from karat.data.source import BATCH_ROWS, RAW, Source, slice_batches
+from karat.data.storage.files import BatchFile
 
 _MOST_FIELDS = 200
 
@@ -167,7 +167,7 @@ def _from_stream(data: Any, name: str) -> Source:
     except pa.ArrowInvalid as error:
         raise DataError(f"expected a frame with columns, found {name}: {error}") from error
     rows = len(data) if hasattr(data, "__len__") else None
-    return Source(name, schema, rows, _slices(open_stream))
+    return Source(name, schema, rows, lambda _text: slice_batches(open_stream()))
 
 
 def _from_dataset(data: Any, name: str) -> Source:
@@ -185,16 +185,7 @@ def _from_dataset(data: Any, name: str) -> Source:
     return Source(name, formatted[:0].schema, data.num_rows, read)
 
 
-def _slices(open_stream: Callable[[], pa.RecordBatchReader]) -> Callable[[frozenset[str]], Iterator[pa.RecordBatch]]:
-    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        for batch in open_stream():
-            for start in range(0, batch.num_rows, BATCH_ROWS):
-                yield batch.slice(start, BATCH_ROWS)
-
-    return read
-
-
 def _from_reader(reader: pa.RecordBatchReader, name: str) -> Source:
     """A reader can be read only once, a source more often: its batches go through a temporary file."""
-    file = spool_batches(reader)
-    return Source(name, reader.schema, None, _slices(lambda: pa.ipc.open_stream(pa.memory_map(file.name))))
+    file = BatchFile(reader.schema, reader)
+    return Source(name, reader.schema, None, lambda _text: slice_batches(file.batches()))

@@ -35,7 +35,7 @@ def _explain_document(path: Path, name: str, error: Exception) -> DataError:
         content = stream.read()
     if reason := _find_parse_error(content):
         return RowError(f"{name}: {reason}")
-    items = found if isinstance(found := json.loads(content), list) else [found]
+    items = document if isinstance(document := json.loads(content), list) else [document]
     for row, item in enumerate(items, 1):
         if reason := _find_problem(json.dumps(item).encode(), _longest(error)):
             return RowError(f"{name}, item {row}: {reason}")

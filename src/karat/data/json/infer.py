@@ -83,13 +83,13 @@ def _keep_nested_as_text(kinds: Kinds) -> Kinds:
 
 def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kinds) -> tuple[Kinds, int, int, int]:
     """The types that can hold `kinds` and all shapes; the numbers of rows, of bytes, and of unexpected rows."""
-    found = connection.execute(
+    cursor = connection.execute(
         f"SELECT shape, count(*) AS n, sum(strlen(json)) FROM ({shaped}) GROUP BY shape ORDER BY n DESC, shape"  # noqa: S608
     )
     kinds = dict(kinds)
     rows = size = unexpected = 0
-    while some := found.fetchmany(1000):
-        for shape, count, length in some:
+    while fetched := cursor.fetchmany(1000):
+        for shape, count, length in fetched:
             members = json.loads(shape)
             if members == "JSON":  # DuckDB's structure of {}
                 members = {}
@@ -142,7 +142,7 @@ def _too_long(connection: duckdb.DuckDBPyConnection, file: JsonFile, kinds: Kind
         return []
     digits = {key: "[0-9]{16,}" if "double" in str(kinds[key]) else "([0-9]{20,}|9[2-9][0-9]{17})" for key in keys}
     tests = (f"bool_or(regexp_matches({quote(key)}, '(^|[^0-9.eE+-])-?{digits[key]}([^0-9.eE]|$)'))" for key in keys)
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT {', '.join(tests)} FROM {file.columns(dict.fromkeys(keys, 'JSON'))}"  # noqa: S608
     ).fetchall()
-    return [key for key, long in zip(keys, found[0], strict=True) if long]
+    return [key for key, long in zip(keys, rows[0], strict=True) if long]

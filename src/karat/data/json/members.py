@@ -30,8 +30,8 @@ def extract_columns(objects: pa.Array, keys: Sequence[str], wanted: Sequence[str
     """
     if COMPILED and len(objects) and not objects.null_count:
         text = _Text(objects)
-        if (found := text.find(text.lows, text.highs, keys, loose=False)) is not None:
-            return [text.copy(*found[keys.index(key)]) for key in wanted]
+        if (slices := text.find(text.lows, text.highs, keys, loose=False)) is not None:
+            return [text.copy(*slices[keys.index(key)]) for key in wanted]
     rows = [extract_members(text) for text in objects.to_pylist()]
     return [pa.array([_unless_null(row.get(key)) for row in rows], pa.string()) for key in wanted]
 
@@ -83,10 +83,10 @@ def _descend(
         if dot:
             inner.setdefault(first, []).append(rest)
     keys = list(dict.fromkeys([*paths, *inner]))
-    found = text.find(lows, highs, keys, loose=True)
-    if found is None:
+    slices = text.find(lows, highs, keys, loose=True)
+    if slices is None:
         raise _UndecidedError
-    for key, (starts, stops) in zip(keys, found, strict=True):
+    for key, (starts, stops) in zip(keys, slices, strict=True):
         if (starts >= 0).any():
             if key in paths:
                 yield above + key, text.copy(starts, stops)

@@ -44,14 +44,14 @@ def count_lines(path: str | Path, kinds: Mapping[str, pa.DataType]) -> tuple[int
     with open_bytes(Path(path)) as stream:
         while chunk := stream.read(_CHUNK):
             data = rest + bytes(chunk)
-            found, stop = count_plain(data, keys, codes, several)
-            if found < 0:
+            count, stop = count_plain(data, keys, codes, several)
+            if count < 0:
                 return None
             rest = data[stop:]
-            lines, size = lines + found, size + stop
+            lines, size = lines + count, size + stop
     if rest:  # the last line may have no end
-        found, stop = count_plain(rest + b"\n", keys, codes, several)
-        if found != 1:
+        count, stop = count_plain(rest + b"\n", keys, codes, several)
+        if count != 1:
             return None
         lines, size = lines + 1, size + len(rest)
     return lines, size

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,7 @@ from karat.data.retrieval.long_table import LONG_SCHEMA, find_columns, read_long
 from karat.data.roles import Side
 from karat.data.source import BATCH_ROWS, Source
 from karat.data.storage.duckdb import connect, interruptible, stream
-from karat.data.storage.files import spool_batches
+from karat.data.storage.files import BatchFile
 
 _MEMORY_LIMIT = "200MB"
 _SCHEMAS: dict[Side, pa.Schema] = {
@@ -60,20 +59,12 @@ def group_by_query(source: Source, side: Side, query: str | None = None) -> Sour
         return source
     notes = {"duplicates": 0}
     try:
-        file = _spool(_group(read_long(source, columns), side, notes), side)
+        file = BatchFile(_SCHEMAS[side], _group(read_long(source, columns), side, notes))
     except _NotSortedError:
         notes = {"duplicates": 0}
-        file = _spool(_group(_sort_by_query(read_long(source, columns)), side, notes), side)
-
-    def read(_text: frozenset[str], _kept: Any = file) -> Iterator[pa.RecordBatch]:
-        yield from pa.ipc.open_stream(pa.memory_map(file.name))
-
-    rows = sum(len(batch) for batch in read(frozenset()))
-    return Source(source.name, _SCHEMAS[side], rows, read, notes={**source.notes, **notes})
-
-
-def _spool(batches: Iterator[pa.RecordBatch], side: Side) -> Any:
-    return spool_batches(pa.RecordBatchReader.from_batches(_SCHEMAS[side], batches))
+        file = BatchFile(_SCHEMAS[side], _group(_sort_by_query(read_long(source, columns)), side, notes))
+    rows = sum(len(batch) for batch in file.batches())
+    return Source(source.name, _SCHEMAS[side], rows, file.read, notes={**source.notes, **notes})
 
 
 def _group(batches: Iterator[pa.RecordBatch], side: Side, notes: dict[str, int]) -> Iterator[pa.RecordBatch]:
@@ -92,10 +83,10 @@ def _group(batches: Iterator[pa.RecordBatch], side: Side, notes: dict[str, int])
         pending = pending.slice(end)
         starts = starts[starts < end]
         queries = rows.column(0).take(pa.array(starts))
-        found = queries.to_pylist()
-        if len(set(found)) < len(found) or not seen.isdisjoint(found):
+        ids = queries.to_pylist()
+        if len(set(ids)) < len(ids) or not seen.isdisjoint(ids):
             raise _NotSortedError
-        seen.update(found)
+        seen.update(ids)
         if end:
             yield make(queries, np.append(starts, end), rows.slice(0, end), notes)
 

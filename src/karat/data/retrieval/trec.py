@@ -90,14 +90,14 @@ def open_trec(path: Path, name: str, kind: str) -> Source:
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         line, comments = 1, 0
         for block in _blocks(path):
-            tidy, found = _tidy(block)
+            tidy, skipped = _tidy(block)
             try:
                 table = _parse(tidy, layout)
             except (pa.ArrowInvalid, ValueError):
                 table = _parse_lines(block, layout, name, line)
             yield from table.to_batches()
             line += block.count(b"\n")
-            comments += found
+            comments += skipped
         notes["comments"] = comments
 
     return Source(name, layout.schema, None, read, notes=notes)

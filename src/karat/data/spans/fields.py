@@ -86,12 +86,12 @@ def extract_fields(batch: pa.RecordBatch, connection: duckdb.DuckDBPyConnection,
         .cast(pa.timestamp("us"))
         .cast(FIELDS.field(9).type),
     }
-    found = pa.RecordBatch.from_arrays([fields[name] for name in FIELDS.names], schema=FIELDS)
+    derived = pa.RecordBatch.from_arrays([fields[name] for name in FIELDS.names], schema=FIELDS)
     ids = [
         row.select("CASE WHEN cell IS NULL THEN 0::UBIGINT ELSE hash(cell) END", column).to_numpy()
         for column in (span, parent, trace)
     ]
-    return BatchFields(found, np.stack(ids, axis=1))
+    return BatchFields(derived, np.stack(ids, axis=1))
 
 
 _IDENTIFYING = {path.split(".")[0] for path in names.IDENTITY}
@@ -111,23 +111,23 @@ def _attribute(name: str) -> str:
 
 
 def _ids(row: Tree, paths: Sequence[str]) -> pa.Array:
-    found = row.get(paths)
-    return pc.if_else(pc.is_in(found, _NO_ID), None, found)
+    ids = row.get(paths)
+    return pc.if_else(pc.is_in(ids, _NO_ID), None, ids)
 
 
 def _kind(row: Tree, tree: Tree) -> pa.Array:
     """The kind by OpenInference's name, or by the export's own name if OpenInference has none."""
     own = pc.utf8_upper(row.get(("span_kind",)))
     own = pc.if_else(pc.is_in(own, pa.array(names.KINDS)), own, None)
-    found = pc.coalesce(tree.get(names.KIND[:1]), own, tree.get(names.KIND[1:]))
-    each = pc.utf8_upper(found).dictionary_encode()
+    kinds = pc.coalesce(tree.get(names.KIND[:1]), own, tree.get(names.KIND[1:]))
+    each = pc.utf8_upper(kinds).dictionary_encode()
     words = pa.array([names.KIND_SYNONYMS.get(word, word) for word in each.dictionary.to_pylist()], pa.string())
     return words.take(each.indices)
 
 
 def _last_message(tree: Tree, paths: Sequence[str], roles: Collection[str]) -> pa.Array:
     """The text of the last message with one of the roles."""
-    found = [pa.nulls(tree.rows, pa.string())]
+    texts = [pa.nulls(tree.rows, pa.string())]
     for path in paths:
         for messages in tree.items(path, (*names.ROLE, *names.CONTENT, *names.PARTS)):
             text = _text(messages.tree)
@@ -135,13 +135,13 @@ def _last_message(tree: Tree, paths: Sequence[str], roles: Collection[str]) -> p
             places = np.flatnonzero(matches.to_numpy(zero_copy_only=False))
             last = np.full(tree.rows, -1)
             last[messages.row[places]] = places  # later messages overwrite earlier ones
-            found.append(text.take(pa.array(last, mask=last < 0)))
-    return pc.coalesce(*found)
+            texts.append(text.take(pa.array(last, mask=last < 0)))
+    return pc.coalesce(*texts)
 
 
 def _text(message: Tree) -> pa.Array:
     """The text of a message: its content, or its text parts, one per line."""
-    found = [message.get(names.CONTENT)]
+    texts = [message.get(names.CONTENT)]
     for path in names.PARTS:
         for parts in message.items(path, (*names.PART, *names.PART_TYPE)):
             kind = parts.tree.get(names.PART_TYPE)
@@ -149,8 +149,8 @@ def _text(message: Tree) -> pa.Array:
             valid = text.is_valid().to_numpy(zero_copy_only=False)
             row = parts.row[valid]
             lists = make_lists(text.filter(pa.array(valid)), row, np.isin(np.arange(message.rows), row))
-            found.append(pc.binary_join(lists, "\n"))
-    return pc.coalesce(*found)
+            texts.append(pc.binary_join(lists, "\n"))
+    return pc.coalesce(*texts)
 
 
 def _documents(tree: Tree) -> tuple[pa.Array, pa.Array, pa.Array]:

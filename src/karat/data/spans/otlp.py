@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from karat.core.errors import RowError
 from karat.data.source import BATCH_ROWS, RAW, Source
-from karat.data.storage.files import open_bytes, spool_batches
+from karat.data.storage.files import BatchFile, open_bytes
 
 _HEAD = re.compile(rb'\s*\{\s*"resource_?[sS]pans"\s*:')
 _TEXTS = (
@@ -41,13 +41,8 @@ def open_otlp(path: Path, name: str) -> Source:
     Attributes of spans, resources and scopes become one object each. One document at a time is in memory, so a file
     with one per line takes little. Raises `RowError`, with the line, for a document in another format.
     """
-    rows = _spans(path, name)
-    file = spool_batches(pa.RecordBatchReader.from_batches(_SCHEMA, _batches(rows)))
-
-    def read(_text: frozenset[str], _kept: Any = file) -> Iterator[pa.RecordBatch]:
-        yield from pa.ipc.open_stream(pa.memory_map(file.name))
-
-    return Source(name, _SCHEMA, None, read)
+    file = BatchFile(_SCHEMA, _batches(_spans(path, name)))
+    return Source(name, _SCHEMA, None, file.read)
 
 
 def _batches(rows: Iterator[dict[str, str | None]]) -> Iterator[pa.RecordBatch]:
@@ -93,8 +88,8 @@ def _documents(path: Path, name: str) -> Iterator[tuple[int, Any]]:
 
 def _member(of: dict[str, Any], name: str) -> list[Any]:
     """A list by its name in camel case, or in snake case, which some exporters write."""
-    found: list[Any] = of.get(name) or of.get(re.sub("([A-Z])", r"_\1", name).lower()) or []
-    return found
+    items: list[Any] = of.get(name) or of.get(re.sub("([A-Z])", r"_\1", name).lower()) or []
+    return items
 
 
 def _row(span: dict[str, Any]) -> dict[str, str | None]:

@@ -58,8 +58,8 @@ class Tree:
 
     def get(self, paths: Sequence[str]) -> pa.Array:
         """For each row the text at the first path that has a value; values that are not text come as JSON text."""
-        found = [self._text(column) for path in paths for column in self._at(path)]
-        return pc.coalesce(*found) if found else pa.nulls(self.rows, pa.string())
+        values = [self._text(column) for path in paths for column in self._at(path)]
+        return pc.coalesce(*values) if values else pa.nulls(self.rows, pa.string())
 
     def items(self, path: str, inner: Sequence[str]) -> Iterator[Items]:
         """The lists at a path, in each form that they have; `inner` are the paths within an item, empty for text."""
@@ -120,11 +120,11 @@ class Tree:
             pattern = re.compile(rf"(?:{'|'.join(map(re.escape, lists))})\.\d+\..+")
             numbered = [key for key in pc.list_flatten(keys).unique().to_pylist() if pattern.fullmatch(key)]
         wanted = list(dict.fromkeys([*paths, *numbered]))
-        found = extract_paths(column, wanted)
-        if found is None:
+        extracted = extract_paths(column, wanted)
+        if extracted is None:
             yield prefix, self._from_json(column, _shape(wanted))
             return
-        for path, values in found.items():
+        for path, values in extracted.items():
             yield f"{prefix}.{path}" if prefix else path, values.cast(RAW)
 
     def _from_json(self, column: pa.Array, shape: Any) -> pa.Array:
@@ -149,9 +149,9 @@ class Tree:
         """The values of an SQL expression of `cell`, for each cell of a column."""
         cursor = self.connection.cursor()
         cursor.register("cells", pa.table({"cell": column}))
-        found = cursor.sql(f"SELECT {sql} FROM cells").to_arrow_table().column(0).combine_chunks()  # noqa: S608
+        result = cursor.sql(f"SELECT {sql} FROM cells").to_arrow_table().column(0).combine_chunks()  # noqa: S608
         cursor.close()
-        return found
+        return result
 
 
 def _below(prefix: str, path: str) -> str | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.data.source import rows_per_batch
-from karat.data.storage.files import spool_batches
+from karat.data.storage.files import BatchFile
 
 
 class DiskTable:
@@ -20,9 +20,9 @@ class DiskTable:
     """
 
     def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-        self._file = spool_batches(pa.RecordBatchReader.from_batches(schema, batches))
+        self._file = BatchFile(schema, batches)
         self._schema = schema
-        self._parts = list(pa.ipc.open_stream(pa.memory_map(self._file.name)))
+        self._parts = list(self._file.batches())
         self._starts = np.cumsum([0, *(part.num_rows for part in self._parts)])
         self.batch_rows = rows_per_batch(sum(part.nbytes for part in self._parts), int(self._starts[-1]))
 

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 import weakref
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -70,10 +71,19 @@ def spool_stdin() -> TemporaryFile:
     return spool(sys.stdin.buffer, suffix)
 
 
-def spool_batches(reader: pa.RecordBatchReader) -> TemporaryFile:
-    """Write record batches into a temporary file, as an Arrow stream."""
-    file = TemporaryFile()
-    with pa.ipc.new_stream(file.name, reader.schema) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-    return file
+class BatchFile(TemporaryFile):
+    """Record batches in a temporary file."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        super().__init__()
+        with pa.ipc.new_stream(self.name, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches, mapped into memory."""
+        yield from pa.ipc.open_stream(pa.memory_map(self.name))
+
+    def read(self, _text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        """The batches, as the `read` of a `Source`."""
+        return self.batches()
