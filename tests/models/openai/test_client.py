@@ -2,6 +2,8 @@
 
 import asyncio
 import ssl
+import subprocess
+import sys
 
 import pytest
 
@@ -120,3 +122,26 @@ def test_a_request_that_cannot_be_written_fails_its_row_and_is_not_sent(temperat
             asyncio.run(model([{"role": "user", "content": text}], None, {"temperature": temperature}))
         assert not server.calls
     assert classify(raised.value).kind == "row"
+
+
+LIGHT = """
+import sys, threading
+from karat.models.openai.client import preload
+from karat.models.openai.model import OpenAIModel
+from karat.models.testing.fake import FakeServer
+assert "aiohttp" not in sys.modules
+preload()
+for thread in threading.enumerate():
+    if thread.name == "karat preload":
+        thread.join()
+assert "aiohttp" in sys.modules
+import asyncio
+with FakeServer("yes") as server:
+    model = OpenAIModel("small", base_url=server.url)
+    assert asyncio.run(model([{"role": "user", "content": "?"}])).text == "yes"
+assert not {"openai", "httpx", "pydantic", "pyarrow", "pandas"} & set(sys.modules)
+"""
+
+
+def test_a_call_imports_aiohttp_and_no_other_client():
+    subprocess.run([sys.executable, "-c", LIGHT], check=True)

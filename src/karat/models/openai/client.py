@@ -7,10 +7,12 @@ import atexit
 import json
 import os
 import re
+import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -77,6 +79,12 @@ def find_endpoint(name: str, base_url: str | None = None, api_key: str | None = 
     if not re.match(r"https?://[^/@]+(/|$)", url):
         raise SpecError("base_url= or OPENAI_BASE_URL: a base URL is http(s)://host/path, with the key apart")
     return Endpoint(url, key)
+
+
+def preload() -> None:
+    """Start to import aiohttp in another thread. Much of it is loading certificates, which does not hold the GIL."""
+    if find_spec("aiohttp") is not None:
+        threading.Thread(target=import_module, args=("aiohttp",), name="karat preload").start()
 
 
 async def post(endpoint: Endpoint, path: str, body: Mapping[str, Any]) -> str:
