@@ -1,9 +1,7 @@
-"""Evaluators over a frame, and its scores as annotations, beside Phoenix's own."""
+"""Evaluators over a frame, beside Phoenix's own, and by columns."""
 
 import asyncio
 import gc
-import json
-import threading
 import warnings
 
 import pytest
@@ -25,16 +23,13 @@ from karat.adapters.phoenix import (
     evaluate_dataframe,
     exact_match,
     matches_regex,
-    to_annotation_dataframe,
 )
 from karat.adapters.phoenix.evaluators.evaluator import Evaluator
 from karat.adapters.phoenix.frame import columnwise
-from karat.adapters.phoenix.frame.evaluate import EvaluationStopped
 from karat.adapters.phoenix.schema import Schema
 from karat.adapters.phoenix.score import Column
-from karat.core.errors import ColumnError, SpecError
+from karat.core.errors import SpecError
 from karat.models.governor.faults import ModelError
-from karat.models.governor.retry import RetryPolicy
 
 FRAME = pd.DataFrame(
     {
@@ -148,21 +143,6 @@ class TestBesidePhoenix:
             found = evaluate_dataframe(FRAME, [made[0]])
         pd.testing.assert_frame_equal(without_seconds(found), without_seconds(expected))
 
-    @pytest.mark.usefixtures("evals")
-    def test_annotations_are_the_same(self):
-        from phoenix.evals.utils import to_annotation_dataframe as theirs
-
-        scored = evaluate_dataframe(FRAME.drop(columns=7), [matches_regex("a|b"), Two()])
-        scored["context.span_id"] = list("pqrs")
-        by_index = scored.set_index("context.span_id")
-        for found, expected in (
-            (to_annotation_dataframe(scored), theirs(dataframe=scored)),
-            (to_annotation_dataframe(by_index, ["right"]), theirs(dataframe=by_index, score_names=["right"])),
-        ):
-            assert list(found.columns) == list(expected.columns)
-            nothing = expected.astype(object).where(expected.notna(), None)  # here None, there NaN
-            assert found.to_dict("records") == nothing.to_dict("records")
-
 
 class TestColumns:
     def test_scores_by_columns_are_those_of_each_record(self):
@@ -275,254 +255,6 @@ class TestColumns:
             (gc.enable if before else gc.disable)()
 
 
-class TestRows:
-    def test_names_that_collide_raise_before_anything_runs(self):
-        ran = []
-
-        @create_evaluator(name="exact_match", kind="code")
-        def spy(output: str):
-            ran.append(output)
-            return 1.0
-
-        with pytest.raises(ColumnError, match=r"exact_match_execution_details.*bind_evaluator"):
-            evaluate_dataframe(FRAME, [spy, exact_match])
-        with pytest.raises(ColumnError, match="the frame has one"):
-            evaluate_dataframe(FRAME.assign(exact_match_score=0.5), [spy])
-        with pytest.raises(ColumnError, match="more than once"):
-            evaluate_dataframe(FRAME.assign(**{"7": "x"}), [spy])
-        assert ran == []
-        both = evaluate_dataframe(FRAME, [bind_evaluator(spy, name="spy"), exact_match])
-        assert [name for name in both if str(name).endswith("_score")] == ["spy_score", "exact_match_score"]
-
-    @pytest.mark.parametrize(
-        ("names", "problem"),
-        [
-            (("exact_match",), "already"),
-            (("x", "x"), "two scores of the name 'x'"),
-            ((None,), "without a name"),
-        ],
-    )
-    def test_scores_without_a_column_of_their_own_fail_in_their_row(self, names, problem):
-        with pytest.warns(UserWarning, match=problem):
-            found = evaluate_dataframe(FRAME, [exact_match, Two(names)])
-        assert found["exact_match_score"].notna().all()
-        assert {cell["status"] for cell in found["two_execution_details"]} == {"FAILED"}
-
-    def test_a_frame_without_rows_and_one_where_all_fail_have_all_columns(self):
-        @create_evaluator(name="bad", kind="code")
-        def bad(output: str):
-            raise KeyError(output)
-
-        names = [
-            *FRAME.columns,
-            "exact_match_execution_details",
-            "bad_execution_details",
-            "exact_match_score",
-            "bad_score",
-        ]
-        empty = evaluate_dataframe(FRAME[:0], [exact_match, bad])
-        assert (list(empty.columns), len(empty)) == (names, 0)
-        assert list(map(str, empty.dtypes.iloc[-4:])) == ["object"] * 4
-        with pytest.warns(UserWarning, match="bad: 4 of 4"):
-            found = evaluate_dataframe(FRAME, [exact_match, bad])
-        assert list(found.columns) == names
-        assert found["bad_score"].tolist() == [None] * 4
-
-    def test_exit_on_error_raises_with_what_was_done(self):
-        @create_evaluator(name="picky", kind="code")
-        def picky(n: int):
-            return 1 / (n - 2)
-
-        later = create_evaluator(name="later", kind="code")(lambda n: n)
-        with pytest.raises(EvaluationStopped, match=r"picky failed in row 2 \(index 5\)") as stopped:
-            evaluate_dataframe(FRAME, [exact_match, picky, later], exit_on_error=True)
-        found = stopped.value.dataframe
-        assert [cell["status"] for cell in found["picky_execution_details"]] == ["COMPLETED", "FAILED"] + [
-            "DID NOT RUN"
-        ] * 2
-        assert {cell["status"] for cell in found["later_execution_details"]} == {"DID NOT RUN"}
-        assert found["later_score"].tolist() == [None] * 4
-        assert isinstance(stopped.value.__cause__, ZeroDivisionError)
-
-    @pytest.mark.parametrize("wait", [False, True])
-    def test_only_what_may_pass_is_tried_again(self, monkeypatch, wait):
-        monkeypatch.setattr(RetryPolicy, "pause", lambda *_: 0.0)
-        calls = []
-
-        def flaky(n: int):
-            calls.append(n)
-            if n == 1:
-                raise ValueError("the same every time")
-            if n == 2 and calls.count(2) < 3:
-                raise TimeoutError("slow")
-            if n == 3:
-                raise ConnectionError("gone")
-            return n
-
-        async def flaky_async(n: int):
-            return flaky(n)
-
-        made = create_evaluator(name="flaky", kind="code")(flaky_async if wait else flaky)
-        with pytest.warns(UserWarning, match="2 of 4"):
-            found = evaluate_dataframe(FRAME, [made], max_retries=2)
-        assert [calls.count(n) for n in (1, 2, 3, 4)] == [1, 3, 3, 1]
-        details = found["flaky_execution_details"].tolist()
-        assert [cell["status"] for cell in details] == ["FAILED", "COMPLETED WITH RETRIES", "FAILED", "COMPLETED"]
-        assert details[1]["exceptions"] == ["TimeoutError('slow')"] * 2
-
-    def test_async_evaluators_wait_together_also_inside_a_running_loop(self):
-        most = now = 0
-
-        @create_evaluator(name="slow", kind="code")
-        async def slow(n: int):
-            nonlocal most, now
-            now += 1
-            most = max(most, now)
-            await asyncio.sleep(0.01)
-            now -= 1
-            return n
-
-        async def inside(function, **given):
-            found = function(FRAME, [slow, exact_match], **given)
-            return await found if asyncio.iscoroutine(found) else found
-
-        for function, given, expected in (
-            (evaluate_dataframe, {}, 4),
-            (async_evaluate_dataframe, {}, 4),
-            (async_evaluate_dataframe, {"concurrency": 2}, 2),
-        ):
-            most = 0
-            found = asyncio.run(inside(function, **given))
-            assert [score["score"] for score in found["slow_score"]] == [1, 2, 3, 4]
-            assert most == expected
-
-    def test_sync_functions_run_one_after_another_in_the_callers_thread(self):
-        threads = set()
-
-        @create_evaluator(name="where", kind="code")
-        def where(n: int):
-            threads.add(threading.current_thread())
-            return n
-
-        evaluate_dataframe(FRAME, [where])
-        assert threads == {threading.current_thread()}
-
-    def test_what_is_no_frame_or_evaluator_or_number_is_told(self):
-        with pytest.raises(TypeError, match="DataFrame is expected, got list"):
-            evaluate_dataframe([], [exact_match])
-        with pytest.raises(TypeError, match="a list of evaluators"):
-            evaluate_dataframe(FRAME, ["exact_match"])
-        with pytest.raises(SpecError, match="max_retries=-1"):
-            evaluate_dataframe(FRAME, [exact_match], max_retries=-1)
-
-    def test_the_frame_given_is_left_as_it_is(self):
-        frame = FRAME.copy()
-        found = evaluate_dataframe(frame, [exact_match])
-        found.loc[9, "output"] = "changed"
-        pd.testing.assert_frame_equal(frame, FRAME)
-
-    def test_a_bar_counts_every_row_of_every_evaluator(self, capsys):
-        pytest.importorskip("tqdm")
-        where = create_evaluator(name="where", kind="code")(lambda n: n)
-        evaluate_dataframe(FRAME, [exact_match, where], tqdm_bar_format="{n_fmt}/{total_fmt}")
-        assert "8/8" in capsys.readouterr().err
-        evaluate_dataframe(FRAME, [exact_match], tqdm_bar_format="{n_fmt}/{total_fmt}", hide_tqdm_bar=True)
-        assert capsys.readouterr().err == ""
-
-
-def scored(**columns):
-    return pd.DataFrame({"context.span_id": ["a", "b", "c"], **columns})
-
-
-FULL = {"name": "x", "score": 1.0, "label": True, "metadata": {"m": 1}, "kind": "code", "direction": "maximize"}
-
-
-class TestAnnotations:
-    def test_rows_that_say_nothing_are_left_out_and_counted(self):
-        nothing = {"name": "x", "score": float("nan"), "metadata": {}, "kind": "llm", "direction": "neutral"}
-        with pytest.warns(UserWarning, match="left out: 1 that failed, 1 with nothing to log"):
-            found = to_annotation_dataframe(scored(x_score=[FULL, None, nothing]))
-        assert found.to_dict("records") == [
-            {
-                "context.span_id": "a",
-                "score": 1.0,
-                "label": "True",
-                "explanation": None,
-                "metadata": {"m": 1, "direction": "maximize"},
-                "annotation_name": "x",
-                "annotator_kind": "CODE",
-            }
-        ]
-
-    def test_nothing_is_ever_nan_and_kinds_are_of_each_row(self):
-        rows = [
-            FULL,
-            {"label": "good", "kind": "human", "score": float("nan")},
-            {"explanation": "why", "label": np.nan},
-        ]
-        found = to_annotation_dataframe(scored(x_score=rows))
-        assert found[["score", "label", "explanation"]].to_numpy().tolist() == [
-            [1.0, "True", None],
-            [None, "good", None],
-            [None, None, "why"],
-        ]
-        assert found["annotator_kind"].tolist() == ["CODE", "HUMAN", "LLM"]
-
-    def test_columns_of_ones_own_are_no_scores_unless_named(self):
-        mine = {"user_score": [1.0, 2.0, 3.0], "text_score": ["low", "high", "{"], "other_score": [{"f1": 1}] * 3}
-        found = to_annotation_dataframe(scored(x_score=[FULL] * 3, **mine))
-        assert found["annotation_name"].tolist() == ["x"] * 3
-        with pytest.raises(ColumnError, match=r"user_score, row 1: a score's dict is expected, got 1\.0"):
-            to_annotation_dataframe(scored(x_score=[FULL] * 3, **mine), ["user"])
-        with pytest.raises(ValueError, match="Score column 'y_score' not found in DataFrame"):
-            to_annotation_dataframe(scored(x_score=[FULL] * 3), ["y"])
-        with pytest.raises(ColumnError, match="no column '<name>_score' holds scores"):
-            to_annotation_dataframe(scored(user_score=[1.0, 2.0, 3.0]))
-
-    def test_scores_that_went_through_a_file_as_json_are_read(self):
-        found = to_annotation_dataframe(scored(x_score=[json.dumps(FULL)] * 3))
-        assert found["label"].tolist() == ["True"] * 3
-
-    def test_the_span_is_no_parent(self):
-        frame = scored(x_score=[FULL] * 3).assign(parent_span_id="p", **{"other.span_id": "o"})
-        assert to_annotation_dataframe(frame)["context.span_id"].tolist() == ["a", "b", "c"]
-        assert "parent_span_id" not in to_annotation_dataframe(frame)
-        renamed = frame.drop(columns="context.span_id")
-        assert to_annotation_dataframe(renamed)["span_id"].tolist() == ["o"] * 3
-        with pytest.raises(ValueError, match="No column containing 'span_id' found in DataFrame"):
-            to_annotation_dataframe(renamed.drop(columns="other.span_id"))
-        with pytest.raises(ColumnError, match="could each be it"):
-            to_annotation_dataframe(renamed.assign(third_span_id="t"))
-
-    def test_the_client_takes_them_one_failed_row_and_all(self):
-        helpers = pytest.importorskip("phoenix.client.utils.annotation_helpers")
-        frame = FRAME.assign(
-            output=["a", None, "c d", "e"], **{"context.span_id": list("pqrs"), "parent_span_id": None}
-        )
-        judge = create_evaluator(name="why", kind="llm")(lambda n: (n > 1, "because it is so, and no other way"))
-        with warnings.catch_warnings(action="ignore"):
-            found = to_annotation_dataframe(evaluate_dataframe(frame, [exact_match, judge]))
-        helpers._validate_span_annotations_dataframe(dataframe=found)
-        sent = [each for chunk in helpers._chunk_span_annotations_dataframe(dataframe=found) for each in chunk]
-        assert [each["span_id"] for each in sent] == list("prspqrs")
-        assert sent[0]["result"] == {"label": "True", "score": 1.0}
-        assert sent[2]["result"] == {"label": "False", "score": 0.0}
-        assert "nan" not in json.dumps(sent).lower()
-
-
-def test_evaluators_may_be_any_iterable_of_them():
-    found = evaluate_dataframe(FRAME, (each for each in [exact_match, matches_regex("a")]))
-    assert list(found.columns[-2:]) == ["exact_match_score", "matches_regex_score"]
-    for given in (exact_match, "exact_match"):
-        with pytest.raises(TypeError, match="a list of evaluators is expected"):
-            evaluate_dataframe(FRAME, given)
-
-
-def test_columns_of_several_levels_are_refused():
-    with pytest.raises(ColumnError, match="one level of columns is expected, it has 2"):
-        evaluate_dataframe(pd.concat({"a": FRAME}, axis=1), [exact_match])
-
-
 @pytest.mark.parametrize(
     "cells",
     [
@@ -571,23 +303,3 @@ def test_rows_that_were_judged_before_the_model_could_no_longer_be_asked_keep_th
     assert found["j_score"][3]["explanation"] == "reference is null"
     assert [cell["status"] for cell in found["j_execution_details"]] == ["COMPLETED"] * 2 + ["FAILED", "COMPLETED"]
     assert len(asked) == 3
-
-
-def test_what_is_no_score_is_its_row_s_failure():
-    class Loose(Evaluator):
-        def _evaluate(self, eval_input):
-            return {"a": [{"score": 1}], "b": None, "c d": Score(name="x")}.get(eval_input["output"], [])
-
-    with pytest.warns(UserWarning, match="Loose must return a list of Scores, it returned"):
-        found = evaluate_dataframe(FRAME, [Loose(name="loose", kind="code", input_schema=Schema({"output": str}))])
-    assert [cell["status"] for cell in found["loose_execution_details"]] == ["FAILED"] * 3 + ["COMPLETED"]
-
-
-def test_a_function_that_raises_stop_iteration_ends_all_the_same():
-    @create_evaluator(name="first")
-    def first(n):
-        return next(iter(()))
-
-    with pytest.warns(UserWarning, match="first raised StopIteration"):
-        found = asyncio.run(asyncio.wait_for(async_evaluate_dataframe(FRAME, [first]), 20))
-    assert {cell["status"] for cell in found["first_execution_details"]} == {"FAILED"}

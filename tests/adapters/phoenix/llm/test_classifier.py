@@ -1,4 +1,4 @@
-"""ClassificationEvaluator: against Phoenix's own with the same stub, on the governor, and its templates."""
+"""ClassificationEvaluator: beside Phoenix's own with the same model, through a governor, and over frames."""
 
 import asyncio
 import json
@@ -6,9 +6,8 @@ import warnings
 
 import pytest
 
-from karat import KaratError, SpecError
+from karat import SpecError
 from karat.adapters.phoenix import LLM, ClassificationEvaluator, Score, create_classifier, evaluate_dataframe
-from karat.adapters.phoenix.llm.template import Template
 from karat.core.errors import DataError
 from karat.judges import use_governor
 from karat.models.governor.faults import ModelError
@@ -28,33 +27,6 @@ def classifier(llm, template="Is {{answer}} right?", choices=("yes", "no"), **op
     return ClassificationEvaluator(name="c", llm=llm, prompt_template=template, choices=choices, **options)
 
 
-@pytest.fixture
-def theirs():
-    """Phoenix's own evaluator over a stub that says the same always, and what the stub was asked."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        phoenix = pytest.importorskip("phoenix.evals")
-
-    class Stub(phoenix.LLM):
-        def __init__(self, say):
-            self.say, self.model, self.provider, self.prompts = say, "stub", "stub", []
-
-        def generate_classification(self, prompt=None, **_):
-            self.prompts.append([{"role": each["role"].value, "content": each["content"]} for each in prompt])
-            return self.say
-
-        async def async_generate_object(self, prompt, schema, **settings):
-            self.prompts.append(prompt)
-            self.schema, self.settings = schema, settings
-            return self.say
-
-    def make(say, **options):
-        stub = Stub(say)
-        return stub, phoenix.ClassificationEvaluator(name="c", llm=stub, **options)
-
-    return make
-
-
 CHOICES = [["yes", "no"], {"yes": 1, "no": 0}, {"yes": (2.5, "it is so"), "no": (0, "it is not")}, {"yes": -1, "no": 3}]
 
 
@@ -72,95 +44,6 @@ def test_labels_scores_and_explanations_are_those_of_phoenix(theirs, choices, ex
         assert getattr(score, name) == getattr(expected, name)
     assert score.metadata["model"] == expected.metadata["model"] == "stub"
     assert isinstance(score, Score)
-
-
-PROMPTS = [
-    ("Is {{answer}} about {{ topic }}?", {"answer": "a {{topic}} <b>&amp;", "topic": {"é": [1, None, True]}}),
-    ("Is {answer} about {topic}?", {"answer": "a {topic} <b>", "topic": [1, "é"]}),
-    (
-        "{{#docs}}- {{text}}\n{{/docs}}{{^docs}}none{{/docs}}|{{q}}",
-        {"docs": [{"text": "1"}, {"text": "<2>"}], "q": 3.5},
-    ),
-    ("{{#docs}}- {{text}}\n{{/docs}}{{^docs}}none{{/docs}}|{{q}}", {"docs": [], "q": True}),
-    ("Docs:\n{{#docs}}\n- {{.}}\n{{/docs}}\nend", {"docs": ["a", "b"]}),
-    ("{{#a}}{{b.c}}{{/a}} {{d.e}}", {"a": {"b": {"c": "x"}}, "d": {"e": "y"}}),
-    ("{{{x}}} {{&x}} {{! not said }}.", {"x": "<1>"}),
-    ('Reply like {"a": {{x}}} about {{x}}', {"x": "1"}),
-    ('Reply like {{"a": 1}} about {x}', {"x": "1"}),
-    ("|{x:>5}|{v!r}|", {"x": "1", "v": "it"}),
-    ("    Indented {{x}}\n      more\n    less", {"x": "one line"}),
-    ([{"role": "system", "content": "You know {{x}}."}, {"role": "user", "content": "Is it {{x}}?"}], {"x": "a"}),
-]
-
-
-@pytest.mark.parametrize(("template", "record"), PROMPTS, ids=lambda value: str(value)[:30])
-def test_prompts_are_those_of_phoenix(theirs, template, record):
-    stub, reference = theirs(YES, prompt_template=template, choices=["yes", "no"])
-    reference.evaluate(record)
-    ours = Template(template)
-    assert ours.render(record) == stub.prompts[0]
-    schema = reference.describe()["input_schema"]
-    if not any(character in str(template) for character in ".["):  # of dotted names Phoenix's f-strings make fields
-        assert {*ours.fields} == {*schema["required"]}
-
-
-def test_where_prompts_differ_from_those_of_phoenix(theirs):
-    def rendered(template, record):
-        stub, reference = theirs(YES, prompt_template=template, choices=["yes"])
-        reference.evaluate(record)
-        return stub.prompts[0][0]["content"], Template(template).render(record)[0]["content"]
-
-    # a value of several lines does not keep the template's indentation alive
-    assert rendered("    a {{x}}\n    b", {"x": "1\n2"}) == ("    a 1\n2\n    b", "a 1\n2\nb")
-    # what a section names of the record is found there
-    assert rendered("{{#x}}yes {{y}}{{/x}}", {"x": True, "y": 2}) == ("yes ", "yes 2")
-    # items that are no text are JSON there too
-    assert rendered("{{#x}}{{.}}{{/x}}", {"x": [{"a": "b"}]}) == ("{'a': 'b'}", '{"a": "b"}')
-
-
-def test_dotted_fields_of_f_strings_are_of_the_record():
-    assert Template("{a.b} {c[d]} {e[0]}").fields == {"a": False, "c": False, "e": False}
-    assert Template("{a.b} {c[d]} {e[0]} {f:.1f}").render(
-        {"a": {"b": 1}, "c": {"d": 2}, "e": ["x"], "f": 0.25}
-    )[0]["content"] == "1 2 x 0.2"  # fmt: skip
-    with pytest.raises(KaratError, match="there is no '__class__'"):
-        Template("{a.__class__}").render({"a": 1})
-
-
-@pytest.mark.parametrize(
-    ("template", "message"),
-    [
-        ("", "cannot be empty"),
-        ("  \n", "cannot be empty"),
-        ([], "a text, or a list"),
-        ("{{#x}}open", "'x' is not closed"),
-        ("{{#x}}{{/y}}", "does not close the section"),
-        ("{{x}}{{/x}}", "does not close the section"),
-        ("{{>x}}", "partials are not supported"),
-        ("{x", "write a brace that is text twice"),
-        ("{}", "a name is expected"),
-        ('{"a": 1}', "a name is expected"),
-        ([{"role": "user"}], "role and content"),
-        ([{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}], "must be text"),
-    ],
-)
-def test_a_template_that_is_none_says_so(template, message):
-    with pytest.raises(SpecError, match=message):
-        Template(template)
-
-
-def test_parts_of_text_and_roles_of_other_tools_are_taken():
-    parts = [{"type": "text", "text": "A {{x}}"}, {"type": "text", "text": "B"}]
-    messages = Template([{"role": "developer", "content": "S"}, {"role": "human", "content": parts}])
-    assert messages.render({"x": 1}) == [{"role": "system", "content": "S"}, {"role": "user", "content": "A 1\nB"}]
-
-
-def test_values_that_are_nothing_or_of_numpy():
-    import numpy as np
-
-    record = {"x": np.float32(0.5), "y": np.array([1, 2]), "z": [{"t": None}, {}], "e": np.array([])}
-    (message,) = Template("{{x}} {{y}} {{#z}}[{{t}}]{{/z}} {{#y}}{{.}};{{/y}} {{^e}}-{{/e}}").render(record)
-    assert message["content"] == "0.5 [1, 2] [][] 1;2; -"
 
 
 @pytest.mark.parametrize(
@@ -303,9 +186,6 @@ def test_a_client_is_told_as_phoenix_has_it():
         classifier(3)
 
 
-# ---- frames
-
-
 def frame(values):
     pd = pytest.importorskip("pandas")
     return pd.DataFrame({"answer": values, "n": range(len(values))})
@@ -412,55 +292,6 @@ def test_a_callable_may_give_a_reply_with_what_it_took():
 
     (score,) = classifier(model).evaluate({"answer": "a"})
     assert (score.metadata["input_tokens"], score.metadata["cost"], score.metadata["model"]) == (3, 0.5, "model")
-
-
-# ---- evaluators that Phoenix has by name
-
-
-@pytest.mark.parametrize(
-    ("name", "record", "said", "expected"),
-    [
-        ("Conciseness", {"input": "q", "output": "a"}, {"label": "verbose"}, (0.0, "verbose")),
-        ("Refusal", {"input": "q", "output": "a"}, {"label": "refused"}, (1.0, "refused")),
-        ("Toxicity", {"text": "a", "output": "not this"}, {"label": "toxic"}, (1.0, "toxic")),
-        ("DocumentRelevance", {"input": "q", "document_text": "a"}, {"label": "relevant"}, (1.0, None)),
-        ("DocumentRelevance", {"input": "q", "document_text": ["a", "b"]}, {"label": "irrelevant"}, (0.0, None)),
-        ("Faithfulness", {"input": "q", "output": "o", "context": "a"}, "statements", (0.5, None)),
-    ],
-)
-def test_judges_go_by_the_names_of_phoenix(name, record, said, expected):
-    from karat.adapters.phoenix.llm import judges as judged
-
-    statement = {"statement": "s", "reason": "r"}
-    verdicts = [statement | {"verdict": "supported"}, statement | {"verdict": "unsupported"}]
-    reply = {"statements": verdicts} if said == "statements" else {"explanation": "e"} | said
-    model = FakeModel(reply)
-    evaluator = getattr(judged, f"{name}Evaluator")(model, governor=Governor())
-    (score,) = evaluator.evaluate(record)
-    assert (score.score, score.label) == expected
-    assert score.kind == "llm"
-    assert '"a"' in model.requests[0].messages[-1]["content"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        phoenix = pytest.importorskip("phoenix.evals.metrics")
-    theirs = getattr(phoenix, f"{name}Evaluator")
-    assert evaluator.name == theirs.NAME
-    if score.label is not None:
-        assert theirs.CHOICES[score.label] == score.score
-
-
-@pytest.mark.parametrize("mapping", [{"text": "said"}, {"output": "said"}, {"text": lambda row: row["said"]}])
-def test_the_fields_of_phoenix_can_be_mapped(mapping):
-    from karat.adapters.phoenix import bind_evaluator, evaluate_dataframe
-    from karat.adapters.phoenix.llm.judges import ToxicityEvaluator
-
-    pd = pytest.importorskip("pandas")
-    model = FakeModel({"explanation": "e", "label": "harmless"})
-    evaluator = ToxicityEvaluator(model, governor=Governor())
-    assert evaluator.evaluate({"said": "a"}, mapping)[0].score == 0.0
-    scored = evaluate_dataframe(pd.DataFrame({"said": ["a"]}), [bind_evaluator(evaluator, mapping)])
-    assert scored["toxicity_score"][0]["label"] == "harmless"
-    assert model.requests[0] == model.requests[1]
 
 
 @pytest.mark.parametrize("nothing", [None, float("nan"), "NA", "NaT"])

@@ -17,7 +17,7 @@ from karat.adapters.phoenix.frame.columnwise import (
     fill_by_column,
     score_by_column,
 )
-from karat.adapters.phoenix.frame.rowwise import Row, Way, fill_by_row, gather_rows, run_rows
+from karat.adapters.phoenix.frame.rowwise import Procedure, Row, fill_by_row, gather_rows, run_rows
 from karat.core.errors import ColumnError, KaratError, MissingExtra, SpecError
 from karat.core.progress import report_progress_to
 
@@ -67,13 +67,13 @@ def evaluate_dataframe(
     [True, False]
     """
     with _Task(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
-        way = _way(exit_on_error, max_retries, None, task.advance)
+        procedure = _procedure(exit_on_error, max_retries, None, task.advance)
         for evaluator in task.evaluators:
             scored = task.by_column(evaluator)
-            outcome = run_rows(evaluator, task.records, way) if scored is None else scored
-            if task.add(evaluator, outcome) and way.stops:
+            outcome = run_rows(evaluator, task.records, procedure) if scored is None else scored
+            if task.add(evaluator, outcome) and procedure.stops:
                 break
-    return task.result(stopped=way.stops)
+    return task.result(stopped=procedure.stops)
 
 
 async def async_evaluate_dataframe(
@@ -90,23 +90,23 @@ async def async_evaluate_dataframe(
     Sync evaluators, and evaluators that score columns, run in threads, so they must be thread-safe.
     """
     with _Task(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
-        way = _way(exit_on_error, max_retries, concurrency, task.advance)
+        procedure = _procedure(exit_on_error, max_retries, concurrency, task.advance)
         for evaluator in task.evaluators:
             scored = await asyncio.to_thread(task.by_column, evaluator)
-            outcome = await gather_rows(evaluator, task.records, way) if scored is None else scored
-            if task.add(evaluator, outcome) and way.stops:
+            outcome = await gather_rows(evaluator, task.records, procedure) if scored is None else scored
+            if task.add(evaluator, outcome) and procedure.stops:
                 break
-    return task.result(stopped=way.stops)
+    return task.result(stopped=procedure.stops)
 
 
-def _way(
+def _procedure(
     exit_on_error: bool | None, max_retries: int | None, concurrency: int | None, advance: Callable[[int], None]
-) -> Way:
+) -> Procedure:
     for name, number, least in (("max_retries", max_retries, 0), ("concurrency", concurrency, 1)):
         if number is not None and number < least:
             raise SpecError(f"{name}={number!r}: a whole number from {least} is expected")
     retries = RETRIES if max_retries is None else max_retries
-    return Way(retries, concurrency or CONCURRENCY, bool(exit_on_error), advance)
+    return Procedure(retries, concurrency or CONCURRENCY, bool(exit_on_error), advance)
 
 
 class _Task:

@@ -1,4 +1,4 @@
-"""Evaluators that score record by record: one after another, or, where they wait for others, many at a time."""
+"""Evaluators that score one record at a time: in sequence, or concurrently if they wait for other processes."""
 
 from __future__ import annotations
 
@@ -18,62 +18,62 @@ from karat.models.governor.retry import RetryPolicy, retry, retry_blocking
 from karat.models.governor.task_group import TaskGroup
 
 
-class Way(NamedTuple):
-    """How records are gone through."""
+class Procedure(NamedTuple):
+    """How the records are evaluated."""
 
     retries: int
-    """How often again, where that can help."""
+    """How often a record is retried after an error that may pass."""
     concurrency: int
     stops: bool
-    """Whether the first failure ends it."""
+    """Whether the first failure stops the evaluation."""
     advance: Callable[[int], None]
-    """Told of rows as they are done."""
+    """Called with the number of rows just finished."""
 
 
 class Row(NamedTuple):
-    """What came of a record: its scores, None where it failed; the errors on the way; and the seconds it took."""
+    """The evaluation of one record: its scores (None if it failed), the errors of all attempts, and the seconds."""
 
     scores: Sequence[Any] | None
     errors: Sequence[Exception]
     seconds: float
 
 
-def run_rows(evaluator: Any, records: Sequence[dict[str, Any]], way: Way) -> list[Row | None]:
-    """Each record's row; None for those that it did not come to."""
-    if waits(evaluator):
+def run_rows(evaluator: Any, records: Sequence[dict[str, Any]], procedure: Procedure) -> list[Row | None]:
+    """The row of each record; None for records that were not evaluated because the evaluation was stopped."""
+    if is_concurrent(evaluator):
         group = TaskGroup()
-        return run_coroutine(gather_rows(evaluator, records, way, group), drain=group.drain)
+        return run_coroutine(gather_rows(evaluator, records, procedure, group), drain=group.drain)
     rows: list[Row | None] = [None] * len(records)
-    for place, record in enumerate(records):
-        row = rows[place] = _attempt(evaluator, record, way.retries)
-        way.advance(1)
-        if way.stops and row.scores is None:
+    for number, record in enumerate(records):
+        row = rows[number] = _attempt(evaluator, record, procedure.retries)
+        procedure.advance(1)
+        if procedure.stops and row.scores is None:
             break
     return rows
 
 
 async def gather_rows(
-    evaluator: Any, records: Sequence[dict[str, Any]], way: Way, group: TaskGroup | None = None
+    evaluator: Any, records: Sequence[dict[str, Any]], procedure: Procedure, group: TaskGroup | None = None
 ) -> list[Row | None]:
-    """The same in the event loop that awaits it, so many at a time as the way says."""
+    """The same in the running event loop, with up to `concurrency` records at a time."""
     rows: list[Row | None] = [None] * len(records)
     group = group or TaskGroup()
 
-    async def work(place: int) -> None:
-        row = rows[place] = await _attempt_async(evaluator, records[place], way.retries)
-        if way.stops and row.scores is None:
+    async def work(number: int) -> None:
+        row = rows[number] = await _attempt_async(evaluator, records[number], procedure.retries)
+        if procedure.stops and row.scores is None:
             group.stop(row.errors[-1])
 
     try:
-        await group.run(work, range(len(records)), concurrency=way.concurrency, progress=way.advance)
+        await group.run(work, range(len(records)), concurrency=procedure.concurrency, progress=procedure.advance)
     except Exception:
         if not any(row is not None and row.scores is None for row in rows):
-            raise  # else what stopped the group is what failed there
+            raise  # otherwise the error is that of the row that stopped the group
     return rows
 
 
-def waits(evaluator: Any) -> bool:
-    """Whether it waits for others, and does so well beside others of its kind: judges, and what is only async."""
+def is_concurrent(evaluator: Any) -> bool:
+    """Whether records can be evaluated concurrently: by judges, and by evaluators that are only async."""
     if not isinstance(evaluator, Evaluator) or type(evaluator)._async_evaluate is Evaluator._async_evaluate:  # noqa: SLF001
         return False
     return evaluator.kind == "llm" or type(evaluator)._evaluate is Evaluator._evaluate  # noqa: SLF001
@@ -110,38 +110,38 @@ def _row(outcome: list[Any] | Fault, errors: Sequence[Exception], start: float) 
 
 
 def fill_by_row(evaluator: Any, rows: Sequence[Row | None], taken: Collection[str]) -> NewColumns:
-    """What the rows add to a frame; `taken` are columns that its scores may not be called after."""
-    told: NDArray[Any] = np.empty(len(rows), object)
+    """The columns that the rows add to a frame; `taken` are names of columns that its scores must not have."""
+    all_details: NDArray[Any] = np.empty(len(rows), object)
     scores: dict[str, NDArray[Any]] = {}
     failed, first = 0, None
-    for place, given in enumerate(rows):
-        if given is None:
-            told[place] = details("DID NOT RUN", [], 0.0)
+    for number, evaluated in enumerate(rows):
+        if evaluated is None:
+            all_details[number] = details("DID NOT RUN", [], 0.0)
             failed += 1
             continue
-        row = _checked(given, evaluator, taken)
+        row = _check_names(evaluated, evaluator, taken)
         status = "FAILED" if row.scores is None else "COMPLETED WITH RETRIES" if row.errors else "COMPLETED"
-        told[place] = details(status, row.errors, row.seconds)
+        all_details[number] = details(status, row.errors, row.seconds)
         if row.scores is None:
             failed += 1
-            first = first or (place, row.errors[-1])
+            first = first or (number, row.errors[-1])
         for score in row.scores or ():
             if score.name not in scores:
                 scores[score.name] = np.empty(len(rows), object)
-            scores[score.name][place] = score.to_dict()
-    return NewColumns(told, scores, failed, first)
+            scores[score.name][number] = score.to_dict()
+    return NewColumns(all_details, scores, failed, first)
 
 
-def _checked(row: Row, evaluator: Any, taken: Collection[str]) -> Row:
-    """The row, failed where its scores have no columns of their own."""
+def _check_names(row: Row, evaluator: Any, taken: Collection[str]) -> Row:
+    """The row; if a score cannot have a column of its own, a failed one."""
     names = [score.name for score in row.scores or ()]
     for name in names:
         if name is None:
             problem = f"{evaluator.name} gave a score without a name"
         elif names.count(name) > 1:
-            problem = f"{evaluator.name} gave two scores of the name {name!r}"
+            problem = f"{evaluator.name} gave two scores with the name {name!r}"
         elif f"{name}_score" in taken:
-            problem = f"{evaluator.name} gave a score {name!r}, but there is a column '{name}_score' already"
+            problem = f"{evaluator.name} gave a score {name!r}, but the column '{name}_score' already exists"
         else:
             continue
         return Row(None, [*row.errors, DataError(problem)], row.seconds)

@@ -51,14 +51,14 @@ def connect(url: str, *, wait: bool = False, on_response: Callable[[Any], None] 
     from phoenix.client import Client  # noqa: PLC0415
     from phoenix.client.utils.config import get_env_client_headers  # noqa: PLC0415
 
-    from karat.adapters.phoenix.server.retry import Patient, refusal  # noqa: PLC0415  (it needs httpx)
+    from karat.adapters.phoenix.server.retry import RetryingClient, response_fault  # noqa: PLC0415  (it needs httpx)
 
-    with Patient(base_url=url, headers=get_env_client_headers(), wait=wait, answered=on_response) as http:
+    with RetryingClient(base_url=url, headers=get_env_client_headers(), wait=wait, on_response=on_response) as http:
         try:
             yield Client(http_client=http)
         except httpx.HTTPStatusError as error:
             key = "; $PHOENIX_API_KEY is the key" if error.response.status_code in {401, 403} else ""
-            raise ServerError(f"Phoenix at {url}: {refusal(error.response).message}{key}") from error
+            raise ServerError(f"Phoenix at {url}: {response_fault(error.response).message}{key}") from error
         except httpx.TransportError as error:
             raise ServerError(f"Phoenix at {url} does not answer: {error or type(error).__name__}") from error
         except json.JSONDecodeError as error:

@@ -19,16 +19,16 @@ RETRIES = RetryPolicy(6, first_pause=1.0, longest_pause=15.0, jitter=False, long
 TIMEOUT = 60.0  # seconds without a byte
 
 
-class Patient(httpx.Client):
-    """An httpx client that repeats requests and calls `answered` with each successful response.
+class RetryingClient(httpx.Client):
+    """An httpx client that repeats requests and calls `on_response` with each successful response.
 
-    Unless `wait`, it does so only once the server has responded: a wrong address fails at once.
+    Unless `wait`, it repeats them only after the server has responded once, so a wrong address fails at once.
     """
 
-    def __init__(self, *, wait: bool, answered: Callable[[httpx.Response], None], **options: Any) -> None:
+    def __init__(self, *, wait: bool, on_response: Callable[[httpx.Response], None], **options: Any) -> None:
         super().__init__(timeout=httpx.Timeout(TIMEOUT, connect=10.0), **options)
-        self._waits = wait
-        self._answered = answered
+        self._retries_connecting = wait
+        self._on_response = on_response
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         send = partial(super().send, request, **options)
@@ -43,17 +43,17 @@ class Patient(httpx.Client):
         try:
             response = send()
         except httpx.TransportError as error:
-            if not self._waits:
+            if not self._retries_connecting:
                 raise
             return classify(error)
-        self._waits = True
+        self._retries_connecting = True
         if not response.is_success:
-            return refusal(response)
-        self._answered(response)
+            return response_fault(response)
+        self._on_response(response)
         return response
 
 
-def refusal(response: httpx.Response) -> Fault:
+def response_fault(response: httpx.Response) -> Fault:
     """The fault that an error response stands for."""
     text = " ".join(response.text.split())[:300] or response.reason_phrase
     return classify(httpx.HTTPStatusError(text, request=response.request, response=response))

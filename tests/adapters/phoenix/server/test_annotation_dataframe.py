@@ -1,0 +1,139 @@
+"""The scores of a frame as annotations, beside Phoenix's own."""
+
+import json
+import warnings
+
+import pytest
+
+pytest.importorskip("pandas")
+
+import numpy as np
+import pandas as pd
+
+from karat.adapters.phoenix import (
+    Score,
+    create_evaluator,
+    evaluate_dataframe,
+    exact_match,
+    matches_regex,
+    to_annotation_dataframe,
+)
+from karat.adapters.phoenix.evaluators.evaluator import Evaluator
+from karat.adapters.phoenix.schema import Schema
+from karat.core.errors import ColumnError
+
+FRAME = pd.DataFrame(
+    {
+        "output": ["a", "b", "c d", "e"],
+        "expected": ["a", "x", "c d", "y"],
+        "n": [1, 2, 3, 4],
+        7: [0.5, 1.5, np.nan, 2.0],
+    },
+    index=[5, 5, 7, 9],
+)
+
+
+class Two(Evaluator):
+    """Two scores a record, and none in a way of its own."""
+
+    def __init__(self, names=("left", "right"), name="two"):
+        super().__init__(name=name, kind="code", input_schema=Schema({"output": str}))
+        self.names = names
+
+    def _evaluate(self, eval_input):
+        return [Score(name=name, score=float(len(eval_input["output"]))) for name in self.names]
+
+
+def scored(**columns):
+    return pd.DataFrame({"context.span_id": ["a", "b", "c"], **columns})
+
+
+FULL = {"name": "x", "score": 1.0, "label": True, "metadata": {"m": 1}, "kind": "code", "direction": "maximize"}
+
+
+def test_annotations_are_the_same():
+    theirs = pytest.importorskip("phoenix.evals.utils").to_annotation_dataframe
+
+    scored = evaluate_dataframe(FRAME.drop(columns=7), [matches_regex("a|b"), Two()])
+    scored["context.span_id"] = list("pqrs")
+    by_index = scored.set_index("context.span_id")
+    for found, expected in (
+        (to_annotation_dataframe(scored), theirs(dataframe=scored)),
+        (to_annotation_dataframe(by_index, ["right"]), theirs(dataframe=by_index, score_names=["right"])),
+    ):
+        assert list(found.columns) == list(expected.columns)
+        nothing = expected.astype(object).where(expected.notna(), None)  # here None, there NaN
+        assert found.to_dict("records") == nothing.to_dict("records")
+
+
+class TestAnnotations:
+    def test_rows_that_say_nothing_are_left_out_and_counted(self):
+        nothing = {"name": "x", "score": float("nan"), "metadata": {}, "kind": "llm", "direction": "neutral"}
+        with pytest.warns(UserWarning, match="left out: 1 that failed, 1 with nothing to log"):
+            found = to_annotation_dataframe(scored(x_score=[FULL, None, nothing]))
+        assert found.to_dict("records") == [
+            {
+                "context.span_id": "a",
+                "score": 1.0,
+                "label": "True",
+                "explanation": None,
+                "metadata": {"m": 1, "direction": "maximize"},
+                "annotation_name": "x",
+                "annotator_kind": "CODE",
+            }
+        ]
+
+    def test_nothing_is_ever_nan_and_kinds_are_of_each_row(self):
+        rows = [
+            FULL,
+            {"label": "good", "kind": "human", "score": float("nan")},
+            {"explanation": "why", "label": np.nan},
+        ]
+        found = to_annotation_dataframe(scored(x_score=rows))
+        assert found[["score", "label", "explanation"]].to_numpy().tolist() == [
+            [1.0, "True", None],
+            [None, "good", None],
+            [None, None, "why"],
+        ]
+        assert found["annotator_kind"].tolist() == ["CODE", "HUMAN", "LLM"]
+
+    def test_columns_of_ones_own_are_no_scores_unless_named(self):
+        mine = {"user_score": [1.0, 2.0, 3.0], "text_score": ["low", "high", "{"], "other_score": [{"f1": 1}] * 3}
+        found = to_annotation_dataframe(scored(x_score=[FULL] * 3, **mine))
+        assert found["annotation_name"].tolist() == ["x"] * 3
+        with pytest.raises(ColumnError, match=r"user_score, row 1: a score's dict is expected, got 1\.0"):
+            to_annotation_dataframe(scored(x_score=[FULL] * 3, **mine), ["user"])
+        with pytest.raises(ValueError, match="Score column 'y_score' not found in DataFrame"):
+            to_annotation_dataframe(scored(x_score=[FULL] * 3), ["y"])
+        with pytest.raises(ColumnError, match="no column '<name>_score' holds scores"):
+            to_annotation_dataframe(scored(user_score=[1.0, 2.0, 3.0]))
+
+    def test_scores_that_went_through_a_file_as_json_are_read(self):
+        found = to_annotation_dataframe(scored(x_score=[json.dumps(FULL)] * 3))
+        assert found["label"].tolist() == ["True"] * 3
+
+    def test_the_span_is_no_parent(self):
+        frame = scored(x_score=[FULL] * 3).assign(parent_span_id="p", **{"other.span_id": "o"})
+        assert to_annotation_dataframe(frame)["context.span_id"].tolist() == ["a", "b", "c"]
+        assert "parent_span_id" not in to_annotation_dataframe(frame)
+        renamed = frame.drop(columns="context.span_id")
+        assert to_annotation_dataframe(renamed)["span_id"].tolist() == ["o"] * 3
+        with pytest.raises(ValueError, match="No column containing 'span_id' found in DataFrame"):
+            to_annotation_dataframe(renamed.drop(columns="other.span_id"))
+        with pytest.raises(ColumnError, match="could each be it"):
+            to_annotation_dataframe(renamed.assign(third_span_id="t"))
+
+    def test_the_client_takes_them_one_failed_row_and_all(self):
+        helpers = pytest.importorskip("phoenix.client.utils.annotation_helpers")
+        frame = FRAME.assign(
+            output=["a", None, "c d", "e"], **{"context.span_id": list("pqrs"), "parent_span_id": None}
+        )
+        judge = create_evaluator(name="why", kind="llm")(lambda n: (n > 1, "because it is so, and no other way"))
+        with warnings.catch_warnings(action="ignore"):
+            found = to_annotation_dataframe(evaluate_dataframe(frame, [exact_match, judge]))
+        helpers._validate_span_annotations_dataframe(dataframe=found)
+        sent = [each for chunk in helpers._chunk_span_annotations_dataframe(dataframe=found) for each in chunk]
+        assert [each["span_id"] for each in sent] == list("prspqrs")
+        assert sent[0]["result"] == {"label": "True", "score": 1.0}
+        assert sent[2]["result"] == {"label": "False", "score": 0.0}
+        assert "nan" not in json.dumps(sent).lower()
