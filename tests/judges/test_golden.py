@@ -1,4 +1,4 @@
-"""Published verdicts: replayed through judges by a scripted model they give the published figures."""
+"""Published verdicts, replayed through judges by a scripted model, give the published figures."""
 
 import gzip
 import json
@@ -52,7 +52,7 @@ def rows(real_data):
 
 
 def spell(value):
-    """A response as the table spells it: a few are JSON's true and false."""
+    """A response as text; a few are the JSON values true and false."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -185,7 +185,7 @@ def test_a_judge_that_replays_the_verdicts_gives_the_same_figures(rows, pandalm,
     assert accuracy.worst == pytest.approx(figures["gpt-3.5-turbo"]["accuracy"], abs=1e-12)
 
 
-def test_the_seeds_examples_give_the_seeds_scores(governor):
+def test_examples_of_haystacks_documentation_give_its_scores(governor):
     python = (
         "Python, created by Guido van Rossum in the late 1980s, is a high-level general-purpose programming language. "
         "Its design philosophy emphasizes code readability, and its language constructs aim to help programmers write "

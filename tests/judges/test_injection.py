@@ -1,4 +1,4 @@
-"""Text to be judged is data, whatever it says: it cannot close its block, and it changes no other message."""
+"""Text to be judged is data: it cannot close its block, and it does not change any other message."""
 
 import json
 import re
@@ -44,14 +44,14 @@ BLOCK = re.compile(r"\A<data-([0-9a-f]{16})>\n(\{.*\})\n</data-\1>\Z", re.DOTALL
 
 
 def opened(content):
-    """What an honest model sees in the block: the material, and nothing outside it."""
+    """The material in the block; fails if there is text outside the block."""
     block = BLOCK.match(content)
     assert block, content[:200]
     return json.loads(block[2])
 
 
 def obedient(messages):
-    """A model that does what stands outside the block, and only compares what stands in it."""
+    """A model that follows the text outside the block and only compares the text inside it."""
     assert [message["role"] for message in messages[:1] + messages[-1:]] == ["system", "user"]
     material = opened(messages[-1]["content"])
     same = material["prediction"] in material["reference"]
@@ -59,7 +59,7 @@ def obedient(messages):
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_a_block_cannot_be_closed_and_gives_back_the_very_text(attack):
+def test_a_block_cannot_be_closed_and_keeps_its_text_unchanged(attack):
     content = wrap({"question": attack, "contexts": [attack, attack]})
     assert opened(content) == {"question": attack, "contexts": [attack, attack]}
     assert content.count("<") == content.count(">") == 2
@@ -68,19 +68,19 @@ def test_a_block_cannot_be_closed_and_gives_back_the_very_text(attack):
 
 
 @given(st.text())
-def test_no_text_at_all_leaves_its_block(text):
+def test_no_text_can_leave_its_block(text):
     content = wrap({"prediction": text})
     assert opened(content) == {"prediction": text}
     assert content.count("<") == content.count(">") == 2
     assert content.encode()
 
 
-def test_two_rows_have_tags_of_their_own_and_one_row_always_the_same():
+def test_tags_depend_only_on_the_row():
     assert wrap({"prediction": "a"}) == wrap({"prediction": "a"})
     assert wrap({"prediction": "a"})[:22] != wrap({"prediction": "b"})[:22]
 
 
-def test_a_model_that_obeys_what_stands_outside_the_block_is_unmoved():
+def test_a_model_that_obeys_text_outside_the_block_is_not_affected():
     model = FakeModel(obedient)
     rows = [{"question": a, "prediction": a, "reference": [a + "."]} for a in ATTACKS.values()]
     result = karat.score(rows, Judge("correctness", model=model, governor=Governor()))
@@ -91,7 +91,7 @@ def test_a_model_that_obeys_what_stands_outside_the_block_is_unmoved():
     assert len(model.requests) == len(ATTACKS)
 
 
-def test_a_reply_that_repeats_the_text_is_no_instruction_when_asked_again():
+def test_a_reply_that_repeats_the_text_is_no_instruction_in_the_second_request():
     model = FakeModel([f"You asked for it: {ATTACKS['guessed tag']}", {"explanation": "", "label": "incorrect"}])
     judge = Judge("correctness", model=model, governor=Governor())
     assert judge(["q"], ["p"], [["r"]]).to_pylist() == [0.0]

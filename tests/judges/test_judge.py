@@ -1,4 +1,4 @@
-"""A judge is a metric: same spec, same tables, same rules for nulls; what cannot be read is asked once more."""
+"""A judge is a metric: same specs, tables and rules for nulls; an unreadable reply is requested once more."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def column(result, name=""):
     return result.table[f"{spec}.{name}" if name else spec].to_pylist()
 
 
-def test_rows_get_a_score_and_what_the_judge_said(governor):
+def test_rows_get_a_score_and_the_judges_details(governor):
     model = FakeModel(compare)
     result = karat.score(ROWS, Judge("correctness", model=model, governor=governor))
     assert column(result) == [1, 0, None, None]
@@ -56,7 +56,7 @@ def test_rows_get_a_score_and_what_the_judge_said(governor):
     assert len(model.requests) == 2  # all references in one question, and nothing for rows that cannot be judged
 
 
-def test_it_stands_beside_other_metrics_in_the_order_given(governor):
+def test_its_columns_are_in_the_order_of_the_metrics(governor):
     judge = Judge("correctness", model=FakeModel(RIGHT), governor=governor)
     result = karat.score(ROWS, ["em", judge, "token_f1"])
     assert list(result.values) == ["exact_match", judge.spec, "token_f1"]
@@ -66,7 +66,7 @@ def test_it_stands_beside_other_metrics_in_the_order_given(governor):
     assert names[-2:] == ["token_f1", "reason"]
 
 
-def test_its_spec_its_pickle_and_its_signature_give_it_back():
+def test_its_spec_and_its_pickle_restore_it():
     judge = Judge("correctness", model=["small", "large"], samples=2, temperature=0.5, seed=7)
     assert judge.spec == "judge:correctness(model=['small', 'large'], samples=2, seed=7, temperature=0.5)"
     assert parse(judge.spec) == judge
@@ -99,7 +99,7 @@ def test_a_spec_may_name_a_file(tmp_path, governor):
         ("jugde:correctness", "there is no metric 'jugde:correctness'"),
     ],
 )
-def test_a_wrong_spec_is_told_the_right_one(spec, message):
+def test_errors_of_specs_suggest_the_right_one(spec, message):
     with pytest.raises(SpecError, match=message):
         parse(spec)
 
@@ -145,14 +145,14 @@ def test_after_two_such_replies_the_row_has_the_error_and_the_raw_reply(governor
 
 
 @pytest.mark.parametrize("said", ['{"explanation": "\\ud800", "label": "correct"}', "\ud800", '{"\\udfff": 1}'])
-def test_half_a_character_is_an_error_of_its_row(said):
+def test_an_unpaired_surrogate_is_an_error_of_its_row(said):
     model = FakeModel(said)
     result = karat.score(ROWS[:1], Judge("correctness", model=model, governor=Governor(store=ReplyCache(":memory:"))))
     assert column(result) == [None]
     assert len(column(result, "raw")[0]) > 0
 
 
-def test_a_refusal_is_said_to_be_one(governor):
+def test_a_refusal_is_reported_as_one(governor):
     async def refuses(messages, schema, settings):
         return Reply("I cannot help with that.", problem="refused: I cannot help with that.")
 
@@ -161,7 +161,7 @@ def test_a_refusal_is_said_to_be_one(governor):
     assert column(result, "raw") == ["I cannot help with that."]
 
 
-def test_one_rows_failure_is_no_other_rows(governor):
+def test_a_failed_row_does_not_affect_others(governor):
     async def sometimes(messages, schema, settings):
         if "Lyon" in messages[-1]["content"]:
             raise KeyError("no such thing")
@@ -227,12 +227,12 @@ def test_haystacks_instructions_are_a_judge_of_named_fields(governor):
         ),
     ],
 )
-def test_instructions_that_do_not_fit_together_are_refused(options, message):
+def test_contradicting_arguments_are_refused(options, message):
     with pytest.raises(SpecError, match=message):
         Judge("correctness" if "instructions" not in options else "mine", **options)
 
 
-def test_what_json_can_hold_is_shown_as_json(governor):
+def test_json_values_are_shown_as_json(governor):
     model = FakeModel({"explanation": "x", "chosen": 1, "valid": 1, "fitting": 0})
     judge = Judge("tool_call_correctness", model=model, governor=governor)
     calls = [
@@ -267,7 +267,7 @@ def test_every_judge_reads_a_reply_that_its_schema_allows_and_no_other(name, gov
         assert Judge(name, model=FakeModel(wrong, name=str(wrong)), governor=governor)(*columns)[0].as_py() is None
 
 
-def test_progress_is_told_row_by_row(governor):
+def test_progress_is_reported_row_by_row(governor):
     seen = []
     rows = ROWS[:2] * 10
     karat.score(
@@ -292,7 +292,7 @@ def test_models_are_named_once_for_a_run(monkeypatch, governor):
     assert made == [("m", "http://localhost:1/v1")]
 
 
-def test_judges_work_where_a_loop_is_running(governor):
+def test_judges_work_inside_a_running_event_loop(governor):
     async def notebook():
         return Judge("correctness", model=FakeModel(RIGHT), governor=governor)(["q"], ["p"], [["r"]]).to_pylist()
 

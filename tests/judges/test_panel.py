@@ -1,4 +1,4 @@
-"""Several judges, several samples, both orders, many documents: one score, and each vote beside it."""
+"""Several models, samples, orders or documents give one score; the votes are columns beside it."""
 
 import json
 
@@ -58,7 +58,7 @@ def test_samples_are_kept_apart_in_the_cache():
         assert sorted(said[f"m#{n}"] for n in (1, 2, 3)) == ["correct", "incorrect", "incorrect"]
 
 
-def test_where_labels_are_level_the_score_is_their_mean():
+def test_equally_frequent_labels_give_the_mean_of_their_scores():
     votes = [Vote(Verdict(1.0, "good", "g")), Vote(Verdict(0.0, "bad", "b"))]
     vote = combine_panel(votes, ["a", "b"], FORM)
     assert (vote.score, vote.verdict.label, vote.agreement) == (0.5, "tie", 0)
@@ -75,7 +75,7 @@ def test_numbers_are_averaged_and_agree_by_their_distance():
     assert vote.agreement == pytest.approx(1 - (0.4 + 0.4 + 0.8) / 3)
 
 
-def test_a_judge_that_fails_is_named_and_the_others_decide_while_they_are_most(governor):
+def test_a_member_that_fails_is_named_and_the_majority_decides(governor):
     one = Judge("correctness", model=[label("a", "correct"), label("b", "correct"), label("c", "?")], governor=governor)
     said = details(karat.score(ROW, one))
     assert (said["score"], said["c"]) == (1, None)
@@ -107,7 +107,7 @@ def test_pairs_are_asked_in_both_orders(governor):
     assert governor.totals.calls == 6
 
 
-def test_a_judge_that_prefers_a_place_gives_ties_and_they_are_counted(governor):
+def test_a_judge_with_position_bias_gives_ties_which_are_counted(governor):
     model = preferring(lambda a, b: "first", "partial")
     result = karat.score(PAIRS, Judge("pairwise", model=model, governor=governor))
     spec = result.metrics[0].spec
@@ -123,7 +123,7 @@ def test_a_pair_of_which_one_order_fails_has_no_score(governor):
     assert result.values[result.metrics[0].spec].failed == 2
 
 
-def test_a_panel_of_pairs_is_consistent_where_all_are(governor):
+def test_a_panel_is_consistent_if_all_members_are(governor):
     partial = preferring(lambda a, b: "first", "partial")
     result = karat.score(PAIRS, Judge("pairwise", model=[LONGER, partial], samples=1, governor=governor))
     spec = result.metrics[0].spec

@@ -1,4 +1,4 @@
-"""A reply is the JSON value that was asked for, whole, or an error that says why not."""
+"""A reply is one JSON value that matches its schema; anything else is an error that says what is wrong."""
 
 import json
 
@@ -33,7 +33,7 @@ def statements(*verdicts):
         f"```json\r\n{GOOD}\r\n```",
     ],
 )
-def test_a_whole_json_value_alone_or_in_one_fence_is_read(text):
+def test_one_json_value_alone_or_in_one_fence_is_read(text):
     assert read(text).score == 1
     assert read(text).explanation == "as it says"
 
@@ -70,13 +70,13 @@ def test_anything_else_is_an_error(text, message):
         read(text)
 
 
-def test_statements_are_the_share_of_what_their_verdicts_are_worth():
+def test_the_score_of_statements_is_the_mean_of_their_verdicts():
     verdict = read(statements("supported", "unsupported", "supported", "supported"), STATEMENTS)
     assert verdict.score == 0.75
     assert [each["verdict"] for each in json.loads(verdict.statements)].count("supported") == 3
 
 
-def test_no_statement_at_all_is_no_score_unless_the_rubric_says_which():
+def test_an_empty_list_of_statements_has_no_score_unless_the_rubric_sets_one():
     assert read(statements(), STATEMENTS).score is None
     assert "no statement" in read(statements(), STATEMENTS).reason
     assert read(statements(), Statements(verdicts={"yes": 1, "no": 0}, empty=1)).score == 1
@@ -98,7 +98,7 @@ def test_statements_of_another_shape_are_an_error(text):
         read(text, STATEMENTS)
 
 
-def test_fields_are_their_mean_and_each_its_own():
+def test_the_score_of_fields_is_their_mean():
     verdict = read('{"explanation": "x", "polite": 1, "brief": 0}', FIELDS)
     assert (verdict.score, dict(verdict.fields)) == (0.5, {"polite": 1, "brief": 0})
 
@@ -118,7 +118,7 @@ def test_a_number_on_a_scale_is_normalised_or_as_it_is():
 
 
 @pytest.mark.parametrize("value", ["0", "6", "4.5", '"4"', "true", "NaN", "Infinity", "1e999"])
-def test_a_number_beside_the_scale_is_an_error(value):
+def test_a_number_outside_the_scale_is_an_error(value):
     with pytest.raises(ReplyError):
         read(f'{{"explanation": "x", "score": {value}}}', SCALE)
 

@@ -1,4 +1,4 @@
-"""A judge's file says all there is to say, and a wrong one is told what is right."""
+"""Rubrics in TOML files, and the errors for invalid files."""
 
 import sys
 from dataclasses import is_dataclass
@@ -24,7 +24,7 @@ choices = { polite = 1, rude = 0 }
 """
 
 
-def test_a_file_of_ones_own_is_a_judge(tmp_path):
+def test_a_users_file_is_a_judge(tmp_path):
     path = tmp_path / "my judge (2).toml"
     path.write_text(GOOD)
     judge = Judge(str(path))
@@ -67,13 +67,13 @@ def test_a_file_of_ones_own_is_a_judge(tmp_path):
         ("[prompt]", '[swap]\ninputs = ["prediction", "other"]\n[prompt]', r"swap.inputs: 'other' is not there"),
     ],
 )
-def test_a_wrong_file_is_told_the_key_and_the_right_name(old, new, message):
+def test_errors_of_files_name_the_key_and_the_nearest_name(old, new, message):
     assert old in GOOD
     with pytest.raises(SpecError, match=message):
         parse(GOOD.replace(old, new).encode(), "mine.toml")
 
 
-def test_a_judge_that_does_not_exist_is_told_the_nearest():
+def test_an_unknown_judge_is_an_error_with_the_nearest_name():
     with pytest.raises(SpecError, match="did you mean 'correctness'"):
         load("corectness")
     with pytest.raises(SpecError, match=r"nowhere\.toml: No such file"):
@@ -81,7 +81,7 @@ def test_a_judge_that_does_not_exist_is_told_the_nearest():
 
 
 @pytest.mark.parametrize("name", own_judges())
-def test_each_of_karats_judges_says_what_it_is_and_has_a_reply_for_each_choice(name):
+def test_each_of_karats_judges_has_a_summary_and_defines_each_choice(name):
     rubric = load(name)
     assert rubric.name == name
     assert rubric.summary.endswith(".")

@@ -1,4 +1,4 @@
-"""Whatever befalls the calls, every row is scored or says why not, none twice, and the totals add up."""
+"""With faults in the requests, every row has a score or a reason, no row is scored twice, and the totals add up."""
 
 import json
 import os
@@ -59,13 +59,13 @@ def check(result, totals, server, rows):
 
 
 @pytest.mark.parametrize("fault", PASSING)
-def test_a_fault_that_passes_costs_no_row(fault, monkeypatch):
+def test_a_transient_fault_fails_no_row(fault, monkeypatch):
     result, totals, server = run(monkeypatch, ROWS, {fault: 0.3}, timeout=0.5 if fault == "hang" else 60.0)
     assert check(result, totals, server, ROWS) == []
 
 
 @pytest.mark.parametrize("fault", FAILING)
-def test_a_fault_of_the_reply_costs_its_row_and_no_other(fault, monkeypatch):
+def test_a_faulty_reply_fails_its_own_row_only(fault, monkeypatch):
     result, totals, server = run(monkeypatch, ROWS, {fault: 0.3})
     failed = check(result, totals, server, ROWS)
     assert len(failed) < 0.5 * ROWS

@@ -15,7 +15,7 @@ SAMPLE = {"instruction": "What is 2 + 2?", "generated_cot": "The answer is 4.", 
 
 
 class Memory:
-    """A storage in DataFlow's shape."""
+    """A storage with DataFlow's methods."""
 
     file_name_prefix = "step"
 
@@ -49,7 +49,7 @@ def run(tmp_path, storage, **options):
     return names, storage.written, found
 
 
-def test_the_seeds_example(tmp_path):
+def test_the_example_of_dataflow(tmp_path):
     names, frame, found = run(tmp_path, Memory([SAMPLE]))
     assert names == ["generated_cot", "golden_answer", "answer_match_result"]
     assert frame.to_dict("records") == [SAMPLE | {"answer_match_result": True}]
@@ -97,13 +97,13 @@ def test_match_finds_the_final_answer_and_compares_it_whole(answer, gold, same):
         assert pool.submit(match_answers, [answer], [[gold]]).result() == [same]
 
 
-def test_a_list_of_gold_answers_is_several(tmp_path):
+def test_a_cell_may_hold_several_gold_answers(tmp_path):
     rows = {"generated_cot": ["Paris", "Rome", "Rome"], "golden_answer": [np.array(["x", "Paris"]), ["Rome"], ["x"]]}
     _, frame, _ = run(tmp_path, Memory(rows))
     assert frame["answer_match_result"].tolist() == [True, True, False]
 
 
-def test_numbers_and_any_index_are_fine_and_the_frame_read_is_left_alone(tmp_path):
+def test_numbers_and_any_index_work_and_the_frame_is_not_changed(tmp_path):
     storage = Memory({"generated_cot": ["4", 5, "6"], "golden_answer": [4, 5, 7]}, index=[7, 7, 3])
     _, frame, _ = run(tmp_path, storage)
     assert frame["answer_match_result"].tolist() == [True, True, False]
@@ -111,7 +111,7 @@ def test_numbers_and_any_index_are_fine_and_the_frame_read_is_left_alone(tmp_pat
     assert list(storage.frame) == ["generated_cot", "golden_answer"]
 
 
-def test_rows_without_gold_answer_leave_the_true_denominator(tmp_path):
+def test_rows_without_gold_answer_are_not_counted_in_accuracy_of_all(tmp_path):
     rows = {"generated_cot": ["a", "b", None, "d", ""], "golden_answer": ["a", None, "c", " ", np.nan]}
     _, frame, found = run(tmp_path, Memory(rows))
     assert frame["answer_match_result"].tolist() == [True, False, False, False, False]
@@ -146,7 +146,7 @@ def test_no_rows_have_no_accuracy(tmp_path):
         (None, "empty"),
     ],
 )
-def test_a_verdict_is_only_what_is_plainly_one(reply, verdict):
+def test_only_unambiguous_verdicts_are_read(reply, verdict):
     assert parse_verdict(reply) == verdict
 
 
@@ -157,7 +157,7 @@ ROWS = {
 }
 
 
-def test_semantic_asks_for_rows_with_gold_only_and_never_shifts_a_reply(tmp_path):
+def test_semantic_asks_about_rows_with_gold_only_and_assigns_replies_to_their_rows(tmp_path):
     model = Model(["true", None, "It is not true", None])
     names, frame, found = run(
         tmp_path,
@@ -178,7 +178,7 @@ def test_semantic_asks_for_rows_with_gold_only_and_never_shifts_a_reply(tmp_path
 
 
 @pytest.mark.parametrize("replies", [None, []])
-def test_a_model_that_says_nothing_leaves_every_row_empty(tmp_path, replies):
+def test_a_model_without_replies_leaves_every_row_empty(tmp_path, replies):
     model = Model(replies)
     for _ in range(2):  # and the count does not leak into the next run
         _, _, found = run(tmp_path, Memory(ROWS), compare_method="semantic", llm_serving=model)
@@ -188,7 +188,7 @@ def test_a_model_that_says_nothing_leaves_every_row_empty(tmp_path, replies):
 
 @pytest.mark.parametrize("number", [1, 3, 5])
 @pytest.mark.parametrize("parts", [False, True])
-def test_more_or_fewer_replies_than_prompts_cannot_be_told_apart(tmp_path, number, parts):
+def test_more_or_fewer_replies_than_prompts_are_an_error(tmp_path, number, parts):
     options = {"compare_method": "semantic", "support_subquestions": parts}
     storage = Memory(ROWS)
     with pytest.raises(DataError, match=f"4 replies are expected, one for each prompt; the model returned {number}"):
@@ -215,7 +215,7 @@ def test_more_or_fewer_replies_than_prompts_cannot_be_told_apart(tmp_path, numbe
         (None, ("empty", 0, 0)),
     ],
 )
-def test_the_verdicts_on_parts_are_only_what_is_plainly_some(reply, found):
+def test_only_unambiguous_verdicts_on_parts_are_read(reply, found):
     assert parse_parts(reply) == found
 
 
@@ -242,7 +242,7 @@ def test_parts_of_questions_are_counted(tmp_path):
     assert json.loads(model.prompts[4].splitlines()[-1]) == {"reference_answer": "E", "answer": ""}
 
 
-def test_parts_of_no_rows_are_none(tmp_path):
+def test_without_rows_there_are_no_parts(tmp_path):
     rows = {"generated_cot": [], "golden_answer": []}
     options = {"compare_method": "semantic", "llm_serving": Model([]), "support_subquestions": True}
     _, frame, found = run(tmp_path, Memory(rows), **options)
@@ -268,7 +268,7 @@ def test_another_prompt_template_is_used(tmp_path):
         ({"prompt_template": SimpleNamespace}, "an instance is expected"),
     ],
 )
-def test_what_cannot_work_is_refused_at_once(options, message):
+def test_contradicting_arguments_are_refused(options, message):
     with pytest.raises(SpecError, match=message):
         BenchDatasetEvaluator(**options)
 
@@ -297,7 +297,7 @@ def test_files_are_read_and_written_in_their_own_format(tmp_path, ending):
     assert batch.drop_columns(["answer_match_result"]).to_pylist() == rows
 
 
-def test_mixed_and_missing_cells_come_out_as_they_went_in(tmp_path):
+def test_mixed_and_missing_cells_are_not_changed(tmp_path):
     lines = [
         '{"generated_cot": "4", "golden_answer": 4, "n": 1}',
         '{"generated_cot": "Paris", "golden_answer": ["Lyon", "Paris"], "n": null}',
@@ -318,7 +318,7 @@ def test_a_bare_file_name_is_a_file_here(tmp_path, monkeypatch):
     assert json.loads(found.read_text())[0]["accuracy"] == 1.0
 
 
-def test_it_is_an_operator_where_dataflow_is_installed(tmp_path):
+def test_with_dataflow_it_is_an_operator(tmp_path):
     for name, text in {
         "__init__": "",
         "core": "class OperatorABC: pass",

@@ -1,4 +1,4 @@
-"""Karat's evaluators against Haystack's own on random documents, and the differences that are meant."""
+"""Karat's evaluators against Haystack's own on random documents, and the intended differences."""
 
 import os
 
@@ -65,7 +65,7 @@ def _quiet():
 @pytest.mark.parametrize(("name", "given_settings"), KINDS)
 @settings(deadline=None, max_examples=200)
 @given(questions=questions, field=st.sampled_from(FIELDS))
-def test_scores_are_haystacks(name, given_settings, questions, field):
+def test_scores_equal_haystacks(name, given_settings, questions, field):
     columns = [documents for documents, _ in questions], [documents for _, documents in questions]
     try:
         expected = getattr(theirs, name)(**given_settings, document_comparison_field=field).run(*columns)
@@ -80,7 +80,7 @@ def test_scores_are_haystacks(name, given_settings, questions, field):
 
 @settings(deadline=None)
 @given(gold=gold, retrieved=st.lists(found, max_size=8), field=st.sampled_from(FIELDS[:4]))
-def test_gains_are_haystacks(gold, retrieved, field):
+def test_gains_equal_haystacks(gold, retrieved, field):
     mine, other = ours.DocumentNDCGEvaluator(field), theirs.DocumentNDCGEvaluator(field)
     assert mine.calculate_dcg(gold, retrieved) == pytest.approx(other.calculate_dcg(gold, retrieved), rel=1e-12)
     assert mine.calculate_idcg(gold) == pytest.approx(other.calculate_idcg(gold), rel=1e-12)
@@ -88,7 +88,7 @@ def test_gains_are_haystacks(gold, retrieved, field):
 
 @pytest.mark.skipif(not ranking.COMPILED, reason="nothing is compiled")
 @given(questions=questions, field=st.sampled_from([*FIELDS, ("content", "meta.at")]), first=st.booleans())
-def test_the_kernels_are_the_definitions(questions, field, first):
+def test_the_kernel_equals_its_definition(questions, field, first):
     sides = [documents for _, documents in questions], [documents for documents, _ in questions]
     written = []
     for number in ranking.number, ranking.kernel.number:
@@ -115,7 +115,7 @@ answers = st.one_of(st.none(), st.just(""), texts)
 
 
 @given(pairs=st.lists(st.tuples(answers, answers), min_size=1, max_size=6))
-def test_exact_matches_are_haystacks(pairs):
+def test_exact_matches_equal_haystacks(pairs):
     columns = [gold for gold, _ in pairs], [said for _, said in pairs]
     expected = theirs.AnswerExactMatchEvaluator().run(*columns)
     scored = ours.AnswerExactMatchEvaluator().run(*columns)
@@ -128,13 +128,13 @@ def score_of_one(name, gold, retrieved, **settings):
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_the_empty_text_never_matches_where_in_haystack_it_does_for_three_of_four(name):
+def test_the_empty_text_never_matches_unlike_in_three_evaluators_of_haystack(name):
     assert score_of_one(name, [Document(content="")], [Document(content="")]) == 0
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.parametrize("value", [["a", {"b": 1}], {"a": [1]}, {"a"}, (1, [2])])
-def test_values_that_cannot_be_hashed_compare_where_in_haystack_two_of_four_fail(name, value):
+def test_unhashable_values_are_compared_although_two_evaluators_of_haystack_fail(name, value):
     gold, other = [Document(content="1", meta={"tags": value})], [Document(content="2", meta={"tags": [value]})]
     again = [Document(content="3", meta={"tags": value})]
     assert score_of_one(name, gold, again, document_comparison_field="meta.tags") == 1
@@ -142,26 +142,26 @@ def test_values_that_cannot_be_hashed_compare_where_in_haystack_two_of_four_fail
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_list_is_no_tuple_and_a_number_no_text(name):
+def test_a_list_never_equals_a_tuple_nor_a_number_a_text(name):
     for gold, retrieved in ([1], (1,)), (1, "1"), (b"1", "1"), ({"a": 1}, [("a", 1)]):
         documents = [Document(meta={"it": value}) for value in ("x", gold)], [Document(meta={"it": retrieved})]
         assert score_of_one(name, *documents, document_comparison_field="meta.it") == 0
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_nan_never_matches_where_in_haystack_it_equals_itself_if_it_is_one_object(name):
+def test_nan_never_matches_unlike_in_haystack_where_the_same_object_does(name):
     same = [Document(meta={"page": float("nan")})]
     assert score_of_one(name, same, same, document_comparison_field="meta.page") == 0
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_value_that_can_neither_be_hashed_nor_frozen_is_refused(name):
+def test_a_value_that_cannot_be_made_hashable_is_refused(name):
     strange = [Document(meta={"it": bytearray(b"a")})]
     with pytest.raises(ValueError, match="documents cannot be compared by bytearray"):
         score_of_one(name, strange, strange, document_comparison_field="meta.it")
 
 
-def test_a_score_below_zero_gains_nothing_where_in_haystack_the_result_may_leave_0_to_1():
+def test_a_negative_score_counts_as_0_unlike_in_haystack():
     gold = [Document(content="a", score=2.0), Document(content="b", score=-2.0)]
     retrieved = [Document(content="b"), Document(content="a")]
     assert theirs.DocumentNDCGEvaluator().run([gold], [retrieved])["score"] < 0

@@ -1,4 +1,4 @@
-"""Documents that Haystack's evaluators over karat refuse, and what they say."""
+"""Errors for documents that cannot be compared."""
 
 import os
 
@@ -28,14 +28,14 @@ def documents(*contents):
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_what_is_no_document_is_named(kind):
+def test_the_error_names_what_is_not_a_document(kind):
     with pytest.raises(ValueError, match=r"^retrieved_documents, question 2: a Document is expected, found None"):
         kind().run([documents("a")] * 2, [documents("a"), [*documents("b"), None]])
     with pytest.raises(ValueError, match=r"^ground_truth_documents, question 1: a Document is expected, found None"):
         kind(document_comparison_field="id").run([[None]], [documents("a")])
 
 
-def test_an_error_of_ones_own_function_is_left_as_it_is():
+def test_an_error_of_the_users_function_is_not_changed():
     with pytest.raises(AttributeError, match="'str' object has no attribute 'page'"):
         DocumentMAPEvaluator(lambda document: document.content.page).run([documents("a")], [documents("a")])
 
@@ -52,7 +52,7 @@ def test_a_list_that_grows_while_it_is_read_is_an_error():
         DocumentMAPEvaluator(read).run([documents("a")], found)
 
 
-def test_what_has_no_truth_value_is_no_value_to_compare_by():
+def test_a_value_without_a_truth_value_cannot_be_compared():
     missing = [Document(content="a", meta={"page": pd.NA})]
     with pytest.raises(ValueError, match="documents cannot be compared by <NA>"):
         DocumentMAPEvaluator("meta.page").run([missing], [missing])

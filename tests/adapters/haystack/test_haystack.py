@@ -1,4 +1,4 @@
-"""Haystack's evaluators over karat: the documentation's examples, shapes, errors, and pipelines that are stored."""
+"""Haystack's evaluators over karat: the examples of the documentation, outputs, errors, and stored pipelines."""
 
 import os
 
@@ -134,13 +134,13 @@ def columns_of(kind):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_documentations_examples_print_what_it_says(name, capsys):
+def test_examples_of_the_documentation_print_its_outputs(name, capsys):
     code, printed = EXAMPLES[name]
     exec(code, {})  # noqa: S102
     assert capsys.readouterr().out == printed
 
 
-def test_scores_are_the_types_that_haystack_gives():
+def test_scores_have_haystacks_types():
     answers = AnswerExactMatchEvaluator().run(["a", "b"], ["a", "c"])
     assert list(map(type, answers["individual_scores"])) == [int, int]
     assert type(answers["score"]) is float
@@ -151,14 +151,14 @@ def test_scores_are_the_types_that_haystack_gives():
         assert {type(score) for score in found["individual_scores"]} == {type(found["score"])} == {float}
 
 
-def test_several_gold_answers_may_stand_where_one_did():
+def test_a_question_may_have_several_gold_answers():
     found = AnswerExactMatchEvaluator().run(
         [["Paris", "City of Paris"], ("Lyon",), {"Nice"}, []], ["Paris", "x", "Nice", ""]
     )
     assert found["individual_scores"] == [1, 0, 1, 0]
 
 
-def test_gold_answers_may_be_arrays_as_pandas_has_them():
+def test_gold_answers_may_be_numpy_arrays():
     gold = [np.array(["Paris", "City of Paris"]), np.array(["Rome"])]
     assert AnswerExactMatchEvaluator().run(gold, ["City of Paris", "Bern"])["individual_scores"] == [1, 0]
 
@@ -179,7 +179,7 @@ def test_several_predicted_answers_are_refused():
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_nothing_to_score_is_an_error_that_says_so(kind):
+def test_empty_lists_are_an_error(kind):
     names = " and ".join(columns_of(kind))
     for columns in ([], []), ([], [[]]), ([[]], []):
         with pytest.raises(ValueError, match=f"{names} must be provided"):
@@ -187,13 +187,13 @@ def test_nothing_to_score_is_an_error_that_says_so(kind):
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_lists_of_unequal_length_are_refused_in_haystacks_words(kind):
+def test_lists_of_unequal_length_give_haystacks_message(kind):
     with pytest.raises(ValueError, match=f"The length of {' and '.join(columns_of(kind))} must be the same."):
         kind().run([["a"]], [["a"], ["b"]])
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_one_list_of_documents_where_one_a_question_is_expected_is_refused(kind):
+def test_a_flat_list_of_documents_is_refused(kind):
     with pytest.raises(ValueError, match="a list of Documents for each question is expected"):
         kind().run(documents("a"), documents("a"))
     with pytest.raises(ValueError, match=r"retrieved_documents: a list of Documents .* is expected, found 'a'"):
@@ -283,7 +283,7 @@ def test_the_interval_is_that_of_karat_score(kind):
     assert evaluated["interval"] == pytest.approx([value.low, value.high], rel=1e-12)
 
 
-def test_one_question_says_nothing_of_the_others():
+def test_one_question_has_the_widest_interval():
     assert AnswerExactMatchEvaluator().run(["a"], ["a"])["interval"] == [0.0, 1.0]
 
 
@@ -312,7 +312,7 @@ def test_a_component_is_stored_and_restored(kind):
     assert data["type"] == f"karat.adapters.haystack.documents.{kind.__name__}"
 
 
-def test_what_haystacks_own_component_stores_is_read():
+def test_dicts_of_haystacks_own_component_are_restored():
     data = {
         "type": "karat.adapters.haystack.documents.DocumentRecallEvaluator",
         "init_parameters": {"mode": "multi_hit"},
@@ -340,7 +340,7 @@ def test_a_function_is_stored_by_its_name_and_a_lambda_is_refused():
 
 @component
 class Retriever:
-    """Finds the same for every question."""
+    """Returns the same documents for every question."""
 
     @component.output_types(documents=list[list[Document]], answers=list[str])
     def run(self, questions: list[str]):
@@ -381,7 +381,7 @@ def len_of_content(document):
     return len(document.content)
 
 
-def test_without_haystack_the_import_says_what_is_missing():
+def test_without_haystack_the_import_names_the_missing_package():
     code = (
         "import sys; sys.modules['haystack'] = None\n"
         "import karat\n"

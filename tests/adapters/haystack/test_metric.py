@@ -1,4 +1,4 @@
-"""Any metric as a component."""
+"""`KaratEvaluator`: any metric as a component."""
 
 import os
 
@@ -21,7 +21,7 @@ PREDICTIONS = ["Paris, France", "Lyon", "Nice", "Rome"]
 GOLD = [["Paris", "City of Paris"], "Lyon", None, ["Milan"]]
 
 
-def test_it_gives_what_karat_score_gives():
+def test_it_returns_the_values_of_karat_score():
     spec = "token_f1(normalize='unicode')"
     found = KaratEvaluator(spec).run(prediction=PREDICTIONS, reference=GOLD)
     listed = [gold if isinstance(gold, list) else gold and [gold] for gold in GOLD]
@@ -35,7 +35,7 @@ def test_it_gives_what_karat_score_gives():
     }
 
 
-def test_a_value_that_is_no_mean_of_rows_comes_whole():
+def test_a_corpus_metric_has_its_corpus_value():
     found = KaratEvaluator("bleu").run(
         prediction=["the cat sat on the mat"] * 2, reference=["the cat sat on a mat"] * 2
     )
@@ -44,7 +44,7 @@ def test_a_value_that_is_no_mean_of_rows_comes_whole():
     )
 
 
-def test_where_nothing_is_scored_there_is_no_score():
+def test_without_a_scored_row_there_is_no_score():
     found = KaratEvaluator("exact_match").run(prediction=[None], reference=["a"])
     assert found["score"] is None
     assert found["interval"] == [None, None]
@@ -68,7 +68,7 @@ def test_a_judges_reasons_are_those_of_its_unscored_rows():
 
 @component
 class Generator:
-    """Says the same to every question."""
+    """Gives the same answer to every question."""
 
     @component.output_types(replies=list[str], several=list[list[str]], seconds=list[float])
     def run(self, questions: list[str]):
@@ -103,7 +103,7 @@ def test_it_is_stored_as_its_spec():
     assert KaratEvaluator.from_dict(data).metric == karat.metrics.ndcg.using(k=10)
 
 
-def test_a_metric_that_its_spec_does_not_make_again_is_not_stored():
+def test_a_metric_that_its_spec_does_not_restore_is_not_stored():
     @karat.metric(source="ours", register=False)
     def length(prediction: karat.Text) -> karat.Score:
         """One."""

@@ -1,4 +1,4 @@
-"""The reports of an evaluation run: Haystack's, and where karat's differ."""
+"""The reports of an evaluation run against Haystack's, and the intended differences."""
 
 import os
 
@@ -38,7 +38,7 @@ OTHER = {"em": {"individual_scores": [0, 0], "score": 0.0}, "sas": {"individual_
         ),
     ],
 )
-def test_reports_are_haystacks(report, output_format, tmp_path):
+def test_reports_equal_haystacks(report, output_format, tmp_path):
     ours, theirs = tmp_path / "ours.csv", tmp_path / "theirs.csv"
     to = {"csv_file": str(ours)} if output_format == "csv" else {}
     made = report(EvaluationRunResult, output_format=output_format, **to)
@@ -70,12 +70,12 @@ def error_of(call):
         (INPUTS, {"em": {"score": 1, "individual_scores": [1]}}),
     ],
 )
-def test_what_cannot_be_reported_is_refused_in_haystacks_words(inputs, results):
+def test_invalid_runs_give_haystacks_messages(inputs, results):
     assert error_of(lambda: EvaluationRunResult("a", inputs, results)) == error_of(lambda: Theirs("a", inputs, results))
 
 
 @pytest.mark.parametrize("settings", [{"output_format": "xml"}, {"output_format": "csv"}])
-def test_a_wrong_format_is_refused_in_haystacks_words(settings):
+def test_a_wrong_format_gives_haystacks_message(settings):
     assert error_of(lambda: EvaluationRunResult("a", INPUTS, RESULTS).detailed_report(**settings)) == error_of(
         lambda: Theirs("a", INPUTS, RESULTS).detailed_report(**settings)
     )
@@ -102,14 +102,14 @@ def test_a_file_is_written_in_utf_8_and_a_failure_is_raised(tmp_path):
         run.detailed_report("csv", tmp_path / "missing" / "out.csv")
 
 
-def test_an_unscored_row_stays_where_haystack_fails():
+def test_an_unscored_row_is_reported_although_haystack_fails():
     results = {"em": {"individual_scores": [None, 1.0], "score": 1.0}}
     with pytest.raises(TypeError):
         Theirs("a", INPUTS, results).detailed_report()
     assert EvaluationRunResult("a", INPUTS, results).detailed_report()["em"] == [None, 1.0]
 
 
-def test_nothing_is_overwritten_where_haystack_keeps_one_of_two():
+def test_equal_names_are_refused_although_haystack_keeps_one_of_two():
     run = EvaluationRunResult("a", INPUTS, RESULTS)
     with pytest.raises(ValueError, match="both runs are named 'a'"):
         run.comparative_detailed_report(EvaluationRunResult("a", INPUTS, OTHER))
@@ -133,7 +133,7 @@ def test_a_column_to_keep_that_is_no_input_is_refused():
         run.comparative_detailed_report(EvaluationRunResult("b", INPUTS, OTHER), keep_columns=["questions"])
 
 
-def test_a_frame_without_pandas_says_what_is_missing(monkeypatch):
+def test_a_frame_without_pandas_names_the_missing_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(MissingExtra, match="karat\\[pandas\\]"):
         EvaluationRunResult("a", INPUTS, RESULTS).aggregated_report("df")

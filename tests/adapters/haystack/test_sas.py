@@ -1,4 +1,4 @@
-"""SASEvaluator: Haystack's own values, in its own pipelines, with a real model."""
+"""SASEvaluator against Haystack's own values, in its pipelines, with a real model."""
 
 import warnings
 
@@ -44,7 +44,7 @@ def test_a_cross_encoder_scores_as_in_haystack(cross_encoder):
 
 
 def test_a_cross_encoder_of_raw_logits_has_its_sigmoid_whatever_the_batch(cross_encoder):
-    """Haystack applies it to all answers of a call where one is above 1, and else to none."""
+    """Haystack applies it to all answers of a call if one is above 1, else to none."""
     model = cross_encoder(activation="torch.nn.modules.linear.Identity", scale=-0.5)
     said, gold = ["a b c", "deaf", "zebra fed a cab"], ["cab", "b", "q w e r t y"]
     together, made = run_both(model, said, gold)

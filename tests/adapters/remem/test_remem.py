@@ -53,7 +53,7 @@ def f1(gold, said):
 
 
 def corpus_bleu(golds, saids, order):
-    """BLEU as Hugging Face evaluate has it: sacrebleu's 13a, no smoothing, one reference a row."""
+    """BLEU as Hugging Face evaluate has it: sacrebleu's 13a, no smoothing, one reference for each row."""
     sacrebleu = pytest.importorskip("sacrebleu.tokenizers.tokenizer_13a")
     tokens = [[sacrebleu.Tokenizer13a()(text).split() for text in texts] for texts in (golds, saids)]
     precisions = []
@@ -82,7 +82,7 @@ METRICS = [
 
 @pytest.mark.parametrize("aggregate", [np.max, np.mean, np.min, max, min, np.median, statistics.fmean, lambda s: s[-1]])
 @pytest.mark.parametrize(("cls", "key", "define"), METRICS, ids=lambda m: getattr(m, "__name__", m))
-def test_scores_are_those_of_the_definition_however_they_are_aggregated(cls, key, define, aggregate):
+def test_scores_equal_the_definition_for_every_aggregation(cls, key, define, aggregate):
     pooled, rows = cls(global_config=object()).calculate_metric_scores(GOLD, SAID, aggregate, question="ignored")
     expected = [float(aggregate([define(g, said) for g in golds])) for golds, said in zip(GOLD, SAID, strict=True)]
     assert [row[key] for row in rows] == pytest.approx(expected, abs=1e-12)
@@ -98,7 +98,7 @@ def test_corpus_bleu_is_of_all_rows_and_their_first_gold_answers(cls, order):
     assert cls().calculate_corpus_bleu([], []) == {f"Corpus_BLEU-{order}": 0.0}
 
 
-def test_names_are_remems():
+def test_names_equal_remems():
     names = [cls.metric_name for cls in (QAExactMatch, QAF1Score, QABleu1Score, QABleu4Score, RetrievalRecall)]
     assert names == ["qa_exact_match", "qa_f1_score", "qa_bleu1_score", "qa_bleu4_score", "retrieval_recall"]
 
@@ -120,7 +120,7 @@ def test_no_rows_are_zero(cls, key, define):
     ],
 )
 @pytest.mark.parametrize("cls", [QAExactMatch, QABleu4Score])
-def test_what_would_be_scored_by_accident_is_an_error_naming_the_row(cls, gold, said, message):
+def test_input_that_remem_scores_by_accident_is_an_error_naming_the_row(cls, gold, said, message):
     with pytest.raises(RowError, match=message):
         cls().calculate_metric_scores(gold, said)
 
@@ -146,7 +146,7 @@ def test_recall_counts_sets_and_rounds_only_the_mean():
     assert RetrievalRecall().calculate_metric_scores([], []) == ({f"Recall@{k}": 0.0 for k in (1, 5, 10, 20)}, [])
 
 
-def test_recall_refuses_what_has_no_meaning():
+def test_recall_refuses_invalid_arguments():
     with pytest.raises(RowError, match="gold_docs has 1 rows, retrieved_docs has 0 rows"):
         RetrievalRecall().calculate_metric_scores([["a"]], [])
     for k_list in ([], [0, 1]):

@@ -1,4 +1,4 @@
-"""What Haystack's evaluators that ask a language model refuse: parameters, inputs and replies."""
+"""Checks of parameters, inputs and replies in evaluators that ask a language model."""
 
 import os
 
@@ -35,7 +35,7 @@ def llm(generator, **options):
     return LLMEvaluator(**(INIT | options), progress_bar=False, chat_generator=generator)
 
 
-def test_the_seeds_positional_parameters_and_todays_keyword():
+def test_positional_parameters_of_old_and_new_releases():
     secret = Secret.from_env_var("OTHER")
     evaluator = LLMEvaluator(*INIT.values(), False, False, "openai", secret)
     assert (evaluator.progress_bar, evaluator.raise_on_failure, evaluator.api_key) == (False, False, secret)
@@ -69,7 +69,7 @@ def test_the_seeds_positional_parameters_and_todays_keyword():
         ({"concurrency": 0}, "concurrency=0"),
     ],
 )
-def test_what_an_evaluator_cannot_be_made_of(change, message):
+def test_invalid_parameters_are_refused(change, message):
     with pytest.raises(ValueError, match=message) as raised:
         LLMEvaluator(**(INIT | change))
     assert isinstance(raised.value, KaratError)
@@ -77,8 +77,8 @@ def test_what_an_evaluator_cannot_be_made_of(change, message):
 
 
 @pytest.mark.parametrize("name", ["inputs", "outputs", "examples"])
-def test_what_haystack_refuses_is_refused(name):
-    """All but the types of sockets, where Haystack lets more pass."""
+def test_parameters_that_haystack_refuses_are_refused(name):
+    """Except the types of sockets, of which Haystack accepts more."""
     for wrong in ("text", [("a", list)], [["a"]], [{"inputs": {}}], [{"inputs": [], "outputs": {}}], None):
         given = {"inputs": INIT["inputs"], "outputs": ["a"], "examples": []} | {name: wrong}
         try:
@@ -98,7 +98,7 @@ def test_what_haystack_refuses_is_refused(name):
         ({"predicted_answers": ["a"], "more": ["a", "b"]}, r"the same length but received .* with lengths \[1, 2\]"),
     ],
 )
-def test_wrong_inputs_are_refused_as_haystack_refuses_them(inputs, message):
+def test_wrong_inputs_give_haystacks_messages(inputs, message):
     with pytest.raises(ValueError, match=message):
         llm(Silent()).run(**inputs)
     with pytest.raises(ValueError, match=message):

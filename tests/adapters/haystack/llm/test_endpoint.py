@@ -1,4 +1,4 @@
-"""Haystack's evaluators at an OpenAI-compatible endpoint: the seed's examples, keys, and failures of calls."""
+"""Haystack's evaluators at an OpenAI-compatible endpoint: examples of the documentation, keys, and failed requests."""
 
 import os
 
@@ -109,9 +109,7 @@ print(result["results"])
 
 
 @pytest.mark.parametrize(("code", "reply", "printed"), EXAMPLES.values(), ids=EXAMPLES)
-def test_the_seeds_examples_run_against_an_endpoint_with_only_the_import_changed(
-    code, reply, printed, monkeypatch, capsys
-):
+def test_examples_of_the_documentation_run_with_only_the_import_changed(code, reply, printed, monkeypatch, capsys):
     with FakeServer(reply, key="mine") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "mine")
@@ -122,7 +120,7 @@ def test_the_seeds_examples_run_against_an_endpoint_with_only_the_import_changed
     assert body["response_format"]["json_schema"]["schema"]["required"] == [*reply]
 
 
-def test_the_endpoints_replies_have_meta_and_its_failures_are_asked_again(monkeypatch):
+def test_replies_have_metadata_and_transient_failures_are_retried(monkeypatch):
     with FakeServer({"score": 1}, faults=["503", "reset", None, "fenced"]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -133,7 +131,7 @@ def test_the_endpoints_replies_have_meta_and_its_failures_are_asked_again(monkey
     assert server.calls == 4
 
 
-def test_a_key_of_ones_own_is_used_and_a_missing_one_is_told_when_it_is_needed(monkeypatch):
+def test_the_users_key_is_used_and_a_missing_key_is_an_error_on_first_use(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     evaluator = LLMEvaluator(**INIT, progress_bar=False)
@@ -149,7 +147,7 @@ def test_a_key_of_ones_own_is_used_and_a_missing_one_is_told_when_it_is_needed(m
     assert "not-the-right-one" not in str(raised.value)
 
 
-def test_a_bad_key_stops_the_run_and_is_every_rows_reason_where_nothing_is_raised(monkeypatch, caplog):
+def test_a_bad_key_stops_the_run_and_is_the_reason_of_every_row(monkeypatch, caplog):
     with FakeServer({"score": 1}, key="mine") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         evaluator = LLMEvaluator(**INIT, progress_bar=False, raise_on_failure=False)

@@ -1,4 +1,4 @@
-"""Haystack's evaluators of statements: their scores, what is no score, replies of both shapes, stored pipelines."""
+"""Haystack's evaluators of statements: scores, invalid replies, both forms of replies, stored pipelines."""
 
 import os
 
@@ -27,7 +27,7 @@ from karat.adapters.haystack import (
 
 @component
 class Scripted:
-    """A chat generator that says what a function of the row's inputs says."""
+    """A chat generator whose reply is a function of the row's inputs."""
 
     def __init__(self, say=lambda row: {"score": 0}, meta=None):
         self.say, self.meta, self.prompts = say, meta, []
@@ -84,7 +84,7 @@ def test_faithfulness_of_several_rows():
         ('{"statements": ["s"], "statement_scores": [NaN]}', "NaN is no number of JSON"),
     ],
 )
-def test_scores_that_are_none_are_the_rows_error_and_no_crash(reply, why, caplog):
+def test_invalid_scores_are_an_error_of_the_row(reply, why, caplog):
     def say(row):
         return reply if row["questions"] == "q2" else statements(1)
 
@@ -101,14 +101,14 @@ def test_scores_that_are_none_are_the_rows_error_and_no_crash(reply, why, caplog
         FaithfulnessEvaluator(progress_bar=False, chat_generator=Scripted(say)).run(**ANSWERS)
 
 
-def test_where_all_rows_failed_there_is_no_score(caplog):
+def test_without_a_successful_row_there_is_no_score(caplog):
     evaluator = FaithfulnessEvaluator(progress_bar=False, raise_on_failure=False, chat_generator=Scripted())
     found = evaluator.run(**ANSWERS)
     assert math.isnan(found["score"])
     assert all(map(math.isnan, found["interval"]))
 
 
-def test_context_relevance_is_a_share_and_todays_reply_is_understood():
+def test_context_relevance_reads_both_forms_of_replies():
     replies = {
         "q1": statements(1, 0, 0, 0),
         "q2": {"relevant_statements": ["s"]},
@@ -122,7 +122,7 @@ def test_context_relevance_is_a_share_and_todays_reply_is_understood():
 
 
 @pytest.mark.parametrize("reply", [{"relevant_statements": "none"}, {"relevant_statements": None}, {"statements": []}])
-def test_todays_reply_is_checked_too(reply, caplog):
+def test_the_newer_form_of_reply_is_checked_too(reply, caplog):
     evaluator = ContextRelevanceEvaluator(
         progress_bar=False, raise_on_failure=False, chat_generator=Scripted(lambda row: reply)
     )
@@ -130,7 +130,7 @@ def test_todays_reply_is_checked_too(reply, caplog):
     assert found["failed"] == 1
 
 
-def test_todays_examples_ask_for_todays_reply():
+def test_examples_of_the_newer_form_request_it():
     examples = [{"inputs": {"questions": "q", "contexts": ["c"]}, "outputs": {"relevant_statements": ["c"]}}]
     generator = Scripted(lambda row: {"relevant_statements": ["s"]})
     evaluator = ContextRelevanceEvaluator(examples, progress_bar=False, chat_generator=generator)
@@ -139,7 +139,7 @@ def test_todays_examples_ask_for_todays_reply():
     assert '["relevant_statements"]' in generator.prompts[0]
 
 
-def test_the_default_examples_are_replies_that_would_be_read():
+def test_the_default_examples_are_valid_replies():
     for kind in (FaithfulnessEvaluator, ContextRelevanceEvaluator):
         evaluator = kind(chat_generator=Scripted())
         names = [name for name, _ in evaluator.inputs]
@@ -149,7 +149,7 @@ def test_the_default_examples_are_replies_that_would_be_read():
 
 
 @pytest.mark.parametrize("kind", [FaithfulnessEvaluator, ContextRelevanceEvaluator])
-def test_what_haystack_stored_is_understood(kind, monkeypatch):
+def test_dicts_of_haystacks_components_are_restored(kind, monkeypatch):
     import haystack.components.evaluators as theirs
 
     monkeypatch.setenv("OPENAI_API_KEY", "x")
