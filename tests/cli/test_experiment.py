@@ -56,7 +56,7 @@ def test_a_file_names_the_task_and_the_run_is_kept(run):
     assert kept.manifest.sources == {"data": "questions.jsonl", "task": "task.py:answer"}
     assert kept.column("error").to_pylist()[3] == "KeyError: 'verdict'"
     again = run("task.py:answer", "--data", "questions.jsonl", "-m", "em", "--run", "first")
-    assert (again.exit_code, "there is a run first already" in again.stderr) == (1, True)
+    assert (again.exit_code, "run first exists already" in again.stderr) == (1, True)
 
 
 def test_options_of_scoring_hold(run):

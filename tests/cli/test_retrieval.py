@@ -167,7 +167,7 @@ def test_a_run_comes_from_standard_input_and_from_several_files(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run.txt"], "run.txt has a document a row; a second table, gold"),
+        (["run.txt"], "run.txt has one document a row, and no relevance"),
         (
             ["qrels.txt", "--gold", "run.txt"],
             r"qrels.txt has one document per row .* but no column score \(is it the gold\?\)",

@@ -98,7 +98,7 @@ def test_rows_are_exported_as_tests_of_junit(run):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["score", "answers.jsonl", "-m", "em", "--run", "first"], 1, "there is a run first already"),
+        (["score", "answers.jsonl", "-m", "em", "--run", "first"], 1, "run first exists already"),
         (["score", "answers.jsonl", "-m", "em", "--run", "../first"], 2, "a name of letters"),
         (["score", "answers.jsonl", "-m", "em", "--resume"], 2, "--run NAME keeps a run that it can go on with"),
         (["score", "answers.jsonl", "-m", "em", "--run", "x", "--max-calls", "3"], 2, "--max-calls is about models"),
@@ -168,7 +168,7 @@ def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypat
     assert unfinished_runs() == ["first"]
     assert "not finished" in run("runs").stdout
     refused = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (refused.returncode, "--resume goes on with it" in refused.stderr) == (1, True)
+    assert (refused.returncode, "continue it with --resume" in refused.stderr) == (1, True)
     again = subprocess.run([*words, "--resume"], capture_output=True, text=True, check=True)
     assert again.stdout.count("scored\n") <= 97
     kept = open_run("first")

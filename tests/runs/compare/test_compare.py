@@ -205,7 +205,7 @@ def test_an_alignment_gives_the_rows_of_each_run():
 
 def test_other_settings_are_refused_by_name():
     a, b = karat.score(answers(RIGHT_A), "f1(normalize=none)"), karat.score(answers(RIGHT_B), "f1")
-    with pytest.raises(karat.DataError, match=r"not scored alike in A and B: normalize='none' and normalize='squad'"):
+    with pytest.raises(karat.DataError, match=r"scored differently in A and B: normalize='none' and normalize='squad'"):
         compare(a, b)
     assert only(compare(a, b, allow_different=True)).metric == "token_f1(normalize='none')"
 
@@ -213,14 +213,14 @@ def test_other_settings_are_refused_by_name():
 def test_another_version_of_a_metric_is_refused(pair, tmp_path):
     path = tmp_path / "karat-runs" / "b" / "manifest.json"
     path.write_text(re.sub(r"(token_f1\(.*?)\|version=\d+", r"\1|version=99", path.read_text()))
-    with pytest.raises(karat.DataError, match="token_f1 was not scored alike in a and b: version=1 and version=99"):
+    with pytest.raises(karat.DataError, match="token_f1 was scored differently in a and b: version=1 and version=99"):
         compare(*pair)
     assert only(compare(*pair, metrics="em")).verdict == "better"
 
 
 def test_other_gold_is_refused_and_named():
     other = {**answers(RIGHT_B), "gold": [*ROWS["gold"][:7], ["another"], *ROWS["gold"][8:]]}
-    with pytest.raises(karat.DataError, match=r"other gold: it differs in 1 of 60 rows, first in that of id q7\b"):
+    with pytest.raises(karat.DataError, match=r"different gold: it differs in 1 of 60 rows, first in that of id q7\b"):
         both(answers(RIGHT_A), shuffled(other))
     assert both(answers(RIGHT_A), other, allow_different=True).n == N
 

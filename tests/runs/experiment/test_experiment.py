@@ -71,8 +71,8 @@ def test_any_function_of_the_row_or_of_its_columns_is_a_task(task):
     [
         (lambda qestion, id: "", "no column 'qestion'; did you mean 'question'?"),  # noqa: A006
         (lambda: "", "neither the row"),
-        ("nothing.py", "FILE.py:FUNCTION is expected"),
-        ("nothing.txt:answer", "no file of Python"),
+        ("nothing.py", "expected FILE.py:FUNCTION"),
+        ("nothing.txt:answer", "not a Python file"),
         (7, "found int"),
     ],
 )
@@ -125,7 +125,7 @@ def test_an_exception_is_its_rows_error_and_no_other_rows():
     assert errors[3] == "KeyError: 'verdict'"
     assert errors[4] == "SystemExit: no"
     assert errors[5] == "bad"
-    assert errors[8] == "TypeError: the task gave object; text, numbers, lists or a dict of columns are expected"
+    assert errors[8] == "TypeError: the task returned object; expected text, numbers, lists or a dict of columns"
     assert result.table.column("prediction").to_pylist()[3:11] == [None] * 8
     assert result.table.column("reason").to_pylist()[2:5] == [
         None,
@@ -259,7 +259,7 @@ def test_the_task_does_not_see_gold_of_a_second_table():
     ("rows", "task", "said"),
     [
         ([{"gold": "a", "error": ""}], lambda row: "", "'error', which an experiment adds"),
-        ([{"gold": "a", "prediction": ""}], lambda row: "a", "gives 'prediction', which the rows have already"),
+        ([{"gold": "a", "prediction": ""}], lambda row: "a", "returned 'prediction', which the rows already have"),
         ([{"id": 1}], lambda row: pytest.fail("asked"), "reference"),
         (pa.table({"gold": pa.array([], pa.string())}), lambda row: "", "has no rows"),
     ],
@@ -278,7 +278,7 @@ def test_a_run_says_which_task_made_it(tmp_path):
     assert run.manifest.sources == {"data": "list", "task": "task.py:answer"}
     assert len(run.manifest.settings["digest"]) == 32
     assert folders() == ["first"]
-    with pytest.raises(karat.DataError, match="there is a run first already"):
+    with pytest.raises(karat.DataError, match="run first exists already"):
         experiment(ROWS, lambda row: pytest.fail("asked"), "em", run="first")
     remove_run("first")
     assert folders() == []

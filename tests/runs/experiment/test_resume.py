@@ -88,11 +88,12 @@ def test_a_run_that_was_stopped_asks_no_answered_row_again(tmp_path, stop):
         before += ended_now[: len(ended_now) - unsure]
         assert run_names() == ["whole"]
     with pytest.raises(
-        karat.DataError, match="run cut was not finished: --resume goes on with it, `karat runs remove cut` begins anew"
+        karat.DataError,
+        match="run cut was not finished: continue it with --resume, or start again after `karat runs remove cut`",
     ):
         experiment(ROWS, "child.py:answer", "em", run="cut")
     with pytest.raises(
-        karat.DataError, match=r"other task: 'child.py:answer'; now .* begin anew: `karat runs remove cut`"
+        karat.DataError, match=r"other task: 'child.py:answer'; now .* start again after `karat runs remove cut`"
     ):
         experiment(ROWS, by_row, "em", run="cut", resume=True)
     (tmp_path / "calls.txt").unlink()

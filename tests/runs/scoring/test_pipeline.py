@@ -139,7 +139,7 @@ def test_rows_are_written_and_read_back_where_they_are_not_kept(tmp_path):
     assert pq.read_table(out)["token_f1"].to_pylist() == F1
     assert result.table["token_f1"].to_pylist() == F1
     assert karat.score(ROWS, "token_f1", output=out, keep=True).batches is not None
-    with pytest.raises(DataError, match="rows were not kept"):
+    with pytest.raises(DataError, match="rows are not in memory"):
         _ = karat.score(ROWS, "token_f1", keep=False).table
 
 

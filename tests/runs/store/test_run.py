@@ -127,7 +127,7 @@ def test_a_score_column_whose_name_was_taken_is_found():
 
 def test_names_are_never_written_over_and_never_leave_the_folder(folder):
     karat.score(TABLE, "em", run="a")
-    with pytest.raises(DataError, match=r"there is a run a already.*--run OTHER.*`karat runs remove a`"):
+    with pytest.raises(DataError, match=r"run a exists already.*--run OTHER.*`karat runs remove a`"):
         karat.score(TABLE, "em", run="a")
     for name in ("../a", "a/b", ".a", "", "a.", "/etc", "a\nb"):
         with pytest.raises(SpecError, match="a name of letters"):
@@ -140,7 +140,7 @@ def test_names_are_never_written_over_and_never_leave_the_folder(folder):
 def test_a_folder_that_cannot_be_made_is_told(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "file" / "runs"))
-    with pytest.raises(DataError, match=r"no run can be kept in .*KARAT_RUNS"):
+    with pytest.raises(DataError, match=r"no run can be stored in .*KARAT_RUNS"):
         karat.score(TABLE, "em", run="a")
 
 
@@ -189,21 +189,23 @@ def test_a_run_stopped_before_its_first_part_leaves_nothing_and_resume_begins_it
 
 def test_what_is_not_finished_is_neither_opened_nor_begun_anew():
     stop()
-    with pytest.raises(DataError, match="run a was not finished: the same command with --resume"):
+    with pytest.raises(DataError, match="run a was not finished: continue it with the same command and --resume"):
         open_run("a")
-    with pytest.raises(DataError, match="not finished: --resume goes on with it, `karat runs remove a` begins anew"):
+    with pytest.raises(
+        DataError, match="not finished: continue it with --resume, or start again after `karat runs remove a`"
+    ):
         karat.score(TABLE, "em", run="a")
     with pytest.raises(SpecError, match="run='NAME'"):
         karat.score(TABLE, "em", resume=True)
 
 
 CHANGES = [
-    (TABLE, {"metrics": METRICS}, "begun with other metrics: .*exact_match"),
-    (TABLE, {"seed": 1}, "begun with other seed: 0; now 1"),
-    (TABLE, {"where": "id < 50"}, "begun with other where: None; now 'id < 50'"),
-    (TABLE, {"map": {"reference": "topic"}}, "begun with other reference: 'gold'; now 'topic'"),
+    (TABLE, {"metrics": METRICS}, "started with other metrics: .*exact_match"),
+    (TABLE, {"seed": 1}, "started with other seed: 0; now 1"),
+    (TABLE, {"where": "id < 50"}, "started with other where: None; now 'id < 50'"),
+    (TABLE, {"map": {"reference": "topic"}}, "started with other reference: 'gold'; now 'topic'"),
     (TABLE.slice(1), {}, r"column 'prediction' \(prediction\), column 'gold' \(reference\): its first .* rows are not"),
-    (TABLE.slice(0, 10), {}, "its first 2. rows are not those it was begun with"),
+    (TABLE.slice(0, 10), {}, "its first 2. rows are not those it was started with"),
 ]
 
 
@@ -291,7 +293,7 @@ def test_a_scored_file_reads_like_a_run(tmp_path, ending):
         np.testing.assert_array_equal(scored.scores(spec), result.table[spec].to_numpy())
     assert [str(each) for each in scored.column("id").to_pylist()] == [str(row) for row in range(N)]
     assert {each.signature for each in scored.manifest.metrics} == {None}
-    with pytest.raises(DataError, match="comes of counts, which a scored file does not hold"):
+    with pytest.raises(DataError, match="is computed from counts, which only a stored run has"):
         scored.statistics("bleu")
     with pytest.raises(SpecError, match="rouge_l was not scored; there are"):
         scored.scores("rouge_l")
@@ -305,5 +307,5 @@ def test_files_without_scores_or_with_two_columns_for_them_are_refused(tmp_path)
     with pytest.raises(DataError, match="in column 'exact_match' or 'exact_match_2'"):
         open_scored(tmp_path / "two.parquet")
     pq.write_table(pa.table({"exact_match": ["x"]}), tmp_path / "text.parquet")
-    with pytest.raises(DataError, match="scores are expected"):
+    with pytest.raises(DataError, match="expected scores"):
         open_scored(tmp_path / "text.parquet").scores("em")

@@ -64,7 +64,7 @@ def compare(
     [('8', ('yes', 'no')), ('0', ('no', 'yes'))]
     """
     if len(more) > len(_LETTERS) - 2:
-        raise SpecError(f"at most {len(_LETTERS)} systems are compared at a time, {len(more) + 2} were given")
+        raise SpecError(f"expected at most {len(_LETTERS)} systems, found {len(more) + 2}")
     inference = Inference(confidence, seed)
     runs = list(
         _number_names([open_system(system, label) for system, label in zip((a, b, *more), _LETTERS, strict=False)])

@@ -24,7 +24,7 @@ from karat.stats.aggregate import Scale
 
 _SLICE = 65_536  # rows compared at a time
 _PART = re.compile(r"\w+=(?:'[^']*'|\[[^\]]*\]|[^,()|]+)|@\d+")  # of a signature: a setting and its value
-_ALLOW = "compare them all the same with allow_different (--allow-different)"
+_ALLOW = "compare them anyway with allow_different (--allow-different)"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def share_metrics(runs: Sequence[Run], metrics: str | Metric | Iterable[str | Me
             shared.append(SharedMetric(tuple(scored for scored in by_run if scored)))
     if not shared:
         specs = "; ".join(f"{run.name} has {', '.join(run.specs)}" for run in runs)
-        raise SpecError(f"no metric was scored in all: {specs}")
+        raise SpecError(f"no metric was scored in all systems: {specs}")
     return shared
 
 
@@ -89,14 +89,14 @@ def check_comparable(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: 
         for run, scored in zip(runs[1:], metric.by_run[1:], strict=True):
             if difference := _compare_signatures(metric.by_run[0], scored):
                 raise DataError(
-                    f"{metric.spec} was not scored alike in {runs[0].name} and {run.name}: {difference}. "
-                    f"Score both alike, or {_ALLOW}"
+                    f"{metric.spec} was scored differently in {runs[0].name} and {run.name}: {difference}. "
+                    f"Score both in the same way, or {_ALLOW}"
                 )
     for run, order in zip(runs[1:], rows.orders[1:], strict=True):
         different = _compare_gold(runs[0], rows.orders[0], run, order)
         if different:
             raise DataError(
-                f"{runs[0].name} and {run.name} were scored against other gold: it differs in {len(different)} of "
+                f"{runs[0].name} and {run.name} were scored against different gold: it differs in {len(different)} of "
                 f"{len(rows)} rows, first in that of {rows.by} {rows.ids[different[0]].as_py()}. "
                 f"Score both against the same, or {_ALLOW}"
             )

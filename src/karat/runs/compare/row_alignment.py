@@ -69,8 +69,8 @@ def align(runs: Sequence[Run], on: str | None = None) -> Alignment:
         return alignment
     tried = f"; {'; '.join(problems)}" if problems else ""
     raise JoinError(
-        f"nothing tells which rows of {' and '.join(run.name for run in runs)} belong together: on (--on) names a "
-        f"column that holds an id{tried}"
+        f"no column identifies the rows of {' and '.join(run.name for run in runs)}: "
+        f"name one that holds an id with on (--on){tried}"
     )
 
 
@@ -108,7 +108,7 @@ def _keys(run: Run, column: str) -> pa.Array:
     try:
         keys = keys.cast(pa.large_string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-        raise JoinError(f"{where} holds {keys.type}; ids that are text or numbers are expected") from error
+        raise JoinError(f"{where} holds {keys.type}; expected ids that are text or numbers") from error
     if keys.null_count:
         raise JoinError(f"{where} is null in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
     if pc.count_distinct(keys).as_py() < len(keys):
@@ -126,8 +126,8 @@ def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Arra
         few = ", ".join(only[:_EXAMPLES].to_pylist())
         parts.append(f"{len(only)} of {len(keys)} rows only in {run.name}" + (f" (such as {few})" if few else ""))
     return (
-        f"{first.name} and {other.name} are not about the same rows, by column {column!r}: {'; '.join(parts)}. "
-        "Score both on the same rows, or say with on (--on) which column is the id"
+        f"{first.name} and {other.name} do not have the same rows, by column {column!r}: {'; '.join(parts)}. "
+        "Score both on the same rows, or name the column of ids with on (--on)"
     )
 
 

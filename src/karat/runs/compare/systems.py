@@ -35,9 +35,7 @@ def open_system(system: System, label: str = "") -> Run:
     if isinstance(system, Run):
         return system
     if not isinstance(system, str | Path):
-        raise SpecError(
-            f"a run, a file of scored rows or what karat.score gave is expected, found {type(system).__name__}"
-        )
+        raise SpecError(f"expected a run, a file of scored rows or a Result, found {type(system).__name__}")
     path = Path(system)
     if path.is_file() and not (runs_folder() / system / MANIFEST).is_file():
         run = open_scored(path)
@@ -77,7 +75,7 @@ class _ResultInMemory(ScoredFile):
 
 def _open_result(result: Result, label: str) -> Run:
     if result.schema is None or (result.batches is None and result.output is None):
-        raise DataError(f"{label}: its rows were not kept: score with run='NAME', output='FILE' or keep=True")
+        raise DataError(f"{label}: its rows are not in memory: score with run='NAME', output='FILE' or keep=True")
     columns = OutputColumns.of_scored(result.schema, result.metrics)
     metrics = zip(result.metrics, columns.scores, strict=True)
     noted = tuple(describe_metric(metric, column) for metric, column in metrics)

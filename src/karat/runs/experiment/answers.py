@@ -48,7 +48,9 @@ def open_answers(name: str | None, settings: dict[str, Any], *, resume: bool) ->
     run = run_folder(name)
     folder = answers_folder(run)
     if not folder.exists() and partial_folder(run).exists():
-        raise DataError(f"run {name} was begun without a task: --run OTHER, or {remove_command(name)}")
+        raise DataError(
+            f"run {name} was started without a task: choose another name (--run OTHER), or {remove_command(name)}"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     with lock(folder / "lock", name):
         if run.exists():
@@ -84,7 +86,7 @@ def answer_rows(
         except RequestError as error:
             reply = store.put(key, failed_reply(str(error)))
         if taken := json.loads(reply.text).keys() & columns:
-            raise ColumnError(f"the task gives {', '.join(map(repr, sorted(taken)))}, which the rows have already")
+            raise ColumnError(f"the task returned {', '.join(map(repr, sorted(taken)))}, which the rows already have")
         return key
 
     first, columns = 0, {*rows.schema.names, *((ROW, REPETITION) if repetitions > 1 else ())}
@@ -165,9 +167,9 @@ class AnsweredRows:
         for batch in self.rows.batches(self._of(self.rows)):
             if self.repetitions > 1:
                 batch = batch.take(pa.array(np.repeat(np.arange(len(batch)), self.repetitions)))  # noqa: PLW2901
-            found = answers.take(pa.array(np.arange(first, first + len(batch))))
+            taken = answers.take(pa.array(np.arange(first, first + len(batch))))
             answered = [
-                found.column(each.name) if each.name in found.schema.names else None for each in self._answer_schema
+                taken.column(each.name) if each.name in taken.schema.names else None for each in self._answer_schema
             ]
             columns = [
                 pa.nulls(len(batch), each.type) if column is None else column.cast(each.type)

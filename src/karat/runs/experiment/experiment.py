@@ -128,7 +128,7 @@ def _check_columns(rows: Source, metrics: list[Metric], selection: Selection, re
     """Raise `ColumnError`, before the task is called, for missing gold and for a column that would be added again."""
     added = [ERROR] if repetitions == 1 else [ERROR, ROW, REPETITION]
     if taken := [name for name in added if name in rows.schema.names]:
-        raise ColumnError(f"{rows.name} has a column {taken[0]!r}, which an experiment adds: give it another name")
+        raise ColumnError(f"{rows.name} has a column {taken[0]!r}, which an experiment adds: rename it")
     if selection.gold is not None:
         return
     for role in _GOLD & {role for metric in metrics for role in metric.definition.columns}:

@@ -65,7 +65,9 @@ class Task:
         if parameters and len(needed) <= 1 and all(each.kind is not each.KEYWORD_ONLY for each in needed):
             return None
         which = f"; there is no column {missing[0]!r}{did_you_mean(missing[0], columns)}" if missing else ""
-        raise SpecError(f"task {self.name} takes neither the row, as one parameter, nor columns by their names{which}")
+        raise SpecError(
+            f"task {self.name} takes neither the row, as its only parameter, nor columns by their names{which}"
+        )
 
 
 def load_task(task: str | Callable[..., Any]) -> Task:
@@ -76,7 +78,7 @@ def load_task(task: str | Callable[..., Any]) -> Task:
     if isinstance(task, str):
         return _load_file(task)
     if not callable(task):
-        raise SpecError(f"a task is a function of the row, or FILE.py:FUNCTION; found {type(task).__name__}")
+        raise SpecError(f"a task is a function or FILE.py:FUNCTION, found {type(task).__name__}")
     function = getattr(task, "__qualname__", type(task).__name__)
     try:
         name, source = f"{Path(inspect.getfile(task)).name}:{function}", inspect.getsource(task)
@@ -88,11 +90,11 @@ def load_task(task: str | Callable[..., Any]) -> Task:
 def _load_file(name: str) -> Task:
     file, colon, wanted = name.rpartition(":")
     if not (colon and file and wanted):
-        raise SpecError(f"task {name!r}: FILE.py:FUNCTION is expected")
+        raise SpecError(f"task {name!r}: expected FILE.py:FUNCTION")
     path = Path(file)
     spec = spec_from_file_location(f"karat_task_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise SpecError(f"task {name!r}: {file} is no file of Python: FILE.py:FUNCTION is expected")
+        raise SpecError(f"task {name!r}: {file} is not a Python file; expected FILE.py:FUNCTION")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # its functions and classes have this name as their __module__
     sys.path.insert(0, str(path.resolve().parent))
@@ -171,7 +173,7 @@ def _plain(value: Any) -> Any:
     """Values of NumPy as those of Python."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"the task gave {type(value).__name__}; text, numbers, lists or a dict of columns are expected")
+    raise TypeError(f"the task returned {type(value).__name__}; expected text, numbers, lists or a dict of columns")
 
 
 async def _run_in_thread(call: Callable[[], Any]) -> Any:

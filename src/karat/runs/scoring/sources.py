@@ -23,12 +23,12 @@ def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool) -> Sourc
     reading and joining raise.
     """
     if (gold is None and on is not None) or (gold is not None and on is None and not ranked):
-        raise SpecError("gold and on go together: a second table, and the id column that joins it")
+        raise SpecError("gold and on go together: gold is a second table, on the id column that joins it")
     source = open_source(data)
     if gold is None:
         if ranked and group_by_query(source, "prediction") is not source:
             raise ColumnError(
-                f"{source.name} has a document a row; a second table, gold (--gold), has what is relevant"
+                f"{source.name} has one document a row, and no relevance: name a second table with it as gold (--gold)"
             )
         return source
     judged = open_source(gold, role="reference")

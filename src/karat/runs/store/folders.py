@@ -20,7 +20,7 @@ def runs_folder() -> Path:
 def run_folder(name: str) -> Path:
     """The folder of the run with that name, which need not exist; `SpecError` for an invalid name."""
     if not _NAME.fullmatch(name) or name != name.rstrip(". "):
-        raise SpecError(f"run {name!r}: a name of letters, digits and _ . + @ - is expected")
+        raise SpecError(f"run {name!r}: expected a name of letters, digits and _ . + @ -")
     return runs_folder() / name
 
 

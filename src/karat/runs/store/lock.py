@@ -50,5 +50,5 @@ def _open_locked(path: Path, run: str) -> int:
         except (BlockingIOError, PermissionError):  # raised by Linux and by Windows for a lock that is held
             holder = os.read(handle, 20).decode() or "?"
             os.close(handle)
-            raise DataError(f"run {run} is being written by another process ({holder}); wait for it") from None
+            raise DataError(f"run {run} is being written by another process ({holder}): wait until it ends") from None
         os.close(handle)

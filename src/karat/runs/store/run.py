@@ -142,8 +142,8 @@ class ScoredFile(Run):
 
     def _read_counts(self, metric: ScoredMetric) -> Array:
         raise DataError(
-            f"{self.name}: the value of {metric.spec} comes of counts, which a scored file does not hold; "
-            "score it again with --run NAME and name the run"
+            f"{self.name}: the value of {metric.spec} is computed from counts, which only a stored run has; "
+            "score it again with run='NAME' (--run NAME)"
         )
 
 
@@ -154,7 +154,7 @@ def _to_scores(column: pa.ChunkedArray, where: str) -> Array:
             column = pa.chunked_array([pa.array([cell or None for cell in column.to_pylist()], pa.string())])
         numbers = column.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ColumnError(f"{where}: scores are expected, numbers or null: {error}") from error
+        raise ColumnError(f"{where}: expected scores, which are numbers or null: {error}") from error
     return np.asarray(numbers.to_numpy(), dtype=np.float64)
 
 
@@ -187,7 +187,7 @@ def _find(name: str) -> Path:
         if (path / MANIFEST).is_file():
             return path
     if (partial_folder(runs_folder() / name) / MANIFEST).is_file():
-        raise DataError(f"run {name} was not finished: the same command with --resume goes on")
+        raise DataError(f"run {name} was not finished: continue it with the same command and --resume")
     raise DataError(f"there is no run {name!r} in {runs_folder()}{did_you_mean(name, run_names())}")
 
 
@@ -236,7 +236,7 @@ def open_scored(path: str | Path) -> Run:
             metrics.append(describe_metric(metric, name, signed=False))
     if not metrics:
         raise DataError(
-            f"{path} holds no scores: no column is called as a metric, such as exact_match; "
+            f"{path} holds no scores: no column has the name of a metric, such as exact_match; "
             "karat score -o FILE writes such a file"
         )
     return ScoredFile(path, Manifest(str(path), "", tuple(metrics), {}))

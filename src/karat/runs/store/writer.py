@@ -96,8 +96,8 @@ class RunWriter:
         if changed := [role for role, digest in self._digests_before.items() if now[role] != digest]:
             columns = ", ".join(f"column {self.manifest.mapping[role]!r} ({role})" for role in changed)
             raise DataError(
-                f"run {self.manifest.name}: {columns}: its first {self.replayed} rows are not those it was begun with; "
-                f"go on with the same rows, or begin anew: {remove_command(self.manifest.name)}"
+                f"run {self.manifest.name}: {columns}: its first {self.replayed} rows are not those it was started "
+                f"with; resume with the same rows, or start again after {remove_command(self.manifest.name)}"
             )
 
 
@@ -132,7 +132,9 @@ def check_name_free(folder: Path) -> None:
     """Raise `DataError` where a finished run is in that folder."""
     if folder.exists():
         name = folder.name
-        raise DataError(f"there is a run {name} already, in {folder}: --run OTHER, or {remove_command(name)}")
+        raise DataError(
+            f"run {name} exists already, in {folder}: choose another name (--run OTHER), or {remove_command(name)}"
+        )
 
 
 def remove_command(name: str) -> str:
@@ -150,15 +152,17 @@ def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str,
     ]
     if changes:
         raise DataError(
-            f"run {name} was begun with other {'; '.join(changes)}. "
-            f"Go on with the same, or begin anew: {remove_command(name)}"
+            f"run {name} was started with other {'; '.join(changes)}. "
+            f"Resume with the same, or start again after {remove_command(name)}"
         )
 
 
 def check_resumed(name: str, *, resume: bool) -> None:
     """Raise `DataError` where a run was not finished and `resume` is not set."""
     if not resume:
-        raise DataError(f"run {name} was not finished: --resume goes on with it, {remove_command(name)} begins anew")
+        raise DataError(
+            f"run {name} was not finished: continue it with --resume, or start again after {remove_command(name)}"
+        )
 
 
 def _make_folder(root: Path) -> None:
@@ -166,9 +170,9 @@ def _make_folder(root: Path) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"no run can be kept in {root}: {error}; $KARAT_RUNS names another folder") from error
+        raise DataError(f"no run can be stored in {root}: {error}; set $KARAT_RUNS to another folder") from error
     if not os.access(root, os.W_OK):
-        raise DataError(f"no run can be kept in {root}: it cannot be written to; $KARAT_RUNS names another folder")
+        raise DataError(f"no run can be stored in {root}: it is not writable; set $KARAT_RUNS to another folder")
 
 
 def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
