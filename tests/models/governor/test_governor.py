@@ -2,13 +2,12 @@
 
 import asyncio
 import random
-import threading
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
-from karat.core.errors import KaratError, SpecError
+from karat.core.errors import SpecError
 from karat.models.governor.faults import ModelError, RequestError
 from karat.models.governor.governor import GIVE_UP, Governor
 from karat.models.reply_cache import ReplyCache
@@ -395,48 +394,3 @@ def test_faults_on_a_third_of_all_calls_lose_no_row_and_ask_none_twice(virtually
     assert all(model.asked[text] == failed[text] + 1 for text in answered)
     if kind not in {"bad request", "no verdict", "all"}:
         assert len(answered) > 4_950
-
-
-def test_map_works_without_within_and_beside_an_event_loop():
-    async def within():
-        return governor.map(work, "ab")
-
-    governor = Governor()
-    work = asking(governor, Fake(latency=0))
-    assert governor.map(work, "ab") == ["a", "b"]
-    assert asyncio.run(within()) == ["a", "b"]
-    said = []
-    threads = [threading.Thread(target=lambda: said.append(governor.map(work, "abc" * 30))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert said == [list("abc" * 30)] * 4
-
-
-def test_map_inside_its_own_loop_says_so_instead_of_waiting_for_ever():
-    async def work(text):
-        return governor.map(asking(governor, Fake()), [text])
-
-    governor = Governor()
-    with pytest.raises(KaratError, match="await instead"):
-        governor.map(work, "a")
-
-
-def test_map_raises_what_stopped_it():
-    governor = Governor()
-    with pytest.raises(ModelError):
-        governor.map(asking(governor, Fake(lambda *_: Http(401), latency=0)), "abc")
-
-
-@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
-def test_a_model_that_ends_the_process_ends_the_run_and_no_later_one(ending):
-    async def quitting(messages, schema, settings):
-        raise ending
-
-    async def ask(model):
-        return (await Governor().ask(model, request("a"))).text
-
-    with pytest.raises(ending):
-        Governor().map(ask, [quitting] * 5)
-    assert Governor().map(ask, [Fake(latency=0)]) != []
