@@ -55,10 +55,10 @@ class CountingGovernor(Governor):
 
     async def ask(self, model: Model, request: Request) -> Reply:
         """Count the request; always raises `NotSentError`."""
-        endpoint, name = getattr(model, "endpoint", None), getattr(model, "name", None)
+        endpoint, name, cache = getattr(model, "endpoint", None), getattr(model, "name", None), self._cache
         self.estimate.calls += 1
-        cacheable = self._cache is not None and endpoint is not None and name is not None
-        if cacheable and self._cache and self._cache.get(request.key(str(endpoint), str(name))) is not None:
+        cached = endpoint and name and cache is not None and cache.get(request.key(endpoint, name)) is not None
+        if cached:
             self.estimate.cached += 1
         else:
             self.estimate.input_tokens += estimate_prompt_tokens(request)
