@@ -1,4 +1,4 @@
-"""What every metric must hold to, whatever it measures; a new metric is tested here the day it is registered."""
+"""Properties that every registered metric must have; a new metric is tested here without further work."""
 
 import doctest
 import pickle
@@ -48,7 +48,7 @@ def metric(request):
     return request.param
 
 
-def test_it_says_what_it_is_where_it_comes_from_and_shows_it(metric):
+def test_a_metric_has_a_summary_a_source_and_an_example(metric):
     definition = metric.definition
     assert len(definition.summary) < 120
     assert definition.summary.endswith(".")
@@ -56,7 +56,7 @@ def test_it_says_what_it_is_where_it_comes_from_and_shows_it(metric):
     assert any(definition.name in example.source for example in doctest.DocTestParser().get_examples(metric.__doc__))
 
 
-def test_its_spec_and_its_pickle_give_it_back(metric):
+def test_a_metric_is_restored_from_its_spec_and_its_pickle(metric):
     assert parse(metric.spec) == metric
     assert pickle.loads(pickle.dumps(metric)) == metric  # noqa: S301
     assert hash(parse(metric.spec)) == hash(metric)

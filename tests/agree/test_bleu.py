@@ -45,7 +45,7 @@ def corpus(seed: int, rows: int = 60, longest: int = 14) -> tuple[list[str], lis
 
     references = [[text() for _ in range(draw.randint(1, 4))] for _ in range(rows)]
     near = [" ".join(draw.choice(each).split()[: draw.randint(1, longest)]) for each in references]
-    return [draw.choice((said, said, text())) for said in near], references
+    return [draw.choice((predicted, predicted, text())) for predicted in near], references
 
 
 def theirs(predictions: list[str], references: list[list[str]], **settings) -> tuple[float, list[float]]:
@@ -91,18 +91,18 @@ def test_orders_and_lower_case(order):
 def test_wmt17_systems(system, real_data, expected):
     with gzip.open(real_data("bleu") / "wmt17_en_de.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    said, wanted = [row[system] for row in rows], [row["ref"] for row in rows]
+    predicted, wanted = [row[system] for row in rows], [row["ref"] for row in rows]
     figures = expected("bleu")["systems"][system]
     for name in ("none", "13a"):
-        result = karat.score({"prediction": said, "reference": wanted}, bleu.using(tokenize=name))
+        result = karat.score({"prediction": predicted, "reference": wanted}, bleu.using(tokenize=name))
         (found,) = result.values.values()
         assert found.value == pytest.approx(figures[f"bleu_{name}"]["score"] / 100, **CLOSE)
     lowered = bleu.using(tokenize="none", lowercase=True)
-    assert value(lowered, said, wanted) == pytest.approx(figures["bleu_lc_none"] / 100, **CLOSE)
+    assert value(lowered, predicted, wanted) == pytest.approx(figures["bleu_lc_none"] / 100, **CLOSE)
     mean = figures["mean_sentence_bleu_exp_effective_order"] / 100
-    assert value(sentence_bleu, said[:500], wanted[:500]) == pytest.approx(mean, **CLOSE)
+    assert value(sentence_bleu, predicted[:500], wanted[:500]) == pytest.approx(mean, **CLOSE)
     for smooth in ("floor", "add-k", "none", "exp"):
-        scores = sentence_bleu(said[:5], wanted[:5], smooth=smooth, effective_order=False).to_pylist()
+        scores = sentence_bleu(predicted[:5], wanted[:5], smooth=smooth, effective_order=False).to_pylist()
         figure = [score / 100 for score in figures[f"sentence_bleu_first5_{smooth}"]]
         assert scores == pytest.approx(figure, **CLOSE)
 
@@ -130,9 +130,9 @@ def test_sacrebleus_own_cases(real_data):
 
 def evaluates(tokens: list[list[str]], references: list[list[list[str]]], order: int) -> float:
     """BLEU as Hugging Face `evaluate` has it, from its formula: no smoothing, shortest reference, 0 where undefined."""
-    matches, possible, said, expected = [0] * order, [0] * order, 0, 0
+    matches, possible, predicted, expected = [0] * order, [0] * order, 0, 0
     for prediction, golds in zip(tokens, references, strict=True):
-        said += len(prediction)
+        predicted += len(prediction)
         expected += min(map(len, golds))
         for n in range(order):
             grams = lambda words, n=n: Counter(zip(*(words[i:] for i in range(n + 1)), strict=False))  # noqa: E731
@@ -144,7 +144,7 @@ def evaluates(tokens: list[list[str]], references: list[list[list[str]]], order:
     if not min(matches):
         return 0.0
     geometric = math.exp(sum(math.log(m / p) for m, p in zip(matches, possible, strict=True)) / order)
-    return geometric if said > expected else geometric * math.exp(1 - expected / said)
+    return geometric if predicted > expected else geometric * math.exp(1 - expected / predicted)
 
 
 @pytest.mark.parametrize("order", [1, 4])
@@ -159,7 +159,7 @@ def test_evaluates_bleu_is_a_setting(order):
         like = {"smooth": "none", "reference_length": "shortest", "order": order}
         whole = evaluates(tokens, golds, order)
         assert value(bleu.using(**like), predictions, references) == pytest.approx(whole, **CLOSE)
-        alone = [evaluates([said], [wanted], order) for said, wanted in zip(tokens, golds, strict=True)]
+        alone = [evaluates([predicted], [wanted], order) for predicted, wanted in zip(tokens, golds, strict=True)]
         assert sentence_bleu(predictions, references, effective_order=False, **like).to_pylist() == pytest.approx(
             alone, **CLOSE
         )

@@ -71,8 +71,8 @@ def test_means_are_trec_evals(system, files, figures):
     result = karat.score(run, set(specs.values()), gold=qrels, keep=False)
     assert result.n == 43
     for (measure, level), spec in specs.items():
-        said = figures[system][f"trec_eval_l{level}"][measure]
-        assert result.values[spec].value == pytest.approx(said, abs=1e-9, rel=0), (measure, level)
+        printed = figures[system][f"trec_eval_l{level}"][measure]
+        assert result.values[spec].value == pytest.approx(printed, abs=1e-9, rel=0), (measure, level)
 
 
 @pytest.mark.parametrize("system", SYSTEMS[5:])
@@ -86,8 +86,8 @@ def test_published_figures_to_their_last_digit_by_the_command_line(system, files
     }
     assert len(published) == 5
     words = [word for spec in published for word in ("-m", spec)]
-    said = CliRunner().invoke(main, ["score", run, "--gold", qrels, "--json", *words])
-    found = {each["spec"]: round(each["value"], 4) for each in json.loads(said.stdout)["metrics"]}
+    output = CliRunner().invoke(main, ["score", run, "--gold", qrels, "--json", *words])
+    found = {each["spec"]: round(each["value"], 4) for each in json.loads(output.stdout)["metrics"]}
     assert found == published
 
 
@@ -100,8 +100,8 @@ def test_every_topic_is_trec_evals(system, files, real_data):
     table = karat.score(run, specs.values(), gold=qrels).table
     assert sorted(table["query_id"].to_pylist()) == sorted(topics)
     for row in table.to_pylist():
-        for measure, said in topics[row["query_id"]].items():
-            assert row[specs[measure]] == pytest.approx(said, abs=5.1e-7), (row["query_id"], measure)
+        for measure, printed in topics[row["query_id"]].items():
+            assert row[specs[measure]] == pytest.approx(printed, abs=5.1e-7), (row["query_id"], measure)
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ GOLD = [[*several] for several in zip(texts(2), texts(3), SAID[40:] + SAID[:40],
 ONE = [several[0] for several in GOLD]
 
 
-def corpus(metric, columns, said=SAID):
-    result = karat.score({"prediction": said, **columns}, metric)
+def corpus(metric, columns, predicted=SAID):
+    result = karat.score({"prediction": predicted, **columns}, metric)
     return result.values[metric.spec].value
 
 
@@ -81,10 +81,10 @@ def test_ter_equals_sacrebleu(settings):
 
 @pytest.mark.parametrize(("mine", "reference"), [(wer, jiwer.wer), (cer, jiwer.cer)], ids=["wer", "cer"])
 def test_error_rates_equal_jiwer(mine, reference):
-    said = [f"  {text} " for text in SAID]
-    expected = [reference(g, s) for s, g in zip(said, ONE, strict=True)]
-    assert mine(said, ONE).to_pylist() == pytest.approx(expected, **EXACT)
-    assert corpus(mine, {"reference": ONE}, said) == pytest.approx(reference(ONE, said), **EXACT)
+    predicted = [f"  {text} " for text in SAID]
+    expected = [reference(g, s) for s, g in zip(predicted, ONE, strict=True)]
+    assert mine(predicted, ONE).to_pylist() == pytest.approx(expected, **EXACT)
+    assert corpus(mine, {"reference": ONE}, predicted) == pytest.approx(reference(ONE, predicted), **EXACT)
 
 
 def test_of_several_references_the_one_with_the_lowest_error_counts():
@@ -96,7 +96,7 @@ def test_of_several_references_the_one_with_the_lowest_error_counts():
     [(levenshtein, Levenshtein.normalized_similarity), (jaro_winkler, JaroWinkler.similarity)],
     ids=["levenshtein", "jaro_winkler"],
 )
-def test_likenesses_equal_rapidfuzz(mine, reference):
+def test_similarities_equal_rapidfuzz(mine, reference):
     expected = [reference(s, g) for s, g in zip(SAID, ONE, strict=True)]
     assert mine(SAID, ONE).to_pylist() == pytest.approx(expected, **EXACT)
 
@@ -129,6 +129,6 @@ def test_orders_that_count_nothing_are_refused(settings):
         chrf.using(**settings)
 
 
-def test_nothing_said_is_as_wrong_as_can_be():
+def test_an_empty_prediction_has_the_worst_score():
     assert np.allclose(wer(["", ""], ["a b", ""]).to_numpy(), [1, 0])
     assert chrf(["", "a"], [["a"], [""]]).to_pylist() == [0.0, 0.0]

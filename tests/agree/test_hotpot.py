@@ -1,4 +1,4 @@
-"""HotpotQA's F1, where yes, no and noanswer have no parts, equal to its official script."""
+"""HotpotQA's F1, in which yes, no and noanswer are compared as a whole, equals its official script."""
 
 import pytest
 
@@ -34,6 +34,6 @@ def test_published_figures(real_data, expected):
     ],
 )
 @pytest.mark.parametrize("listed", [False, True])
-def test_closed_answers_have_no_parts(prediction, reference, score, listed):
+def test_yes_no_and_noanswer_score_only_when_equal(prediction, reference, score, listed):
     found = token_f1([prediction], [[reference, reference] if listed else reference], **RULE)
     assert found.to_pylist() == pytest.approx([score])

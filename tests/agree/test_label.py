@@ -30,13 +30,13 @@ SETS = {
 }
 
 
-def value(metric, said, expected):
-    return karat.score({"prediction": said, "reference": expected}, metric).values[metric.spec].value
+def value(metric, predicted, expected):
+    return karat.score({"prediction": predicted, "reference": expected}, metric).values[metric.spec].value
 
 
-def official(said, expected, **settings):
+def official(predicted, expected, **settings):
     beta = settings.pop("beta", 1.0)
-    figures = precision_recall_fscore_support(expected, said, beta=beta, **settings)
+    figures = precision_recall_fscore_support(expected, predicted, beta=beta, **settings)
     return dict(zip(("label_precision", "label_recall", "label_f"), figures, strict=False))
 
 
@@ -46,19 +46,19 @@ def official(said, expected, **settings):
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
 def test_averages_over_given_labels_equal_scikit_learn(metric, name, average, zero_division):
-    said, expected = SETS[name]
+    predicted, expected = SETS[name]
     settings = {"average": average, "labels": LABELS, "zero_division": zero_division}
-    figure = official(said, expected, **settings)[metric.name]
-    assert value(metric.using(**settings), said, expected) == pytest.approx(figure, abs=1e-12)
+    figure = official(predicted, expected, **settings)[metric.name]
+    assert value(metric.using(**settings), predicted, expected) == pytest.approx(figure, abs=1e-12)
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
 def test_any_beta(average, beta):
-    said, expected = SETS["a stray prediction"]
+    predicted, expected = SETS["a stray prediction"]
     settings = {"average": average, "labels": ["a", "b", "c"], "beta": beta}
-    assert value(label_f.using(**settings), said, expected) == pytest.approx(
-        official(said, expected, **settings)["label_f"], abs=1e-12
+    assert value(label_f.using(**settings), predicted, expected) == pytest.approx(
+        official(predicted, expected, **settings)["label_f"], abs=1e-12
     )
 
 
@@ -67,32 +67,32 @@ def test_any_beta(average, beta):
 @pytest.mark.parametrize("positive", [1, 7])
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
 def test_one_positive_label_equals_scikit_learn_on_numbers(metric, positive, zero_division):
-    said, expected = draw(7, [0, 1]), draw(8, [0, 1])
+    predicted, expected = draw(7, [0, 1]), draw(8, [0, 1])
     binary = metric.using(average="binary", positive=positive, zero_division=zero_division)
-    figures = official(said, expected, labels=[positive], average="macro", zero_division=zero_division)
-    assert value(binary, said, expected) == pytest.approx(figures[metric.name], abs=1e-12)
+    figures = official(predicted, expected, labels=[positive], average="macro", zero_division=zero_division)
+    assert value(binary, predicted, expected) == pytest.approx(figures[metric.name], abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
 def test_micro_over_every_label_needs_no_list_and_is_the_accuracy(metric):
-    said, expected = SETS["all known"]
-    figure = accuracy_score(expected, said)
-    assert value(metric.using(average="micro"), said, expected) == pytest.approx(figure, abs=1e-12)
-    assert value(label_accuracy, said, expected) == pytest.approx(figure, abs=1e-12)
+    predicted, expected = SETS["all known"]
+    figure = accuracy_score(expected, predicted)
+    assert value(metric.using(average="micro"), predicted, expected) == pytest.approx(figure, abs=1e-12)
+    assert value(label_accuracy, predicted, expected) == pytest.approx(figure, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
-def test_all_ones_stay_the_average_that_was_asked_for(metric):
+def test_the_average_does_not_depend_on_which_labels_occur(metric):
     """Which average is computed never depends on the labels that happen to occur."""
     macro = metric.using(labels=[0, 1])
     assert value(macro, [1, 1], [1, 1]) == 0.5
 
 
 def test_counts_of_halves_add_up():
-    said, expected = (to_arrow(column, "any") for column in SETS["all known"])
+    predicted, expected = (to_arrow(column, "any") for column in SETS["all known"])
     metric = label_f.using(labels=LABELS)
     whole, left, right = (
-        score_rows(metric, {"prediction": said[part], "reference": expected[part]}).statistics.sum(axis=0)
+        score_rows(metric, {"prediction": predicted[part], "reference": expected[part]}).statistics.sum(axis=0)
         for part in (slice(None), slice(0, 20), slice(20, None))
     )
     np.testing.assert_array_equal(left + right, whole)
@@ -114,6 +114,6 @@ def test_labels_are_normalised_as_the_columns_are():
         ({"labels": ["a", "A"], "normalize": "unicode"}, "each different"),
     ],
 )
-def test_what_must_be_known_beforehand_is_asked_for(settings, message):
+def test_a_missing_label_setting_is_an_error_that_lists_the_labels(settings, message):
     with pytest.raises(SpecError, match=message):
         label_f(["a", "b"], ["b", "a"], **settings)

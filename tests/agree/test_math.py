@@ -1,4 +1,4 @@
-"""Agreement with Math-Verify's and MATH's own verdicts, and with GSM8K's."""
+"""`math_match` equals Math-Verify's, MATH's and GSM8K's own results."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ def notation(call):
     return "latex" if "['latex']" in call else "plain" if "['expr']" in call else "any"
 
 
-def test_every_verdict_of_math_verifys_own_cases():
+def test_every_result_of_math_verifys_own_cases():
     pytest.importorskip("sympy")
     rows = rows_of("math_verify_cases.jsonl")
     wrong = [
@@ -57,10 +57,10 @@ def test_the_stricter_cases_of_math():
 def test_the_accuracies_of_gsm8k(metric, system):
     with gzip.open(DATA / "gsm8k_example_model_solutions.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    given, wanted = (
+    given, references = (
         [text.rpartition("A:")[2].strip() for text in texts]
         for texts in ([row[system]["solution"] for row in rows], [row["ground_truth"] for row in rows])
     )
-    scores = metric(given, wanted).to_pylist()
+    scores = metric(given, references).to_pylist()
     assert scores == [float(row[system]["is_correct"]) for row in rows]
     assert sum(scores) / len(scores) == pytest.approx(expected()["gsm8k_example_model_solutions"][system]["accuracy"])

@@ -1,4 +1,4 @@
-"""`math_match` beside Math-Verify itself, every formula against every other."""
+"""`math_match` equals Math-Verify, every formula compared with every other."""
 
 from itertools import product
 
@@ -31,7 +31,7 @@ def verdict(gold, answer):
     return bool(math_verify.verify(*given, timeout_seconds=None))
 
 
-def test_verdicts_are_those_of_math_verify_but_for_what_is_named():
+def test_results_equal_math_verify_except_the_listed_ones():
     pairs = list(product(FORMULAS, FORMULAS))
     ours = math_match([f"${answer}$" for _, answer in pairs], [f"${gold}$" for gold, _ in pairs]).to_pylist()
     differ = [

@@ -122,7 +122,7 @@ def test_sacrebleus_paired_tests_of_corpus_bleu(first, second, rows, real_data):
         _, scores = PairedTest(named, {"BLEU": BLEU()}, [references], test_type=kind, n_samples=samples)()
         return [result.score / 100 for result in scores["BLEU"]], scores["BLEU"][1].p_value
 
-    a, b = (np.array(BLEU()._extract_corpus_statistics(said, [references]), float) for said in systems)
+    a, b = (np.array(BLEU()._extract_corpus_statistics(predicted, [references]), float) for predicted in systems)
     found = compare(a, b, Scale(FINISH, bounds=SHARE))
     values, randomised = theirs("ar", 4_000)
     assert [found.a, found.b] == pytest.approx(values, rel=1e-9)
@@ -137,7 +137,7 @@ def test_sacrebleus_paired_tests_of_corpus_bleu(first, second, rows, real_data):
 
 def test_the_error_of_a_difference_in_bleu_is_that_of_a_paired_bootstrap(real_data):
     references, systems = translations(real_data, "LIUM-NMT", "C-3MA", rows=400)
-    a, b = (np.array(BLEU()._extract_corpus_statistics(said, [references]), float) for said in systems)
+    a, b = (np.array(BLEU()._extract_corpus_statistics(predicted, [references]), float) for predicted in systems)
 
     def gap(rows):
         return float(FINISH(b[rows].sum(axis=0)) - FINISH(a[rows].sum(axis=0)))

@@ -1,4 +1,4 @@
-"""Scores, mappings and return values against Phoenix's own on random records, and the differences that are meant."""
+"""Scores, mappings and return values equal Phoenix's on random records, except for intended differences."""
 
 import asyncio
 import math
@@ -210,8 +210,8 @@ def test_a_score_that_is_returned_is_renamed():
 )
 def test_numbers_of_numpy_and_what_else_a_dict_says_are_kept_here(value, their, mine):
     given = outcome(made(theirs, value).evaluate, {"output": 1})
-    said = made(ours, value).evaluate({"output": 1})[0].to_dict()
-    assert mine.items() <= said.items()
+    score = made(ours, value).evaluate({"output": 1})[0].to_dict()
+    assert mine.items() <= score.items()
     assert given == their if their == NOTHING else their.items() <= given[0].to_dict().items()
 
 

@@ -21,7 +21,9 @@ def pairs(longest: int, rows: int, words: list[str] = ODD) -> list[tuple[str, st
         return "".join(draw.choice(words) + draw.choice(GAPS) for _ in range(draw.randint(0, longest)))
 
     made = [(text(), text()) for _ in range(rows)]
-    return made + [(said, said[len(said) // 3 :] + said[: len(said) // 2]) for said, _ in made]
+    return made + [
+        (predicted, predicted[len(predicted) // 3 :] + predicted[: len(predicted) // 2]) for predicted, _ in made
+    ]
 
 
 @pytest.mark.parametrize(("longest", "rows"), [(4, 150), (25, 120), (90, 20), (400, 4)])
@@ -39,7 +41,7 @@ def pairs(longest: int, rows: int, words: list[str] = ODD) -> list[tuple[str, st
 def test_rouge_is_that_of_rouge_score(metric, name, longest, rows):
     scorer = RougeScorer([name])
     given = pairs(longest, rows) + pairs(longest + 1, rows // 2, ["a", "b", "c"])
-    theirs = [scorer.score(gold, said)[name] for said, gold in given]
+    theirs = [scorer.score(gold, predicted)[name] for predicted, gold in given]
     for part, field in PARTS.items():
         ours = metric(*map(list, zip(*given, strict=True)), score=part).to_pylist()
         assert ours == pytest.approx([getattr(score, field) for score in theirs], rel=1e-12, abs=0)
@@ -47,7 +49,7 @@ def test_rouge_is_that_of_rouge_score(metric, name, longest, rows):
 
 def test_of_several_references_the_best_counts():
     scorer = RougeScorer(["rouge1", "rougeL", "rougeLsum"])
-    said, golds = "the cat sat\non the mat", ["a dog", "the mat sat on the cat", "on the\nthe cat"]
-    theirs = scorer.score_multi(golds, said)
+    predicted, golds = "the cat sat\non the mat", ["a dog", "the mat sat on the cat", "on the\nthe cat"]
+    theirs = scorer.score_multi(golds, predicted)
     for metric, name in ((rouge_n, "rouge1"), (rouge_l, "rougeL"), (rouge_lsum, "rougeLsum")):
-        assert metric([said], [golds]).to_pylist() == pytest.approx([theirs[name].fmeasure], rel=1e-12)
+        assert metric([predicted], [golds]).to_pylist() == pytest.approx([theirs[name].fmeasure], rel=1e-12)

@@ -1,4 +1,4 @@
-"""trec_eval's own regression files: what it printed for each topic, to the printed digits."""
+"""trec_eval's own regression files: the values that it prints for each topic, to the printed digits."""
 
 import gzip
 import math

@@ -1,4 +1,4 @@
-"""Columns: the kernels equal the definitions on every string, and Arrow's layouts all hold."""
+"""Columns: the kernel equals the definitions on every string, in every layout of Arrow."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_slices_nulls_and_dictionaries(apply, name: str, kind: pa.DataType) -> N
 
 
 @each_map
-def test_without_kernels_the_definitions_serve(apply, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_kernels_the_definitions_are_used(apply, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     column = pa.array(["The Σ. & co", None, " é-5 "])
     compiled = apply(column, name)
     monkeypatch.setattr(columns, "COMPILED", False)
@@ -118,7 +118,7 @@ def test_text_that_is_not_utf8_is_named_by_its_row(apply, name: str, junk: bytes
         apply(column, name)
 
 
-def test_what_a_null_row_hides_is_not_read() -> None:
+def test_the_bytes_of_a_null_row_are_not_read() -> None:
     hidden = pa.StringArray.from_buffers(
         2, pa.array([0, 2, 4], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xffok"), pa.py_buffer(b"\x02")
     )
@@ -131,7 +131,7 @@ def test_a_squeezed_column_is_its_own_whitespace_tokens() -> None:
     assert tokenise(normalise(pa.array(["x  y"]), "none"), "whitespace").to_pylist() == ["x y"]
 
 
-def test_a_memo_remembers_text_until_it_ends() -> None:
+def test_a_column_cache_keeps_results_until_it_ends() -> None:
     column = pa.array(["The cat", "a dog"])
     with column_cache():
         first = normalise(column, "squad")

@@ -1,4 +1,4 @@
-"""The definitions do what their sources say."""
+"""The definitions equal the official scripts that they name."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_unicode_folds_together(one: str, other: str) -> None:
 
 
 @given(st.text())
-def test_unicode_changes_nothing_twice_but_what_case_folding_leaves_open(text: str) -> None:
+def test_unicode_applied_twice_changes_only_what_case_folding_leaves_open(text: str) -> None:
     once = normalizer("unicode")(text)
     if unicodedata.is_normalized("NFKC", once) and not re.search(r"[.-]", once):
         assert normalizer("unicode")(once) == once
@@ -136,6 +136,6 @@ def test_tokens_hold_no_whitespace(text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("find", "wrong", "hint"), [(normalizer, "Squad", "'squad'"), (tokenizer, "13A", "'13a'")])
-def test_a_wrong_name_is_told_the_nearest_right_one(find, wrong: str, hint: str) -> None:  # type: ignore[no-untyped-def]
+def test_an_unknown_name_is_an_error_with_the_nearest_name(find, wrong: str, hint: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(SpecError, match=f"did you mean {hint}"):
         find(wrong)

@@ -208,9 +208,9 @@ def test_a_row_without_an_answer_is_unscored_with_the_reason():
     assert rows.reasons.tolist() == [None, "extract='boxed' finds no answer in prediction", "prediction is null"]
 
 
-def test_or_it_is_wrong_if_told_so():
-    said, gold = [r"\boxed{4}", "4", None], [["4", "5"], ["4"], ["4"]]
-    assert exact_match(said, gold, extract="boxed", missing="wrong").to_pylist() == [1.0, 0.0, None]
+def test_missing_wrong_gives_a_row_without_an_answer_the_worst_score():
+    predicted, gold = [r"\boxed{4}", "4", None], [["4", "5"], ["4"], ["4"]]
+    assert exact_match(predicted, gold, extract="boxed", missing="wrong").to_pylist() == [1.0, 0.0, None]
     assert exact_match(["4"], [["4"]], extract="boxed", missing="wrong").to_pylist() == [0.0]
 
     @metric(source="here", direction="minimize", high=3, register=False)
@@ -218,7 +218,7 @@ def test_or_it_is_wrong_if_told_so():
         """Always 1."""
         return [1.0] * len(prediction)
 
-    assert badness(said, extract="boxed", missing="wrong").to_pylist() == [1.0, 3.0, None]
+    assert badness(predicted, extract="boxed", missing="wrong").to_pylist() == [1.0, 3.0, None]
 
 
 @pytest.mark.parametrize(
@@ -243,9 +243,12 @@ def test_each_prediction_is_extracted_once_however_many_references(monkeypatch):
 
 
 def test_several_predictions_are_extracted_one_by_one():
-    said = [[r"\boxed{4}", "none"], ["none", "none"]]
-    assert exact_match(said, ["4", "4"], extract="boxed", samples="max").to_pylist() == [1.0, None]
-    assert exact_match(said, ["4", "4"], extract="boxed", samples="mean", missing="wrong").to_pylist() == [0.5, 0.0]
+    predicted = [[r"\boxed{4}", "none"], ["none", "none"]]
+    assert exact_match(predicted, ["4", "4"], extract="boxed", samples="max").to_pylist() == [1.0, None]
+    assert exact_match(predicted, ["4", "4"], extract="boxed", samples="mean", missing="wrong").to_pylist() == [
+        0.5,
+        0.0,
+    ]
 
 
 def test_it_is_part_of_the_spec_and_of_the_signature():
@@ -267,7 +270,7 @@ def test_it_is_part_of_the_spec_and_of_the_signature():
         (3, "str is expected"),
     ],
 )
-def test_a_wrong_way_is_an_error_before_any_row_is_read(how, message):
+def test_an_unknown_extract_is_an_error_before_any_row_is_read(how, message):
     with pytest.raises(SpecError, match=f"extract=.*{message}"):
         exact_match.using(extract=how)
 

@@ -1,11 +1,11 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The string -> string maps of `normalise` and `tokenise`, compiled: UTF-8 bytes to UTF-8 bytes, row by row.
+"""Compiles the normalisers and tokenisers of `normalise` and `tokenise`: UTF-8 bytes to UTF-8 bytes, row by row.
 
-Every map equals its readable definition on every row it does not delegate. A map delegates (returns -1) what it has
-no exact rule for: malformed UTF-8, characters whose case depends on their neighbours, and what its comment names.
-Output never exceeds twice the input: case folding grows UTF-8 by half at most, and a token is at least a byte.
+Every map returns the same as its definition, except for rows that it delegates (returns -1), which the caller maps by
+the definition: malformed UTF-8, characters whose case depends on their neighbours, and the cases in its docstring.
+Output never exceeds twice the input: case folding lengthens UTF-8 by half at most, and a token has at least one byte.
 
-Longer than 300 lines because all maps share the functions that read and write UTF-8, which inline only within a module.
+Longer than 300 lines because all maps share functions that read and write UTF-8, inlined only within a module.
 """
 
 import string
@@ -25,7 +25,7 @@ cdef extern from *:
     #define as_little(word) (word)
     #endif
 
-    /* Lower 16 bytes into `block`. Gives a bit for each byte that is a space (0-15), that is neither an ASCII letter
+    /* Write 16 bytes in lower case to `block`. Returns a bit for each byte that is a space (0-15), that is neither an ASCII letter
        nor a digit (16-31), and that is neither of these nor punctuation (32-47). */
     #ifdef __SSE2__
     #include <emmintrin.h>
@@ -146,7 +146,7 @@ cdef void _set_words(Words* words, tuple spelled):
 
 
 cdef inline bint listed(Bytes word, Py_ssize_t length, const Words* words) noexcept nogil:
-    """Whether a run of letters and digits, with 8 bytes to read, is one of the words. No branches: they would be guesses."""
+    """Whether letters and digits, with 8 readable bytes, are one of the words; without branches, for speed."""
     cdef uint64_t key
     cdef int i, found = 0, shift = (64 - 8 * length) & 63
     memcpy(&key, word, 8)
@@ -157,7 +157,7 @@ cdef inline bint listed(Bytes word, Py_ssize_t length, const Words* words) noexc
 
 
 cdef inline int32_t decode(Bytes* text, Bytes end) noexcept nogil:
-    """The code point that starts here, moving past it; -1 where the bytes are no UTF-8."""
+    """The code point that starts here, and move past it; -1 if the bytes are not UTF-8."""
     cdef Bytes s = text[0]
     cdef int32_t code = s[0], least
     cdef int more, i
@@ -180,7 +180,7 @@ cdef inline int32_t decode(Bytes* text, Bytes end) noexcept nogil:
 
 
 cdef inline uint8_t* encode(int32_t code, uint8_t* out) noexcept nogil:
-    """Write a code point; returns where the next goes."""
+    """Write a code point; returns the place after it."""
     if code < 0x80:
         out[0] = code
         return out + 1
@@ -211,8 +211,8 @@ cdef inline uint8_t* copy(Bytes text, Bytes end, uint8_t* out) noexcept nogil:
 cdef Py_ssize_t drop_words(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
     """`squad` and `mlqa` for ASCII, 64 bytes at a time, else `drop_words_anywhere`.
 
-    First, without a branch, each block is lowered and its spaces and punctuation marked; then what lies between spaces
-    is copied.
+    Each block is first lower-cased and its spaces and punctuation marked, without a branch; then the text between
+    spaces is copied.
     """
     cdef uint8_t block[64 + 16]
     cdef uint8_t rest[64]
@@ -246,14 +246,14 @@ cdef Py_ssize_t drop_words(Bytes text, Bytes end, uint8_t* out, const Words* wor
             stop = first_bit(spaces)
             spaces &= spaces - 1
             length = stop - at
-            if o == word and not marked(others, at, length):  # whole and unmarked: no need to wait for what is written
+            if o == word and not marked(others, at, length):  # a whole word without marks: it is compared in `block`
                 dropped = listed(block + at, length, words) | (length == 0)
                 copy_block(block + at, length, o)[0] = 32
                 o += (length + 1) & (dropped - 1)
             else:
                 o = copy_piece(block, at, length, others, o)
                 dropped = listed(word, o - word, words) | (o == word)
-                o[0] = 32  # only now: reading what was just half written over would stall
+                o[0] = 32  # only now: a read after a partial overwrite would stall
                 o = word if dropped else o + 1
             at = stop + 1
             word = o
@@ -265,12 +265,12 @@ cdef Py_ssize_t drop_words(Bytes text, Bytes end, uint8_t* out, const Words* wor
 
 
 cdef inline bint marked(uint64_t marks, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
-    """Whether one of these bits is set."""
+    """Whether any of these bits is set."""
     return size > 0 and marks >> at & ~<uint64_t>0 >> (64 - size)
 
 
 cdef inline uint8_t* copy_piece(const uint8_t* block, Py_ssize_t at, Py_ssize_t size, uint64_t marks, uint8_t* o) noexcept nogil:
-    """Copy what lies between two spaces without its marks; returns where the next goes."""
+    """Copy the text between two spaces without its marked bytes; returns the place after it."""
     cdef Py_ssize_t i
     if not marked(marks, at, size):
         return copy_block(block + at, size, o)
@@ -281,7 +281,7 @@ cdef inline uint8_t* copy_piece(const uint8_t* block, Py_ssize_t at, Py_ssize_t 
 
 
 cdef inline uint8_t* copy_block(const uint8_t* block, Py_ssize_t size, uint8_t* o) noexcept nogil:
-    """Copy `size` bytes, 16 at a time and so up to 16 more; returns where the next goes."""
+    """Copy `size` bytes, 16 at a time, so up to 16 more are written; returns the place after them."""
     cdef Py_ssize_t i = 16
     memcpy(o, block, 16)
     while i < size:
@@ -291,10 +291,10 @@ cdef inline uint8_t* copy_block(const uint8_t* block, Py_ssize_t size, uint8_t* 
 
 
 cdef Py_ssize_t drop_words_anywhere(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
-    """`drop_words` for all characters. A word, to re, is a run of letters, digits and "_"; marks end it."""
+    """`drop_words` for all characters. A word is a run of letters, digits and "_", as in `re`; marks end it."""
     cdef uint8_t* o = out
     cdef uint8_t* word = NULL  # where the run of word characters starts, if in one
-    cdef uint8_t* before = out  # where it would be cut off: at the space before it, if any
+    cdef uint8_t* before = out  # where the output is cut to drop it: at the space before it, if any
     cdef bint space = False
     cdef int32_t code
     while True:
@@ -369,7 +369,7 @@ cdef Py_ssize_t split_chars(Bytes text, Bytes end, uint8_t* out, const Words* wo
 
 
 cdef Py_ssize_t split_rouge(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
-    """`rouge`: what is not ASCII may be so in lower case."""
+    """`rouge`: some characters that are not ASCII are ASCII in lower case."""
     cdef uint8_t* o = out
     cdef bint apart = False, dotted
     cdef int32_t code
@@ -402,7 +402,7 @@ cdef Py_ssize_t split_rouge(Bytes text, Bytes end, uint8_t* out, const Words* wo
 
 
 cdef inline Py_ssize_t copy_word(Bytes text, Bytes end, Bytes limit, uint8_t* o, bint lowered) noexcept nogil:
-    """Copy the ASCII letters and digits that come next, at most 16; returns how many. Writes 16 bytes."""
+    """Copy the next ASCII letters and digits, at most 16; returns how many. Writes 16 bytes."""
     cdef uint8_t block[16]
     cdef uint8_t rest[16]
     cdef Py_ssize_t size, most = end - text
@@ -418,7 +418,7 @@ cdef inline Py_ssize_t copy_word(Bytes text, Bytes end, Bytes limit, uint8_t* o,
 
 
 cdef Py_ssize_t split_13a(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
-    """`13a`, its four replacements at once; delegates markup, which must go first."""
+    """`13a`, with its four replacements in one pass; delegates markup, which must be replaced first."""
     cdef uint8_t* o = out
     cdef Bytes s = text
     cdef Bytes start
@@ -447,7 +447,7 @@ cdef Py_ssize_t split_13a(Bytes text, Bytes end, uint8_t* out, const Words* word
             return -1
         if Py_UNICODE_ISSPACE(code):
             apart = True
-        elif code == 44 or code == 46:  # a run of , and . is taken in pairs, the first with what is not a digit before it
+        elif code == 44 or code == 46:  # the patterns take a run of , and . in pairs, the first with a character before it
             stop = start
             while stop < end and (stop[0] == 44 or stop[0] == 46):
                 stop += 1
@@ -471,7 +471,7 @@ cdef Py_ssize_t split_13a(Bytes text, Bytes end, uint8_t* out, const Words* word
 
 
 cdef inline uint8_t* put(Bytes text, Bytes end, uint8_t* o, uint8_t* out, bint apart) noexcept nogil:
-    """Write a piece, after a space if it stands apart from what is there; returns where the next goes."""
+    """Write a piece, with a space before it if `apart` and not first; returns the place after it."""
     if apart and o > out:
         o[0] = 32
         o += 1
@@ -517,7 +517,7 @@ cdef Py_ssize_t split_ascii_words(Bytes text, Bytes end, uint8_t* out, const Wor
 
 
 cdef inline Bytes after_prefix(Bytes s, Bytes text, Bytes end) noexcept nogil:
-    """Past the sign, currency symbol and point of a number; where no number follows, or a word goes on, where it was."""
+    """The place after the sign, currency symbol and point of a number; `s` if no number follows or a word continues."""
     cdef Bytes at = s
     if s > text and flags[(s - 1)[0]] & ALNUM:
         return s
@@ -528,7 +528,7 @@ cdef inline Bytes after_prefix(Bytes s, Bytes text, Bytes end) noexcept nogil:
 
 
 cdef inline Bytes after_suffix(Bytes s, Bytes end) noexcept nogil:
-    """Past the % of a number or the # or + of a word, unless a letter or digit follows."""
+    """The place after the % of a number or the # or + of a word, unless a letter or digit follows."""
     cdef Bytes at = s
     cdef uint8_t last = (s - 1)[0]
     if s < end and ((s[0] == 37 and is_digit(last)) or (s[0] == 35 and flags[last] & ALPHA)):
@@ -540,12 +540,12 @@ cdef inline Bytes after_suffix(Bytes s, Bytes end) noexcept nogil:
 
 
 cdef inline bint is_joint(Bytes s, Bytes end) noexcept nogil:
-    """Whether a character inside a word stands between two letters, or two digits, that it may join."""
+    """Whether a character is between two letters, or two digits, that it may join to one word."""
     return s + 1 < end and s[1] < 128 and joins[s[0]] & flags[(s - 1)[0]] & flags[s[1]]
 
 
 cdef Py_ssize_t fold(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
-    """`unicode`; delegates characters that do not fold one to one, and marks, which compose with others."""
+    """`unicode`; delegates characters that do not fold to one character, and combining marks."""
     cdef Py_ssize_t size = fold_words(text, end, out, True)
     return size if size else fold_words(text, end, out, False)
 
@@ -619,7 +619,7 @@ cdef inline bint ends_meaning(int32_t code, int32_t before) noexcept nogil:
 
 def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int64_t[::1] out_offsets,
               uint8_t[::1] out, uint8_t[::1] delegated):
-    """Map each row of `data` into `out`; returns how many rows are delegated (1 in `delegated`, empty in `out`)."""
+    """Map each row of `data` to `out`; returns how many rows are delegated (1 in `delegated`, empty in `out`)."""
     cdef Py_ssize_t row, size, at = 0, left = 0, rows = offsets.shape[0] - 1
     cdef Words words
     cdef Map step

@@ -1,4 +1,4 @@
-"""What a model chose is read from how it says so, and never guessed."""
+"""Choices are read from free text, and never guessed."""
 
 import json
 
@@ -97,7 +97,7 @@ def test_a_choice_is_read(text, letter):
         "so a good one is hard to find",
     ],
 )
-def test_what_settles_on_no_option_is_not_guessed(text):
+def test_a_text_that_chooses_no_option_is_not_guessed(text):
     assert isinstance(read_choice(text, OPTIONS), str)
 
 
@@ -175,12 +175,12 @@ def test_what_is_no_option_is_not_dropped(text):
 @pytest.mark.parametrize(
     ("score", "value"), [("f1", 0.8), ("precision", 2 / 3), ("recall", 1.0), ("jaccard", 2 / 3), ("exact", 0.0)]
 )
-def test_sets_agree_as_far_as_they_share(score, value):
+def test_sets_are_scored_by_their_common_options(score, value):
     assert choices_f1(["A, B, D"], ["A, D"], [CITIES], score=score).to_pylist() == pytest.approx([value])
 
 
 @pytest.mark.parametrize("score", ["f1", "precision", "recall", "jaccard", "exact"])
-def test_two_empty_sets_agree_and_an_empty_one_with_no_other(score):
+def test_two_empty_sets_are_equal_and_one_empty_set_scores_0(score):
     columns = ([[], [], ["A"]], [[], ["A"], []], [CITIES] * 3)
     assert choices_f1(*columns, score=score).to_pylist() == [1.0, 0.0, 0.0]
 
@@ -190,10 +190,12 @@ def test_dataflows_examples_read_with_indices_from_0(name, real_data):
     file = real_data("dataflow_bench_examples") / f"{name}.jsonl"
     for row in map(json.loads, file.read_text("utf-8").splitlines()):
         labels = row.get("labels", [row.get("label")])
-        said = [", ".join("ABCDEFGH"[label] for label in labels)]
+        predicted = [", ".join("ABCDEFGH"[label] for label in labels)]
         metric = choices_f1 if "labels" in row else choice_match
         expected = [labels] if "labels" in row else labels
-        assert metric(said, expected, [row["choices"]], count_from=0, reference_is="index").to_pylist() == [1.0], row
+        assert metric(predicted, expected, [row["choices"]], count_from=0, reference_is="index").to_pylist() == [1.0], (
+            row
+        )
 
 
 WORDS = [
@@ -219,7 +221,7 @@ ODD = [r"\boxed{", "and", ",", "\n", "选", "答案是", "Ｂ", "-", "Paris", "\
 
 
 @given(st.lists(st.sampled_from([*WORDS, *ODD]) | st.text(max_size=3), max_size=20).map(" ".join))
-def test_whatever_is_said_gives_an_option_there_is_or_a_reason(text):
+def test_every_text_gives_an_existing_option_or_a_reason(text):
     choice, choices = read_choice(text, OPTIONS[:3]), read_choices([text], OPTIONS[:3])
     assert isinstance(choice, str) or choice in {0, 1, 2}
     assert isinstance(choices, str) or choices <= {0, 1, 2}

@@ -1,4 +1,4 @@
-"""JSON is what RFC 8259 says it is, and equal where its values are."""
+"""JSON is valid by RFC 8259, and equal where its values are."""
 
 import json
 
@@ -46,7 +46,7 @@ def test_anything_else_is_not(text):
 
 
 @pytest.mark.parametrize("text", ["```json\n{}\n```", "\n```\n{}\n```\n", "{}"])
-def test_a_fence_is_allowed_where_it_is_asked_for(text):
+def test_a_fence_is_allowed_with_fences(text):
     assert valid_json([text], fences=True).to_pylist() == [1.0]
     assert json_match([text], ["{}"], fences=True).to_pylist() == [1.0]
 

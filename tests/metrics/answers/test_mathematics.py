@@ -1,4 +1,4 @@
-"""Mathematics: what counts as equal, and that no answer can do harm."""
+"""Mathematics: which answers are equal, and that no answer can do harm."""
 
 import asyncio
 import math
@@ -18,14 +18,14 @@ from karat.text.latex import NotAFormula, parse_formula
 OPEN = (r"$\sin(2x)\cos(x) + \tan(y)$", r"$2\sin(x)\cos(x)^2 + \tan(y)$")  # only algebra settles it
 
 
-def verdict(given, wanted, **settings):
+def verdict(given, references, **settings):
     metric = math_match.using(**{"seconds": 60.0, **settings})  # enough on a busy machine
-    rows = score_rows(metric, {"prediction": pa.array([given]), "reference": pa.array([wanted])})
+    rows = score_rows(metric, {"prediction": pa.array([given]), "reference": pa.array([references])})
     return rows.statistics[0, 0], rows.reasons[0] if rows.reasons is not None else None
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("given", "references"),
     [
         ("Paris", "Paris"),
         ("paris.", "Paris"),
@@ -53,13 +53,13 @@ def verdict(given, wanted, **settings):
         ("5!", "120"),
     ],
 )
-def test_equal_mathematics_is_equal(given, wanted):
+def test_equal_mathematics_is_equal(given, references):
     pytest.importorskip("sympy")
-    assert verdict(given, wanted) == (1.0, None)
+    assert verdict(given, references) == (1.0, None)
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("given", "references"),
     [
         ("Paris", "London"),
         ("4", "5"),
@@ -76,11 +76,11 @@ def test_equal_mathematics_is_equal(given, wanted):
         (r"\frac{1}{", "1"),
     ],
 )
-def test_other_mathematics_is_not(given, wanted):
-    assert verdict(given, wanted) == (0.0, None)
+def test_other_mathematics_is_not(given, references):
+    assert verdict(given, references) == (0.0, None)
 
 
-def test_a_cheap_stage_keeps_the_row_from_algebra(monkeypatch):
+def test_rows_that_need_no_algebra_do_not_ask_sympy(monkeypatch):
     def never(*_):
         raise AssertionError
 
@@ -100,20 +100,20 @@ def test_without_sympy_only_rows_that_need_it_fail(monkeypatch):
 
 def test_scores_are_the_same_in_threads_event_loops_and_with_any_number_of_workers(monkeypatch):
     pytest.importorskip("sympy")
-    given, wanted = [OPEN[0], "4", "x", r"\sin(x)"] * 2, [OPEN[1], "4", "y", r"\cos(x)"] * 2
+    given, references = [OPEN[0], "4", "x", r"\sin(x)"] * 2, [OPEN[1], "4", "y", r"\cos(x)"] * 2
     expected = [1.0, 1.0, 0.0, 0.0] * 2
     patient = math_match.using(seconds=60.0)
     monkeypatch.setenv("KARAT_THREADS", "1")
-    assert patient(given, wanted).to_pylist() == expected
+    assert patient(given, references).to_pylist() == expected
     monkeypatch.setenv("KARAT_THREADS", "4")
-    assert patient(given, wanted).to_pylist() == expected
+    assert patient(given, references).to_pylist() == expected
 
     async def within_a_loop():
-        return patient(given, wanted).to_pylist()
+        return patient(given, references).to_pylist()
 
     assert asyncio.run(within_a_loop()) == expected
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda _: patient(given, wanted).to_pylist(), range(4))) == [expected] * 4
+        assert list(pool.map(lambda _: patient(given, references).to_pylist(), range(4))) == [expected] * 4
 
 
 HOSTILE = [
@@ -137,7 +137,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("given", HOSTILE, ids=lambda text: text[:12])
-def test_hostile_answers_end_without_a_score_or_as_wrong_and_leave_their_neighbours_alone(given):
+def test_hostile_answers_are_unscored_or_wrong_and_do_not_affect_other_rows(given):
     rows = score_rows(
         math_match, {"prediction": pa.array(["1/2", given, "3"]), "reference": pa.array(["0.5", "7", "4"])}
     )

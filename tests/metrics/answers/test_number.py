@@ -53,7 +53,7 @@ def test_what_is_not_one_number_is_none(text):
 @pytest.mark.parametrize(
     ("setting", "scores"), [("either", [1.0, 1.0, 1.0]), ("value", [0.0, 1.0, 1.0]), ("ignore", [1.0, 0.0, 1.0])]
 )
-def test_a_percentage_is_read_as_told(setting, scores):
+def test_percent_says_how_percentages_are_compared(setting, scores):
     assert numeric_match(["50%", "50 percent", "50 %"], ["50", "0.5", "50%"], percent=setting).to_pylist() == scores
 
 
@@ -70,10 +70,10 @@ def test_no_number_is_wrong_and_no_expected_number_is_unscored():
     assert "reference is not a number: 'four'" in rows.reasons[1]
 
 
-def test_numbers_too_large_to_write_out_are_compared_all_the_same():
+def test_numbers_too_large_to_write_out_are_compared():
     given = ["1e999999999", "10e999999998", "1e999999998", "9" * 10**6, "1" + "0" * 10**5, "1e-999999999"]
-    wanted = ["1e999999999", "1e999999999", "1e999999999", "9" * 10**6, "1e100000", "0"]
-    assert numeric_match(given, wanted).to_pylist() == [1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+    expected = ["1e999999999", "1e999999999", "1e999999999", "9" * 10**6, "1e100000", "0"]
+    assert numeric_match(given, expected).to_pylist() == [1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
     assert numeric_match(["1.0001e999999"], ["1e999999"], relative=0.001).to_pylist() == [1.0]
 
 

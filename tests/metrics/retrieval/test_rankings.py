@@ -142,7 +142,7 @@ def test_without_a_kernel_the_definitions_are_used(monkeypatch):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_a_gain_that_no_number_holds_is_no_score(compiled, monkeypatch):
+def test_a_gain_too_large_for_a_float_is_unscored(compiled, monkeypatch):
     monkeypatch.setattr(ranking, "COMPILED", compiled and ranking.COMPILED)
     assert ndcg([["a"], ["a"]], [{"a": 1024}, {"a": 1}], gain="exp2").to_pylist() == [None, 1.0]
     assert err([["a"]], [{"a": 2000}], max_grade=2000).to_pylist() == [None]

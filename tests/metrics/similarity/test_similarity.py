@@ -1,4 +1,4 @@
-"""Similarity of meaning: the values of the libraries it replaces, each text encoded once, nothing scored silently."""
+"""Similarity of meaning: the values of other libraries, each text encoded once, unscored rows with a reason."""
 
 import json
 import pickle
@@ -29,7 +29,7 @@ def backend(request):
 
 
 class Letters:
-    """A model of one's own, which remembers what it was asked for."""
+    """A model that records its inputs."""
 
     def __init__(self):
         self.asked = []
@@ -65,7 +65,7 @@ def test_prompt_and_length_are_settings_of_the_model_too(minilm, backend):
     np.testing.assert_allclose(scores, (left * right).sum(axis=1), rtol=0, atol=1e-5)
 
 
-def test_texts_beyond_the_window_are_told(minilm, backend):
+def test_texts_longer_than_the_window_are_reported(minilm, backend):
     rows = {"prediction": ["short", "word " * 300], "reference": ["a", "b"]}
     metric = semantic_similarity.using(model=minilm, backend=backend)
     for _ in range(2):  # the second time its vector comes from the store
@@ -110,7 +110,7 @@ def test_threads_may_share_a_model(minilm):
     assert all(each.to_pylist() == found[0].to_pylist() for each in found)
 
 
-def test_what_a_callable_gives_is_checked():
+def test_the_result_of_a_callable_is_checked():
     with pytest.raises(RowError, match=r"shape \(1, 3\) for 2 texts"):
         semantic_similarity(["a"], ["b"], model=lambda _: [[1, 2, 3]])
     with pytest.raises(SpecError, match="no range"):
@@ -136,10 +136,10 @@ def test_cross_encoder_scores_as_sentence_transformers_does(cross_encoder, backe
     assert np.ptp(expected) > 0.01
 
 
-def test_a_pair_scores_the_same_in_any_company(cross_encoder, backend):
+def test_the_score_of_a_pair_does_not_depend_on_other_pairs(cross_encoder, backend):
     folder = cross_encoder(activation="torch.nn.modules.linear.Identity", scale=5.0)  # logits above and below 1
     metric = cross_similarity.using(model=folder, backend=backend)
-    alone = [metric([said], [gold])[0].as_py() for said, gold in zip(BATTERY, BATTERY[::-1], strict=True)]
+    alone = [metric([predicted], [gold])[0].as_py() for predicted, gold in zip(BATTERY, BATTERY[::-1], strict=True)]
     logits = np.log(np.array(alone) / (1 - np.array(alone)))
     assert logits.max() > 1
     assert logits.min() < 0.5
@@ -148,7 +148,7 @@ def test_a_pair_scores_the_same_in_any_company(cross_encoder, backend):
         np.testing.assert_allclose(fresh(BATTERY[company], BATTERY[::-1][company]), alone[company], rtol=0, atol=1e-6)
 
 
-def test_the_two_kinds_of_encoder_are_told_apart(minilm, cross_encoder):
+def test_bi_encoders_and_cross_encoders_are_distinguished(minilm, cross_encoder):
     with pytest.raises(SpecError, match=r"bi-encoder: use semantic_similarity\(model="):
         cross_similarity(["a"], ["b"], model=minilm)
     with pytest.raises(SpecError, match=r"cross-encoder: use cross_similarity\(model="):
@@ -159,10 +159,10 @@ def test_the_two_kinds_of_encoder_are_told_apart(minilm, cross_encoder):
         cross_similarity(["a"], ["b"], model=cross_encoder(activation="torch.nn.modules.activation.Tanh"))
 
 
-def bert_score(torch, model, tokenizer, said, gold):
+def bert_score(torch, model, tokenizer, predicted, gold):
     """BERTScore's arithmetic on the last layer: idf weights of 1, 0 for the tokens that begin and end a text."""
     found = []
-    for left, right in zip(said, gold, strict=True):
+    for left, right in zip(predicted, gold, strict=True):
         sides = []
         for text in (left, right):
             read = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True, truncation=True)
@@ -201,7 +201,7 @@ def test_other_dtypes_are_close(minilm):
     assert half != whole
 
 
-def test_rows_are_told_while_they_are_done(minilm):
+def test_progress_is_reported_while_rows_are_scored(minilm):
     told = []
     rows = {"prediction": PREDICTIONS * 200, "reference": [[r, str(i)] for i, r in enumerate(REFERENCES * 200)]}
     karat.score(rows, semantic_similarity.using(model=minilm), progress=lambda done, of: told.append((done, of)))
@@ -216,7 +216,9 @@ def test_the_command_line_takes_a_model(minilm, tmp_path):
     from karat.cli.main import main
 
     file = tmp_path / "data.jsonl"
-    rows = [{"prediction": said, "reference": gold} for said, gold in zip(PREDICTIONS, REFERENCES, strict=True)]
+    rows = [
+        {"prediction": predicted, "reference": gold} for predicted, gold in zip(PREDICTIONS, REFERENCES, strict=True)
+    ]
     file.write_text("\n".join(map(json.dumps, rows)))
     made = CliRunner().invoke(main, ["score", str(file), "-m", f"semantic_similarity(model={minilm!r})"])
     assert made.exit_code == 0, made.output

@@ -24,7 +24,7 @@ from karat.metrics import contains, matches_regex
         ("", "", 1.0),
     ],
 )
-def test_contains_finds_whole_tokens_with_what_gives_them_meaning(prediction, reference, found):
+def test_contains_finds_whole_tokens_with_their_signs(prediction, reference, found):
     assert contains([prediction], [reference]).to_pylist() == [found]
 
 

@@ -9,7 +9,7 @@ def align(
     grades: NDArray[np.float64] | None,
     ranks: NDArray[np.int64],
     earned: NDArray[np.float64],
-    found_ends: NDArray[np.int64],
+    match_ends: NDArray[np.int64],
     judged: NDArray[np.float64],
     judged_ends: NDArray[np.int64],
 ) -> None: ...

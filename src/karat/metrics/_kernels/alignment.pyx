@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The definition in `rank_align`, compiled: straight over Arrow's memory, in time linear in the ids of a row."""
+"""Compiles `align_row` of `karat.metrics.retrieval.alignment`: reads Arrow's memory, in time linear in a row's ids."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort
@@ -8,9 +8,9 @@ from libc.string cimport memcmp, memcpy, memset
 from karat.metrics._kernels.tokens cimport ODD, Bytes, as_little
 
 cdef enum:
-    FEW = 16  # judged ids that each retrieved one is compared with; more go through a hash table
+    FEW = 16  # up to so many judged ids each retrieved id is compared with all of them; with more, a hash table is used
 
-cdef struct Bounds:  # where each list or text ends and the next one starts
+cdef struct Bounds:  # the offsets of lists or texts, of 32 or 64 bits
     const int32_t* short
     const int64_t* wide
 
@@ -65,7 +65,7 @@ cdef inline int64_t at(const Bounds* bounds, Py_ssize_t place) noexcept nogil:
 
 
 cdef inline bint load(const Column* column, int64_t place, Id* id) noexcept nogil:
-    """Read an id; false for what is none."""
+    """Read an id; false if it is null or empty."""
     cdef int64_t start, end, i
     cdef uint64_t key = 0
     if column.valid and not column.valid[(column.shift + place) >> 3] >> ((column.shift + place) & 7) & 1:
@@ -102,7 +102,7 @@ cdef inline uint64_t mixed(uint64_t hashed, uint64_t word) noexcept nogil:
 
 
 cdef inline uint64_t hash_of(const Id* id) noexcept nogil:
-    """Of every byte: many ids end alike."""
+    """The hash of all bytes, because many ids end in the same bytes."""
     cdef uint64_t hashed = mixed(<uint64_t> id.size, id.key), word
     cdef int64_t i = 0
     while i + 8 < id.size:
@@ -113,7 +113,7 @@ cdef inline uint64_t hash_of(const Id* id) noexcept nogil:
 
 
 cdef inline int64_t place_of(const Judged* known, const int64_t* table, uint64_t last, const Id* id) noexcept nogil:
-    """The slot of the table that holds this id, or the free one where it belongs."""
+    """The slot of the table that holds this id, or the free slot for it."""
     cdef uint64_t slot = hash_of(id) & last
     while table[slot] and not same(&known[table[slot] - 1].id, id):
         slot = (slot + 1) & last
@@ -121,7 +121,7 @@ cdef inline int64_t place_of(const Judged* known, const int64_t* table, uint64_t
 
 
 cdef inline uint64_t mark(const Id* id) noexcept nogil:
-    """One bit: an id whose bit no judged one has is not judged."""
+    """One bit by the id's bytes: an id whose bit no judged id has is not judged."""
     return <uint64_t> 1 << ((id.key * ODD) >> 58)
 
 
@@ -154,10 +154,11 @@ cdef inline void sort_falling(double* grades, Py_ssize_t count) noexcept nogil:
 
 
 def align(retrieved, relevant, const double[::1] grades,
-          int64_t[::1] ranks, double[::1] earned, int64_t[::1] found_ends, double[::1] judged, int64_t[::1] judged_ends):
-    """Fill what `Aligned` holds."""
+          int64_t[::1] ranks, double[::1] earned, int64_t[::1] match_ends,
+          double[::1] judged, int64_t[::1] judged_ends):
+    """Fill the arrays of `Aligned`."""
     cdef Column ranked = column_of(retrieved), gold = column_of(relevant)
-    cdef Py_ssize_t rows = found_ends.shape[0] - 1, row, count, i, most = FEW, written = 0, hits = 0
+    cdef Py_ssize_t rows = match_ends.shape[0] - 1, row, count, i, most = FEW, written = 0, hits = 0
     cdef uint64_t last = 0, marks
     cdef int64_t place, slot, first
     cdef double grade = 1
@@ -171,7 +172,7 @@ def align(retrieved, relevant, const double[::1] grades,
             raise MemoryError
         with nogil:
             for row in range(rows):
-                found_ends[row] = hits
+                match_ends[row] = hits
                 judged_ends[row] = written
                 marks = 0
                 count = at(&gold.rows, row + 1) - at(&gold.rows, row)
@@ -218,7 +219,7 @@ def align(retrieved, relevant, const double[::1] grades,
                 if grades is not None:
                     sort_falling(&judged[written], count)
                 written += count
-            found_ends[rows] = hits
+            match_ends[rows] = hits
             judged_ends[rows] = written
     finally:
         free(known)

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The definitions in `pairs`, compiled."""
+"""Compiles the definitions of `karat.metrics.text.string_comparison`."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -34,7 +34,7 @@ def contains(a_offsets, a_places, a_data, b_offsets, b_places, b_data, bint whol
 
 
 cdef bint find(Bytes a, int64_t a_size, Bytes b, int64_t b_size, bint whole, int64_t* border) noexcept nogil:
-    """Knuth, Morris and Pratt's search: linear, however much of b every place in a begins with."""
+    """Whether a contains b, by Knuth, Morris and Pratt's search: time is linear in a and b."""
     cdef int64_t i, held = 0
     if b_size == 0 or b_size > a_size:
         return a_size == b_size
@@ -74,7 +74,7 @@ def overlap(a_offsets, a_places, a_data, b_offsets, b_places, b_data,
                 y = text_of(&b, row)
                 if x.size == 0:
                     in_a = 0
-                elif x.start != last:  # texts do not overlap, so that no other one starts here
+                elif x.start != last:  # not the text of the row before, which is split already
                     in_a = split(x.start, x.start + x.size, a.limit, tokens)
                 last = x.start if x.size else NULL
                 a_count[row] = in_a
@@ -111,7 +111,7 @@ cdef int64_t match_few(const Token* a, Py_ssize_t in_a, const Token* b, Py_ssize
 
 cdef int64_t match_many(const Token* a, Py_ssize_t in_a, const Token* b, Py_ssize_t in_b,
                         int64_t* unused, int64_t* table) noexcept nogil:
-    """`table` maps a token to its first place in a, plus 1, and `unused` counts it: linear, however long the texts."""
+    """`table` maps a token to its first place in a, plus 1, and `unused` counts it there; time is linear."""
     cdef int64_t common = 0
     cdef int shift = 63
     cdef uint64_t slot
@@ -134,7 +134,7 @@ cdef int64_t match_many(const Token* a, Py_ssize_t in_a, const Token* b, Py_ssiz
 
 
 cdef inline uint64_t place(const Token* a, const int64_t* table, int shift, const Token* token) noexcept nogil:
-    """The slot that holds this token, or the free one where it belongs."""
+    """The slot that holds this token, or the free slot for it."""
     cdef uint64_t last = (<uint64_t>1 << (64 - shift)) - 1
     cdef uint64_t slot = (token.key ^ (token.key >> 31)) * ODD >> shift
     while table[slot] and not (a[table[slot] - 1].key == token.key and same(&a[table[slot] - 1], token)):

@@ -5,7 +5,7 @@ def score(
     name: str,
     ranks: NDArray[np.int64],
     grades: NDArray[np.float64],
-    found_ends: NDArray[np.int64],
+    match_ends: NDArray[np.int64],
     sizes: NDArray[np.int64],
     judged: NDArray[np.float64],
     judged_ends: NDArray[np.int64],

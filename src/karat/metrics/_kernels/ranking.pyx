@@ -1,38 +1,38 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The definitions in `rank_rows`, compiled."""
+"""Compiles the formulas of `karat.metrics.retrieval.ranking`, under the names of its `DEFINITIONS`."""
 
 from libc.math cimport floor, log2, pow
 from libc.stdint cimport int64_t
 
 cdef enum:
-    TABLED = 1024  # ranks whose discount is tabled
+    TABLED = 1024  # ranks whose discount is in the table
 
 cdef double discounts[TABLED]
 for _rank in range(TABLED):
     discounts[_rank] = log2(_rank + 1.0)
 
 cdef struct Row:
-    const int64_t* ranks  # of what is found, within the cut-off
+    const int64_t* ranks  # of the judged ids that are retrieved, up to the cut-off
     const double* grades
-    Py_ssize_t found
+    Py_ssize_t matches
     const double* judged
     Py_ssize_t known
     Py_ssize_t size
-    Py_ssize_t cutoff  # or 0
+    Py_ssize_t cutoff  # 0 without a cut-off
 
-ctypedef double (*Measure)(const Row* row, double setting, double other) noexcept nogil
+ctypedef double (*Formula)(const Row* row, double setting, double other) noexcept nogil
 
 
 cdef inline Py_ssize_t hits_in(const Row* row, double rel) noexcept nogil:
     cdef Py_ssize_t i, hits = 0
-    for i in range(row.found):
+    for i in range(row.matches):
         hits += row.grades[i] >= rel
     return hits
 
 
 cdef inline Py_ssize_t relevant_in(const Row* row, double rel) noexcept nogil:
     cdef Py_ssize_t count = 0
-    if row.known and row.judged[row.known - 1] >= rel:  # as in every list without grades
+    if row.known and row.judged[row.known - 1] >= rel:  # all are relevant, as in every list without grades
         return row.known
     while count < row.known and row.judged[count] >= rel:
         count += 1
@@ -65,7 +65,7 @@ cdef double f_measure(const Row* row, double rel, double beta) noexcept nogil:
 
 cdef double reciprocal_rank(const Row* row, double rel, double _) noexcept nogil:
     cdef Py_ssize_t i
-    for i in range(row.found):
+    for i in range(row.matches):
         if row.grades[i] >= rel:
             return 1.0 / row.ranks[i]
     return 0
@@ -78,7 +78,7 @@ cdef double hit_rate(const Row* row, double rel, double _) noexcept nogil:
 cdef double average_precision(const Row* row, double rel, double _) noexcept nogil:
     cdef Py_ssize_t i, hits = 0
     cdef double total = 0
-    for i in range(row.found):
+    for i in range(row.matches):
         if row.grades[i] >= rel:
             hits += 1
             total += <double> hits / row.ranks[i]
@@ -87,7 +87,7 @@ cdef double average_precision(const Row* row, double rel, double _) noexcept nog
 
 cdef double r_precision(const Row* row, double rel, double multiple) noexcept nogil:
     cdef Py_ssize_t i, hits = 0, depth = <int64_t> (multiple * relevant_in(row, rel) + 0.9)
-    for i in range(row.found):
+    for i in range(row.matches):
         hits += row.ranks[i] <= depth and row.grades[i] >= rel
     return ratio(hits, depth)
 
@@ -95,7 +95,7 @@ cdef double r_precision(const Row* row, double rel, double multiple) noexcept no
 cdef inline double precision_from(const Row* row, double rel, double needed) noexcept nogil:
     cdef Py_ssize_t i, hits = 0
     cdef double best = 0
-    for i in range(row.found):
+    for i in range(row.matches):
         if row.grades[i] >= rel:
             hits += 1
             if hits == needed:
@@ -127,7 +127,7 @@ cdef double bpref(const Row* row, double rel, double _) noexcept nogil:
     cdef double total = 0
     for i in range(relevant, row.known):
         others += row.judged[i] >= 0
-    for i in range(row.found):
+    for i in range(row.matches):
         if row.grades[i] >= rel:
             total += 1 - ratio(min(above, relevant), min(others, relevant))
         elif row.grades[i] >= 0:
@@ -139,43 +139,43 @@ cdef double judged(const Row* row, double _, double __) noexcept nogil:
     return ratio(hits_in(row, 0), min(row.size, depth_of(row)))
 
 
-cdef inline double gain(double grade, int64_t rank, bint doubling) noexcept nogil:
+cdef inline double gain(double grade, int64_t rank, bint exponential) noexcept nogil:
     if grade <= 0:
         return 0
-    return (pow(2, grade) - 1 if doubling else grade) / (discounts[rank] if rank < TABLED else log2(rank + 1.0))
+    return (pow(2, grade) - 1 if exponential else grade) / (discounts[rank] if rank < TABLED else log2(rank + 1.0))
 
 
-cdef double ndcg(const Row* row, double doubling, double _) noexcept nogil:
+cdef double ndcg(const Row* row, double exponential, double _) noexcept nogil:
     cdef Py_ssize_t i, best = min(row.known, row.cutoff) if row.cutoff else row.known
     cdef double gained = 0, ideal = 0
-    for i in range(row.found):
-        gained += gain(row.grades[i], row.ranks[i], doubling > 0)
+    for i in range(row.matches):
+        gained += gain(row.grades[i], row.ranks[i], exponential > 0)
     for i in range(best):
-        ideal += gain(row.judged[i], i + 1, doubling > 0)
+        ideal += gain(row.judged[i], i + 1, exponential > 0)
     return ratio(gained, ideal)
 
 
 cdef double err(const Row* row, double max_grade, double _) noexcept nogil:
     cdef Py_ssize_t i
-    cdef double total = 0, onwards = 1, satisfied
-    for i in range(row.found):
+    cdef double total = 0, reading_on = 1, satisfied
+    for i in range(row.matches):
         if row.grades[i] > 0:
             satisfied = (pow(2, row.grades[i]) - 1) / pow(2, max_grade)
-            total += onwards * satisfied / row.ranks[i]
-            onwards *= 1 - satisfied
+            total += reading_on * satisfied / row.ranks[i]
+            reading_on *= 1 - satisfied
     return total
 
 
 cdef double rank_biased_precision(const Row* row, double rel, double persistence) noexcept nogil:
     cdef Py_ssize_t i
     cdef double total = 0
-    for i in range(row.found):
+    for i in range(row.matches):
         if row.grades[i] >= rel:
             total += pow(persistence, row.ranks[i] - 1)
     return (1 - persistence) * total
 
 
-cdef Measure measure_of(str name) except NULL:
+cdef Formula formula_of(str name) except NULL:
     if name == "average_precision":
         return average_precision
     if name == "bpref":
@@ -207,22 +207,22 @@ cdef Measure measure_of(str name) except NULL:
     raise KeyError(name)
 
 
-def score(str name, const int64_t[::1] ranks, const double[::1] grades, const int64_t[::1] found_ends,
+def score(str name, const int64_t[::1] ranks, const double[::1] grades, const int64_t[::1] match_ends,
           const int64_t[::1] sizes, const double[::1] judged, const int64_t[::1] judged_ends,
           Py_ssize_t k, double setting, double other, double[::1] out):
-    """Each row's value of the definition of that name; k is 0 where there is no cut-off."""
-    cdef Measure measure = measure_of(name)
+    """The score of each row by the formula of that name; k is 0 without a cut-off."""
+    cdef Formula formula = formula_of(name)
     cdef Py_ssize_t i
     cdef Row row
     row.cutoff = k
     with nogil:
         for i in range(out.shape[0]):
-            row.ranks = &ranks[found_ends[i]]
-            row.grades = &grades[found_ends[i]]
-            row.found = found_ends[i + 1] - found_ends[i]
-            while k and row.found and row.ranks[row.found - 1] > k:
-                row.found -= 1
+            row.ranks = &ranks[match_ends[i]]
+            row.grades = &grades[match_ends[i]]
+            row.matches = match_ends[i + 1] - match_ends[i]
+            while k and row.matches and row.ranks[row.matches - 1] > k:
+                row.matches -= 1
             row.size = sizes[i]
             row.judged = &judged[judged_ends[i]]
             row.known = judged_ends[i + 1] - judged_ends[i]
-            out[i] = measure(&row, setting, other)
+            out[i] = formula(&row, setting, other)

@@ -1,10 +1,10 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Token sequences compared: the definitions in `ngram` and `rouge`, compiled.
+"""Compiles the definitions of `karat.metrics.text.bleu` and `rouge`: common n-grams and longest common subsequences.
 
-Where a text has at most FEW tokens its positions are the bits of a word; longer ones are numbered by a hash table. Both
-compare bytes where keys are equal, so that no hash decides.
+In a text of at most FEW tokens the positions of a token are the bits of a machine word; the tokens of longer texts are
+numbered by a hash table. Both compare the bytes of tokens whose keys are equal, so that hash collisions do no harm.
 
-Longer than 300 lines because its functions inline into each other only within a module.
+Longer than 300 lines because the compiler inlines functions only within a module.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -24,7 +24,7 @@ cdef struct Few:  # at most FEW tokens, as bits
     uint64_t valid
     uint64_t marks[8]
 
-cdef struct Table:  # of keys, or of tokens, to numbers from 1
+cdef struct Table:  # maps keys, or tokens, to numbers from 1
     int64_t* numbers
     uint64_t* keys
     int shift
@@ -51,7 +51,7 @@ cdef inline uint64_t places_of(const Few* few, const Token* token) noexcept nogi
 
 
 cdef void clear(Table* table, Py_ssize_t count) noexcept nogil:
-    """Make the table an empty one, for so many numbers."""
+    """Empty the table and set its size for that many numbers."""
     table.shift = 60
     while (<uint64_t>1 << (64 - table.shift)) < 2 * <uint64_t>count:
         table.shift -= 1
@@ -60,7 +60,7 @@ cdef void clear(Table* table, Py_ssize_t count) noexcept nogil:
 
 
 cdef inline uint64_t slot_of(const Table* table, uint64_t key) noexcept nogil:
-    """The slot that holds this key, or the free one where it belongs."""
+    """The slot that holds this key, or the free slot for it."""
     cdef uint64_t slot = (key ^ (key >> 31)) * ODD >> table.shift
     while table.numbers[slot] and table.keys[slot] != key:
         slot = (slot + 1) & table.last
@@ -68,7 +68,7 @@ cdef inline uint64_t slot_of(const Table* table, uint64_t key) noexcept nogil:
 
 
 cdef inline uint64_t slot_of_token(const Table* table, const Token* first, const Token* token) noexcept nogil:
-    """The same for a token; `keys` holds each one's place behind `first`."""
+    """`slot_of` for a token; `keys` holds the place of each token after `first`."""
     cdef uint64_t slot = (token.key ^ (token.key >> 31)) * ODD >> table.shift
     while table.numbers[slot] and not (
         first[table.keys[slot]].key == token.key and same(&first[table.keys[slot]], token)
@@ -79,7 +79,7 @@ cdef inline uint64_t slot_of_token(const Table* table, const Token* first, const
 
 cdef int64_t number(Table* table, const Token* a, Py_ssize_t in_a, const Token* b, Py_ssize_t in_b,
                     int64_t* a_numbers, int64_t* b_numbers) noexcept nogil:
-    """Number the tokens of a from 1, in order, and those of b alike, 0 where a has no such token; gives how many."""
+    """Number the distinct tokens of a from 1 and give those of b the same numbers, 0 if not in a; returns how many."""
     cdef int64_t count = 0
     cdef uint64_t slot
     cdef Py_ssize_t i
@@ -97,7 +97,7 @@ cdef int64_t number(Table* table, const Token* a, Py_ssize_t in_a, const Token* 
 
 
 cdef Py_ssize_t most_tokens(const Column* texts, const int64_t[::1] bounds) noexcept nogil:
-    """No row's texts have more tokens than this."""
+    """An upper bound of the number of tokens of a row's texts."""
     cdef Py_ssize_t row, i, size, most = 0
     for row in range(bounds.shape[0] - 1):
         size = 0
@@ -109,9 +109,9 @@ cdef Py_ssize_t most_tokens(const Column* texts, const int64_t[::1] bounds) noex
 
 def ngrams(a_offsets, a_places, a_data, b_offsets, b_places, b_data, const int64_t[::1] bounds, bint shortest,
            double[:, ::1] out):
-    """Row r of a against the texts bounds[r] to bounds[r + 1] of b.
+    """Compare row r of a with the texts bounds[r] to bounds[r + 1] of b.
 
-    Gives the length of a, that of b, the matches of each order, and the n-grams of a of each order.
+    Writes the length of a, that of b, the matches of each order, and the n-grams of a of each order.
     """
     cdef Column a = column(a_offsets, a_places, a_data), b = column(b_offsets, b_places, b_data)
     cdef Text x, y
@@ -123,7 +123,7 @@ def ngrams(a_offsets, a_places, a_data, b_offsets, b_places, b_data, const int64
     cdef Token* a_tokens = <Token*> malloc((most_a + 9) * sizeof(Token))
     cdef Token* b_tokens = <Token*> malloc((most_b + 9) * sizeof(Token))
     cdef uint64_t* ends = <uint64_t*> malloc(3 * order * sizeof(uint64_t))
-    cdef int64_t* lengths = <int64_t*> malloc((most_b + 9) * sizeof(int64_t))  # a text without tokens counts as one above
+    cdef int64_t* lengths = <int64_t*> malloc((most_b + 9) * sizeof(int64_t))  # `most_tokens` counts at least 1 for each text
     cdef int64_t* room = NULL
     table.numbers = NULL
     table.keys = NULL
@@ -177,7 +177,7 @@ def ngrams(a_offsets, a_places, a_data, b_offsets, b_places, b_data, const int64
 
 
 cdef int64_t length_of_reference(int64_t length, const int64_t* lengths, Py_ssize_t count, bint shortest) noexcept nogil:
-    """The shortest; or the one nearest to `length`, the shorter of two that are equally near."""
+    """The shortest length; or the one nearest to `length`, of two equally near ones the shorter."""
     cdef int64_t best
     cdef Py_ssize_t i
     if count == 0:
@@ -198,9 +198,9 @@ cdef inline int64_t abs(int64_t x) noexcept nogil:
 
 cdef void match_few(const Few* few, const Token* b, const int64_t* lengths, Py_ssize_t count, Py_ssize_t order,
                     uint64_t* ends, double* out) noexcept nogil:
-    """Each n-gram of a reference takes the first equal one of the prediction that it has not taken yet.
+    """Match each n-gram of a reference with the first equal n-gram of the prediction that is not matched yet.
 
-    `ends` has a bit for each place where an n-gram of the prediction ends that equals the one that just ended.
+    `ends` has a bit for each place where an n-gram of the prediction ends that equals the reference's current n-gram.
     """
     cdef uint64_t* taken = ends + order  # by this reference
     cdef uint64_t* ever = taken + order  # by any
@@ -234,7 +234,7 @@ cdef void match_few(const Few* few, const Token* b, const int64_t* lengths, Py_s
 
 cdef void match_many(Table* table, const Token* a, Py_ssize_t in_a, const Token* b, Py_ssize_t in_b,
                      const int64_t* lengths, Py_ssize_t order, int64_t* room, double* out) noexcept nogil:
-    """An n-gram is the number of its first n - 1 tokens and that of its last: linear, and no hash decides."""
+    """An n-gram is the pair of the number of its first n - 1 tokens and that of its last; time is linear, and exact."""
     cdef int64_t* a_token = room
     cdef int64_t* a_gram = a_token + in_a
     cdef int64_t* held = a_gram + in_a  # of each n-gram: in the prediction,
@@ -288,7 +288,7 @@ cdef void match_many(Table* table, const Token* a, Py_ssize_t in_a, const Token*
             out[n - 1] += min(held[i], most[i])
 
 
-cdef struct Lines:  # the bits of a sequence, for its longest common subsequence with others
+cdef struct Lines:  # the bits of a sequence, to find its longest common subsequence with others
     Py_ssize_t words
     uint64_t* open  # a bit for each place that does not yet lengthen the subsequence
     uint64_t* here  # a bit for each place that holds one number
@@ -308,7 +308,7 @@ cdef void free_lines(Lines* lines) noexcept:
 
 
 cdef int make_lines(Lines* lines, Py_ssize_t most) except -1:
-    """Room for a sequence of so many numbers, from 1 to that many."""
+    """Allocate memory for a sequence of at most `most` numbers, from 1 to `most`."""
     cdef Py_ssize_t words = most // 64 + 1
     lines.open = <uint64_t*> malloc(words * sizeof(uint64_t))
     lines.here = <uint64_t*> calloc(words, sizeof(uint64_t))
@@ -322,7 +322,7 @@ cdef int make_lines(Lines* lines, Py_ssize_t most) except -1:
 
 
 cdef void see(Lines* lines, const int64_t* numbers, Py_ssize_t size, int64_t highest) noexcept nogil:
-    """Prepare a sequence of numbers from 1 to `highest`."""
+    """Set the bits of a sequence of numbers from 1 to `highest`."""
     cdef int64_t each, dense = 0
     cdef uint64_t* mask
     cdef Py_ssize_t i
@@ -338,7 +338,7 @@ cdef void see(Lines* lines, const int64_t* numbers, Py_ssize_t size, int64_t hig
         lines.places[lines.starts[numbers[i]]] = i
     for each in range(1, highest + 1):
         lines.dense[each] = 0
-        if lines.starts[each + 1] - lines.starts[each] >= 64 + lines.words:  # so fewer than 64 have one
+        if lines.starts[each + 1] - lines.starts[each] >= 64 + lines.words:  # so at most 64 numbers have a mask
             mask = lines.masks + dense * lines.words
             memset(mask, 0, lines.words * sizeof(uint64_t))
             for i in range(lines.starts[each], lines.starts[each + 1]):
@@ -348,7 +348,7 @@ cdef void see(Lines* lines, const int64_t* numbers, Py_ssize_t size, int64_t hig
 
 
 cdef void step(Lines* lines, int64_t each, const uint64_t* before, uint64_t* after) noexcept nogil:
-    """Read one more number of the other sequence (Hyyrö 2004); `before` and `after` may be one."""
+    """Read one more number of the other sequence (Hyyrö 2004); `before` and `after` may be the same array."""
     cdef const uint64_t* here = lines.here
     cdef uint64_t old, both, total
     cdef int carry = 0
@@ -372,7 +372,7 @@ cdef void step(Lines* lines, int64_t each, const uint64_t* before, uint64_t* aft
 
 
 cdef inline int64_t closed(const uint64_t* open, Py_ssize_t size) noexcept nogil:
-    """The length of the subsequence within the first `size` places."""
+    """The length of the common subsequence with the first `size` places."""
     cdef int64_t count = 0
     cdef Py_ssize_t i
     for i in range(size >> 6):
@@ -453,7 +453,7 @@ cdef int64_t lcs_few(const Few* few, const Token* b, Py_ssize_t in_b) noexcept n
 def union_lcs(a_offsets, a_places, a_data, const int64_t[::1] a_bounds,
               b_offsets, b_places, b_data, const int64_t[::1] b_bounds,
               int64_t[::1] common, int64_t[::1] a_count, int64_t[::1] b_count):
-    """Row r is the texts a_bounds[r] to a_bounds[r + 1] of a and b_bounds[r] to b_bounds[r + 1] of b: its sentences."""
+    """The sentences of row r are a_bounds[r] to a_bounds[r + 1] of a, and b_bounds[r] to b_bounds[r + 1] of b."""
     cdef Column a = column(a_offsets, a_places, a_data), b = column(b_offsets, b_places, b_data)
     cdef Py_ssize_t row, i, j, s, t, in_a, in_b, rows = common.shape[0]
     cdef Py_ssize_t most_a = most_tokens(&a, a_bounds), most_b = most_tokens(&b, b_bounds)
@@ -529,8 +529,11 @@ cdef Py_ssize_t split_all(const Column* texts, int64_t first, int64_t stop, Toke
 
 cdef void choose(Lines* lines, const int64_t* a, Py_ssize_t in_a, const int64_t* b, Py_ssize_t in_b,
                  uint64_t* matrix, uint8_t* chosen) noexcept nogil:
-    """Mark the tokens of b in one longest common subsequence: of several, the one that going back from the ends finds first
-    if a's last token is passed over where that keeps a longer subsequence than passing over b's."""
+    """Mark the tokens of b in one longest common subsequence.
+
+    Of several it is the one that a walk from both ends finds first which drops a's last token if that keeps a longer
+    subsequence than dropping b's last token, and b's otherwise.
+    """
     cdef Py_ssize_t i, j
     cdef uint64_t* row = matrix  # the places of a that are open after each token of b
     memset(row, 255, lines.words * sizeof(uint64_t))

@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Texts and tokens as the kernels of this folder see them; inlined into each.
+"""Texts and tokens for the kernels of this folder, which inline these functions.
 
-A column is its texts' offsets and data, and the place of each row's text among them: -1 for the empty text; no places at
-all where row and place are one.
+A column is the offsets and data of its texts, and the place of each row's text among them: -1 is the empty text;
+without places row i has text i.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -53,12 +53,12 @@ cdef struct Text:
     Py_ssize_t size
 
 cdef struct Token:
-    uint64_t key  # up to 7 bytes: they and their number; else a hash, whose top bit is set
+    uint64_t key  # for up to 7 bytes: the bytes and their number; else a hash with its top bit set
     Bytes text
     Py_ssize_t size
 
 cdef enum:
-    FEW = 64  # tokens that are compared one with another, as bits of a word; more go through a hash table
+    FEW = 64  # up to so many tokens are compared as bits of a machine word; with more, a hash table is used
 
 
 cdef inline Column column(const int64_t[::1] offsets, const int64_t[::1] places, const uint8_t[::1] data):
@@ -113,7 +113,7 @@ cdef inline Py_ssize_t split(Bytes text, Bytes end, Bytes limit, Token* tokens) 
 
 
 cdef inline uint64_t find_spaces(Bytes text, Bytes end, Bytes limit) noexcept nogil:
-    """A bit for each space among the next 64 bytes."""
+    """A bit for each of the next 64 bytes that is a space."""
     cdef uint8_t rest[16]
     cdef uint64_t spaces = 0
     cdef inline Py_ssize_t i = 0, size = end - text
@@ -131,7 +131,7 @@ cdef inline uint64_t find_spaces(Bytes text, Bytes end, Bytes limit) noexcept no
 
 
 cdef inline uint64_t load(Bytes text, Bytes limit) noexcept nogil:
-    """The next 8 bytes, the first one lowest; 0 where memory ends."""
+    """The next 8 bytes as a number, the first byte lowest; 0 beyond the end of the memory."""
     cdef uint64_t word = 0
     if limit - text >= 8:
         memcpy(&word, text, 8)
@@ -141,7 +141,7 @@ cdef inline uint64_t load(Bytes text, Bytes limit) noexcept nogil:
 
 
 cdef inline bint take(Bytes text, Bytes end, Bytes limit, Token* token) noexcept nogil:
-    """Make a token of these bytes; 0 where there are none."""
+    """Make a token of these bytes; false if there are none."""
     cdef inline Py_ssize_t size = end - text
     if size <= 0:
         return False
@@ -169,7 +169,7 @@ cdef inline bint same(const Token* one, const Token* other) noexcept nogil:
 
 
 cdef inline void mark_all(const Token* tokens, Py_ssize_t count, uint64_t* marks) noexcept nogil:
-    """A byte of the key of each of at most FEW tokens, eight to a word."""
+    """Store one byte of the key of each of at most FEW tokens, eight in a word."""
     cdef Py_ssize_t i
     memset(marks, 0, (count + 7) & ~7)
     for i in range(count):
@@ -177,7 +177,7 @@ cdef inline void mark_all(const Token* tokens, Py_ssize_t count, uint64_t* marks
 
 
 cdef inline uint64_t alike(const uint64_t* marks, Py_ssize_t count, const Token* token) noexcept nogil:
-    """A bit for each marked token that may equal this one: eight are compared at once. Bits beyond `count` mean nothing."""
+    """A bit for each marked token that may equal this one, eight compared at once; bits beyond `count` are undefined."""
     cdef uint64_t differ, found = 0
     cdef uint64_t each = mark(token) * EACH
     cdef Py_ssize_t i

@@ -43,12 +43,7 @@ def truncated(_: Mapping[str, Any]) -> dict[str, pa.DataType]:
 
 
 def score_pairs(
-    prediction: pa.Array,
-    reference: pa.Array,
-    encoder: Encoder,
-    score: Scorer,
-    *,
-    empty: bool = False,
+    prediction: pa.Array, reference: pa.Array, encoder: Encoder, score: Scorer, *, empty: bool = False
 ) -> Rows:
     """One score for each row, by `score` of the distinct pairs; `empty` says whether empty texts are scored too.
 
