@@ -1,4 +1,7 @@
-"""Open any source of rows: a path, a glob pattern, standard input or a frame."""
+"""Open any source of rows: a path, a glob pattern, standard input or a frame.
+
+The reader of a format is imported when a file of that format is opened.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +11,19 @@ from dataclasses import replace
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from karat.core.errors import DataError
-from karat.data.filter import filter_rows
-from karat.data.formats.columnar import open_columnar
-from karat.data.formats.csv import open_delimited
-from karat.data.formats.documents import open_document
-from karat.data.formats.frames import open_frame
-from karat.data.formats.logs import open_inspect
-from karat.data.formats.union import unite_sources
-from karat.data.json.reader import open_json_rows
-from karat.data.retrieval.trec import find_layout, lacks_header, open_trec
 from karat.data.roles import Side, is_spans
 from karat.data.source import Source
-from karat.data.spans.otlp import is_otlp, open_otlp
-from karat.data.spans.source import Spans, open_spans
 from karat.data.storage.file_names import sniff, split_name
 from karat.data.storage.files import find_file, read_head, spool_stdin
 from karat.data.storage.validate import name_errors, validate_source
+
+if TYPE_CHECKING:
+    from karat.data.spans.source import Spans
 
 
 def open_source(data: Any, *, where: str | None = None, limit: int | None = None, role: Side = "prediction") -> Source:
@@ -53,7 +48,11 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
     [[{'id': '007', 'answer': '1e3'}]]
     """
     source = _open(data, role)
-    return source if where is None and limit is None else filter_rows(source, where, limit)
+    if where is None and limit is None:
+        return source
+    from karat.data.filter import filter_rows  # noqa: PLC0415
+
+    return filter_rows(source, where, limit)
 
 
 def spans(data: Any, kind: str | None = None, since: str | datetime | None = None) -> Spans:
@@ -77,6 +76,8 @@ def spans(data: Any, kind: str | None = None, since: str | datetime | None = Non
     >>> spans(rows, kind="LLM").kinds
     {'LLM': 1}
     """
+    from karat.data.spans.source import Spans  # noqa: PLC0415
+
     source = open_source(data)
     if not isinstance(source, Spans):
         raise DataError(
@@ -90,11 +91,17 @@ def _open(data: Any, role: Side) -> Source:
     if isinstance(data, Source):
         return data
     source = _open_rows(data, role)
-    return open_spans(source) if is_spans(source.schema.names) else source
+    if not is_spans(source.schema.names):
+        return source
+    from karat.data.spans.source import open_spans  # noqa: PLC0415
+
+    return open_spans(source)
 
 
 def _open_rows(data: Any, role: Side) -> Source:
     if not isinstance(data, (str, PathLike)):
+        from karat.data.formats.frames import open_frame  # noqa: PLC0415
+
         return validate_source(open_frame(data), checked=False)
     if data == "-":
         file = spool_stdin()
@@ -109,6 +116,8 @@ def _open_rows(data: Any, role: Side) -> Source:
         paths = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
         if not paths:
             raise DataError(f"{path}: no file matches this pattern")
+        from karat.data.formats.union import unite_sources  # noqa: PLC0415
+
         return validate_source(
             unite_sources(str(path), [_open_file(Path(one), one, role) for one in paths]), checked=True
         )
@@ -120,24 +129,48 @@ def _open_file(path: Path, name: str, role: Side) -> Source:
     head = read_head(path)
     if not head:
         raise DataError(f"{name} is empty; expected rows")
-    kind = split_name(path)[0]
-    if kind is None or (kind == "tsv" and lacks_header(head)):
-        kind = find_layout(head) or sniff(head)
+    kind = split_name(path)[0] or _guess(head)
+    if kind == "tsv":
+        from karat.data.retrieval.trec import lacks_header  # noqa: PLC0415
+
+        kind = _guess(head) if lacks_header(head) else kind
     with name_errors(name):  # the readers of JSON and CSV check UTF-8 themselves
         return validate_source(_open_format(path, name, kind, role), checked=kind not in ("parquet", "arrow"))
 
 
+def _guess(head: bytes) -> str:
+    """The format that the first bytes of a file show."""
+    from karat.data.retrieval.trec import find_layout  # noqa: PLC0415
+
+    return find_layout(head) or sniff(head)
+
+
 def _open_format(path: Path, name: str, kind: str, role: Side) -> Source:
-    if kind in ("jsonl", "json") and is_otlp(read_head(path)):
-        return open_otlp(path, name)
+    if kind in ("jsonl", "json"):
+        from karat.data.spans.otlp import is_otlp, open_otlp  # noqa: PLC0415
+
+        if is_otlp(read_head(path)):
+            return open_otlp(path, name)
     if kind == "jsonl":
+        from karat.data.json.reader import open_json_rows  # noqa: PLC0415
+
         return open_json_rows(path, name, "newline_delimited")
     if kind == "json":
+        from karat.data.formats.documents import open_document  # noqa: PLC0415
+
         return open_document(path, name, role)
     if kind in ("csv", "tsv"):
+        from karat.data.formats.csv import open_delimited  # noqa: PLC0415
+
         return open_delimited(path, name, kind)
     if kind == "inspect":
+        from karat.data.formats.logs import open_inspect  # noqa: PLC0415
+
         return replace(open_inspect(path, name), name=name)
     if kind in ("run", "qrels"):
+        from karat.data.retrieval.trec import open_trec  # noqa: PLC0415
+
         return open_trec(path, name, kind)
+    from karat.data.formats.columnar import open_columnar  # noqa: PLC0415
+
     return open_columnar(path, name, kind)

@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.csv as pc
-import pyarrow.parquet as pq
 
 from karat.core.columns.kinds import is_text
 from karat.data.formats.csv import DELIMITERS
@@ -30,6 +28,8 @@ _SUBSTITUTES = {
 def _parquet(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[WriteBatch]:
     # answers rarely repeat: dictionaries would only cost time
     repeating = [field.name for field in schema if not (is_text(field.type) or pa.types.is_nested(field.type))]
+    import pyarrow.parquet as pq  # noqa: PLC0415  (slow to import)
+
     with pq.ParquetWriter(sink, schema, compression="snappy", use_dictionary=repeating) as writer:
         yield writer.write_batch
 
@@ -69,6 +69,8 @@ def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[Wri
         [field.with_type(pa.string() if at in deep else _supported_type(field.type)) for at, field in enumerate(schema)]
     )
     encode = _encoder([_cell(at, schema.field(at), "NULL") for at in sorted(deep)])
+    import pyarrow.csv as pc  # noqa: PLC0415  (slow to import)
+
     with pc.CSVWriter(sink, flat, write_options=pc.WriteOptions(delimiter=delimiter)) as writer:
 
         def put(batch: pa.RecordBatch) -> None:

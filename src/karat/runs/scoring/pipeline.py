@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import time_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,17 +20,17 @@ from karat.core.progress import report_progress_to
 from karat.data.join import Joined
 from karat.data.write import write
 from karat.runs.scoring.arguments import Destination, Selection
-from karat.runs.scoring.judged_documents import count_judged
 from karat.runs.scoring.model_usage import ModelUsage
 from karat.runs.scoring.plan import Plan, plan_run, warn_of_lists_in_text
 from karat.runs.scoring.progress import Progress, RowCounter
-from karat.runs.scoring.provenance import describe_run
 from karat.runs.scoring.result import Result, Values
 from karat.runs.scoring.totals import Totals
 from karat.runs.scoring.value_spans import trace_values
-from karat.runs.store.manifest import Manifest
-from karat.runs.store.writer import RunWriter, open_writer
 from karat.stats.inference import Inference
+
+if TYPE_CHECKING:
+    from karat.runs.store.manifest import Manifest
+    from karat.runs.store.writer import RunWriter
 
 
 def score(
@@ -83,14 +83,19 @@ def score(
     selection = Selection(data, gold, on, map or {}, by, cluster, where, limit)
     destination.check(selection)
     plan = plan_run(selection, metrics, inference)
-    manifest = None if run is None else describe_run(plan, selection, run)
-    return carry_out(plan, destination, progress, manifest)
+    if run is None:
+        return carry_out(plan, destination, progress, None)
+    from karat.runs.scoring.provenance import describe_run  # noqa: PLC0415  (only where a run is stored)
+
+    return carry_out(plan, destination, progress, describe_run(plan, selection, run))
 
 
 def carry_out(plan: Plan, destination: Destination, progress: Progress | None, manifest: Manifest | None) -> Result:
     """Score all rows of a plan, and store them as a run where there is a manifest."""
     if manifest is None:
         return _score_all(plan, destination, progress, None)
+    from karat.runs.store.writer import open_writer  # noqa: PLC0415  (only where a run is stored)
+
     usage = ModelUsage(plan.metrics)
     with open_writer(manifest, plan.metrics, resume=destination.resume) as writer:
         result = _score_all(plan, destination, progress, writer)
@@ -141,7 +146,7 @@ def _score_batches(
         columns = plan.role_columns(rows, first)
         with column_cache():
             computed = compute_rows(plan.metrics, columns, plan.labels) if first > before else []
-            documents = Counter[str]() if plan.joined is None else count_judged(columns)
+            documents = _count_judged(plan, columns)
         return _Batch(first, rows, columns, computed, documents)
 
     for batch in map_ordered(compute, _number_rows(plan.source.batches(plan.text), before)):
@@ -158,6 +163,14 @@ def _score_batches(
         errors = None if plan.errors is None else batch.rows.column(plan.errors)
         yield plan.output.append(batch.rows, scored, errors)
         counter.finish_batch(len(batch.rows))
+
+
+def _count_judged(plan: Plan, columns: Mapping[str, pa.Array]) -> Counter[str]:
+    if plan.joined is None:
+        return Counter()
+    from karat.runs.scoring.judged_documents import count_judged  # noqa: PLC0415  (only for rankings)
+
+    return count_judged(columns)
 
 
 def _number_rows(batches: Iterable[pa.RecordBatch], before: int) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -14,7 +14,6 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns
 from karat.core.metric.setting import SEVERAL
 from karat.core.metric.spec import parse_all
-from karat.data.filter import filter_rows
 from karat.data.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
 from karat.data.nested import extract_nested
@@ -82,6 +81,8 @@ def plan_run(
     source = extract_nested(source, by_value, keep_json=False)
     source = extract_nested(source, selection.map.values())
     if selection.where is not None or selection.limit is not None:
+        from karat.data.filter import filter_rows  # noqa: PLC0415  (seldom needed)
+
         source = filter_rows(source, selection.where, selection.limit)
     sides, original = ({}, {}) if joined is None else (joined.sides, joined.original_names)
     mapping = map_columns(

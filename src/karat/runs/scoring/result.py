@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -15,8 +15,10 @@ from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.runs.output_columns import OutputColumns
-from karat.runs.store.run import Run
 from karat.stats.value import Value, format_value
+
+if TYPE_CHECKING:
+    from karat.runs.store.run import Run
 
 Of = TypeVar("Of")
 

@@ -7,8 +7,6 @@ from typing import Any
 from karat.core.errors import ColumnError, DataError, SpecError
 from karat.data.join import join, split_on
 from karat.data.open import open_source
-from karat.data.retrieval.group import group_by_query
-from karat.data.retrieval.long_table import find_query_column
 from karat.data.roles import Side
 from karat.data.source import Source
 
@@ -26,10 +24,8 @@ def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool) -> Sourc
         raise SpecError("gold and on go together: gold is a second table, on the id column that joins it")
     source = open_source(data)
     if gold is None:
-        if ranked and group_by_query(source, "prediction") is not source:
-            raise ColumnError(
-                f"{source.name} has one document a row, and no relevance: name a second table with it as gold (--gold)"
-            )
+        if ranked:
+            _refuse_ungrouped(source)
         return source
     judged = open_source(gold, role="reference")
     if not ranked:
@@ -40,8 +36,20 @@ def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool) -> Sourc
     return join(source, judged, (left, right))
 
 
+def _refuse_ungrouped(source: Source) -> None:
+    from karat.data.retrieval.group import group_by_query  # noqa: PLC0415  (only for rankings)
+
+    if group_by_query(source, "prediction") is not source:
+        raise ColumnError(
+            f"{source.name} has one document a row, and no relevance: name a second table with it as gold (--gold)"
+        )
+
+
 def _by_query(source: Source, side: Side, named: str | None) -> tuple[Source, str]:
     """The source with one query a row, and its column of queries: `named`, else the one that is recognised."""
+    from karat.data.retrieval.group import group_by_query  # noqa: PLC0415  (only for rankings)
+    from karat.data.retrieval.long_table import find_query_column  # noqa: PLC0415
+
     grouped = group_by_query(source, side, named)
     query = named if named is not None and grouped is source else find_query_column(grouped.schema)
     if query is None:
