@@ -203,7 +203,10 @@ def cli_page() -> str:
     parts += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
     parts += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
     context = click.Context(main, info_name="karat", terminal_width=WIDTH, **main.context_settings)
-    for name, command in [("", main), *sorted(main.commands.items())]:
+    commands: dict[str, Any] = {"": main} | {
+        name: main.get_command(context, name) for name in main.list_commands(context)
+    }
+    for name, command in commands.items():
         inner = click.Context(command, info_name=name, parent=context) if name else context
         parts += ["", f"## {f'karat {name}'.strip()}", "", "```text", command.get_help(inner), "```"]
         for verb, under in sorted(getattr(command, "commands", {}).items()) if name else ():

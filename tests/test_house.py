@@ -50,33 +50,6 @@ def test_every_room_has_a_floor():
     assert rooms <= set(HEIGHT)
 
 
-def loaded_by(statement):
-    code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-
-
-def test_import_karat_loads_nothing_heavy():
-    loaded = loaded_by("import karat")
-    assert "karat" in loaded
-    assert not {"numpy", "pyarrow", "duckdb", "rich", "click", "pandas", "regex", "difflib"} & set(loaded)
-
-
-def test_the_command_line_loads_nothing_heavy_before_a_command_runs():
-    loaded = loaded_by("import karat.cli.main")
-    assert "click" in loaded
-    assert not {"numpy", "pyarrow", "duckdb", "rich", "pandas", "regex"} & set(loaded)
-
-
-def test_scoring_loads_no_optional_package():
-    rows = "[{'prediction': 'a', 'reference': 'a'}]"
-    loaded = loaded_by(f"import karat; karat.score({rows}, 'token_f1')")
-    assert "pyarrow" in loaded
-    # pandas is not among them: Arrow itself imports it where it is installed
-    assert not {"torch", "haystack", "phoenix", "scipy", "sympy", "httpx", "polars", "sacrebleu", "rapidfuzz"} & set(
-        loaded
-    )
-
-
 def test_every_public_name_is_there():
     import karat
 

@@ -97,7 +97,7 @@ def test_fail_if_worse_does_not_pass_where_nothing_could_be_compared(run):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("before",), 2, "two systems at least"),
+        (("before",), 2, "at least two systems"),
         (("before", "afterr"), 1, "did you mean 'after'"),
         (("before", "after", "-m", "rouge_l"), 2, "rouge_l was not scored"),
         (("before", "after", "--on", "topic"), 1, "more than once"),

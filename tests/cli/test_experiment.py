@@ -98,7 +98,7 @@ def test_an_interrupted_experiment_says_how_to_go_on_and_does(run):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate()
     assert process.returncode == 130
-    assert "run cut is kept as far as it came: the same command with --resume goes on" in said
+    assert "run cut is kept up to here: the same command with --resume continues" in said
     assert len(asked.read_text().split()) < 60
     assert run(*words).exit_code == 1
     done = run(*words, "--resume")

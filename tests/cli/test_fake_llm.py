@@ -28,8 +28,8 @@ def test_it_serves_until_it_is_interrupted():
     ("words", "said"),
     [
         (["--fault", "hong=0.1"], "did you mean 'hang'"),
-        (["--fault", "hang"], "NAME=SHARE is expected"),
-        (["--fault", "hang=often"], "NAME=SHARE is expected"),
+        (["--fault", "hang"], "expected NAME=SHARE"),
+        (["--fault", "hang=often"], "expected NAME=SHARE"),
         (["--fault", "hang=2"], "at most 1"),
         (["--latency", "-1"], "--latency"),
     ],

@@ -130,7 +130,7 @@ def test_what_came_before_a_fatal_error_is_kept(folder):
     with FakeServer(judged, faults=[None, None, "404", *["404"] * 20]) as server:
         result = run(server, "--concurrency", "1")
     assert result.exit_code == 1
-    assert "--resume goes on" in result.stderr
+    assert "--resume continues" in result.stderr
     with FakeServer(judged, port=int(server.url.split(":")[2].split("/")[0])) as again:
         assert run(again, "--resume").exit_code == 0
     assert again.calls == 4
@@ -144,8 +144,8 @@ def test_what_came_before_a_fatal_error_is_kept(folder):
         (["-m", "em", "--budget", "1"], "--budget is about models, but no metric asks one"),
         (["-m", "em", "--model", "m"], "--model is about models, but no metric asks one"),
         (["-m", "judge:correctness(model=m)", "--model", "n"], "every judge names its own model already"),
-        (["-m", "judge:correctness", "--model", "m", "--resume", "--no-cache"], "--no-cache does not keep"),
-        (["-m", "judge:correctness", "--model", "m", "--price", "1"], "IN,OUT is expected"),
+        (["-m", "judge:correctness", "--model", "m", "--resume", "--no-cache"], "--no-cache caches none"),
+        (["-m", "judge:correctness", "--model", "m", "--price", "1"], "expected IN,OUT"),
         (["-m", "judge:nowhere.toml", "--model", "m"], "nowhere.toml: No such file"),
     ],
 )
@@ -236,7 +236,7 @@ def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(folder):
             stopped.send_signal(signal.SIGINT)
             _, said = stopped.communicate(timeout=20)
         assert stopped.returncode == 130
-        assert "--resume goes on" in said
+        assert "--resume continues" in said
         assert "Traceback" not in said
         assert journalled(folder) == server.calls < rows  # the calls under way ended and were kept
         finish(server, "--resume")

@@ -100,7 +100,7 @@ def test_rows_are_exported_as_tests_of_junit(run):
     [
         (["score", "answers.jsonl", "-m", "em", "--run", "first"], 1, "run first exists already"),
         (["score", "answers.jsonl", "-m", "em", "--run", "../first"], 2, "a name of letters"),
-        (["score", "answers.jsonl", "-m", "em", "--resume"], 2, "--run NAME keeps a run that it can go on with"),
+        (["score", "answers.jsonl", "-m", "em", "--resume"], 2, "--run NAME keeps a run that it can continue"),
         (["score", "answers.jsonl", "-m", "em", "--run", "x", "--max-calls", "3"], 2, "--max-calls is about models"),
         (["runs", "show", "frist"], 1, "did you mean 'first'"),
         (["runs", "remove", "frist"], 1, "did you mean 'first'"),
@@ -163,7 +163,7 @@ def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypat
         process.stdout.read()
         said = process.stderr.read()
     assert process.returncode == code
-    assert ("the same command with --resume goes on" in said) == (sent == signal.SIGINT)
+    assert ("the same command with --resume continues" in said) == (sent == signal.SIGINT)
     assert "Traceback" not in said
     assert unfinished_runs() == ["first"]
     assert "not finished" in run("runs").stdout

@@ -13,30 +13,32 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 
 @click.command()
 @click.argument("systems", nargs=-1, required=True, metavar="A B [C]...")
-@click.option("-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="Of those scored; all if not given.")
+@click.option(
+    "-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="A metric that was scored; default: all."
+)
 @click.option("--by", metavar="COLUMN", help="Also compare for each value of this column.")
 @click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
-@click.option("--on", metavar="COLUMN", help="The id that says which rows belong together.")
+@click.option("--on", metavar="COLUMN", help="The id that matches the rows of the systems.")
 @click.option(
     "--flipped", type=click.IntRange(min=0), default=0, metavar="N",
     help="Show N rows on which a system does worst against A, and N on which it does best.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@click.option("--allow-different", is_flag=True, help="Compare even what was not scored alike, or against other gold.")
+@click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @click.option(
     "--fail-if-worse", is_flag=True,
-    help=f"Exit with {WORSE} if a system is worse than A: in any metric or slice, all tests counted (Holm).",
+    help=f"Exit with {WORSE} if a system is worse than A in any metric or slice, corrected for all tests (Holm).",
 )  # fmt: skip
 @click.option(
     "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
-    help="Of the intervals; the rest of 1 is the level of the tests.",
+    help="Of the intervals; 1 minus it is the level of the tests.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn at random.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
 def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **options: Any) -> None:
-    """Compare systems on the same rows, each with the first: A.
+    """Compare systems on the same rows, each with the first, A.
 
-    Each is a run, by its name or folder, or a file of scored rows (`karat score -o`). Every metric of every system gets
-    a paired test; p is corrected for all of them (Holm).
+    A system is a run, by its name or folder, or a file of scored rows (`karat score -o`). Every metric of every system
+    gets a paired test; p is corrected for all of them (Holm).
 
     \b
     karat compare before after
@@ -44,22 +46,22 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
     karat compare before.parquet after.parquet --on question --fail-if-worse
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if len(systems) < 2:
-        raise click.UsageError("two systems at least are expected: karat compare A B")
+        raise click.UsageError("expected at least two systems: karat compare A B")
     from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
 
-    found = compare_systems(*systems, **options)
+    compared = compare_systems(*systems, **options)
     if as_json:
-        click.echo(json.dumps(found.as_dict(), ensure_ascii=False))
+        click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))
     else:
-        from karat.cli.options.comparison_table import show  # noqa: PLC0415  (heavy)
+        from karat.cli.options.comparison_table import print_comparison  # noqa: PLC0415  (heavy)
 
-        show(found, by=options["by"])
+        print_comparison(compared, by=options["by"])
     if not fail_if_worse:
         return
-    for finding in found.worse:
+    for finding in compared.worse:
         click.echo(f"{finding.heading}: {finding.sentence}", err=True)
-    if found.worse:
+    if compared.worse:
         sys.exit(WORSE)
-    for finding in found.findings:
+    for finding in compared.findings:
         if finding.slice is None and not finding.known:
             raise click.ClickException(f"{finding.heading}, {finding.system}: {finding.sentence}")

@@ -1,4 +1,4 @@
-"""``karat doctor``: what is installed, compiled and missing, and how to mend it."""
+"""``karat doctor``: what is installed, compiled and missing, and how to install it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MEND = (
 
 @click.command()
 def doctor() -> None:
-    """Say what is installed, compiled and missing, and how to mend it."""
+    """Show what is installed, compiled and missing, and how to install it."""
     for mark, line in _examine():
         click.echo(f"{mark}  {line}")
 
 
 def _examine() -> Iterator[tuple[str, str]]:
-    """A mark (ok, or -- where something can be mended) and a line for each thing looked at."""
+    """For each thing examined a mark, `ok` or `--` for what can be mended, and a line."""
     import platform  # noqa: PLC0415
     import unicodedata  # noqa: PLC0415
 
@@ -51,25 +51,29 @@ def _kernels() -> Iterator[tuple[str, str]]:
         if compiled:
             yield "ok", f"{name} is compiled"
         else:
-            yield "--", f"{name} is not compiled: the same scores, slowly. {MEND}"
+            yield "--", f"{name} is not compiled: scores are the same, but slower. {MEND}"
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
-    """What karat needs, and what each extra would add."""
+    """A line for each package that karat needs, and for each that extras need, with the names of these extras."""
     from importlib.metadata import PackageNotFoundError, requires, version  # noqa: PLC0415
     from re import match  # noqa: PLC0415
 
-    for line in requires("karat") or []:
+    extras: dict[str, list[str]] = {}
+    try:
+        lines = requires("karat") or []
+    except PackageNotFoundError:
+        yield "--", "karat is not installed as a package: pip install karat"
+        return
+    for line in lines:
         requirement, _, condition = line.partition(";")
         name = (match(r"[\w.-]+", requirement) or [""])[0]
         extra = (match(r".*extra == ['\"]([\w-]+)['\"]", condition) or ["", ""])[1]
-        if extra in ("all", "test") or name == "karat":
-            continue
+        if extra not in ("all", "test") and name != "karat":
+            extras.setdefault(name, []).extend([extra] if extra else [])
+    for name, names in extras.items():
         try:
-            yield "ok", f"{name} {version(name)}" + (f" ({extra})" if extra else "")
+            yield "ok", f"{name} {version(name)}" + (f" ({', '.join(names)})" if names else "")
         except PackageNotFoundError:
-            yield (
-                "--",
-                f"{name} is missing"
-                + (f", for {extra}: pip install 'karat[{extra}]'" if extra else ": reinstall karat"),
-            )
+            mend = f", for {', '.join(names)}: pip install 'karat[{names[0]}]'" if names else ": reinstall karat"
+            yield "--", f"{name} is missing{mend}"

@@ -9,8 +9,15 @@ from typing import Any
 
 import click
 
-from karat.cli.options.models import judging, model_options
-from karat.cli.options.scoring import floor, progress_bar, report, saying_how_to_go_on, scoring_options, split
+from karat.cli.options.models import ask_models, model_options
+from karat.cli.options.scoring import (
+    print_report,
+    progress_bar,
+    read_floor,
+    read_pair,
+    report_interruption,
+    scoring_options,
+)
 
 
 @click.command()
@@ -21,11 +28,11 @@ from karat.cli.options.scoring import floor, progress_bar, report, saying_how_to
 @click.option("--repetitions", type=click.IntRange(min=1), default=1, show_default=True, help="Answers to each row.")
 @click.option(
     "--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="SECONDS",
-    help="For each call.",
+    help="The longest time a call may take.",
 )  # fmt: skip
 @click.option(
     "--attempts", type=click.IntRange(min=1), default=6, show_default=True,
-    help="Calls for a row, where calling again may help.",
+    help="The most calls for a row; only errors that may pass are tried again.",
 )  # fmt: skip
 @scoring_options
 @model_options
@@ -36,41 +43,47 @@ def experiment(
     mapping: tuple[str, ...],
     as_json: bool,
     floors: tuple[str, ...],
-    asked: Mapping[str, Any],
+    model_settings: Mapping[str, Any],
     **options: Any,
 ) -> None:
-    """Call FUNCTION of FILE.py for every row, and score what it gives.
+    """Call FUNCTION of FILE.py for every row, and score what it returns.
 
-    It is given the columns that its parameters are called as, else the row as a dict; it may be async. What it gives is
-    the prediction: text, a list, or a dict of columns. An error that stays after --attempts is that row's: its
-    prediction is null, and the column `error` says why. --concurrency is the most rows under way, 64 if not given.
+    Its arguments are the columns that its parameters name, or else the row as a dict; it may be async. It returns the
+    prediction: text, a list, or a dict of columns. A row whose last attempt raises an error has a null prediction, and
+    the column `error` says why. --concurrency is the most rows at the same time; the default is 64.
 
     \b
     karat experiment task.py:answer --data questions.jsonl -m em -m f1
     karat experiment task.py:answer --data questions.jsonl -m em --run first --repetitions 5
     karat experiment task.py:answer --data questions.jsonl -m em --run first --repetitions 5 --resume
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if asked["dry_run"]:
-        raise click.UsageError("--dry-run: what judges are asked depends on the answers: keep them, and score them dry")
-    given = dict(split(each, "--map") for each in mapping)
-    bounds = [floor(each) for each in floors]
-    from karat.runs.experiment.experiment import experiment as carry_out  # noqa: PLC0415  (heavy)
+    if model_settings["dry_run"]:
+        raise click.UsageError("--dry-run: the calls of judges depend on the answers: keep these, and score them dry")
+    roles = dict(read_pair(each, "--map") for each in mapping)
+    bounds = [read_floor(each) for each in floors]
+    from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
+    from karat.runs.experiment.experiment import experiment as run_experiment  # noqa: PLC0415
 
-    run, resume, concurrency = options["run"], asked["resume"], asked["concurrency"] or 64
+    run, resume, concurrency = options["run"], model_settings["resume"], model_settings["concurrency"] or 64
     if resume and run is None:
-        raise click.UsageError("--resume goes on with a run that was stopped: --run NAME says which")
-    judged = any(spec.strip().startswith("judge:") for spec in metrics)
-    asked = asked if judged else {**asked, "concurrency": None}
-    same = [task, str(Path(data).absolute()), given, {name: options[name] for name in ("gold", "on", "where", "limit")}]
-    with (
-        warnings.catch_warnings(record=True) as said,
-        saying_how_to_go_on(run),
-        judging(metrics, asked, same, kept=run is not None) as chosen,
-        progress_bar() as progress,
-    ):
-        warnings.simplefilter("always", UserWarning)
-        result = carry_out(
-            data, task, chosen, map=given, resume=resume, concurrency=concurrency, progress=progress, **options
-        )
-    lines = [str(each.message) for each in said]
-    report(result, lines, bounds, as_json=as_json, by=options["by"])
+        raise click.UsageError("--resume continues a run that was stopped: --run NAME says which")
+    same = [
+        task,
+        str(Path(data).absolute()),
+        roles,
+        {name: options[name] for name in ("gold", "on", "where", "limit")},
+    ]
+    with warnings.catch_warnings(record=True) as warned, report_interruption(run):
+        parsed = parse_all(metrics)
+        if not any(metric.asks_model for metric in parsed):
+            model_settings = {**model_settings, "concurrency": None}  # it is the task's alone
+        with (
+            ask_models(parsed, model_settings, same, kept=run is not None) as chosen,
+            progress_bar() as progress,
+        ):
+            warnings.simplefilter("always", UserWarning)
+            result = run_experiment(
+                data, task, chosen, map=roles, resume=resume, concurrency=concurrency, progress=progress, **options
+            )
+    lines = [str(warning.message) for warning in warned]
+    print_report(result, lines, bounds, as_json=as_json, by=options["by"])

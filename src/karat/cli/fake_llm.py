@@ -1,4 +1,4 @@
-"""``karat fake-llm``: an OpenAI-compatible endpoint on this machine, to try judges against without a model."""
+"""``karat fake-llm``: an OpenAI-compatible endpoint on this machine, to try judges without a model."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import click
 
 
 @click.command("fake-llm")
-@click.option("--port", default=0, metavar="N", help="Listen there; any free port if not given.")
-@click.option("--answer", metavar="TEXT", help="Say this; else a random value that fits the schema asked for.")
+@click.option("--port", default=0, metavar="N", help="The port; default: any free one.")
+@click.option(
+    "--answer", metavar="TEXT", help="The reply; default: a random value that fits the schema of the request."
+)
 @click.option("--latency", default=0.0, type=click.FloatRange(min=0), metavar="SECONDS", help="Wait before each reply.")
-@click.option("--fault", "faults", multiple=True, metavar="NAME=SHARE", help="Let a share of the calls fail so.")
-@click.option("--no-schema", is_flag=True, help="Refuse JSON Schema as a format of the response.")
-@click.option("--no-tools", is_flag=True, help="Refuse tools.")
-@click.option("--key", metavar="KEY", help="Refuse calls with another key.")
-@click.option("--seed", default=0, metavar="N", help="Of the faults.")
+@click.option(
+    "--fault", "faults", multiple=True, metavar="NAME=SHARE", help="Let this share of the calls fail in this way."
+)
+@click.option("--no-schema", is_flag=True, help="Refuse requests for a reply by JSON Schema.")
+@click.option("--no-tools", is_flag=True, help="Refuse requests with tools.")
+@click.option("--key", metavar="KEY", help="Refuse calls with another API key.")
+@click.option("--seed", default=0, metavar="N", help="Of the random numbers.")
 def fake_llm(
     port: int,
     answer: str | None,
@@ -26,7 +30,7 @@ def fake_llm(
 ) -> None:
     """Serve a fake model at http://127.0.0.1:PORT/v1 until interrupted.
 
-    Faults go by name: 400 to 599, 429-after (with Retry-After), quota, context, filtered, reset, hang, cut, drip, page,
+    Names of faults: 400 to 599, 429-after (with Retry-After), quota, context, filtered, reset, hang, cut, drip, page,
     no-choices, refusal, filter, length, truncated, fenced, prose, empty, keys, types, order.
     """
     from threading import Event  # noqa: PLC0415
@@ -48,4 +52,4 @@ def _share(fault: str) -> tuple[str, float]:
     try:
         return name, float(share)
     except ValueError:
-        raise click.UsageError(f"--fault {fault}: NAME=SHARE is expected, as in 429=0.1") from None
+        raise click.UsageError(f"--fault {fault}: expected NAME=SHARE, as in 429=0.1") from None

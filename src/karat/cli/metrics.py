@@ -1,4 +1,4 @@
-"""``karat metrics``: what there is, from the definitions."""
+"""``karat metrics``: the metrics and judges, from their definitions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def metrics(name: str | None) -> None:
     if name is not None:
         click.echo(explain(parse(name)))
         return
-    found = [*all_metrics(), *map(Judge, own_judges())]
-    width = max(len(metric.name) for metric in found)
-    for metric in found:
+    listed = [*all_metrics(), *map(Judge, own_judges())]
+    width = max(len(metric.name) for metric in listed)
+    for metric in listed:
         click.echo(f"{metric.name:{width}}  {metric.definition.summary}")
 
 
 def explain(metric: Metric) -> str:
-    """All that a definition says, as text."""
+    """A metric's definition as text: columns, settings, range, source and signature."""
     definition = metric.definition
     low, high = ("-∞" if definition.low is None else f"{definition.low:g}"), definition.high
     lines = [
@@ -37,7 +37,7 @@ def explain(metric: Metric) -> str:
         definition.documentation,
         "",
         "columns",
-        *(f"  {role}: {kind.name}{_several(metric, role)}" for role, kind in definition.columns.items()),
+        *(f"  {role}: {kind.name}{_describe_lists(metric, role)}" for role, kind in definition.columns.items()),
         "settings",
         *(
             f"  {setting.name} = {setting.default!r}"
@@ -51,7 +51,7 @@ def explain(metric: Metric) -> str:
     return "\n".join(lines)
 
 
-def _several(metric: Metric, role: str) -> str:
+def _describe_lists(metric: Metric, role: str) -> str:
     from karat.core.metric.setting import SEVERAL  # noqa: PLC0415  (heavy)
 
     setting = metric.definition.settings.get(SEVERAL.get(role, ""))

@@ -1,4 +1,4 @@
-"""``karat power``: how many rows a difference needs, and what the rows at hand can see."""
+"""``karat power``: how many rows are needed to find a difference, and which one the rows at hand can show."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.command()
 @click.option(
     "--run", "runs", multiple=True, required=True, metavar="A",
-    help="A run or a scored file; a second one tells how much two systems differ on a row.",
+    help="A run or a scored file; from a second one follows how much two systems differ on a row.",
 )  # fmt: skip
 @click.option(
     "--difference",
     type=click.FloatRange(0, min_open=True),
     required=True,
     metavar="D",
-    help="What is to be found: 0.02.",
+    help="The difference to find, such as 0.02.",
 )
-@click.option("-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="Of those scored; all if not given.")
-@click.option("--power", type=_SHARE, default=0.8, show_default=True, help="The chance to find it.")
+@click.option(
+    "-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="A metric that was scored; default: all."
+)
+@click.option("--power", type=_SHARE, default=0.8, show_default=True, help="The probability of finding it.")
 @click.option("--level", type=_SHARE, default=0.05, show_default=True, help="The level of the test.")
 @click.option(
     "--correlation", type=click.FloatRange(-1, 1, max_open=True), default=0.5, show_default=True,
-    help="Assumed, row by row, between the run and the next system; with two runs it is known.",
+    help="Between the scores of the run and of the next system; two runs show it.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
 def power(
@@ -50,7 +52,7 @@ def power(
     karat power --run before --run after --difference 0.02 -m token_f1 --power 0.9
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if len(runs) > 2:
-        raise click.UsageError(f"--run: one run or two are expected, {len(runs)} were given")
+        raise click.UsageError(f"--run: expected one run or two, found {len(runs)}")
     from karat.runs.compare.rows_needed import plan_rows  # noqa: PLC0415  (heavy)
 
     plans = plan_rows(
@@ -65,10 +67,10 @@ def power(
         click.echo(json.dumps({spec: plan.as_dict() for spec, plan in plans.items()}, ensure_ascii=False))
         return
     for spec, plan in plans.items():
-        click.echo(f"{spec}: {_say(plan)}")
+        click.echo(f"{spec}: {_describe(plan)}")
 
 
-def _say(plan: SampleSize) -> str:
+def _describe(plan: SampleSize) -> str:
     assumed = "" if plan.correlation is None else f", if two systems correlate by {plan.correlation:g}"
     seen = "no difference is sure to be seen" if plan.smallest is None else f"{plan.smallest:.4f} can be seen"
     return (

@@ -1,4 +1,4 @@
-"""``karat runs``: the runs that are kept."""
+"""``karat runs``: list, show, export and remove the runs that are kept."""
 
 from __future__ import annotations
 
@@ -38,28 +38,30 @@ def runs(context: click.Context, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and the values as one JSON object.")
 def show(name: str, as_json: bool) -> None:
-    """Show the values of the run NAME and how they came about."""
-    from karat.cli.options.table import console, show  # noqa: PLC0415  (heavy)
+    """Show the values of the run NAME and how they were computed."""
+    from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
+    from karat.cli.options.screen import open_screen  # noqa: PLC0415
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
     run = open_run(name)
     if as_json:
         click.echo(json.dumps({"manifest": asdict(run.manifest), "values": run.values}, ensure_ascii=False))
         return
-    out = console()
-    for what, said in _story(run):
-        out.print(f"{what:9} {said}", markup=False, style="dim")
-    show(_result(run), by=run.manifest.settings.get("by"))
+    screen = open_screen()
+    for heading, text in _describe(run):
+        screen.line(f"{heading:9} {text}", "dim")
+    print_result(_result(run), by=run.manifest.settings.get("by"))
 
 
 @runs.command()
 @click.argument("name")
-@click.option("-o", "--output", required=True, metavar="OUT", help="The file; its ending says the form.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="The file; its ending is the format.")
 def export(name: str, output: str) -> None:
     """Write the run NAME to a file.
 
-    By its ending: .csv, .tsv, .json, .jsonl, .parquet, .arrow the rows; .md a table of the values; .xml (JUnit) a suite
-    a metric and a test case a row, failed where it has the worst score there is, in error where it has none.
+    The ending says what is written. .csv, .tsv, .json, .jsonl, .parquet, .arrow: the rows. .md: a table of the values.
+    .xml: JUnit, a suite for each metric and a test case for each row, which fails with the lowest score there can be
+    and is an error without a score.
     """
     from karat.runs.store.export import export_run  # noqa: PLC0415  (heavy)
     from karat.runs.store.run import open_run  # noqa: PLC0415
@@ -78,54 +80,50 @@ def remove(names: tuple[str, ...]) -> None:
 
 
 def _list(*, as_json: bool) -> None:
-    """A line for each run: when it was begun, its rows and its values."""
+    """Print a line for each run: when it was begun, its rows and its values."""
     from karat.core.errors import DataError  # noqa: PLC0415  (heavy)
     from karat.runs.store.folders import run_names, unfinished_runs  # noqa: PLC0415
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
-    found: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for name in run_names():
         try:
             run = open_run(name)
         except DataError as error:
-            found.append({"name": name, "created": "", "n": None, "state": str(error), "values": {}})
+            listed.append({"name": name, "created": "", "n": None, "state": str(error), "values": {}})
             continue
-        values = {said["spec"]: said["value"] for said in run.values["metrics"]}
-        given = {"created": run.manifest.created, "n": run.manifest.n}
-        found.append({"name": name, **given, "state": "finished", "values": values})
-    found.sort(key=lambda run: str(run["created"]))
-    found += [{"name": n, "created": "", "n": None, "state": "not finished", "values": {}} for n in unfinished_runs()]
+        values = {metric["spec"]: metric["value"] for metric in run.values["metrics"]}
+        about = {"created": run.manifest.created, "n": run.manifest.n}
+        listed.append({"name": name, **about, "state": "finished", "values": values})
+    listed.sort(key=lambda run: str(run["created"]))
+    listed += [{"name": n, "created": "", "n": None, "state": "not finished", "values": {}} for n in unfinished_runs()]
     if as_json:
-        for each in found:
+        for each in listed:
             click.echo(json.dumps(each, ensure_ascii=False))
     else:
-        _print(found)
+        _print(listed)
 
 
-def _print(found: list[dict[str, Any]]) -> None:
-    from rich.box import SIMPLE  # noqa: PLC0415  (heavy)
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    from karat.cli.options.table import console  # noqa: PLC0415
+def _print(listed: list[dict[str, Any]]) -> None:
+    from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
     from karat.runs.store.folders import runs_folder  # noqa: PLC0415
     from karat.stats.value import format_value  # noqa: PLC0415
 
-    out = console()
-    if not found:
-        out.print(f"no run is kept in {runs_folder()}: karat score … --run NAME", markup=False)
+    screen = open_screen()
+    if not listed:
+        screen.line(f"no run is kept in {runs_folder()}: karat score … --run NAME")
         return
-    table = Table("run", "begun", "n", "values", box=SIMPLE, pad_edge=False, show_edge=False)
-    for each in found:
-        values = "  ".join(f"{spec} {format_value(value)}" for spec, value in each["values"].items())
-        said = values if each["state"] == "finished" else each["state"]
-        n = "" if each["n"] is None else str(each["n"])
-        table.add_row(Text(each["name"]), each["created"].replace("+00:00", "Z"), n, Text(said))
-    out.print(table)
+    rows = []
+    for run in listed:
+        values = "  ".join(f"{spec} {format_value(value)}" for spec, value in run["values"].items())
+        state = values if run["state"] == "finished" else run["state"]
+        created = run["created"].replace("+00:00", "Z")
+        rows.append([run["name"], created, "" if run["n"] is None else str(run["n"]), state])
+    screen.table(["run", "begun", "n", "values"], rows, left=4)
 
 
-def _story(run: Run) -> list[tuple[str, str]]:
-    """How a run came about, line by line."""
+def _describe(run: Run) -> list[tuple[str, str]]:
+    """A heading and a text for each line about how a run was made."""
     manifest = run.manifest
     settings = "  ".join(f"{name}={value}" for name, value in manifest.settings.items() if value is not None)
     lines = [
@@ -142,21 +140,21 @@ def _story(run: Run) -> list[tuple[str, str]]:
 
 
 def _result(run: Run) -> Result:
-    """The values of a run as when they were scored."""
+    """The values of a run, as `karat.score` returned them."""
     from karat.runs.scoring.result import Result, Values  # noqa: PLC0415  (heavy)
     from karat.stats.value import Value  # noqa: PLC0415
 
-    def value(said: dict[str, Any]) -> Value:
-        return Value(**{name: said[name] for name in _FIELDS})
+    def value(fields: dict[str, Any]) -> Value:
+        return Value(**{name: fields[name] for name in _FIELDS})
 
-    metrics = {said["spec"]: said for said in run.values["metrics"]}
+    metrics = {metric["spec"]: metric for metric in run.values["metrics"]}
     return Result(
         metrics=(),
-        values=Values({spec: value(said) for spec, said in metrics.items()}),
+        values=Values({spec: value(metric) for spec, metric in metrics.items()}),
         n=run.values["n"],
         mapping=run.values["mapping"],
-        groups={spec: {g: value(v) for g, v in said.get("groups", {}).items()} for spec, said in metrics.items()},
-        counts={spec: said["counts"] for spec, said in metrics.items() if "counts" in said},
+        groups={spec: {g: value(v) for g, v in each.get("groups", {}).items()} for spec, each in metrics.items()},
+        counts={spec: each["counts"] for spec, each in metrics.items() if "counts" in each},
         joined=run.values.get("joined"),
         confidence=run.manifest.settings["confidence"],
     )

@@ -1,4 +1,4 @@
-"""``karat score``: values of a file of answers."""
+"""``karat score``: the values of metrics for a file of answers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ from typing import Any
 
 import click
 
-from karat.cli.options.models import judging, model_options
-from karat.cli.options.phoenix import annotate, outbox_for, reading, span_options
-from karat.cli.options.scoring import floor, progress_bar, report, saying_how_to_go_on, scoring_options, split
+from karat.cli.options.hidden_pandas import hide_pandas
+from karat.cli.options.models import ask_models, model_options
+from karat.cli.options.phoenix import annotate, open_outbox, read_data, span_options
+from karat.cli.options.scoring import (
+    print_report,
+    progress_bar,
+    read_floor,
+    read_pair,
+    report_interruption,
+    scoring_options,
+)
 
 
 @click.command()
 @click.argument("file", required=False)
-@click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; qrels.")
+@click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; or qrels.")
 @click.option("--on", metavar="COLUMN", help="The id that joins FILE and --gold (LEFT=RIGHT where names differ).")
 @span_options
 @scoring_options
@@ -27,13 +35,13 @@ def score(
     mapping: tuple[str, ...],
     as_json: bool,
     floors: tuple[str, ...],
-    asked: Mapping[str, Any],
-    spans: Mapping[str, Any],
+    model_settings: Mapping[str, Any],
+    span_settings: Mapping[str, Any],
     **options: Any,
 ) -> None:
     """Score the answers in FILE (`-`: standard input; a glob: many) and print each metric's value.
 
-    JSON Lines, JSON, CSV, TSV, Parquet, Arrow, TREC's runs and qrels, and spans, each also .gz or .zst.
+    FILE is JSON Lines, JSON, CSV, TSV, Parquet, Arrow, a TREC run or qrels, or spans, each also as .gz or .zst.
 
     \b
     karat score answers.jsonl -m exact_match -m token_f1
@@ -42,36 +50,41 @@ def score(
     karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --run first
     karat score --phoenix http://localhost:6006 --project NAME --since 2h -m judge:refusal --model NAME --annotate
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    given = dict(split(each, "--map") for each in mapping)
-    bounds = [floor(each) for each in floors]
-    from karat.runs.scoring.pipeline import score as evaluate  # noqa: PLC0415  (heavy)
+    roles = dict(read_pair(each, "--map") for each in mapping)
+    bounds = [read_floor(each) for each in floors]
+    from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
+    from karat.runs.scoring.pipeline import score as score_rows  # noqa: PLC0415
 
-    if asked["dry_run"]:
+    dry_run = model_settings["dry_run"]
+    if dry_run:
         options["output"] = options["run"] = None
     kept = options["run"] is not None
-    options["resume"] = kept and asked["resume"]
-    outbox = None if asked["dry_run"] else outbox_for(spans)
+    options["resume"] = kept and model_settings["resume"]
+    outbox = None if dry_run else open_outbox(span_settings)
     if outbox is not None:
         options["keep"] = True
     same = [
         None if file is None else str(Path(file).absolute()),
-        given,
-        {name: options[name] for name in ("gold", "on", "where", "limit")} | {k: v for k, v in spans.items() if v},
+        roles,
+        {name: options[name] for name in ("gold", "on", "where", "limit")}
+        | {name: value for name, value in span_settings.items() if value},
     ]
     with (
-        warnings.catch_warnings(record=True) as said,
-        saying_how_to_go_on(options["run"]),
-        reading(file, spans) as data,
-        judging(metrics, asked, same, kept=kept) as chosen,
-        progress_bar() as progress,
+        warnings.catch_warnings(record=True) as warned,
+        report_interruption(options["run"]),
+        read_data(file, span_settings) as data,
     ):
-        warnings.simplefilter("always", UserWarning)
-        result = evaluate(data, chosen, map=given, progress=progress, **options)
-    if asked["dry_run"]:
+        parsed = parse_all(metrics)
+        if isinstance(data, str):  # what Phoenix' client reads are frames of pandas
+            hide_pandas(parsed)
+        with ask_models(parsed, model_settings, same, kept=kept) as chosen, progress_bar() as progress:
+            warnings.simplefilter("always", UserWarning)
+            result = score_rows(data, chosen, map=roles, progress=progress, **options)
+    if dry_run:
         return
-    lines = [str(each.message) for each in said]
+    lines = [str(warning.message) for warning in warned]
     try:
-        report(result, lines, bounds, as_json=as_json, by=options["by"])
+        print_report(result, lines, bounds, as_json=as_json, by=options["by"])
     finally:  # also where a value is under its floor
         if outbox is not None:
-            annotate(result, spans["phoenix"], outbox)
+            annotate(result, span_settings["phoenix"], outbox)

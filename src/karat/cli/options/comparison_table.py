@@ -1,14 +1,10 @@
-"""A comparison on a terminal."""
+"""A comparison as lines and a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.box import SIMPLE
-from rich.table import Table
-from rich.text import Text
-
-from karat.cli.options.table import console
+from karat.cli.options.screen import open_screen
 from karat.runs.compare.comparison import Compared, Finding
 from karat.runs.compare.flips import Flip
 from karat.stats.value import format_value
@@ -19,45 +15,48 @@ _WIDE = 120  # columns of a terminal that hold the whole table
 _LONG = 200  # characters of a text that are shown
 
 
-def show(compared: Compared, by: str | None) -> None:
-    """Print the table, what it comes to in words, and the rows that were asked for."""
-    out = console()
-    out.print(f"{compared.n} rows, compared row by row, by {compared.by}", markup=False, style="dim")
+def print_comparison(compared: Compared, by: str | None) -> None:
+    """Print the table, a sentence for each of its lines, and the rows of `--flipped`."""
+    screen = open_screen()
+    screen.line(f"{compared.n} rows, compared row by row, by {compared.by}", "dim")
     for note in compared.notes:
-        out.print(note, markup=False, style="dim")
-    out.print(_table(compared, by, wide=out.width >= _WIDE))
-    for finding in compared.findings:
-        out.print(f"{finding.heading}: {finding.sentence}", markup=False, style=_STYLES[finding.verdict])
-    for flip in compared.flipped:
-        for line in _tell(flip, compared.systems[0]):
-            out.print(line, markup=False)
-
-
-def _table(compared: Compared, by: str | None, *, wide: bool) -> Table:
-    """A line for each finding; where there is little room, without what the sentences say too."""
-    several = len(compared.systems) > 2
+        screen.line(note, "dim")
+    several, wide = len(compared.systems) > 2, screen.width >= _WIDE
+    names = ["metric", *(["system"] if several else []), *([] if by is None else [by])]
     first, other = compared.systems[0], "system" if several else compared.systems[1]
-    table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
-    for name in ("metric", *(("system",) if several else ()), *((by,) if by is not None else ())):
-        table.add_column(Text(name))
-    more, test = ((f"{100 * compared.confidence:g} % interval", "p"), ("test", "effect")) if wide else ((), ())
-    for name in (first, other, "difference", *more, "p, Holm", "won/lost/tied", *test):
-        table.add_column(Text(name), justify="right")
+    more, test = ([f"{100 * compared.confidence:g} % interval", "p"], ["test", "effect"]) if wide else ([], [])
+    rows = [
+        [
+            finding.metric,
+            *([finding.system] if several else []),
+            *([] if by is None else [finding.slice or ""]),
+            *_cells(finding, wide=wide),
+        ]
+        for finding in compared.findings
+    ]
+    headings = [*names, first, other, "difference", *more, "p, Holm", "won/lost/tied", *test]
+    screen.table(headings, rows, left=len(names))
     for finding in compared.findings:
-        names = [finding.metric, *([finding.system] if several else []), *([finding.slice or ""] if by else [])]
-        table.add_row(*map(Text, [*names, *_cells(finding, wide=wide)]))
-    return table
+        screen.line(f"{finding.heading}: {finding.sentence}", _STYLES[finding.verdict])
+    for flip in compared.flipped:
+        for line in _describe_flip(flip, first):
+            screen.line(line)
 
 
 def _cells(finding: Finding, *, wide: bool) -> Iterator[str]:
-    found = finding.comparison
-    yield from (format_value(found.a), format_value(found.b), _signed(found.difference))
+    """The numbers of a finding; without those that its sentence repeats, where there is little room."""
+    comparison = finding.comparison
+    yield from (format_value(comparison.a), format_value(comparison.b), _signed(comparison.difference))
     if wide:
-        yield from (f"{_signed(found.low)} – {_signed(found.high)}", _short(found.p))
-    yield from (_short(finding.adjusted), f"{found.wins}/{found.losses}/{found.ties}")
+        yield from (f"{_signed(comparison.low)} – {_signed(comparison.high)}", _short(comparison.p))
+    yield from (_short(finding.adjusted), f"{comparison.wins}/{comparison.losses}/{comparison.ties}")
     if wide:
-        yield _TESTS[found.test]
-        yield "" if found.effect is None else f"{'odds' if found.test == 'mcnemar' else 'd'} {found.effect:.2f}"
+        yield _TESTS[comparison.test]
+        yield (
+            ""
+            if comparison.effect is None
+            else f"{'odds' if comparison.test == 'mcnemar' else 'd'} {comparison.effect:.2f}"
+        )
 
 
 def _signed(value: float | None) -> str:
@@ -68,11 +67,11 @@ def _short(p: float | None) -> str:
     return "?" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-def _tell(flip: Flip, first: str) -> Iterator[str]:
-    asked = "" if flip.question in (None, flip.id) else f": {_cut(flip.question or '')}"
-    yield f"\n{flip.metric}, {_cut(flip.id)}{asked}"
-    for name, score, said in zip((first, flip.system), flip.scores, flip.predictions, strict=True):
-        yield f"  {score:.4f}  {name}: {'(null)' if said is None else _cut(said)}"
+def _describe_flip(flip: Flip, first: str) -> Iterator[str]:
+    question = "" if flip.question in (None, flip.id) else f": {_cut(flip.question or '')}"
+    yield f"\n{flip.metric}, {_cut(flip.id)}{question}"
+    for name, score, prediction in zip((first, flip.system), flip.scores, flip.predictions, strict=True):
+        yield f"  {score:.4f}  {name}: {'(null)' if prediction is None else _cut(prediction)}"
 
 
 def _cut(text: str) -> str:

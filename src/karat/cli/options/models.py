@@ -1,4 +1,4 @@
-"""Models on the command line: which are asked, how fast, how much it may cost, and what it did."""
+"""Models on the command line: which ones, how many calls and how much money they may use, and what they used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -20,27 +19,31 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _LIMITS = ("concurrency", "rpm", "tpm", "budget", "max_calls", "price")
 _NAMES = ("models", "base_url", *_LIMITS, "resume", "dry_run", "no_cache")
 _ABSENT: tuple[Any, ...] = (None, False, ())
-RESUME = "what was answered is kept: the same command with --resume goes on"
+RESUME = "replies so far are kept: the same command with --resume continues"
 
 
-def _price(_: click.Context, option: click.Parameter, given: str | None) -> tuple[float, float] | None:
+def _price(_: click.Context, option: click.Parameter, text: str | None) -> tuple[float, float] | None:
     try:
-        numbers = [float(each) for each in given.split(",")] if given else None
+        numbers = [float(each) for each in text.split(",")] if text else None
     except ValueError:
         numbers = []
     if numbers is None:
         return None
     if len(numbers) != 2 or min(numbers) < 0:
         raise click.BadParameter(
-            "IN,OUT is expected: USD per million input and output tokens, as in 0.15,0.6", param=option
+            "expected IN,OUT: USD per million input and output tokens, as in 0.15,0.6", param=option
         )
     return numbers[0], numbers[1]
 
 
 _OPTIONS = [
-    click.option("--model", "models", multiple=True, metavar="NAME", help="Judges: the model asked; several: a panel."),
-    click.option("--base-url", metavar="URL", help="Models: an OpenAI-compatible endpoint; else $OPENAI_BASE_URL."),
-    click.option("--concurrency", type=click.IntRange(min=1), metavar="MAX", help="Models: most calls at a time."),
+    click.option(
+        "--model", "models", multiple=True, metavar="NAME", help="Judges: the model to ask; repeat it for a panel."
+    ),
+    click.option("--base-url", metavar="URL", help="Models: an OpenAI-compatible endpoint; default: $OPENAI_BASE_URL."),
+    click.option(
+        "--concurrency", type=click.IntRange(min=1), metavar="MAX", help="Models: the most calls at the same time."
+    ),
     click.option("--rpm", type=click.IntRange(min=1), metavar="N", help="Models: requests a minute."),
     click.option("--tpm", type=click.IntRange(min=1), metavar="N", help="Models: tokens a minute."),
     click.option(
@@ -48,68 +51,67 @@ _OPTIONS = [
     ),
     click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Models: a hard cap, retries included."),
     click.option("--price", callback=_price, metavar="IN,OUT", help="Models: USD per million tokens in and out."),
-    click.option(
-        "--resume", is_flag=True, help="Go on with a --run that was stopped; models: with their calls and caps."
-    ),
-    click.option("--dry-run", is_flag=True, help="Models: say what would be asked and cost; ask nothing."),
-    click.option("--no-cache", is_flag=True, help="Judges: neither use replies kept before nor keep any."),
+    click.option("--resume", is_flag=True, help="Continue a --run that was stopped; models: its calls and caps too."),
+    click.option("--dry-run", is_flag=True, help="Models: print the calls and their cost; send none."),
+    click.option("--no-cache", is_flag=True, help="Judges: neither use cached replies nor cache any."),
 ]
 
 
 def model_options(command: Command) -> Command:
-    """Give a command the options of models; it gets them as one mapping, `asked`."""
+    """Give a command the flags of models; it gets their values as one mapping, `model_settings`."""
 
     @wraps(command)
-    def told(**given: Any) -> Any:
-        asked = {name: given.pop(name) for name in _NAMES}
-        return command(asked=asked, **given)
+    def wrapped(**values: Any) -> Any:
+        return command(model_settings={name: values.pop(name) for name in _NAMES}, **values)
 
     for option in reversed(_OPTIONS):
-        told = option(told)
-    return cast("Command", told)
+        wrapped = option(wrapped)
+    return cast("Command", wrapped)
 
 
 @contextmanager
-def judging(specs: Sequence[str], asked: Mapping[str, Any], run: Any, *, kept: bool) -> Iterator[list[Any]]:
-    """The metrics to score with; within it, those that ask a model do so as told, and at its end it says what it took.
+def ask_models(
+    metrics: Sequence[Metric], settings: Mapping[str, Any], run: Any, *, kept: bool
+) -> Iterator[Sequence[Metric]]:
+    """Let the metrics that ask a model do so by these settings, and print at the end what the models used.
 
-    `run` is all else that makes a run the same one when it is resumed; `kept` says that it is kept under a name.
+    The value is the metrics to score with. `run` is everything else that must be the same for a run to be continued;
+    `kept` says that the run is kept under a name.
     """
-    from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
-
-    metrics = parse_all(specs)
     if not any(metric.asks_model for metric in metrics):
-        about_models = {name: value for name, value in asked.items() if name != "resume" or not kept}
-        if given := [name for name, value in about_models.items() if value not in _ABSENT]:
-            flag = given[0].replace("_", "-").replace("models", "model")
-            other = "; --run NAME keeps a run that it can go on with" if flag == "resume" else ""
+        about_models = {name: value for name, value in settings.items() if name != "resume" or not kept}
+        if present := [name for name, value in about_models.items() if value not in _ABSENT]:
+            flag = present[0].replace("_", "-").replace("models", "model")
+            other = "; --run NAME keeps a run that it can continue" if flag == "resume" else ""
             raise click.UsageError(f"--{flag} is about models, but no metric asks one: -m judge:NAME{other}")
         yield metrics
         return
-    if asked["resume"] and asked["no_cache"] and not kept:
-        raise click.UsageError("--resume goes on with replies that --no-cache does not keep")
+    if settings["resume"] and settings["no_cache"] and not kept:
+        raise click.UsageError("--resume uses cached replies, and --no-cache caches none")
     from karat.judges import use_governor  # noqa: PLC0415  (heavy)
     from karat.models.governor.faults import ModelError  # noqa: PLC0415
 
-    metrics = list(_with_model(metrics, asked["models"]))
-    governor = _governor(asked, json.dumps([run, [metric.signature for metric in metrics], asked["base_url"]]))
-    goes_on = "" if asked["no_cache"] else f"\n{RESUME}"
+    metrics = list(_with_model(metrics, settings["models"]))
+    governor = _governor(settings, json.dumps([run, [metric.signature for metric in metrics], settings["base_url"]]))
+    how_to_continue = "" if settings["no_cache"] else f"\n{RESUME}"
     try:
-        with use_governor(governor, base_url=asked["base_url"], connect=_connect(asked)):
+        with use_governor(governor, base_url=settings["base_url"], connect=_connect(settings)):
             yield metrics
     except KeyboardInterrupt:
-        click.echo(_took(governor.totals) + goes_on, err=True)
+        click.echo(_describe_usage(governor.totals) + how_to_continue, err=True)
         raise
     except ModelError as error:
-        raise click.ClickException(f"{error}{goes_on if governor.totals.calls else ''}") from error
+        raise click.ClickException(f"{error}{how_to_continue if governor.totals.calls else ''}") from error
     click.echo(
-        _quoted(governor.estimate, asked["price"]) if asked["dry_run"] else _took(governor.totals),
-        err=not asked["dry_run"],
+        _describe_estimate(governor.estimate, settings["price"])
+        if settings["dry_run"]
+        else _describe_usage(governor.totals),
+        err=not settings["dry_run"],
     )
 
 
 def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Metric]:
-    """Each metric; a judge that names no model gets those of the command line."""
+    """Each metric; a judge that names no model gets the models of the command line."""
     used = not models
     for metric in metrics:
         if not metric.definition.judge or metric.settings["model"] is not None:
@@ -123,38 +125,40 @@ def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Me
         raise click.UsageError("--model: every judge names its own model already")
 
 
-def _governor(asked: Mapping[str, Any], run: str) -> Any:
-    from karat.judges.dry_run import CountingGovernor  # noqa: PLC0415  (heavy)
+def _governor(settings: Mapping[str, Any], run: str) -> Any:
+    from hashlib import sha256  # noqa: PLC0415  (heavy)
+
+    from karat.judges.dry_run import CountingGovernor  # noqa: PLC0415
     from karat.models.governor.governor import Governor  # noqa: PLC0415
     from karat.models.reply_cache import ReplyCache  # noqa: PLC0415
 
-    store = None if asked["no_cache"] else ReplyCache()
-    if asked["dry_run"]:
+    store = None if settings["no_cache"] else ReplyCache()
+    if settings["dry_run"]:
         return CountingGovernor(store)
     name = sha256(run.encode()).hexdigest()[:16]
-    if store is not None and not asked["resume"]:
+    if store is not None and not settings["resume"]:
         store.forget_run(name)
-    limits = {name: asked[name] for name in _LIMITS if asked[name] is not None}
+    limits = {name: settings[name] for name in _LIMITS if settings[name] is not None}
     return Governor(**limits, store=store, run=None if store is None else name)
 
 
-def _connect(asked: Mapping[str, Any]) -> Callable[[str], Any] | None:
+def _connect(settings: Mapping[str, Any]) -> Callable[[str], Any] | None:
     from karat.judges.dry_run import model_factory  # noqa: PLC0415  (heavy)
 
-    return model_factory(asked["base_url"]) if asked["dry_run"] else None
+    return model_factory(settings["base_url"]) if settings["dry_run"] else None
 
 
-def _took(totals: Totals) -> str:
-    """What the models did, in one line."""
-    cost = "cost not told" if totals.cost is None else f"${totals.cost:.4f}"
+def _describe_usage(totals: Totals) -> str:
+    """What the models were used for, in one line."""
+    cost = "cost unknown" if totals.cost is None else f"${totals.cost:.4f}"
     counts = {"calls": totals.calls, "retries": totals.retries, "cached": totals.cached, "failed": totals.failed}
     counts |= {"not asked": totals.capped} if totals.capped else {}
-    said = ", ".join(f"{count} {what}" for what, count in counts.items())
-    return f"models: {said}; {totals.input_tokens} tokens in, {totals.output_tokens} out; {cost}"
+    listed = ", ".join(f"{count} {what}" for what, count in counts.items())
+    return f"models: {listed}; {totals.input_tokens} tokens in, {totals.output_tokens} out; {cost}"
 
 
-def _quoted(estimate: Estimate, price: tuple[float, float] | None) -> str:
-    """What would be asked, and about what it would take, were every reply right at once."""
+def _describe_estimate(estimate: Estimate, price: tuple[float, float] | None) -> str:
+    """The calls that would be made, and about what they would use if every first reply is valid."""
     cost = "give --price IN,OUT for the cost" if price is None else f"about ${estimate.cost(price):.4f}"
     return (
         f"{estimate.calls} calls, of which {estimate.cached} are in the cache; "

@@ -1,4 +1,4 @@
-"""Spans on the command line: from a file or a running Phoenix, and their scores back to it."""
+"""Spans on the command line: read from a file or a running Phoenix, to which their scores are logged."""
 
 from __future__ import annotations
 
@@ -24,84 +24,93 @@ UNLOGGED = 5  # exit code: scored, but not all scores are in Phoenix
 _NAMES = ("phoenix", "project", "since", "kind", "annotate")
 _OPTIONS = [
     click.option(
-        "--phoenix", metavar="URL", help="Spans of a running Phoenix, in place of FILE; key: $PHOENIX_API_KEY."
+        "--phoenix", metavar="URL", help="Read spans from a running Phoenix, not FILE; key: $PHOENIX_API_KEY."
     ),
-    click.option("--project", metavar="NAME", help="Phoenix: the project of the spans; else `default`."),
-    click.option("--since", metavar="TIME", help="Spans: those that started since, as `2h`, `3d` or an ISO time."),
-    click.option("--kind", metavar="KIND", help="Spans: those of a kind, such as LLM, RETRIEVER or CHAIN."),
+    click.option("--project", metavar="NAME", help="Phoenix: the project of the spans; default: `default`."),
+    click.option(
+        "--since", metavar="TIME", help="Spans: only those that started since then: `2h`, `3d` or an ISO time."
+    ),
+    click.option("--kind", metavar="KIND", help="Spans: only those of a kind, such as LLM, RETRIEVER or CHAIN."),
     click.option("--annotate", is_flag=True, help="Phoenix: log the scores, as annotations of the spans."),
 ]
 
 
 def span_options(command: Command) -> Command:
-    """Give a command the options of spans; it gets them as one mapping, `spans`."""
+    """Give a command the flags of spans; it gets their values as one mapping, `span_settings`."""
 
     @wraps(command)
-    def told(**given: Any) -> Any:
-        spans = {name: given.pop(name) for name in _NAMES}
-        _check(given["file"], spans)
-        return command(spans=spans, **given)
+    def wrapped(**values: Any) -> Any:
+        settings = {name: values.pop(name) for name in _NAMES}
+        _check(values["file"], settings)
+        return command(span_settings=settings, **values)
 
     for option in reversed(_OPTIONS):
-        told = option(told)
-    return cast("Command", told)
+        wrapped = option(wrapped)
+    return cast("Command", wrapped)
 
 
-def _check(file: str | None, spans: Mapping[str, Any]) -> None:
-    """Refuse what does not go together."""
-    url = spans["phoenix"]
+def _check(file: str | None, settings: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for flags that do not go together."""
+    url = settings["phoenix"]
     if file is None and url is None:
         raise click.UsageError("Missing argument 'FILE'; or --phoenix URL for the spans of a running Phoenix.")
-    if spans["annotate"] and url is None:
+    if settings["annotate"] and url is None:
         raise click.UsageError("--annotate logs scores to a running Phoenix: --phoenix URL says which")
-    if file is not None and url is not None and not spans["annotate"]:
-        raise click.UsageError("--phoenix reads spans from there, and so does FILE: with FILE it goes with --annotate")
-    if spans["project"] is not None and (url is None or file is not None):
-        raise click.UsageError("--project is about spans read from a running Phoenix: --phoenix URL, without FILE")
+    if file is not None and url is not None and not settings["annotate"]:
+        raise click.UsageError(
+            "FILE and --phoenix both name spans: expected one of them, or FILE with --phoenix URL --annotate"
+        )
+    if settings["project"] is not None and (url is None or file is not None):
+        raise click.UsageError(
+            "--project is about spans read from a running Phoenix: expected --phoenix URL, without FILE"
+        )
 
 
 @contextmanager
-def reading(file: str | None, spans: Mapping[str, Any]) -> Iterator[Any]:
-    """What is to be scored: the file, the spans in it, or those of a running Phoenix."""
+def read_data(file: str | None, settings: Mapping[str, Any]) -> Iterator[Any]:
+    """The data to score: the file, the spans in it, or the spans of a running Phoenix."""
     if file is None:
-        from karat.adapters.phoenix.server.connection import spans as spans_of  # noqa: PLC0415  (heavy)
+        from karat.adapters.phoenix.server.connection import spans  # noqa: PLC0415  (heavy)
 
         with progress_bar("reading", "spans") as progress:
-            found = spans_of(
-                spans["phoenix"], spans["project"] or "default", since=spans["since"], kind=spans["kind"],
+            source = spans(
+                settings["phoenix"], settings["project"] or "default", since=settings["since"], kind=settings["kind"],
                 progress=progress,
             )  # fmt: skip
-        yield found
-    elif spans["since"] or spans["kind"]:
+        yield source
+    elif settings["since"] or settings["kind"]:
         from karat.data.open import spans as exported  # noqa: PLC0415  (heavy)
 
-        yield exported(file, kind=spans["kind"], since=spans["since"])
+        yield exported(file, kind=settings["kind"], since=settings["since"])
     else:
         yield file
 
 
 def annotate(result: Result, url: str, outbox: Path) -> None:
-    """Log the scores; leave with 5 where some could not be logged."""
+    """Log the scores; exit with 5 where some could not be logged."""
     from karat.adapters.phoenix.server.outbox import log_annotations  # noqa: PLC0415  (heavy)
 
-    with saying_what_is_left(outbox, url), progress_bar("logging", "annotations") as progress:
+    with report_unlogged(outbox, url), progress_bar("logging", "annotations") as progress:
         logged = log_annotations(result, url, outbox=outbox, progress=progress)
-    say_logged(logged, url)
+    report_logged(logged, url)
 
 
-def outbox_for(spans: Mapping[str, Any]) -> Path | None:
-    """Where annotations wait; None where none are asked for. Told before anything is scored: that they cannot."""
-    if not spans["annotate"]:
+def open_outbox(settings: Mapping[str, Any]) -> Path | None:
+    """The file for annotations that cannot be logged; None without `--annotate`.
+
+    It is called before anything is scored, so that an unusable Phoenix or folder is reported first.
+    """
+    if not settings["annotate"]:
         return None
     from karat.adapters.phoenix.server.outbox import check, new_outbox  # noqa: PLC0415  (heavy)
 
-    check(spans["phoenix"], outbox := new_outbox())
+    check(settings["phoenix"], outbox := new_outbox())
     return outbox
 
 
 @contextmanager
-def saying_what_is_left(outbox: Path, url: str) -> Iterator[None]:
-    """Say which file holds what could not be logged, and leave with 5; also where Ctrl-C ended it."""
+def report_unlogged(outbox: Path, url: str) -> Iterator[None]:
+    """Print which file holds the annotations that could not be logged, and exit with 5; print it on Ctrl-C too."""
     from karat.adapters.phoenix.server.outbox import NotLogged, how_to_send  # noqa: PLC0415  (heavy)
 
     try:
@@ -115,7 +124,7 @@ def saying_what_is_left(outbox: Path, url: str) -> Iterator[None]:
         raise
 
 
-def say_logged(logged: Logged, url: str) -> None:
-    """One line of what Phoenix took."""
+def report_logged(logged: Logged, url: str) -> None:
+    """Print how many annotations Phoenix accepted."""
     rest = f"; {logged.unscored} had no score" if logged.unscored else ""
     click.echo(f"{logged.logged} annotations logged to {url}{rest}", err=True)

@@ -1,4 +1,4 @@
-"""What the commands that score have in common: their options, how they report, and how they end."""
+"""What the commands that score share: their flags, how they print a result, and their exit codes."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 UNDER = 3  # exit code: a value is under --fail-under
 
 
-def once(_: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:
-    if len(given) > 1:
-        raise click.BadParameter(f"one column is expected, {', '.join(given)} were given", param=option)
-    return given[0] if given else None
+def _one(_: click.Context, option: click.Parameter, columns: tuple[str, ...]) -> str | None:
+    if len(columns) > 1:
+        raise click.BadParameter(f"expected one column, found {len(columns)}: {', '.join(columns)}", param=option)
+    return columns[0] if columns else None
 
 
 _OPTIONS = [
     click.option(
-        "-m", "--metric", "metrics", multiple=True, required=True, metavar="SPEC", help="A metric: `karat metrics`."
+        "-m", "--metric", "metrics", multiple=True, required=True, metavar="SPEC", help="A metric: see `karat metrics`."
     ),
     click.option(
         "--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, reference, …"
     ),
-    click.option("-o", "--output", metavar="OUT", help="Write the scored rows; the format is the ending's."),
-    click.option("--run", metavar="NAME", help="Keep the whole run under this name: `karat runs`."),
+    click.option("-o", "--output", metavar="OUT", help="Write the scored rows to this file; its ending is the format."),
+    click.option("--run", metavar="NAME", help="Keep the whole run under this name: see `karat runs`."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."),
     click.option(
-        "--by", metavar="COLUMN", callback=once, multiple=True, help="Also a value for each value of this column."
+        "--by", metavar="COLUMN", callback=_one, multiple=True, help="Also a value for each value of this column."
     ),
-    click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent; for intervals."),
+    click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent."),
     click.option("--where", metavar="SQL", help="Only rows for which this holds."),
     click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals that are resampled."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals by resampling."),
     click.option(
         "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
         help="Of the intervals.",
@@ -54,61 +54,62 @@ _OPTIONS = [
 
 
 def scoring_options(command: Command) -> Command:
-    """Give a command the options of scoring."""
+    """Give a command the flags of scoring."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def report(
-    result: Result, said: Iterable[str], bounds: list[tuple[str, float]], *, as_json: bool, by: str | None
+def print_report(
+    result: Result, warned: Iterable[str], floors: list[tuple[str, float]], *, as_json: bool, by: str | None
 ) -> None:
-    """Print what came out, warnings aside, and leave with 3 where a value does not reach its floor."""
-    for line in dict.fromkeys([*said, *_unsaid(result)]):
+    """Print the result, and warnings on standard error; exit with 3 where a value is worse than its floor."""
+    for line in dict.fromkeys([*warned, *_missing_values(result)]):
         click.echo(f"warning: {line}", err=True)
     if as_json:
         click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
     else:
-        from karat.cli.options.table import show  # noqa: PLC0415  (heavy)
+        from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
 
-        show(result, by=by)
-    if missed := list(_missed(result, bounds)):
-        for line in missed:
+        print_result(result, by=by)
+    if worse := list(_below_floor(result, floors)):
+        for line in worse:
             click.echo(line, err=True)
         sys.exit(UNDER)
 
 
-def split(text: str, flag: str) -> tuple[str, str]:
+def read_pair(text: str, flag: str) -> tuple[str, str]:
+    """The two sides of `ROLE=COLUMN`."""
     left, equals, right = text.partition("=")
     if not (left and equals and right):
-        raise click.UsageError(f"{flag} {text!r}: ROLE=COLUMN is expected, such as reference=gold")
+        raise click.UsageError(f"{flag} {text!r}: expected ROLE=COLUMN, such as reference=gold")
     return left, right
 
 
-def floor(text: str) -> tuple[str, float]:
-    """The spec, if any, and the number of a `--fail-under`."""
+def read_floor(text: str) -> tuple[str, float]:
+    """The spec, empty for all metrics, and the number of a `--fail-under`."""
     spec, _, number = text.rpartition("=")
     try:
         return spec, float(number)
     except ValueError:
-        raise click.UsageError(f"--fail-under {text!r}: a number, or SPEC=NUMBER, is expected") from None
+        raise click.UsageError(f"--fail-under {text!r}: expected a number or SPEC=NUMBER") from None
 
 
-def _unsaid(result: Result) -> Iterator[str]:
+def _missing_values(result: Result) -> Iterator[str]:
     """A line for each metric that has no value."""
     for spec, value in result.values.items():
         if value.value is None:
             yield f"{spec} has no value: none of {value.n} rows is scored"
 
 
-def _missed(result: Result, floors: list[tuple[str, float]]) -> Iterator[str]:
-    """A line for each value that does not reach its floor."""
-    for spec, bound in floors:
+def _below_floor(result: Result, floors: list[tuple[str, float]]) -> Iterator[str]:
+    """A line for each value that is worse than its floor, or not known."""
+    for spec, floor in floors:
         names = [_spec_of(spec, result)] if spec else list(result.values)
         for metric in result.metrics:
-            if metric.spec in names and not _reaches(result.values[metric.spec], bound, metric.definition.direction):
-                said = result.values[metric.spec].value
-                yield f"{metric.spec} is {'not known' if said is None else f'{said:.6g}'}, {bound:g} was asked for"
+            if metric.spec in names and not _reaches(result.values[metric.spec], floor, metric.definition.direction):
+                value = result.values[metric.spec].value
+                yield f"{metric.spec} is {'not known' if value is None else f'{value:.6g}'}, {floor:g} was asked for"
 
 
 def _spec_of(text: str, result: Result) -> str:
@@ -122,33 +123,33 @@ def _spec_of(text: str, result: Result) -> str:
     return spec
 
 
-def _reaches(value: Value, bound: float, direction: str) -> bool:
+def _reaches(value: Value, floor: float, direction: str) -> bool:
     if value.value is None:
         return False
-    return value.value >= bound if direction == "maximize" else value.value <= bound
+    return value.value >= floor if direction == "maximize" else value.value <= floor
 
 
 @contextmanager
-def saying_how_to_go_on(run: str | None) -> Iterator[None]:
-    """A line for a run that is kept and was interrupted."""
+def report_interruption(run: str | None) -> Iterator[None]:
+    """Say, when the command is interrupted, how to continue a run that is kept."""
     try:
         yield
     except KeyboardInterrupt:
         if run is not None:
-            click.echo(f"run {run} is kept as far as it came: the same command with --resume goes on", err=True)
+            click.echo(f"run {run} is kept up to here: the same command with --resume continues it", err=True)
         raise
 
 
 @contextmanager
-def progress_bar(doing: str = "scoring", what: str = "rows") -> Iterator[Callable[[int, int | None], None] | None]:
-    """A bar on a terminal; nothing in a pipe."""
+def progress_bar(action: str = "scoring", unit: str = "rows") -> Iterator[Callable[[int, int | None], None] | None]:
+    """A progress bar on a terminal, none in a pipe; call its value with the number done and the total."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console  # noqa: PLC0415  (heavy)
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn())
+    columns = (TextColumn(action), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=None)
+        task = bar.add_task(action, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

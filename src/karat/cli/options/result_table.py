@@ -1,0 +1,80 @@
+"""A result as lines and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from karat.cli.options.screen import open_screen
+from karat.runs.scoring.result import Result
+from karat.stats.value import Value, format_value
+
+REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
+_QUERIES = ("queries without results", "queries without judgements")
+_NOTES = {"comments": "comment lines", "duplicates": "documents that a query has twice"}
+
+
+def print_result(result: Result, by: str | None) -> None:
+    """Print the mapping, the values with their intervals, and what is missing."""
+    screen = open_screen()
+    screen.line("  ".join(f"{role} ← {column}" for role, column in result.mapping.items()), "dim")
+    if result.joined is not None:
+        for line in _describe_join(result):
+            screen.line(line)
+    failed = any(value.failed for value in result.values.values())
+    names = ["metric", *([] if by is None else [by])]
+    numbers = ["value", f"{100 * result.confidence:g} % interval", "n", "scored", "failed"]
+    rows = []
+    for spec, value in result.values.items():
+        rows.append([spec, *([] if by is None else [""]), *_cells(value, bounds=failed)])
+        rows += [["", label, *_cells(of, bounds=failed)] for label, of in result.groups.get(spec, {}).items()]
+    screen.table([*names, *numbers, *(["worst – best"] if failed else [])], rows, left=len(names))
+    if failed:
+        screen.line("failed: rows without a score; worst – best: the value had each been scored so", "dim")
+        for line in _describe_reasons(result):
+            screen.line(line, "dim")
+    for spec, counts in result.counts.items():
+        for name, counted in counts.items():
+            labels = ", ".join(f"{label} {count}" for label, count in sorted(counted.items()))
+            screen.line(f"{spec}.{name}: {labels}", "dim")
+    if result.output is not None:
+        screen.line(f"rows written to {result.output}", "dim")
+    if result.run is not None:
+        screen.line(f"run {result.run.name} is kept in {result.run.path}", "dim")
+
+
+def _describe_join(result: Result) -> Iterator[str]:
+    """The ids that only one side has; for retrieval also what was read, and how many documents are not judged."""
+    joined = result.joined or {}
+    ranked = "retrieved" in result.mapping
+    missing, unknown = _QUERIES if ranked else ("gold without prediction", "predictions without gold")
+    yield "  ".join(
+        f"{words}: {joined[kind]}"
+        + (f" (such as {', '.join(map(str, joined[f'{kind}_ids'][:3]))})" if joined[kind] else "")
+        for kind, words in (("missing", missing), ("unknown", unknown))
+    )
+    for side, file in (("prediction", "run"), ("reference", "qrels")):
+        if noted := [f"{_NOTES[kind]}: {n}" for kind, n in joined.get(side, {}).items() if n]:
+            yield f"{file}: {'  '.join(noted)}"
+    if joined.get("unjudged"):
+        yield f"{joined['unjudged']} of {joined['retrieved']} retrieved documents are not judged: see -m judged@10"
+
+
+def _describe_reasons(result: Result) -> Iterator[str]:
+    """Why rows are unscored; printed once where the reasons are the same for all metrics."""
+    same = all(reasons == next(iter(result.reasons.values())) for reasons in result.reasons.values())
+    for spec, reasons in list(result.reasons.items())[: 1 if same else None]:
+        ordered = sorted(reasons.items(), key=lambda each: -each[1])
+        for reason, count in ordered[:REASONS]:
+            yield f"{'' if same else f'{spec}: '}{reason} in {count} of {result.n} rows"
+        if rest := ordered[REASONS:]:
+            yield f"{len(rest)} more reasons in {sum(count for _, count in rest)} of {result.n} rows"
+
+
+def _cells(value: Value, *, bounds: bool) -> list[str]:
+    interval = _range(value.low, value.high)
+    cells = [format_value(value.value), interval, f"{value.n}", f"{value.scored}", f"{value.failed}"]
+    return [*cells, _range(value.worst, value.best)] if bounds else cells
+
+
+def _range(low: float | None, high: float | None) -> str:
+    return "–" if low is None and high is None else f"{format_value(low)} – {format_value(high)}"

@@ -1,0 +1,34 @@
+"""Lines and tables on a terminal, by rich."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from karat.cli.options.screen import WIDTH
+
+
+class Terminal:
+    """Standard output, with colours and wrapped lines; a pipe, where this is one, is as wide as needed."""
+
+    def __init__(self) -> None:
+        console = Console(highlight=False, emoji=False)
+        self._console = console if console.is_terminal else Console(highlight=False, emoji=False, width=WIDTH)
+        self.width = self._console.width
+
+    def line(self, text: str, style: str = "") -> None:
+        """Print a text."""
+        self._console.print(text, markup=False, style=style)
+
+    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> None:
+        """Print a table whose first `left` columns are aligned left, the others right."""
+        table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
+        for number, heading in enumerate(headings):
+            table.add_column(Text(heading), justify="left" if number < left else "right")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        self._console.print(table)

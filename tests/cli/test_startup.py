@@ -1,0 +1,100 @@
+"""Which modules a command imports: the time it takes to start is theirs. `bench/start.py` measures that time."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from karat.models.testing.fake import FakeServer
+
+HEAVY = {"numpy", "pyarrow", "duckdb", "rich", "pandas", "regex"}
+OPTIONAL = {
+    *("haystack", "httpx", "onnxruntime", "openai", "pandas", "phoenix", "polars", "rapidfuzz", "sacrebleu"),
+    *("scipy", "sympy", "torch", "transformers"),
+}
+PLUGIN = """
+import pandas as pd, pyarrow as pa
+from karat import Score, Text, metric
+
+@metric(source="a plugin")
+def counted_by_pandas(prediction: Text) -> Score:
+    '''1 for each answer.'''
+    return pa.array(pd.Series([1.0] * len(prediction)))
+"""
+
+
+def loaded_by(statement, **options):
+    code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, **options)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def command(*words):
+    return f"from karat.cli.main import main; main({list(words)!r}, standalone_mode=False)"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = [{"question": "?", "prediction": "a", "reference": "a"}] * 12
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return tmp_path
+
+
+def test_import_karat_loads_nothing_heavy():
+    loaded = loaded_by("import karat")
+    assert "karat" in loaded
+    assert not {*HEAVY, "click", "difflib"} & loaded
+
+
+def test_the_command_line_loads_nothing_heavy_before_a_command_runs():
+    loaded = loaded_by("import karat.cli.main")
+    assert "click" in loaded
+    assert not HEAVY & loaded
+    assert not {name for name in loaded if name.startswith(("karat.cli.options", "karat.runs", "karat.core.metric"))}
+
+
+def test_help_loads_every_command_and_nothing_heavy():
+    loaded = loaded_by(command("--help"))
+    assert "karat.cli.score" in loaded
+    assert not {*HEAVY, "hashlib", "importlib.metadata"} & loaded
+    assert {name.split(".")[1] for name in loaded if name.startswith("karat.")} == {"cli", "core"}
+
+
+def test_scoring_loads_no_optional_package():
+    rows = "[{'prediction': 'a', 'reference': 'a'}]"
+    loaded = loaded_by(f"import karat; karat.score({rows}, 'token_f1')")
+    assert "pyarrow" in loaded
+    assert not (OPTIONAL - {"pandas"}) & loaded  # Arrow imports pandas where it is installed
+
+
+def test_score_loads_the_modules_of_its_metrics_and_of_its_format_alone(folder):
+    loaded = loaded_by(command("score", "answers.jsonl", "-m", "exact_match", "-m", "token_f1"), cwd=folder)
+    metrics = {name for name in loaded if name.startswith("karat.metrics.") and name.count(".") == 3}
+    assert {"karat.metrics.text.match", "karat.metrics.text.overlap"} <= metrics
+    assert len(metrics) <= 4
+    assert "duckdb" in loaded
+    unused = {
+        "karat.data.spans.source",
+        "karat.data.retrieval.group",
+        "karat.data.formats.columnar",
+        "karat.cli.compare",
+    }
+    assert not (OPTIONAL | unused | {"rich.console", "pyarrow.parquet", "karat.runs.store.writer"}) & loaded
+
+
+def test_the_first_call_of_a_judge_loads_neither_pandas_nor_metrics(folder):
+    words = ["score", "answers.jsonl", "-m", "judge:correctness", "--model", "small", "--no-cache"]
+    with FakeServer() as server:
+        loaded = loaded_by(command(*words, "--base-url", server.url), cwd=folder)
+        assert server.calls == 12
+    assert "karat.judges.judge" in loaded
+    assert not (OPTIONAL - {"openai", "httpx"}) & loaded
+    assert not {name for name in loaded if name.startswith("karat.metrics.") and name.count(".") == 3}
+
+
+def test_another_packages_metric_may_use_pandas(folder):
+    pytest.importorskip("pandas")
+    (folder / "counting.py").write_text(PLUGIN)
+    statement = f"import counting; {command('score', 'answers.jsonl', '-m', 'counted_by_pandas', '--json')}"
+    assert "pandas" in loaded_by(f"sys.path.insert(0, '.'); {statement}", cwd=folder)
