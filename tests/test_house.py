@@ -1,8 +1,6 @@
 """The rules of the house, as they can be executed."""
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest

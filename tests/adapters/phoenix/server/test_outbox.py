@@ -177,7 +177,7 @@ def test_scores_of_exported_spans_are_shown_before_they_are_logged(tmp_path, fak
     [
         ([], "Missing argument 'FILE'; or --phoenix URL"),
         (["a.jsonl", "--annotate"], "--phoenix URL says which"),
-        (["a.jsonl", "--phoenix", "http://localhost:1"], "with FILE it goes with --annotate"),
+        (["a.jsonl", "--phoenix", "http://localhost:1"], "expected one of them, or FILE with --phoenix URL --annotate"),
         (["a.jsonl", "--project", "p"], "--project is about spans read from a running Phoenix"),
     ],
 )
