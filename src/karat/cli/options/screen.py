@@ -34,7 +34,7 @@ def open_screen() -> Screen:
         return Pipe()
     from karat.cli.options.terminal import Terminal  # noqa: PLC0415  (slow to import)
 
-    return Terminal()
+    return Terminal(WIDTH)
 
 
 class Pipe:

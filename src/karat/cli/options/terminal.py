@@ -9,15 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from karat.cli.options.screen import WIDTH
-
 
 class Terminal:
-    """Standard output, with colours and wrapped lines; a pipe, where this is one, is as wide as needed."""
+    """Standard output, with colours and wrapped lines; where it is a pipe, it is `pipe_width` columns wide."""
 
-    def __init__(self) -> None:
+    def __init__(self, pipe_width: int) -> None:
         console = Console(highlight=False, emoji=False)
-        self._console = console if console.is_terminal else Console(highlight=False, emoji=False, width=WIDTH)
+        self._console = console if console.is_terminal else Console(highlight=False, emoji=False, width=pipe_width)
         self.width = self._console.width
 
     def line(self, text: str, style: str = "") -> None:
