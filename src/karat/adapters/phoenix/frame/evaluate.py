@@ -20,6 +20,7 @@ from karat.adapters.phoenix.frame.columnwise import (
 from karat.adapters.phoenix.frame.rowwise import Procedure, Row, fill_by_row, gather_rows, run_rows
 from karat.core.errors import ColumnError, KaratError, MissingExtra, SpecError
 from karat.core.progress import report_progress_to
+from karat.models.governor.retry import RetryPolicy
 
 Outcome: TypeAlias = Scored | list[Row | None]
 """The scores of an evaluator: by columns, or one row at a time (None: the row did not run)."""
@@ -106,7 +107,7 @@ def _procedure(
         if number is not None and number < least:
             raise SpecError(f"{name}={number!r}: a whole number from {least} is expected")
     retries = RETRIES if max_retries is None else max_retries
-    return Procedure(retries, concurrency or CONCURRENCY, bool(exit_on_error), advance)
+    return Procedure(RetryPolicy(retries + 1), concurrency or CONCURRENCY, bool(exit_on_error), advance)
 
 
 class _Task:

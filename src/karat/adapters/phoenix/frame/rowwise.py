@@ -21,8 +21,8 @@ from karat.models.governor.task_group import TaskGroup
 class Procedure(NamedTuple):
     """How the records are evaluated."""
 
-    retries: int
-    """How often a record is retried after an error that may pass."""
+    retries: RetryPolicy
+    """How often, and when, a record is retried after an error that may pass."""
     concurrency: int
     stops: bool
     """Whether the first failure stops the evaluation."""
@@ -79,7 +79,7 @@ def is_concurrent(evaluator: Any) -> bool:
     return evaluator.kind == "llm" or type(evaluator)._evaluate is Evaluator._evaluate  # noqa: SLF001
 
 
-def _attempt(evaluator: Any, record: dict[str, Any], retries: int) -> Row:
+def _attempt(evaluator: Any, record: dict[str, Any], policy: RetryPolicy) -> Row:
     start, errors = time.perf_counter(), list[Exception]()
 
     def attempt() -> list[Any] | Fault:
@@ -89,10 +89,10 @@ def _attempt(evaluator: Any, record: dict[str, Any], retries: int) -> Row:
             errors.append(error)
             return classify(error)
 
-    return _row(retry_blocking(attempt, RetryPolicy(retries + 1)), errors, start)
+    return _row(retry_blocking(attempt, policy), errors, start)
 
 
-async def _attempt_async(evaluator: Any, record: dict[str, Any], retries: int) -> Row:
+async def _attempt_async(evaluator: Any, record: dict[str, Any], policy: RetryPolicy) -> Row:
     start, errors = time.perf_counter(), list[Exception]()
 
     async def attempt() -> list[Any] | Fault:
@@ -102,7 +102,7 @@ async def _attempt_async(evaluator: Any, record: dict[str, Any], retries: int) -
             errors.append(error)
             return classify(error)
 
-    return _row(await retry(attempt, RetryPolicy(retries + 1)), errors, start)
+    return _row(await retry(attempt, policy), errors, start)
 
 
 def _row(outcome: list[Any] | Fault, errors: Sequence[Exception], start: float) -> Row:
