@@ -36,7 +36,8 @@ def command(*words):
 
 @pytest.fixture
 def folder(tmp_path):
-    rows = [{"question": "?", "prediction": "a", "reference": "a"}] * 12
+    rows = [{"question": "?", "prediction": "a", "reference": "a"}] * 11
+    rows += [{"question": "?", "prediction": None, "reference": "a"}]
     (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
     return tmp_path
 
@@ -87,7 +88,7 @@ def test_the_first_call_of_a_judge_loads_neither_pandas_nor_metrics(folder):
     words = ["score", "answers.jsonl", "-m", "judge:correctness", "--model", "small", "--no-cache"]
     with FakeServer() as server:
         loaded = loaded_by(command(*words, "--base-url", server.url), cwd=folder)
-        assert server.calls == 12
+        assert server.calls == 11
     assert "karat.judges.judge" in loaded
     assert not (OPTIONAL - {"openai", "httpx"}) & loaded
     assert not {name for name in loaded if name.startswith("karat.metrics.") and name.count(".") == 3}
