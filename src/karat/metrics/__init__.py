@@ -13,7 +13,10 @@ from importlib.machinery import PathFinder
 
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
-from karat.core.metric.registry import all_metrics, find
+from karat.core.metric.registry import add_index, all_metrics, find
+from karat.metrics import index
+
+add_index(index)
 
 
 def __dir__() -> list[str]:

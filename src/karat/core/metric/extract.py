@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.core.plugins import EXTRACTORS, load_plugins
+from karat.core.plugins import load_plugins
 
 Extract: TypeAlias = Callable[[pa.Array, str], pa.Array]
 """From texts without nulls, and the argument after the colon, to the answers: null where there is none."""
@@ -58,8 +57,6 @@ def check_extract(how: Any) -> None:
 
 
 def _find(name: str) -> _Extractor:
-    if name not in _extractors:
-        import_module(EXTRACTORS)
     if name not in _extractors:
         load_plugins()
     if name not in _extractors:

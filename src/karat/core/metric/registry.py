@@ -1,26 +1,39 @@
 """All metrics by name: karat's own, those of installed plugins, and those defined in this process.
 
-Importing the module that defines a metric registers it. A name that is not registered is looked for among karat's own
-metrics, then in the packages that add some: see `karat.core.plugins`.
+Importing the module that defines a metric registers it. A name that is not registered is looked for in the
+indexes of packages, which import a module when its metric is asked for, then in all plugins (`karat.core.plugins`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.metric import Metric
-from karat.core.plugins import JUDGES, METRICS, load_own_metric, load_plugins
+from karat.core.plugins import load_own_plugin, load_plugins
 
 Dialect: TypeAlias = Callable[[str], str | None]
 """From another tool's name of a metric to karat's spec; None for an unknown name."""
+
+
+class Index(Protocol):
+    """A module that knows where the metrics of its package are defined, without importing them."""
+
+    __package__: str
+
+    def import_metric(self, name: str) -> None:
+        """Import what may define the metric of this name or alias."""
+
+    def import_all(self) -> None:
+        """Import every metric of the package."""
+
 
 _metrics: dict[str, Metric] = {}
 _aliases: dict[str, str] = {}
 _dialects: dict[str, Dialect] = {}
 _makers: dict[str, Callable[[str], Metric]] = {}
+_indexes: list[Index] = []
 
 
 def register(metric: Metric) -> None:
@@ -29,9 +42,12 @@ def register(metric: Metric) -> None:
     Defining the same function again, as in a notebook, replaces the metric.
     """
     definition = metric.definition
+    if not definition.function.__module__.startswith("karat."):
+        load_own_plugin()
     for name in (definition.name, *definition.aliases):
-        if not definition.function.__module__.startswith(f"{METRICS}."):
-            load_own_metric(name)  # so that a name of karat's own is refused
+        for index in _indexes:
+            if not definition.function.__module__.startswith(f"{index.__package__}."):
+                index.import_metric(name)  # so that a name which is in use, but not imported yet, is refused
         taken = _get(name)
         if taken is not None and _origin(taken) != _origin(metric):
             raise SpecError(f"there is a metric {name!r} already, defined in {_origin(taken)}")
@@ -44,15 +60,19 @@ def find(name: str) -> Metric:
     prefix, colon, rest = name.partition(":")
     if colon:
         return _find_maker(prefix, name)(rest)
-    if (found := _get(name)) is None:
-        load_own_metric(name)
-        found = _get(name)
-    if found is None:
+    if (found := _look_up(name)) is None:
         load_plugins()
-        found = _get(name)
+        found = _look_up(name)
     if found is None:
+        all_metrics()  # so that the nearest name is among all of them
         raise SpecError(f"there is no metric {name!r}{did_you_mean(name, [*_metrics, *_aliases])}")
     return found
+
+
+def add_index(index: Index) -> None:
+    """Let a package import its metrics when they are asked for, instead of all at once."""
+    if index not in _indexes:
+        _indexes.append(index)
 
 
 def add_maker(prefix: str, make: Callable[[str], Metric]) -> None:
@@ -67,13 +87,15 @@ def add_dialect(translate: Dialect) -> None:
 
 def translated(text: str) -> str | None:
     """The spec of the metric that another tool calls by this name; None if there is none."""
-    load_plugins()
+    all_metrics()
     return next(filter(None, (translate(text) for translate in _dialects.values())), None)
 
 
 def all_metrics() -> list[Metric]:
     """Every registered metric, sorted by name."""
     load_plugins()
+    for index in _indexes:
+        index.import_all()
     return [_metrics[name] for name in sorted(_metrics)]
 
 
@@ -81,9 +103,14 @@ def _get(name: str) -> Metric | None:
     return _metrics.get(_aliases.get(name, name))
 
 
+def _look_up(name: str) -> Metric | None:
+    """The metric of that name, imported by an index if it is not registered yet."""
+    for index in _indexes if _get(name) is None else ():
+        index.import_metric(name)
+    return _get(name)
+
+
 def _find_maker(prefix: str, name: str) -> Callable[[str], Metric]:
-    if prefix not in _makers:
-        import_module(JUDGES)
     if prefix not in _makers:
         load_plugins()
     if prefix not in _makers:

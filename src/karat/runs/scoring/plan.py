@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+import karat.judges
+import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
 from karat.core.columns.kinds import NUMBER, Kind, is_text
 from karat.core.errors import ColumnError, did_you_mean
 from karat.core.metric.metric import Metric
