@@ -62,6 +62,10 @@ def model_options(command: Command) -> Command:
 
     @wraps(command)
     def wrapped(**values: Any) -> Any:
+        if values["models"] and not values["dry_run"]:
+            from karat.models.openai.client import preload  # noqa: PLC0415
+
+            preload()
         return command(model_settings={name: values.pop(name) for name in _NAMES}, **values)
 
     for option in reversed(_OPTIONS):
