@@ -1,6 +1,8 @@
-"""The rules of the house, as they can be executed."""
+"""The rules of the house, as far as they can be tested."""
 
 import ast
+import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -12,40 +14,188 @@ FLOORS = [
     {"models", "text", "data"},
     {"judges", "metrics", "stats"},
     {"runs"},
-    {"viewer", "adapters"},
+    {"viewer", "engines", "adapters"},
     {"cli"},
 ]
 HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
-FILES = sorted(path for path in SOURCE.rglob("*.py*") if path.suffix in {".py", ".pyx"})
+ORDERED = {  # rooms whose entries stand in an order: each may import those before it
+    "karat.core.metric": ["setting", "definition", "rows", "combine", "score", "metric", "registry", "spec"],
+    "karat.runs": ["output_columns", "store", "scoring", "compare"],
+    "karat.models": ["request", "governor", "context", "encoders"],
+}
+LARGE = {"karat.data.formats", "karat.cli", "karat.cli.options"}  # may hold more than MOST entries
+MOST = 12
+PARAMETERS = 6
+LINES = {"src": 300, "tests": 400}
 
 
-def rooms_imported(path):
-    """The packages of karat that a module imports anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("karat."):
-            yield node.module.split(".")[1]
-        elif isinstance(node, ast.Import):
-            yield from (name.name.split(".")[1] for name in node.names if name.name.startswith("karat."))
+def module_name(path):
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if p.suffix == ".py"], ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_point_down_and_never_sideways(path):
-    room = path.relative_to(SOURCE).parts[0]
-    if room.endswith(".py"):
-        return  # karat/__init__.py names everything, lazily
-    for other in rooms_imported(path):
-        assert other == room or HEIGHT[other] < HEIGHT[room], f"{room} imports {other}"
+MODULES = {module_name(path): path for pattern in ("*.py", "*.pyx") for path in sorted(SOURCE.rglob(pattern))}
+TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items() if path.suffix == ".py"}
+PACKAGES = sorted(name for name, path in MODULES.items() if path.name == "__init__.py" and name != "karat")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_no_file_is_longer_than_300_lines_without_a_reason(path):
-    text = path.read_text("utf-8")
-    assert text.count("\n") <= 300 or "Longer than 300 lines because" in text
+def imported_by(tree):
+    """The modules of karat that a module imports anywhere in it: in functions and under TYPE_CHECKING too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "karat")
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "karat":
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in MODULES else node.module
+
+
+IMPORTS = {name: set(imported_by(tree)) for name, tree in TREES.items()}
+
+
+def imports_inside(package):
+    """Which entries of a package each of its entries imports, a sub-package being one entry."""
+    depth = package.count(".") + 1
+    found = defaultdict(set)
+    for name, targets in IMPORTS.items():
+        if name.startswith(f"{package}."):
+            entry = name.split(".")[depth]
+            inner = {target.split(".")[depth] for target in targets if target.startswith(f"{package}.")}
+            found[entry] |= inner - {entry}
+    return found
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_imports_point_down_and_never_sideways_between_floors(name):
+    if name.count(".") == 0 or name.split(".")[1] not in HEIGHT:
+        return  # karat/__init__.py names everything, lazily; testing.py and pytest_plugin.py stand beside the floors
+    room = name.split(".")[1]
+    for target in IMPORTS[name]:
+        assert target.startswith("karat."), f"{name} imports {target}"
+        other = target.split(".")[1]
+        assert other == room or HEIGHT.get(other, 99) < HEIGHT[room], f"{name} imports {target}"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_inside_a_room_make_no_circle(package):
+    found = imports_inside(package)
+    left = dict(found)
+    while free := [entry for entry, targets in left.items() if not targets & left.keys()]:
+        for entry in free:
+            del left[entry]
+    assert not left, f"a circle in {package}: {left}"
+
+
+@pytest.mark.parametrize("package", ORDERED)
+def test_imports_inside_an_ordered_room_point_down(package):
+    order = ORDERED[package]
+    for entry, targets in imports_inside(package).items():
+        if entry in order:
+            above = set(order[order.index(entry) + 1 :])
+            assert not targets & above, f"{package}.{entry} imports {targets & above}"
+
+
+def test_comparing_and_experiments_do_not_know_each_other():
+    found = imports_inside("karat.runs")
+    assert "experiment" not in found["compare"]
+    assert "compare" not in found["experiment"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_room_holds_at_most_twelve_entries(package):
+    names = {
+        path.name.partition(".")[0] for path in MODULES[package].parent.iterdir() if path.suffix not in {".so", ".c"}
+    }
+    entries = names - {"__init__", "__pycache__"}
+    assert package in LARGE or len(entries) <= MOST, f"{package} holds {len(entries)}: {sorted(entries)}"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_room_says_what_lives_in_it_and_which_file_to_open_first(package):
+    text = ast.get_docstring(TREES[package]) or ""
+    entries = {path.name.partition(".")[0] for path in MODULES[package].parent.iterdir()} - {"__init__"}
+    assert len(text) > 150, f"{package}: a paragraph is expected"
+    assert entries & set(re.findall(r"`(\w+)[\w./]*`", text)), f"{package}: which file to open first?"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_file_is_longer_than_300_lines_without_a_reason(name):
+    text = MODULES[name].read_text("utf-8")
+    assert text.count("\n") <= LINES["src"] or "Longer than 300 lines because" in text
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda p: p.name)
+def test_no_test_file_is_longer_than_400_lines(path):
+    assert path.read_text("utf-8").count("\n") <= LINES["tests"]
+
+
+def test_tests_mirror_the_rooms():
+    other = {"agree", "docs", "frozen", "typing"}  # agreement with references, pages, stored examples, types
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        folder = path.parent.relative_to(ROOT / "tests")
+        assert (
+            folder.parts[:1] in {(name,) for name in other}
+            or (SOURCE / folder).is_dir()
+            or folder.parts[-1:] == ("remem",)
+        ), f"tests/{folder} mirrors no room"
 
 
 def test_every_room_has_a_floor():
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert rooms <= set(HEIGHT)
+
+
+def test_there_is_one_context_variable():
+    holders = [name for name, path in MODULES.items() if "ContextVar(" in path.read_text("utf-8")]
+    assert holders == ["karat.core.context"]
+
+
+def is_public(function, owner):
+    """Whether users or frameworks write a function's parameters: public API, metrics, commands, constructors."""
+    decorated = {word for each in function.decorator_list for word in re.findall(r"\w+", ast.unparse(each))}
+    return bool(decorated & {"metric", "click"}) or function.name in PUBLIC or owner in PUBLIC
+
+
+def public_names():
+    """Names that users import: what the packages that users import name in their `__init__`."""
+    for package in ("karat", "karat.judges", *(name for name in PACKAGES if name.startswith("karat.adapters."))):
+        for node in ast.walk(TREES[package]):
+            if isinstance(node, ast.ImportFrom):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+NAMED = set(public_names()) | {"FakeServer"}
+BASES = {  # what a public class inherits is public too
+    base.id
+    for tree in TREES.values()
+    for node in ast.walk(tree)
+    if isinstance(node, ast.ClassDef) and node.name in NAMED
+    for base in node.bases
+    if isinstance(base, ast.Name)
+}
+PUBLIC = NAMED | BASES
+
+
+def long_parameter_lists():
+    for name, tree in TREES.items():
+        owners = {
+            id(function): node.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+            for function in node.body
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                count = len([each for each in arguments if each.arg not in {"self", "cls"}])
+                if count > PARAMETERS and not is_public(node, owners.get(id(node))):
+                    yield f"{name}.{node.name} has {count} parameters"
+
+
+def test_inner_functions_have_at_most_six_parameters():
+    assert not list(long_parameter_lists())
 
 
 def test_every_public_name_is_there():

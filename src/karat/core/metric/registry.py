@@ -20,7 +20,7 @@ Dialect: TypeAlias = Callable[[str], str | None]
 class Index(Protocol):
     """A module that knows where the metrics of its package are defined, without importing them."""
 
-    __package__: str
+    __package__: str | None
 
     def import_metric(self, name: str) -> None:
         """Import what may define the metric of this name or alias."""
