@@ -14,6 +14,7 @@ from functools import cache
 
 from karat.core.context import change_context, current_context
 from karat.models.governor.governor import Governor
+from karat.models.openai.client import Endpoint, find_endpoint
 from karat.models.openai.model import OpenAIModel
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Model
@@ -52,7 +53,12 @@ def _default() -> ModelContext:
     return ModelContext(Governor(store=ReplyCache()), _connect_to(None))
 
 
-@cache
 def _connect_to(base_url: str | None) -> Callable[[str], Model]:
-    """A function that returns the same model for the same name, so that a model probes its endpoint only once."""
-    return cache(lambda name: OpenAIModel(name, base_url=base_url))
+    """A function from a name to its model, at the endpoint and with the key that the environment names at the call."""
+    return lambda name: _open_model(name, find_endpoint(name, base_url))
+
+
+@cache
+def _open_model(name: str, endpoint: Endpoint) -> OpenAIModel:
+    """The same model for the same name and endpoint, so that it probes its endpoint only once."""
+    return OpenAIModel(name, base_url=endpoint.url, api_key=endpoint.key)

@@ -1,5 +1,6 @@
 """Where a model comes from and what runs it: folders, the hub's cache, ONNX, torch, an endpoint."""
 
+import asyncio
 import base64
 import json
 import os
@@ -20,6 +21,8 @@ from karat.core.errors import SpecError
 from karat.models.encoders.base import Choice
 from karat.models.encoders.files import NotExported, find_files
 from karat.models.encoders.open import choose_backend, describe_backend, open_encoder
+from karat.models.governor.faults import classify
+from karat.models.testing.http import HttpResponse, LoopbackServer
 
 TEXTS = ["a cat", "A cat was sitting on a mat, and so was the dog.", "Paris", "", "北京"]
 
@@ -258,6 +261,20 @@ def test_an_endpoint_is_asked_in_batches_and_one_bad_text_is_alone(endpoint):
         rows = encoder.encode(["aa", "b", "bad", "c", "d", "ea"]).rows
     assert np.isnan(rows[2]).all()
     assert rows[[0, 1, 3, 4, 5]].tolist() == [[2, 2], [1, 0], [1, 0], [1, 0], [2, 1]]
+
+
+@pytest.mark.parametrize("text", ["<p>Bad gateway</p>", "{}", '{"data": []}', "[]"])
+def test_a_reply_without_vectors_may_be_better_the_next_time(text):
+    from karat.models.encoders.endpoint import EmbeddingModel
+    from karat.models.openai.client import Endpoint, UnreadableReply
+
+    server = LoopbackServer(lambda _: HttpResponse(text.encode()))
+    server.start()
+    model = EmbeddingModel(Endpoint(f"http://127.0.0.1:{server.port}/v1", ""), "small")
+    with pytest.raises(UnreadableReply, match="/embeddings") as raised:
+        asyncio.run(model([{"role": "user", "content": "a"}], None, {}))
+    server.stop()
+    assert classify(raised.value).kind == "transient"
 
 
 def test_similarity_by_an_endpoint(endpoint, cache):

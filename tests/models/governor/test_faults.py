@@ -83,7 +83,9 @@ def test_errors_on_purpose_that_are_not_a_rows_stop_the_run(error):
         ({"Retry-After": "1.5"}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after": "-3"}, 0),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "inf"}, None),
         ({}, None),
     ],
 )

@@ -1,6 +1,7 @@
 """HTTP requests to an endpoint: headers, proxies, certificates, redirects and errors."""
 
 import asyncio
+import os
 import ssl
 import subprocess
 import sys
@@ -8,13 +9,16 @@ import sys
 import pytest
 
 from karat.core.errors import SpecError
+from karat.models.context import use_governor
 from karat.models.governor.faults import classify
+from karat.models.governor.governor import Governor
 from karat.models.openai import client
-from karat.models.openai.client import EndpointError
+from karat.models.openai.client import EndpointConnectionError, EndpointError
 from karat.models.openai.model import OpenAIModel
 from karat.models.testing.fake import FakeServer
 from karat.models.testing.http import HttpResponse, LoopbackServer
 
+KEY = "very-secret-key"
 MESSAGES = [{"role": "user", "content": "2 + 2 = 4?"}]
 
 
@@ -64,6 +68,21 @@ def test_a_proxy_of_the_environment_is_used(variable, environment):
     assert b"Proxy-Authorization: Basic " in request.head
 
 
+def test_a_proxy_without_a_scheme_is_an_http_proxy(environment):
+    with Endpoint(answer("from the proxy")) as proxy:
+        environment.setenv("HTTP_PROXY", proxy.address)
+        reply = asyncio.run(OpenAIModel("small", base_url="http://models.invalid/v1")(MESSAGES))
+    assert reply.text == "from the proxy"
+
+
+def test_the_password_of_a_proxy_is_in_no_error(environment):
+    with Endpoint(HttpResponse(b"", status=407)) as proxy:
+        environment.setenv("HTTPS_PROXY", f"http://user:word@{proxy.address}")
+        with pytest.raises(EndpointConnectionError, match=r"407.*url='http://127\.0\.0\.1") as raised:
+            asyncio.run(OpenAIModel("small", base_url="https://models.invalid/v1", api_key=KEY)(MESSAGES))
+    assert "word" not in str(raised.value)
+
+
 def test_an_address_in_no_proxy_is_reached_directly(environment):
     environment.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     environment.setenv("NO_PROXY", "127.0.0.1")
@@ -103,6 +122,82 @@ def test_an_error_that_is_not_json_is_quoted_without_the_key(status):
             asyncio.run(model(MESSAGES))
     assert (raised.value.status_code, raised.value.body) == (status, None)
     assert classify(raised.value).message == f"HTTP {status}: <p>(key) is tired</p>"
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        HttpResponse(b"", status=307, headers="Location: /v1/chat/completions\r\n"),
+        HttpResponse(b"", headers=f"X-Large: {'a' * 100_000}\r\n"),
+        HttpResponse(b"not gzip", headers="Content-Encoding: gzip\r\n"),
+        HttpResponse(b"", status=307, headers=f"Location: ftp://{KEY}/\r\n"),
+    ],
+    ids=["redirects without end", "a header too large", "a body that is not gzip", "a redirect that quotes the key"],
+)
+def test_a_reply_that_cannot_be_read_is_an_error_without_the_key(response):
+    with Endpoint(response) as endpoint:
+        model = OpenAIModel("small", base_url=f"http://{endpoint.address}/v1", api_key=KEY)
+        with pytest.raises(EndpointConnectionError) as raised:
+            asyncio.run(model(MESSAGES))
+    error = raised.value
+    assert classify(error).kind == "transient"
+    for text in (str(error), repr(error.__cause__), repr(error.__context__)):  # aiohttp's errors hold the headers
+        assert KEY not in text
+
+
+def test_large_headers_of_gateways_are_accepted():
+    large = HttpResponse(answer("yes").body, headers=f"Content-Security-Policy: {'a' * 30_000}\r\n")
+    with Endpoint(large) as endpoint:
+        assert asyncio.run(OpenAIModel("small", base_url=f"http://{endpoint.address}/v1")(MESSAGES)).text == "yes"
+
+
+@pytest.mark.parametrize("end", ["?api-version=1", "/?api-version=1"])
+def test_the_path_is_put_before_the_query_of_a_base_url(end):
+    with Endpoint(answer("yes")) as endpoint:
+        asyncio.run(OpenAIModel("small", base_url=f"http://{endpoint.address}/v1{end}")(MESSAGES))
+    assert endpoint.received[0].path == "/v1/chat/completions?api-version=1"
+
+
+def test_line_ends_around_url_and_key_are_removed(environment):
+    with Endpoint(answer("yes")) as endpoint:
+        environment.setenv("OPENAI_BASE_URL", f"http://{endpoint.address}/v1\n")
+        environment.setenv("OPENAI_API_KEY", f"{KEY}\r\n")
+        asyncio.run(OpenAIModel("small")(MESSAGES))
+    assert f"Authorization: Bearer {KEY}\r\n".encode() in endpoint.received[0].head + b"\r\n"
+
+
+@pytest.mark.parametrize("url", ["http://a host/v1", "http://host:port/v1", "http://user@host/v1", "http://[::1/v1"])
+def test_a_base_url_that_is_not_valid_is_refused_at_once(url):
+    with pytest.raises(SpecError, match="a base URL is"):
+        OpenAIModel("small", base_url=url)
+
+
+def test_a_key_of_two_lines_is_refused_and_not_quoted():
+    with pytest.raises(SpecError, match="line break") as raised:
+        OpenAIModel("small", api_key=f"{KEY}\n{KEY}")
+    assert KEY not in str(raised.value)
+
+
+def test_a_key_that_changes_in_the_environment_is_used(environment):
+    with FakeServer("yes", key=KEY) as server:
+        environment.setenv("OPENAI_BASE_URL", server.url)
+        environment.setenv("OPENAI_API_KEY", "mistyped")
+        with use_governor(Governor()) as models:
+            wrong = models.connect("small")
+            environment.setenv("OPENAI_API_KEY", KEY)
+            right = models.connect("small")
+            assert models.connect("small") is right
+        with pytest.raises(EndpointError, match="Incorrect API key"):
+            asyncio.run(wrong(MESSAGES))
+        assert asyncio.run(right(MESSAGES)).text == "yes"
+
+
+def test_a_redirect_to_another_server_does_not_get_the_key():
+    with Endpoint(answer("yes")) as other:
+        moved = HttpResponse(b"", status=307, headers=f"Location: http://{other.address}/\r\n")
+        with Endpoint(moved) as endpoint:
+            asyncio.run(OpenAIModel("small", base_url=f"http://{endpoint.address}/v1", api_key=KEY)(MESSAGES))
+    assert KEY.encode() not in other.received[0].head
 
 
 def test_a_redirect_is_followed_with_its_body():
@@ -145,3 +240,34 @@ assert not {"openai", "httpx", "pydantic", "pyarrow", "pandas"} & set(sys.module
 
 def test_a_call_imports_aiohttp_and_no_other_client():
     subprocess.run([sys.executable, "-c", LIGHT], check=True)
+
+
+FORKED = """
+import asyncio, os, sys, time
+from karat.models.event_loop import run_coroutine
+from karat.models.openai.model import OpenAIModel
+from karat.models.testing.fake import FakeServer
+
+with FakeServer("yes") as server:
+    model = OpenAIModel("small", base_url=server.url)
+    def ask():
+        return run_coroutine(model([{"role": "user", "content": "?"}]), drain=lambda: None).text
+    ask()
+    if not (child := os.fork()):
+        assert ask() == "yes"
+        from karat.models.openai.client import _sessions
+        assert len(_sessions) == 1
+        sys.exit(7)
+    start = time.perf_counter()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    print(f"the child ended after {time.perf_counter() - start:.2f} s")
+    assert ask() == "yes"
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_its_own_connections_and_leaves_those_of_its_parent_alone():
+    command = [sys.executable, "-W", "error", "-W", "ignore:This process:DeprecationWarning", "-c", FORKED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert float(done.stdout.split()[-2]) < 0.9  # it waits for no loop of its parent

@@ -84,18 +84,16 @@ class EmbeddingModel:
         """Send one request."""
         texts = [message["content"] for message in messages]
         body = {"model": self._name, "input": texts, "encoding_format": "base64"}
-        result = json.loads(await post(self._endpoint, "/embeddings", body))
-        rows = sorted(result["data"], key=lambda row: row["index"])
-        if [row["index"] for row in rows] != list(range(len(texts))):
-            raise UnreadableVectors(f"{len(rows)} vectors for {len(texts)} texts")
-        vectors = json.dumps([_base64(row["embedding"]) for row in rows])
-        return Reply(vectors, (result.get("usage") or {}).get("prompt_tokens"), 0)
+        return await post(self._endpoint, "/embeddings", body, partial(_parse_vectors, len(texts)))
 
 
-class UnreadableVectors(Exception):
-    """A reply of status 200 that does not hold a vector for each text."""
-
-    status_code = 200
+def _parse_vectors(count: int, text: str) -> Reply:
+    result = json.loads(text)
+    rows = sorted(result["data"], key=lambda row: row["index"])
+    if [row["index"] for row in rows] != list(range(count)):
+        raise ValueError(f"{len(rows)} vectors for {count} texts")
+    vectors = json.dumps([_base64(row["embedding"]) for row in rows])
+    return Reply(vectors, (result.get("usage") or {}).get("prompt_tokens"), 0)
 
 
 def _base64(vector: str | list[float]) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import isfinite
 from typing import Any, Literal
 
 from karat.core.errors import KaratError
@@ -137,17 +139,10 @@ def _retry_after(error: BaseException) -> float | None:
     if not isinstance(headers, Mapping):
         return None
     named = {str(name).lower(): str(value) for name, value in headers.items()}
-    try:
-        if "retry-after-ms" in named:
-            return max(0.0, float(named["retry-after-ms"]) / 1000)
-        return max(0.0, float(named["retry-after"]))
-    except (KeyError, ValueError):
-        return _until(named.get("retry-after", ""))
-
-
-def _until(date: str) -> float | None:
-    """Seconds from now to an HTTP date."""
-    try:
-        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
-    except (TypeError, ValueError):
-        return None
+    for name, unit in {"retry-after-ms": 0.001, "retry-after": 1.0}.items():
+        with suppress(KeyError, ValueError):
+            if isfinite(seconds := float(named[name]) * unit):
+                return max(0.0, seconds)
+    with suppress(KeyError, TypeError, ValueError):
+        return max(0.0, (parsedate_to_datetime(named["retry-after"]) - datetime.now(UTC)).total_seconds())
+    return None

@@ -8,13 +8,13 @@ import json
 import os
 import re
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from karat.core.errors import MissingExtra, SpecError
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientSession
 
+T = TypeVar("T")
+
 DEFAULT_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS, READ_SECONDS = 10.0, 600.0  # the governor's own timeouts are usually shorter
+HEADER_BYTES = 64 << 10  # of one header of a reply; the 8 KiB of aiohttp are too few for some gateways
 
 
 class EndpointError(Exception):
@@ -49,6 +52,12 @@ class EndpointConnectionError(ConnectionError):
     """No complete reply: no connection, or one that broke off."""
 
 
+class UnreadableReply(Exception):
+    """A reply of status 200 that is not what was requested, such as a proxy's web page."""
+
+    status_code = 200
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """The base URL of an endpoint, and the key that it is used with."""
@@ -68,16 +77,18 @@ def find_endpoint(name: str, base_url: str | None = None, api_key: str | None = 
     """
     if find_spec("aiohttp") is None:
         raise MissingExtra("aiohttp", extra="judge", need=f"the model {name!r}")
-    url = base_url or os.environ.get("OPENAI_BASE_URL")
-    key = api_key or os.environ.get("OPENAI_API_KEY") or ""
+    url = (base_url or os.environ.get("OPENAI_BASE_URL") or "").strip()
+    key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()  # files and shells add line ends
     if not url and not key:
         raise SpecError(
             f"the model {name!r} has neither key nor endpoint: set OPENAI_API_KEY, or OPENAI_BASE_URL to use another "
             "endpoint than OpenAI's"
         )
     url = (url or DEFAULT_URL).rstrip("/")
-    if not re.match(r"https?://[^/@]+(/|$)", url):
+    if not re.fullmatch(r"https?://([^/?#@:\s]+|\[[\da-fA-F:.]+\])(:\d{1,5})?([/?]\S*)?", url):
         raise SpecError("base_url= or OPENAI_BASE_URL: a base URL is http(s)://host/path, with the key apart")
+    if not key.isprintable():
+        raise SpecError("api_key= or OPENAI_API_KEY: the key contains a line break or a control character")
     return Endpoint(url, key)
 
 
@@ -87,25 +98,34 @@ def preload() -> None:
         threading.Thread(target=import_module, args=("aiohttp",), name="karat preload").start()
 
 
-async def post(endpoint: Endpoint, path: str, body: Mapping[str, Any]) -> str:
-    """The text of the reply to one POST request, which is never repeated here.
+async def post(endpoint: Endpoint, path: str, body: Mapping[str, Any], parse: Callable[[str], T]) -> T:
+    """The reply to one POST request, which is never repeated here, as `parse` reads its text.
 
-    Raises `EndpointError` for an HTTP error status, `EndpointConnectionError` without a complete reply.
+    Raises `EndpointError` for an HTTP error status, `EndpointConnectionError` without a complete reply, and
+    `UnreadableReply` if `parse` raises ValueError, LookupError, TypeError or AttributeError.
     """
     from aiohttp import ClientError  # noqa: PLC0415  (an extra, slow to import)
 
     session = await _open_session()
     data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     secure = _ssl_context() if endpoint.url.startswith("https") else True
-    url, proxy = endpoint.url + path, _find_proxy(endpoint.url)
+    place, query, parameters = endpoint.url.partition("?")
+    url, proxy = f"{place.rstrip('/')}{path}{query}{parameters}", _find_proxy(endpoint.url)
+    failure = None
     try:
         async with session.post(url, data=data, headers=_headers(endpoint.key), proxy=proxy, ssl=secure) as response:
             text = (await response.read()).decode(errors="replace")
-    except ClientError as error:
-        raise EndpointConnectionError("no complete reply") from error
+    except ClientError as error:  # not kept as the cause: some of these errors hold the request's headers and URLs
+        failure = f"{type(error).__name__}: {re.sub('//[^/@]*@', '//', endpoint.hide_key(str(error)))}"
+    if failure:
+        raise EndpointConnectionError(f"no complete reply ({failure})")
     if not 200 <= response.status < 300:
         raise EndpointError(response.status, response.headers, endpoint.hide_key(text))
-    return text
+    try:
+        return parse(text)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        excerpt = endpoint.hide_key(text)[:200]
+        raise UnreadableReply(f"the reply is not what {path} returns: {excerpt!r}") from error
 
 
 def _headers(key: str) -> dict[str, str]:
@@ -115,7 +135,7 @@ def _headers(key: str) -> dict[str, str]:
         "User-Agent": f"karat/{__version__}",
     }
     for name, variable in {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}.items():
-        if value := os.environ.get(variable):
+        if value := os.environ.get(variable, "").strip():
             headers[name] = value
     return headers
 
@@ -129,8 +149,12 @@ def _find_proxy(url: str) -> str | None:
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(parts.netloc):
         return None
-    if not proxy.startswith("http"):
-        raise SpecError(f"the proxy for {url} is {proxy.partition(':')[0]}://…: expected an http or https proxy")
+    if "://" not in proxy:
+        return f"http://{proxy}"
+    if not proxy.startswith(("http://", "https://")):
+        raise SpecError(
+            f"the proxy for {parts.hostname} is {proxy.partition(':')[0]}://…: expected an http or https proxy"
+        )
     return proxy
 
 
@@ -159,6 +183,7 @@ async def _open_session() -> ClientSession:
         session = ClientSession(
             connector=TCPConnector(limit=0),  # the governor limits the number of calls
             cookie_jar=DummyCookieJar(),
+            max_field_size=HEADER_BYTES,
             timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS),
         )
         _sessions[loop] = session, (end := _close_with_loop(loop, session))
@@ -182,3 +207,14 @@ def _close_sessions() -> None:
         if loop.is_running():
             with suppress(Exception):
                 asyncio.run_coroutine_threadsafe(session.close(), loop).result(timeout=1)
+
+
+def _forget_sessions() -> None:
+    """After a fork: their loops do not run here, and closing them would break connections of the parent process."""
+    _inherited.append(dict(_sessions))  # not collected as garbage, which would close them
+    _sessions.clear()
+
+
+_inherited: list[object] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_sessions)

@@ -20,12 +20,6 @@ UNRELATED_CODES = {"context_length_exceeded", "content_filter", "invalid_api_key
 PROBLEMS = {"content_filter": "stopped by the content filter", "length": "cut off at the token limit"}
 
 
-class UnreadableReply(Exception):
-    """A reply of status 200 that is not a chat completion, such as a proxy's web page."""
-
-    status_code = 200
-
-
 class OpenAIModel:
     """The model `name` at `base_url` (`$OPENAI_BASE_URL`, else OpenAI's), used with `api_key` (`$OPENAI_API_KEY`).
 
@@ -86,12 +80,7 @@ class OpenAIModel:
         return reply
 
     async def _send(self, body: dict[str, Any]) -> Reply:
-        text = await post(self._endpoint, "/chat/completions", body)
-        try:
-            return parse_completion(text)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            excerpt = self._endpoint.hide_key(text)[:200]
-            raise UnreadableReply(f"the reply is not a chat completion: {excerpt!r}") from error
+        return await post(self._endpoint, "/chat/completions", body, parse_completion)
 
 
 def add_schema(body: Mapping[str, Any], schema: Schema, form: str) -> dict[str, Any]:
