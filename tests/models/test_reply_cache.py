@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from karat.core.errors import DataError
-from karat.models.reply_cache import VERSION, ReplyCache
+from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply
 
 
@@ -83,7 +83,7 @@ def test_a_damaged_page_says_so_when_it_is_read(path):
 def test_a_newer_file_is_left_alone(path):
     ReplyCache(path).close()
     with sqlite3.connect(path) as db:
-        db.execute(f"PRAGMA user_version = {VERSION + 1}")
+        db.execute(f"PRAGMA user_version = {ReplyCache.version + 1}")
     db.close()
     with pytest.raises(DataError, match="newer karat"):
         ReplyCache(path)

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
 from time import time
-from typing import Self
 
-from karat.core.errors import DataError
 from karat.core.paths import cache_path
 from karat.models.request import Reply
-from karat.models.sqlite import open_shared
-
-VERSION = 1
+from karat.models.sqlite import SharedDatabase
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL, created REAL NOT NULL) WITHOUT ROWID;
@@ -28,7 +20,7 @@ CREATE INDEX IF NOT EXISTS attempts_of_run ON attempts (run)
 """
 
 
-class ReplyCache:
+class ReplyCache(SharedDatabase):
     """Replies by key, and the attempts of each run, in one SQLite file that processes share.
 
     The file is `path`, else `$KARAT_CACHE`, else `karat/replies.sqlite` in the user's cache folder. A reply is
@@ -42,11 +34,10 @@ class ReplyCache:
     ('yes', 'yes', True)
     """
 
+    schema, version, purpose, variable = SCHEMA, 1, "the cache of replies", "KARAT_CACHE"
+
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = os.fspath(path or cache_path("replies.sqlite", "KARAT_CACHE"))
-        self._lock = Lock()
-        with self._locked():
-            self._db = open_shared(self.path, SCHEMA, VERSION, "KARAT_CACHE")
+        super().__init__(os.fspath(path or cache_path("replies.sqlite", self.variable)))
 
     def get(self, key: str) -> Reply | None:
         """The reply stored under a key."""
@@ -90,30 +81,7 @@ class ReplyCache:
         with self._locked():
             self._db.execute("DELETE FROM attempts WHERE run = ?", (run,))
 
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _end(self, attempt: int, cost: float, reply: Reply | None = None) -> None:
         tokens = (reply.input_tokens, reply.output_tokens) if reply else (None, None)
         sql = "UPDATE attempts SET ended = ?, input_tokens = ?, output_tokens = ?, cost = ? WHERE attempt = ?"
         self._db.execute(sql, (time(), *tokens, cost, attempt))
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Let one thread at a time in, and put the file's path and a remedy into errors."""
-        try:
-            with self._lock:
-                yield
-        except DataError:
-            raise
-        except (sqlite3.Error, OSError, ValueError, TypeError) as error:
-            raise DataError(
-                f"{self.path}, the cache of replies: {error}; move it away, or set KARAT_CACHE to another file"
-            ) from error

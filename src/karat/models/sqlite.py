@@ -1,38 +1,76 @@
-"""Opens SQLite files that several processes share."""
+"""SQLite files that several processes share."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from time import sleep, time
+from typing import Self
 
 from karat.core.errors import DataError
 
 TIMEOUT = 60.0  # seconds to wait for another process that writes
 
 
-def open_shared(path: str, schema: str, version: int, variable: str) -> sqlite3.Connection:
-    """Open a database of this schema; create it if it is missing. `:memory:` and the empty path are not on disk.
+class SharedDatabase:
+    """A database in one file, created if it is missing. `:memory:` and the empty path are not on disk.
 
-    A killed process loses nothing that it committed; a power failure may lose the last commits. Raises what SQLite
-    raises, and `DataError` for a file of a newer version, with the environment `variable` that names another file.
+    A killed process loses nothing that it committed; a power failure may lose the last commits. Errors are `DataError`
+    and name the file, its `purpose`, and the environment `variable` that names another file.
     """
-    file = path not in ("", ":memory:")
-    if file:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-    db = sqlite3.connect(path, TIMEOUT, isolation_level=None, check_same_thread=False)
-    (current,) = db.execute("PRAGMA user_version").fetchone()
-    if current > version:
-        raise DataError(
-            f"{path} was written by a newer karat (version {current} of the file; this karat reads {version}); "
-            f"set {variable} to another file"
-        )
-    if current < version:
+
+    schema: str
+    version: int
+    purpose: str
+    variable: str
+
+    def __init__(self, path: str) -> None:
+        self.path, self._lock = path, Lock()
+        with self._locked():
+            self._db = self._open()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Let one thread at a time in, and put the file's path and a remedy into errors."""
+        try:
+            with self._lock:
+                yield
+        except DataError:
+            raise
+        except (sqlite3.Error, OSError, ValueError, TypeError) as error:
+            remedy = f"move it away, or set {self.variable} to another file"
+            raise DataError(f"{self.path}, {self.purpose}: {error}; {remedy}") from error
+
+    def _open(self) -> sqlite3.Connection:
+        file = self.path not in ("", ":memory:")
         if file:
-            _use_write_ahead_log(db)
-        db.executescript(f"BEGIN IMMEDIATE; {schema}; PRAGMA user_version = {version}; COMMIT;")
-    db.execute("PRAGMA synchronous = NORMAL")
-    return db
+            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, TIMEOUT, isolation_level=None, check_same_thread=False)
+        (current,) = db.execute("PRAGMA user_version").fetchone()
+        if current > self.version:
+            raise DataError(
+                f"{self.path} was written by a newer karat (version {current} of the file; this karat reads "
+                f"{self.version}); set {self.variable} to another file"
+            )
+        if current < self.version:
+            if file:
+                _use_write_ahead_log(db)
+            db.executescript(f"BEGIN IMMEDIATE; {self.schema}; PRAGMA user_version = {self.version}; COMMIT;")
+        db.execute("PRAGMA synchronous = NORMAL")
+        return db
 
 
 def _use_write_ahead_log(db: sqlite3.Connection) -> None:

@@ -143,9 +143,8 @@ class ModelFiles:
     @property
     def _weight(self) -> float:
         """Roughly the bytes of its weights in float32; 0 if the configuration does not say."""
-        width, depth, words = (
-            int(self.config.get(name) or 0) for name in ("hidden_size", "num_hidden_layers", "vocab_size")
-        )
+        names = ("hidden_size", "num_hidden_layers", "vocab_size")
+        width, depth, words = (int(self.config.get(name) or 0) for name in names)
         return 4.0 * width * (12 * width * depth + words)
 
     def check_labels(self) -> None:
@@ -154,9 +153,7 @@ class ModelFiles:
         if labels != 1:
             raise SpecError(f"{self.name} returns {labels} numbers a pair: expected a cross-encoder with one label")
         activation = (self.config.get("sentence_transformers") or {}).get("activation_fn")
-        name = str(activation or self.config.get("sbert_ce_default_activation_function") or "Sigmoid").rpartition(".")[
-            2
-        ]
+        name = str(activation or self.config.get("sbert_ce_default_activation_function") or "Sigmoid").split(".")[-1]
         if name not in PLAIN:
             raise SpecError(f"{self.name} uses the activation {name}: expected {' or '.join(sorted(PLAIN))}")
 
@@ -183,7 +180,6 @@ def find_files(model: str, revision: str | None = None, token: str | None = None
         snapshot = Path(snapshot_download(full, revision=revision, token=token, allow_patterns=SMALL))
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
-        raise SpecError(
-            f"the model {model!r} is not a folder, and cannot be downloaded from the hub: {reason}"
-        ) from None
+        message = f"the model {model!r} is not a folder, and cannot be downloaded from the hub: {reason}"
+        raise SpecError(message) from None
     return ModelFiles(full, snapshot, snapshot.name, token)

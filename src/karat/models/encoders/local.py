@@ -15,6 +15,7 @@ from karat.models.encoders.base import EncoderOutput, Pair
 Feed: TypeAlias = dict[str, Array]
 """The input of a network: `input_ids`, `attention_mask` and `token_type_ids`, int64 of shape (batch, tokens)."""
 
+FEED_NAMES = ("input_ids", "attention_mask", "token_type_ids")
 TYPICAL_LENGTH = 64  # tokens; a batch holds fewer texts if they are longer
 
 
@@ -89,13 +90,12 @@ class LocalEncoder:
         with self._lock:
             encodings = self.tokenizer.encode_batch(list(items))
             batches = list(self._batches([len(each.ids) for each in encodings]))
-            rows: Array | None = None
+            rows = np.empty((0, 0), np.float32)
             for places, output in zip(batches, network(self._feeds(encodings, batches)), strict=True):
-                if rows is None:
+                if not len(rows):
                     rows = np.empty((len(encodings), output.shape[1]), dtype=np.float32)
                 rows[places] = output
-            truncated = np.fromiter((bool(each.overflowing) for each in encodings), dtype=bool, count=len(encodings))
-            return EncoderOutput(np.empty((0, 0), np.float32) if rows is None else rows, truncated)
+            return EncoderOutput(rows, np.array([bool(each.overflowing) for each in encodings], dtype=bool))
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[Array]:
         """The items of each batch: of similar length, as many as their tokens allow, the longest first."""
@@ -109,11 +109,8 @@ class LocalEncoder:
     def _feeds(self, encodings: Sequence[Any], batches: Iterable[Array]) -> Iterator[Feed]:
         for places in batches:
             longest = max(len(encodings[place].ids) for place in places)
-            feed = {
-                "input_ids": np.full((len(places), longest), self.padding, dtype=np.int64),
-                "attention_mask": np.zeros((len(places), longest), dtype=np.int64),
-                "token_type_ids": np.zeros((len(places), longest), dtype=np.int64),
-            }
+            feed = {name: np.zeros((len(places), longest), dtype=np.int64) for name in FEED_NAMES}
+            feed["input_ids"][:] = self.padding
             for row, place in enumerate(places):
                 ids = encodings[place].ids
                 feed["input_ids"][row, : len(ids)] = ids

@@ -58,13 +58,12 @@ class OnnxNetwork:
         hidden = self._read(feed)
         if hidden.ndim == 2:  # the ONNX file includes the pooling
             return hidden
-        if self._pooling == "cls":
-            first: Array = hidden[:, 0]
-            return first
-        mask = feed["attention_mask"].astype(np.float32)
-        summed: Array = np.matmul(mask[:, None, :], hidden)[:, 0]
-        mean: Array = summed / np.maximum(mask.sum(axis=1, keepdims=True), MIN_TOKENS)
-        return mean
+        vectors: Array = hidden[:, 0]
+        if self._pooling != "cls":
+            mask = feed["attention_mask"].astype(np.float32)
+            vectors = np.matmul(mask[:, None, :], hidden)[:, 0]
+            vectors /= np.maximum(mask.sum(axis=1, keepdims=True), MIN_TOKENS)
+        return vectors
 
 
 def open_onnx(files: ModelFiles, choice: Choice) -> LocalEncoder:
@@ -82,12 +81,10 @@ def open_onnx(files: ModelFiles, choice: Choice) -> LocalEncoder:
     tokenizer = Tokenizer.from_file(str(files.folder / "tokenizer.json"))
     if files.read("sentence_bert_config.json").get("do_lower_case"):
         lower_case(tokenizer)
-    if files.onnx is None:
+    if (file := files.onnx) is None:
         from karat.models.encoders.onnx_export import export  # noqa: PLC0415  (needs torch)
 
         file = export(files)
-    else:
-        file = files.onnx
     if files.cross:
         files.check_labels()
     max_length, prompt = files.max_length(choice.max_length), files.prompt(choice.prompt)

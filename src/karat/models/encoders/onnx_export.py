@@ -11,9 +11,9 @@ from typing import Any
 
 from karat.core.paths import cache_path
 from karat.models.encoders.files import ModelFiles, NotExported
+from karat.models.encoders.local import FEED_NAMES
 from karat.models.encoders.torch import silence_transformers
 
-NAMES = ("input_ids", "attention_mask", "token_type_ids")
 OPSET = 17
 
 
@@ -51,7 +51,7 @@ def _export(files: ModelFiles, file: Path) -> None:
         try:
             model = kind.from_pretrained(name, attn_implementation="eager", dtype=torch.float32, **where).eval()
             reads = AutoTokenizer.from_pretrained(name, **where).model_input_names
-            names = [each for each in NAMES if each in reads]
+            names = [each for each in FEED_NAMES if each in reads]
             example = torch.ones((2, 7), dtype=torch.long)
             axes = {0: "batch", 1: "tokens"}
             torch.onnx.export(

@@ -39,10 +39,8 @@ class CallableEncoder:
         """A vector for each text. Raises `RowError` if the function returns another shape."""
         rows = np.asarray(self._function(list(texts)), dtype=np.float32)
         if rows.ndim != 2 or len(rows) != len(texts):
-            name = getattr(self._function, "__name__", "the model")
-            raise RowError(
-                f"{name} returned an array of shape {rows.shape} for {len(texts)} texts: expected one row each"
-            )
+            result = f"{getattr(self._function, '__name__', 'the model')} returned an array of shape {rows.shape}"
+            raise RowError(f"{result} for {len(texts)} texts: expected one row each")
         return EncoderOutput(rows, np.zeros(len(texts), dtype=bool))
 
 
@@ -64,11 +62,8 @@ def open_encoder(choice: Choice, *, cross: bool | None = False, token: str | Non
 @lru_cache(maxsize=4)
 def _open_local(choice: Choice, cross: bool | None, token: str | None) -> Any:
     if not has_onnx() and find_spec("sentence_transformers") is None:
-        raise MissingExtra(
-            "sentence-transformers (or onnxruntime and tokenizers: karat[onnx])",
-            extra="semantic",
-            need=f"the model {choice.model!r}",
-        )
+        packages = "sentence-transformers (or onnxruntime and tokenizers: karat[onnx])"
+        raise MissingExtra(packages, extra="semantic", need=f"the model {choice.model!r}")
     from karat.models.encoders.files import NotExported, find_files  # noqa: PLC0415  (an extra)
 
     files = find_files(str(choice.model), choice.revision, token)
@@ -94,9 +89,7 @@ def choose_backend(choice: Choice, files: Any) -> str:
         if choice.device not in (None, "cpu") or choice.dtype != "float32":
             raise SpecError("backend='onnx' runs on the processor, in float32")
         return "onnx"
-    if choice.backend == "sentence-transformers":
-        return choice.backend
-    plain = choice.device in (None, "cpu") and choice.dtype == "float32"
+    plain = choice.backend == "auto" and choice.device in (None, "cpu") and choice.dtype == "float32"
     if plain and has_onnx() and (choice.device == "cpu" or accelerator() is None) and files.fits_onnx:
         return "onnx"
     return "sentence-transformers"

@@ -21,9 +21,8 @@ class TokenMatcher:
     """Precision, recall and F1 of pairs of texts, by the cosines of their tokens."""
 
     def __init__(self, encoder: LocalEncoder) -> None:
-        self._encoder = encoder
+        self._encoder, self._count = encoder, 0
         self._recent: dict[str, Tokens] = {}
-        self._count = 0
 
     def score(self, pairs: Sequence[Pair]) -> EncoderOutput:
         """Rows of precision, recall and F1; NaN where a text has no token besides special ones."""

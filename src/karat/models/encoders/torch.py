@@ -13,7 +13,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import MissingExtra, SpecError
 from karat.models.encoders.base import Choice
 from karat.models.encoders.files import ModelFiles
-from karat.models.encoders.local import Feed, LocalEncoder
+from karat.models.encoders.local import FEED_NAMES, Feed, LocalEncoder
 from karat.models.encoders.machine import accelerator
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def open_torch(files: ModelFiles, choice: Choice) -> LocalEncoder:
     where: dict[str, Any] = {"token": files.token, "revision": files.commit} if files.commit else {}
     with silence_transformers():
         try:
-            model, tokenizer = (_load_cross if files.cross else _load_bi)(name, where)
+            model, tokenizer = _load(name, where, cross=files.cross)
             model = model.to(device=device, dtype=getattr(torch, choice.dtype)).eval()
         except (OSError, ValueError, RuntimeError, AssertionError) as error:
             reason = " ".join(str(error).split())[:300]
@@ -92,9 +92,10 @@ def open_torch(files: ModelFiles, choice: Choice) -> LocalEncoder:
         )
     if files.cross:
         files.check_labels()
+    names = [name for name in FEED_NAMES if name in (*FEED_NAMES[:2], *tokenizer.model_input_names)]
     max_length, prompt = files.max_length(choice.max_length), files.prompt(choice.prompt)
     return LocalEncoder(
-        TorchNetwork(model, device, _inputs(tokenizer), choice.batch_size),
+        TorchNetwork(model, device, names, choice.batch_size),
         tokenizer.backend_tokenizer,
         max_length,
         f"{files.identity}|torch|{device.partition(':')[0]}|{choice.dtype}|{max_length}|{prompt}",
@@ -104,25 +105,16 @@ def open_torch(files: ModelFiles, choice: Choice) -> LocalEncoder:
     )
 
 
-def _load_bi(name: str, where: dict[str, Any]) -> tuple[Any, Any]:
+def _load(name: str, where: dict[str, Any], *, cross: bool) -> tuple[Any, Any]:
+    if cross:
+        from transformers import AutoModelForSequenceClassification as Model  # noqa: PLC0415
+        from transformers import AutoTokenizer  # noqa: PLC0415
+
+        return Model.from_pretrained(name, **where), AutoTokenizer.from_pretrained(name, **where)
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415
 
     model = SentenceTransformer(name, device="cpu", **where)
     return model, model.tokenizer
-
-
-def _load_cross(name: str, where: dict[str, Any]) -> tuple[Any, Any]:
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: PLC0415
-
-    return AutoModelForSequenceClassification.from_pretrained(name, **where), AutoTokenizer.from_pretrained(
-        name, **where
-    )
-
-
-def _inputs(tokenizer: Any) -> list[str]:
-    """The names of the model's inputs."""
-    known = ("input_ids", "attention_mask", "token_type_ids")
-    return [name for name in known if name in (*known[:2], *tokenizer.model_input_names)]
 
 
 @contextmanager

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import blake2b
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import DataError
 from karat.core.paths import cache_path
 from karat.models.encoders.base import EncoderOutput, Pair
-from karat.models.sqlite import open_shared
+from karat.models.sqlite import SharedDatabase
 
-VERSION = 1
 MAX_BYTES = 8 << 30  # beyond this the oldest quarter is deleted
 KEYS_PER_QUERY = 500
 
@@ -37,7 +32,7 @@ def open_vector_cache(path: str) -> VectorCache:
     return VectorCache(path)
 
 
-class VectorCache:
+class VectorCache(SharedDatabase):
     """Rows of float32 by key, in one SQLite file that processes share.
 
     The key of a row is a digest of the encoder's identity and the text. Rows of NaN are not stored.
@@ -53,10 +48,12 @@ class VectorCache:
     [[3.0]]
     """
 
+    schema, version, purpose, variable = SCHEMA, 1, "the cache of vectors", "KARAT_VECTORS"
+
     def __init__(self, path: str, *, max_bytes: int = MAX_BYTES) -> None:
-        self.path, self._max_bytes, self._lock = path, max_bytes, Lock()
+        super().__init__(path)
+        self._max_bytes = max_bytes
         with self._locked():
-            self._db = open_shared(path, SCHEMA, VERSION, "KARAT_VECTORS")
             self._delete_oldest()
 
     def fetch(
@@ -89,8 +86,7 @@ class VectorCache:
                 with self._locked():
                     self._put([keys[place] for place in places], output)
             on_done(len(places))
-        hits = [place for place, key in enumerate(keys) if key in cached]
-        if hits:
+        if hits := [place for place, key in enumerate(keys) if key in cached]:
             blobs = b"".join(cached[keys[place]][1] for place in hits)
             rows = _fill(rows, len(items), hits, np.frombuffer(blobs, dtype="<f4").reshape(len(hits), -1))
             truncated[hits] = [cached[keys[place]][0] for place in hits]
@@ -120,23 +116,9 @@ class VectorCache:
             self._db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
         )
         if (pages - free) * size > self._max_bytes:
-            sql = "DELETE FROM vectors WHERE rowid <= (SELECT (3 * min(rowid) + max(rowid)) / 4 FROM vectors)"
-            self._db.execute(sql)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Let one thread at a time in, and put the file's path and a remedy into errors."""
-        try:
-            with self._lock:
-                yield
-        except (sqlite3.Error, OSError) as error:
-            raise DataError(
-                f"{self.path}, the cache of vectors: {error}; move it away, or set KARAT_VECTORS to another file"
-            ) from error
+            self._db.execute(
+                "DELETE FROM vectors WHERE rowid <= (SELECT (3 * min(rowid) + max(rowid)) / 4 FROM vectors)"
+            )
 
 
 def _keys(identity: str, items: Sequence[str] | Sequence[Pair]) -> list[bytes]:

@@ -86,11 +86,10 @@ class Usage:
 
 @dataclass
 class Totals:
-    """Counts of a governor so far. `calls` includes `retries`; `cached` are replies from the cache.
+    """Counts of a governor so far: calls - retries = replies + failed.
 
-    `failed` requests got no reply after all attempts, `capped` ones were not sent because of a cap, so that
-    calls - retries = replies + failed. `cost` is in USD, None where it is not known. `seconds` is the sum over all
-    calls, which overlap.
+    `cached` are replies from the cache; `failed` requests got no reply after all attempts, `capped` ones were not sent
+    because of a cap. `cost` is in USD, None where it is not known. `seconds` is the sum over all calls, which overlap.
     """
 
     calls: int = 0
@@ -119,12 +118,8 @@ class Caps:
     """
 
     def __init__(self, max_calls: int | None, budget: float | None, *, calls: int = 0, spent: float = 0.0) -> None:
-        self.max_calls = max_calls
-        self.budget = budget
-        self.calls = calls
-        self.spent = spent
-        self._reserved = 0.0
-        self._running = 0
+        self.max_calls, self.budget, self.calls, self.spent = max_calls, budget, calls, spent
+        self._reserved, self._running = 0.0, 0
         self._waiting: list[asyncio.Future[None]] = []
 
     async def reserve(self, estimate: float) -> None:
@@ -135,13 +130,10 @@ class Caps:
             if self.budget is None or self.spent + self._reserved + estimate <= self.budget:
                 break
             if self.spent + estimate > self.budget or not self._running:
-                raise NotSentError(
-                    f"not asked: it may cost ${estimate:.2g}, and ${self.spent:.4g} of the budget of "
-                    f"${self.budget:.4g} is spent"
-                )
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(future)
-            await future
+                spent = f"${self.spent:.4g} of the budget of ${self.budget:.4g} is spent"
+                raise NotSentError(f"not asked: it may cost ${estimate:.2g}, and {spent}")
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
         self.calls += 1
         self._running += 1
         self._reserved += estimate

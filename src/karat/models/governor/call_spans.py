@@ -59,9 +59,7 @@ def count_cached() -> None:
 
 
 def _request_attributes(name: str, endpoint: str, request: Request) -> dict[str, Any]:
-    place = urlsplit(endpoint) if endpoint.startswith("http") else None
-    messages = [dict(message) for message in request.messages]
-    settings = dict(request.settings)
+    messages, settings = [dict(message) for message in request.messages], dict(request.settings)
     attributes: dict[str, Any] = {
         "llm.model_name": name,
         "llm.invocation_parameters": tracing.spell(settings),
@@ -71,9 +69,10 @@ def _request_attributes(name: str, endpoint: str, request: Request) -> dict[str,
         "gen_ai.request.model": name,
         "gen_ai.output.type": None if request.schema is None else "json",
     }
-    if place is not None:  # all endpoints use OpenAI's protocol
-        attributes |= {"llm.system": "openai", "gen_ai.provider.name": "openai", "server.address": place.hostname}
-        attributes["server.port"] = place.port
+    if endpoint.startswith("http"):  # all endpoints use OpenAI's protocol
+        place = urlsplit(endpoint)
+        attributes |= {"llm.system": "openai", "gen_ai.provider.name": "openai"}
+        attributes |= {"server.address": place.hostname, "server.port": place.port}
     for number, message in enumerate(messages):
         attributes[f"llm.input_messages.{number}.message.role"] = message["role"]
         attributes[f"llm.input_messages.{number}.message.content"] = message["content"]

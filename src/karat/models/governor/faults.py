@@ -21,15 +21,9 @@ ROW_CODES = {"context_length_exceeded", "content_filter", "content_policy_violat
 TOO_LONG = re.compile(r"context (length|window|size)|maximum context|prompt is too long|too many tokens", re.IGNORECASE)
 SECRET = re.compile(r"\b(?:sk-|Bearer\s+)[\w.*-]{4,}")
 
-# Names of classes that mean a lost connection in aiohttp, httpx and openai, which have no common base class.
-CONNECTION_ERRORS = {
-    "APIConnectionError",
-    "APIResponseValidationError",
-    "TransportError",
-    "DecodingError",
-    "ClientConnectionError",
-    "ClientPayloadError",
-}
+# Names of classes that mean a lost connection in openai, httpx and aiohttp, which have no common base class.
+CONNECTION_ERRORS = {"APIConnectionError", "APIResponseValidationError", "TransportError", "DecodingError"}
+CONNECTION_ERRORS |= {"ClientConnectionError", "ClientPayloadError"}
 # Errors of the operating system about files: retrying does not help.
 FILE_ERRORS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
@@ -88,14 +82,14 @@ def _classify(error: BaseException, proven: bool) -> Fault:
         lost = isinstance(error, OSError) and not isinstance(error, FILE_ERRORS)  # TimeoutError is one of them
         by_name = any(each.__name__ in CONNECTION_ERRORS for each in type(error).__mro__)
         return Fault("transient" if lost or by_name else "row", _describe(error))
-    codes = _codes(error)
+    details = _details(error)
+    named = (getattr(error, "code", None), details.get("code"), details.get("type"))
+    codes = {each for each in named if isinstance(each, str)}
     message = f"HTTP {status}: {_describe(error)}"
     if codes & NO_CREDIT or status in FATAL:
         return Fault("fatal", message, status=status)
-    if status in OVERLOAD:
-        return Fault("overload", message, _retry_after(error), status)
-    if status in TRANSIENT:
-        return Fault("transient", message, _retry_after(error), status)
+    if status in OVERLOAD | TRANSIENT:
+        return Fault("overload" if status in OVERLOAD else "transient", message, _retry_after(error), status)
     if 200 <= status < 300:  # the reply breaks off or cannot be parsed
         return Fault("transient", message, status=status)
     row = proven or status == 413 or codes & ROW_CODES or TOO_LONG.search(message)
@@ -104,11 +98,9 @@ def _classify(error: BaseException, proven: bool) -> Fault:
 
 def _status(error: BaseException) -> int | None:
     response = getattr(error, "response", None)
-    for owner, name in ((error, "status_code"), (error, "status"), (response, "status_code"), (response, "status")):
-        status = getattr(owner, name, None)
-        if isinstance(status, int):
-            return status
-    return None
+    places = ((error, "status_code"), (error, "status"), (response, "status_code"), (response, "status"))
+    statuses = (getattr(owner, name, None) for owner, name in places)
+    return next((status for status in statuses if isinstance(status, int)), None)
 
 
 def _details(error: BaseException) -> Mapping[str, Any]:
@@ -118,19 +110,13 @@ def _details(error: BaseException) -> Mapping[str, Any]:
     return inner if isinstance(inner, Mapping) else {}
 
 
-def _codes(error: BaseException) -> set[str]:
-    details = _details(error)
-    codes = (getattr(error, "code", None), details.get("code"), details.get("type"))
-    return {each for each in codes if isinstance(each, str)}
-
-
 def _describe(error: BaseException) -> str:
     """One short line. Anything that looks like a key is removed."""
-    message = _details(error).get("message") or getattr(error, "message", None) or str(error)
-    if error.__cause__ is not None and _status(error) is None:
-        message = f"{message} ({type(error.__cause__).__name__}: {error.__cause__})"
+    message, kind = _details(error).get("message") or getattr(error, "message", None) or str(error), ""
+    if _status(error) is None:
+        kind, cause = type(error).__name__, error.__cause__
+        message = message if cause is None else f"{message} ({type(cause).__name__}: {cause})"
     text = SECRET.sub("(key)", " ".join(str(message).split()))
-    kind = "" if _status(error) is not None else type(error).__name__
     return ": ".join(filter(None, [kind, text[:300]]))
 
 

@@ -59,16 +59,14 @@ class _Pending:
 class Governor:
     """Sends requests to models: as many at a time as an endpoint accepts, each until it is answered, within hard caps.
 
-    `concurrency` is the most calls at a time to one model of one endpoint, and the most rows in progress. `rpm` and
-    `tpm` are its requests and tokens a minute. A request is sent up to `attempts` times if its errors are transient.
-    Each call may take `timeout` seconds, all calls of a request and the pauses between them `row_timeout` (waiting for
-    the rate limit does not count).
+    `concurrency` is the most calls at a time to one model of one endpoint, and the most rows in progress; `rpm` and
+    `tpm` its requests and tokens a minute. A request with transient errors is sent up to `attempts` times. Each call
+    may take `timeout` seconds, a request with its pauses `row_timeout` (without waiting for the rate limit).
 
     `max_calls` and `budget` (USD) are never exceeded, including retries and running calls. The cost of a call is what
-    the endpoint reports, or follows from `price`: USD per million input tokens and per million output tokens. Before
-    the call it is estimated; the estimate of the output is exact if the request sets `max_tokens`. With a `store` no
-    request is sent twice, and the caps hold over all processes of one `run`. `progress` is called with a number of
-    finished rows.
+    the endpoint reports, or follows from `price`: USD per million input and output tokens. Before the call it is
+    estimated, exactly for the output if the request sets `max_tokens`. With a `store` no request is sent twice, and the
+    caps hold over all processes of one `run`. `progress` is called with a number of finished rows.
 
     >>> from karat.models.request import Request
     >>> async def model(messages, schema, settings):
@@ -120,9 +118,8 @@ class Governor:
         further call starts, the running calls end, their replies are cached, and KeyboardInterrupt is raised.
         """
         group = TaskGroup()
-        return run_coroutine(
-            group.run(work, items, concurrency=self._concurrency, progress=self._progress), drain=group.drain
-        )
+        rows = group.run(work, items, concurrency=self._concurrency, progress=self._progress)
+        return run_coroutine(rows, drain=group.drain)
 
     async def gather(self, work: Callable[[In], Awaitable[Out]], items: Iterable[In]) -> list[Out]:
         """`map` for asynchronous code, in the running event loop."""
@@ -171,15 +168,11 @@ class Governor:
             if isinstance(outcome, Fault):
                 raise self._give_up(pending)
             if outcome.cost is None and self._caps.budget is not None:
-                raise SpecError(
-                    f"{endpoint.name} does not report what a call costs: a budget needs price=(USD per million input "
-                    "tokens, USD per million output tokens)"
-                )
+                price = "price=(USD per million input tokens, USD per million output tokens)"
+                raise SpecError(f"{endpoint.name} does not report what a call costs: a budget needs {price}")
         except KaratError as error:
-            if pending.attempts:
-                self.totals.failed += 1
-            else:
-                self.totals.capped += 1
+            self.totals.failed += pending.attempts > 0
+            self.totals.capped += pending.attempts == 0
             if not isinstance(error, RequestError):
                 group.stop(error)
             raise
@@ -292,8 +285,7 @@ class Governor:
         limiter, fault = pending.endpoint.limiter, pending.fault
         reason = f"{fault.message if fault else 'not sent'} (attempts: {pending.attempts})"
         limiter.failed += 1
-        if limiter.failed >= GIVE_UP:
-            return ModelError(
-                f"{pending.endpoint.name}: {limiter.failed} requests in a row got no reply; the last error: {reason}"
-            )
-        return RequestError(reason)
+        if limiter.failed < GIVE_UP:
+            return RequestError(reason)
+        count = f"{limiter.failed} requests in a row got no reply"
+        return ModelError(f"{pending.endpoint.name}: {count}; the last error: {reason}")

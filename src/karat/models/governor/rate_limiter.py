@@ -28,26 +28,21 @@ class Slot:
 class RateLimiter:
     """The calls to one model of one endpoint: first come, first served, at most `limit` at a time.
 
-    `limit` starts at 8 and doubles every round trip until the first refusal or slow-down. Later it doubles up to seven
-    eighths of the limit at that time, and then grows by one a round trip. It grows only up to `concurrency`, only while
-    calls wait for it, and only while the median latency is below twice the lowest recent one. A refusal halves it, once
-    a round trip. Retry-After delays all calls; so do consecutive refusals without it, the second one by a round trip
-    and each later one by twice as long, with jitter.
-
-    `rpm` and `tpm` are the most requests and tokens in any minute. A call of more tokens than `tpm` gets a minute of
-    its own.
+    `limit` starts at 8 and doubles every round trip until the first refusal or slow-down, later up to seven eighths of
+    the limit at that time; then it grows by one a round trip. It grows only up to `concurrency`, while calls wait for
+    it, and while the median latency is below twice the lowest recent one. A refusal halves it, once a round trip.
+    Retry-After delays all calls; so do consecutive refusals without it, the second one by a round trip and each later
+    one by twice as long, with jitter. `rpm` and `tpm` are the most requests and tokens in any minute; a call of more
+    tokens than `tpm` gets a minute of its own.
     """
 
     def __init__(self, concurrency: int, rpm: int | None = None, tpm: int | None = None) -> None:
-        self.concurrency = concurrency
-        self.limit = min(START, concurrency)
-        self.active = 0
+        self.concurrency, self.limit, self.active = concurrency, min(START, concurrency), 0
         self.proven = False
         """Whether the endpoint has ever replied."""
         self.failed = 0
         """Requests given up since the last reply."""
-        self._rpm = inf if rpm is None else rpm
-        self._tpm = inf if tpm is None else tpm
+        self._rpm, self._tpm = inf if rpm is None else rpm, inf if tpm is None else tpm
         self._minute: deque[Slot] | None = None if rpm is None and tpm is None else deque()
         self._tokens = 0  # of the calls in this minute
         self._waiting: deque[tuple[int, asyncio.Future[Slot]]] = deque()
@@ -68,7 +63,12 @@ class RateLimiter:
         """Wait until a call of about so many tokens may start."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._move_to(loop)
+            if self.active:
+                raise KaratError(
+                    "this governor is in use in another event loop: use one governor for each running loop"
+                )
+            self._loop, self._timer = loop, None
+            self._waiting.clear()
         now = loop.time()
         if not self._waiting and self._free(now, tokens):
             return self._take(now, tokens)
@@ -109,11 +109,12 @@ class RateLimiter:
         if slot.start > self._halved_at:
             self._halved_at, self._ceiling = now, self.limit
             self.limit, self._credit = max(1, self.limit // 2), 0
-            pause = min(LONGEST_PAUSE, self._round_trip() * (2**self._refusals - 1))
-            self._delay_until(now + pause * random.uniform(0.5, 1))  # noqa: S311
+            round_trip = median(self._latencies) if self._latencies else 0.5
+            pause = min(LONGEST_PAUSE, round_trip * (2**self._refusals - 1))
+            self._open_at = max(self._open_at, now + pause * random.uniform(0.5, 1))  # noqa: S311
             self._refusals += 1
         if retry_after is not None:
-            self._delay_until(now + retry_after)
+            self._open_at = max(self._open_at, now + retry_after)
 
     async def wait_for_proof(self) -> bool:
         """Whether the endpoint has ever replied; waits until one of the running calls has or none can any more."""
@@ -131,20 +132,13 @@ class RateLimiter:
             for future in self._unproven:
                 future.set_result(None)
 
-    def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self.active:
-            raise KaratError("this governor is in use in another event loop: use one governor for each running loop")
-        self._loop, self._timer = loop, None
-        self._waiting.clear()
-
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
     def _free(self, now: float, tokens: int) -> bool:
         if self.active >= self.limit or now < self._open_at:
             return False
-        minute = self._minute
-        if minute is None:
+        if (minute := self._minute) is None:
             return True
         while minute and minute[0].start + MINUTE <= now:
             self._tokens -= minute.popleft().tokens
@@ -177,18 +171,15 @@ class RateLimiter:
             self._set_timer(self._open_at if now < self._open_at else oldest)
 
     def _set_timer(self, when: float) -> None:
-        if self._timer is not None and self._timer.when() <= when and not self._timer.cancelled():
-            return
         if self._timer is not None:
+            if self._timer.when() <= when and not self._timer.cancelled():
+                return
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_at(when, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
         self._start_waiting()
-
-    def _delay_until(self, until: float) -> None:
-        self._open_at = max(self._open_at, until)
 
     def _watch_latency(self, latency: float) -> None:
         """Decide once a round trip whether latency is steady."""
@@ -200,6 +191,3 @@ class RateLimiter:
             self._steady = self._medians[-1] < 2 * max(SHORT_LATENCY, min(self._medians))
             if not self._steady:
                 self._ceiling = self.limit
-
-    def _round_trip(self) -> float:
-        return median(self._latencies) if self._latencies else 0.5

@@ -19,8 +19,8 @@ Out = TypeVar("Out")
 class RetryPolicy:
     """At most `attempts` attempts. The pauses between them, in seconds, double up to `longest_pause`.
 
-    With `jitter` a pause is multiplied by a random number from 0.5 to 1. A longer Retry-After of the server, up to
-    `longest_retry_after`, replaces the pause.
+    `jitter` multiplies a pause by a random number from 0.5 to 1. A longer Retry-After, up to `longest_retry_after`,
+    replaces it.
     """
 
     attempts: int = 6

@@ -18,8 +18,7 @@ class TaskGroup:
 
     def __init__(self) -> None:
         self._error: BaseException | None = None
-        self._calls = 0
-        self._idle = asyncio.Event()
+        self._calls, self._idle = 0, asyncio.Event()
         self._waiting: set[asyncio.Task[object] | None] = set()
 
     @staticmethod
@@ -90,7 +89,13 @@ class TaskGroup:
         try:
             if workers:
                 await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-            await self._raise_error(workers)
+            for worker in workers:
+                if worker.done() and not worker.cancelled() and (error := worker.exception()) is not None:
+                    self.stop(error)
+            if isinstance(self._error, asyncio.CancelledError) and self._calls:
+                await self._idle.wait()  # so that replies that are paid for reach the cache
+            if self._error is not None:
+                raise self._error
         finally:
             for worker in workers:
                 worker.cancel()
@@ -100,13 +105,3 @@ class TaskGroup:
     def _raise_if_stopped(self) -> None:
         if self._error is not None:
             raise asyncio.CancelledError
-
-    async def _raise_error(self, workers: list[asyncio.Task[None]]) -> None:
-        """Raise the error that stopped the group, if there is one."""
-        for worker in workers:
-            if worker.done() and not worker.cancelled() and (error := worker.exception()) is not None:
-                self.stop(error)
-        if isinstance(self._error, asyncio.CancelledError) and self._calls:
-            await self._idle.wait()  # so that replies that are paid for reach the cache
-        if self._error is not None:
-            raise self._error

@@ -111,7 +111,7 @@ async def post(endpoint: Endpoint, path: str, body: Mapping[str, Any], parse: Ca
     secure = _ssl_context() if endpoint.url.startswith("https") else True
     place, query, parameters = endpoint.url.partition("?")
     url, proxy = f"{place.rstrip('/')}{path}{query}{parameters}", _find_proxy(endpoint.url)
-    failure = None
+    failure = ""
     try:
         async with session.post(url, data=data, headers=_headers(endpoint.key), proxy=proxy, ssl=secure) as response:
             text = (await response.read()).decode(errors="replace")
@@ -129,11 +129,8 @@ async def post(endpoint: Endpoint, path: str, body: Mapping[str, Any], parse: Ca
 
 
 def _headers(key: str) -> dict[str, str]:
-    headers = {
-        "Authorization": f"Bearer {key or 'none'}",
-        "Content-Type": "application/json",
-        "User-Agent": f"karat/{__version__}",
-    }
+    headers = {"Authorization": f"Bearer {key or 'none'}", "Content-Type": "application/json"}
+    headers["User-Agent"] = f"karat/{__version__}"
     for name, variable in {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}.items():
         if value := os.environ.get(variable, "").strip():
             headers[name] = value

@@ -65,18 +65,15 @@ class OpenAIModel:
 
     async def _find_form(self, body: dict[str, Any], schema: Schema) -> Reply:
         """The reply in the first form that the endpoint accepts; later requests use this form."""
-        *stricter, last = FORMS
-        for form in stricter:
+        for form in FORMS:
             try:
                 reply = await self._send(add_schema(body, schema, form))
             except EndpointError as error:
-                if error.status_code not in {400, 404, 422} or error.code in UNRELATED_CODES:
+                if form == FORMS[-1] or error.status_code not in {400, 404, 422} or error.code in UNRELATED_CODES:
                     raise
             else:
                 self._form = form
-                return reply
-        reply = await self._send(add_schema(body, schema, last))
-        self._form = last
+                break
         return reply
 
     async def _send(self, body: dict[str, Any]) -> Reply:
@@ -94,11 +91,8 @@ def add_schema(body: Mapping[str, Any], schema: Schema, form: str) -> dict[str, 
         return {**body, "response_format": {"type": "json_schema", "json_schema": json_schema}}
     if form == "tool":
         tool = {"name": "reply", "description": "Give your reply.", "parameters": schema}
-        return {
-            **body,
-            "tools": [{"type": "function", "function": tool}],
-            "tool_choice": {"type": "function", "function": {"name": "reply"}},
-        }
+        choice = {"type": "function", "function": {"name": "reply"}}
+        return {**body, "tools": [{"type": "function", "function": tool}], "tool_choice": choice}
     rule = "Reply with one JSON value that matches this JSON Schema, and with nothing else:\n" + json.dumps(schema)
     first, *rest = body["messages"]
     if first["role"] == "system":
@@ -126,11 +120,5 @@ def parse_completion(text: str) -> Reply:
     empty = None if content.strip() else "nothing said"
     problem = f"refused: {refusal}" if refusal else PROBLEMS.get(finish) or empty
     usage = completion.get("usage") or {}
-    return Reply(
-        content,
-        usage.get("prompt_tokens"),
-        usage.get("completion_tokens"),
-        cost=usage.get("cost"),
-        model=completion.get("model"),
-        problem=problem,
-    )
+    tokens, cost = (usage.get("prompt_tokens"), usage.get("completion_tokens")), usage.get("cost")
+    return Reply(content, *tokens, cost=cost, model=completion.get("model"), problem=problem)

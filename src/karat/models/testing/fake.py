@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from time import time
-from types import TracebackType
 from typing import Any, Self, TypeAlias
 from zlib import crc32
 
@@ -80,8 +79,7 @@ class FakeModel:
     ) -> Reply:
         """The answer of the script, with a fourth of the characters as the number of tokens."""
         self.requests.append(Request(messages, schema, settings or {}))
-        reply = self._read(messages, schema)
-        return _count_tokens(reply, messages)
+        return _count_tokens(self._read(messages, schema), messages)
 
 
 def _count_tokens(reply: Reply, messages: Sequence[Message]) -> Reply:
@@ -141,9 +139,7 @@ class FakeServer:
         self._server.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.stop()
 
     def _handle(self, request: HttpRequest) -> HttpResponse:
@@ -151,9 +147,8 @@ class FakeServer:
         if self._key is not None and (key := _bearer_key(request)) != self._key:
             return error_response(401, f"Incorrect API key provided: {key}")
         if (request.method, path) == ("GET", "/v1/models"):
-            return HttpResponse.from_value(
-                {"object": "list", "data": [{"id": "fake", "object": "model", "owned_by": "karat"}]}
-            )
+            models = [{"id": "fake", "object": "model", "owned_by": "karat"}]
+            return HttpResponse.from_value({"object": "list", "data": models})
         if (request.method, path) != ("POST", "/v1/chat/completions"):
             return error_response(404, f"there is no {request.method} {path}", "not_found")
         try:
@@ -167,20 +162,19 @@ class FakeServer:
     def _complete(self, body: dict[str, Any]) -> HttpResponse:
         form, schema = _requested_form(body)
         if form not in self._forms:
-            return error_response(
-                400, f"{form} is not supported by this endpoint", "unsupported_value", param="response_format"
-            )
+            message = f"{form} is not supported by this endpoint"
+            return error_response(400, message, "unsupported_value", param="response_format")
         reply = _count_tokens(self._read(body["messages"], schema), body["messages"])
-        message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+        content: dict[str, Any] = {"role": "assistant", "content": reply.text}
         if form == "tool":
             call = {"name": body["tools"][0]["function"]["name"], "arguments": reply.text}
-            message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
+            content |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
         completion = {
             "id": f"chatcmpl-{self.calls}",
             "object": "chat.completion",
             "created": int(time()),
             "model": body["model"],
-            "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if form == "tool" else "stop"}],
+            "choices": [{"index": 0, "message": content, "finish_reason": "tool_calls" if form == "tool" else "stop"}],
             "usage": self._usage(reply),
         }
         fault = self._fault(body)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from email.utils import formatdate
 from random import Random
 from time import time
@@ -28,11 +27,8 @@ from karat.models.testing.http import Delivery, HttpResponse
 
 STATUS = re.compile(r"([45]\d\d)(-after|-date)?")
 CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
-REFUSALS = {
-    "quota": (429, "insufficient_quota"),
-    "context": (400, "context_length_exceeded"),
-    "filtered": (400, "content_filter"),
-}
+REFUSALS = {"quota": (429, "insufficient_quota"), "context": (400, "context_length_exceeded")}
+REFUSALS["filtered"] = (400, "content_filter")
 
 
 def _object(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[str], str]:
@@ -60,7 +56,7 @@ TEXTS: dict[str, Callable[[str], str]] = {
     "order": _object(lambda value: dict(reversed(value.items()))),
 }
 FINISH_REASONS = {"refusal": "stop", "filter": "content_filter", "length": "length"}
-DELIVERIES: dict[str, Delivery] = {"reset": "reset", "hang": "hang", "cut": "cut", "drip": "drip"}
+DELIVERIES: tuple[Delivery, ...] = ("reset", "hang", "cut", "drip")
 NAMES = (*REFUSALS, *DELIVERIES, "page", "no-choices", "refusal", *TEXTS)
 
 Faults: TypeAlias = Mapping[str, float] | Sequence[str | None] | Callable[[Mapping[str, Any]], str | None]
@@ -110,8 +106,9 @@ def inject_fault(name: str, completion: dict[str, Any], wait: float) -> HttpResp
         return error_response(int(match[1]), f"the fault {name}", headers=f"Retry-After: {after}\r\n" if after else "")
     if name in REFUSALS:
         return error_response(REFUSALS[name][0], f"the fault {name}", REFUSALS[name][1])
-    if name in DELIVERIES:
-        return replace(HttpResponse.from_value(completion), delivery=DELIVERIES[name])
+    for delivery in DELIVERIES:
+        if name == delivery:
+            return HttpResponse.from_value(completion, delivery=delivery)
     if name == "page":
         return HttpResponse(b"<html><body>Bad gateway</body></html>")
     if name == "no-choices":
