@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.kinds import Score, Text, is_list, to_arrow
+from karat.core.columns.arrow import is_list
+from karat.core.columns.kinds import Score, Text, to_arrow
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.metric import Metric

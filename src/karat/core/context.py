@@ -1,7 +1,6 @@
-"""The context of the running code: everything that calls deep below a run need to know, and that is no argument.
+"""The context of the running code: one context variable, which holds one frozen `Context`.
 
-There is one context variable, which holds one frozen `Context`. `change_context` replaces some of its fields for the
-length of a ``with`` block. Threads of a pool start with an empty context; asyncio tasks copy the one they are made in.
+Threads of a pool start with an empty context; asyncio tasks copy the one they are made in.
 
 >>> with change_context(progress=print):
 ...     current_context().progress is print

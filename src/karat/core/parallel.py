@@ -42,8 +42,7 @@ def even_part(rows: int, most: int) -> int:
 def map_ordered(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
     """The result of `work` for each item, in the items' order, computed by `threads()` threads.
 
-    At most two items per thread are in progress, so memory stays bounded for any input. With one thread there is no
-    pool.
+    At most two items per thread are in progress, so memory stays bounded. With one thread there is no pool.
 
     >>> list(map_ordered(len, ["a", "bb"]))
     [1, 2]

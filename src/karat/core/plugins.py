@@ -27,8 +27,7 @@ def load_own_plugin() -> None:
 def load_plugins() -> dict[str, str]:
     """Import the modules of the entry-point group, once.
 
-    Returns the error message of each entry point that failed. A plugin that cannot be imported does not affect the
-    others: it is a warning here and a line in `karat doctor`.
+    Returns the error message of each entry point that failed, which is also a warning and a line in `karat doctor`.
     """
     from importlib.metadata import entry_points  # noqa: PLC0415  (slow to import, and seldom needed)
 

@@ -20,6 +20,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from itertools import chain
 from math import isfinite
 from traceback import format_exception
 from typing import Any, TypeVar
@@ -27,12 +28,8 @@ from typing import Any, TypeVar
 from karat.core.context import change_context, current_context
 
 JSON = "application/json"
-_QUOTING = (
-    "status.",
-    "exception.message",
-    "exception.stacktrace",
-    "problem",
-)  # error messages may quote inputs and outputs
+# Error messages may quote inputs and outputs.
+_QUOTING = ("status.", "exception.message", "exception.stacktrace", "problem")
 _HIDDEN = {
     "OPENINFERENCE_HIDE_INPUTS": ("input.", "llm.input_messages.", *_QUOTING),
     "OPENINFERENCE_HIDE_OUTPUTS": ("output.", "llm.output_messages.", "gen_ai.evaluation.explanation", *_QUOTING),
@@ -90,13 +87,9 @@ class Span:
     def raised(self, error: BaseException) -> None:
         """Mark the span as failed by an exception, and add the exception as an event."""
         self.fail(f"{type(error).__name__}: {error}", type(error).__qualname__)
-        stack = "".join(format_exception(error))
-        attributes = {
-            "exception.type": type(error).__qualname__,
-            "exception.message": str(error),
-            "exception.stacktrace": stack,
-        }
-        self.event("exception", attributes)
+        kind, stack = type(error).__qualname__, "".join(format_exception(error))
+        about = {"exception.type": kind, "exception.message": str(error), "exception.stacktrace": stack}
+        self.event("exception", about)
 
     def drop(self) -> None:
         """Never export this span."""
@@ -129,15 +122,13 @@ class Evaluation(Span):
         result = {"name": name, "score": score, "label": label, "explanation": explanation}
         self._results.append({key: value for key, value in result.items() if value is not None})
         if score is not None or label is not None:
-            self.event(
-                "gen_ai.evaluation.result",
-                {
-                    "gen_ai.evaluation.name": name,
-                    "gen_ai.evaluation.score.value": score,
-                    "gen_ai.evaluation.score.label": None if label is None else str(label),
-                    "gen_ai.evaluation.explanation": explanation,
-                },
-            )
+            about = {
+                "gen_ai.evaluation.name": name,
+                "gen_ai.evaluation.score.value": score,
+                "gen_ai.evaluation.score.label": None if label is None else str(label),
+                "gen_ai.evaluation.explanation": explanation,
+            }
+            self.event("gen_ai.evaluation.result", about)
 
     def end(self) -> None:
         """Set the attributes that are known only at the end, and end the span."""
@@ -244,10 +235,6 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    hidden = tuple(
-        prefix
-        for name, prefixes in _HIDDEN.items()
-        if os.environ.get(name, "").lower() == "true"
-        for prefix in prefixes
-    )
+    on = [prefixes for name, prefixes in _HIDDEN.items() if os.environ.get(name, "").lower() == "true"]
+    hidden = tuple(chain(*on))
     return {key: value for key, value in attributes.items() if value is not None and not key.startswith(hidden)}

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.kinds import is_text
+from karat.core.columns.arrow import is_text
 from karat.data.json.raw import extract_members, from_python
 from karat.data.source import RAW, Source
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core.columns.kinds import TEXT, TEXTS, Kind, is_text
+from karat.core.columns.arrow import is_text
+from karat.core.columns.kinds import TEXT, TEXTS, Kind
 from karat.data.source import RAW
 
 

@@ -22,6 +22,12 @@ def is_list(kind: pa.DataType) -> bool:
     return isinstance(kind, LISTS)
 
 
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of an Arrow type can be cast to float64."""
+    tests = (pt.is_integer, pt.is_floating, pt.is_boolean, pt.is_decimal, pt.is_null)
+    return any(test(kind) for test in tests)
+
+
 def plain_lists(column: pa.Array) -> pa.Array:
     """The list column as list or large_list."""
     if pt.is_list(column.type) or pt.is_large_list(column.type):
@@ -35,6 +41,11 @@ def whole_offsets(column: pa.Array) -> pa.Array:
     """Offsets of a list column without its null bitmap, which would be read as null offsets."""
     offsets = column.offsets
     return pa.Array.from_buffers(offsets.type, len(offsets), [None, offsets.buffers()[1]], offset=offsets.offset)
+
+
+def lists_of_one(column: pa.Array) -> pa.Array:
+    """Each value as a list with one item, null where it is null."""
+    return keep_nulls(pa.LargeListArray.from_arrays(np.arange(len(column) + 1), column), column)
 
 
 def keep_nulls(result: pa.Array, column: pa.Array) -> pa.Array:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
+from karat.core.columns.arrow import is_list, is_number, is_text, keep_nulls, lists_of_one, plain_lists, whole_offsets
 from karat.core.errors import RowError
 
 QUERY_IDS = ("query_id", "qid", "q_id", "topic_id", "topic")
@@ -91,8 +91,7 @@ def cast_graded(column: pa.Array) -> pa.Array | None:
         return _graded(offsets, *_pairs(values), column)
     if is_list(kind) or pt.is_null(kind):
         return cast_ids(column)
-    alone = pa.LargeListArray.from_arrays(np.arange(len(column) + 1), _spelled(column))
-    return keep_nulls(alone, column)
+    return keep_nulls(lists_of_one(_spelled(column)), column)
 
 
 def read_ids(rows: Iterable[Any]) -> pa.Array:
@@ -101,8 +100,7 @@ def read_ids(rows: Iterable[Any]) -> pa.Array:
     >>> read_ids([["a", 7, None], None]).to_pylist()
     [['a', '7', None], None]
     """
-    lists = [None if _is_null(row) else _listed(row, at) for at, row in enumerate(rows, 1)]
-    return _build(lists)
+    return _build([None if _is_null(row) else _listed(row, at) for at, row in enumerate(rows, 1)])
 
 
 def read_graded(rows: Iterable[Any]) -> pa.Array:
@@ -151,7 +149,7 @@ def _judged(row: Any, at: int) -> tuple[list[Any], list[float] | None]:
 
 
 def _names_of_pairs(row: list[Any]) -> list[tuple[str, str]] | None:
-    """The keys of the id and the grade in each object of a list; None where an object lacks one."""
+    """The keys of the id and the grade in each object; None where an object lacks one."""
     if not row or not isinstance(row[0], Mapping):
         return None
     names = [_names_of(each) if isinstance(each, Mapping) else None for each in row]
@@ -159,7 +157,6 @@ def _names_of_pairs(row: list[Any]) -> list[tuple[str, str]] | None:
 
 
 def _build(lists: list[list[Any] | None]) -> pa.Array:
-    """Lists of ids as an Arrow column."""
     offsets = np.cumsum([0, *(0 if each is None else len(each) for each in lists)])
     values = [value for each in lists if each for value in each]
     column = pa.LargeListArray.from_arrays(offsets, _ids_of(values))
@@ -202,21 +199,14 @@ def _spelled(values: pa.Array) -> pa.Array:
     return _ids_of(values.to_pylist())
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind) or pt.is_decimal(kind) or pt.is_null(kind)
-    )
-
-
 def _opened(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
     """A list or map column, the values of its rows only, and the offsets into these."""
-    if not pt.is_map(column.type):
+    if pt.is_map(column.type):
+        values = pa.StructArray.from_arrays([column.keys, column.items], ["id", "grade"])
+    else:
         column = plain_lists(column)
+        values = column.values
     offsets = np.asarray(whole_offsets(column)).astype(np.int64)
-    entries = (
-        pa.StructArray.from_arrays([column.keys, column.items], ["id", "grade"]) if pt.is_map(column.type) else None
-    )
-    values = column.values if entries is None else entries
     first = int(offsets[0])
     return column, values.slice(first, int(offsets[-1]) - first), pa.array(offsets - first)
 
@@ -230,9 +220,7 @@ def _names_of(names: Iterable[Any]) -> tuple[str, str] | None:
 
 def _pair_names(kind: pa.DataType) -> tuple[str, str] | None:
     """The fields of a struct that hold an id and its grade."""
-    if not pt.is_struct(kind):
-        return None
-    return _names_of([field.name for field in kind])
+    return _names_of([field.name for field in kind]) if pt.is_struct(kind) else None
 
 
 def _pairs(values: pa.StructArray) -> tuple[pa.Array, pa.Array]:
@@ -244,7 +232,7 @@ def _pairs(values: pa.StructArray) -> tuple[pa.Array, pa.Array]:
 
 def _graded(offsets: pa.Array, ids: pa.Array, grades: pa.Array, column: pa.Array) -> pa.Array | None:
     """Grades by id, null where the column is null; None where the grades are not numbers."""
-    if not _is_number(grades.type):
+    if not is_number(grades.type):
         return None
     if ids.null_count:  # a map has no null keys; the empty text is no id either
         ids = ids.cast(pa.large_string()).fill_null("")
@@ -255,7 +243,7 @@ def _from_struct(column: pa.StructArray) -> pa.Array | None:
     """JSON objects as Arrow infers them: a field for each id of any row, null where a row lacks it."""
     names = [field.name for field in column.type]
     fields = [pc.struct_field(column, at) for at in range(len(names))]
-    if not all(_is_number(each.type) or each.null_count == len(each) for each in fields):
+    if not all(is_number(each.type) or each.null_count == len(each) for each in fields):
         return None
     grades = np.full((len(column), len(names)), np.nan)
     for at, each in enumerate(fields):

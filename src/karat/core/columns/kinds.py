@@ -22,29 +22,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
+from karat.core.columns.arrow import is_list, is_number, is_text, keep_nulls, lists_of_one, plain_lists, whole_offsets
 from karat.core.columns.ids import cast_graded, cast_ids, read_graded, read_ids
 from karat.core.errors import ColumnError
-
-__all__ = [
-    "GRADED",
-    "IDS",
-    "NUMBER",
-    "TEXT",
-    "TEXTS",
-    "Array",
-    "Counts",
-    "Graded",
-    "Ids",
-    "Kind",
-    "Number",
-    "Score",
-    "Text",
-    "Texts",
-    "is_list",
-    "is_text",
-    "to_arrow",
-]
 
 
 @dataclass(frozen=True)
@@ -64,13 +44,10 @@ class Kind:
         """The column as this kind; raises `ColumnError`, naming `where`, for types that have no exact conversion."""
         cast = self.cast(column)
         if cast is None:
-            hint = "; a number has many spellings (1e3, 1000.0): store it as text" if _is_inexact(column.type) else ""
+            inexact = pt.is_floating(column.type) or pt.is_decimal(column.type)
+            hint = "; a number has many spellings (1e3, 1000.0): store it as text" if inexact else ""
             raise ColumnError(f"{where} holds {column.type}, {self.name} is expected{hint}")
         return cast
-
-
-def _is_inexact(kind: pa.DataType) -> bool:
-    return bool(pt.is_floating(kind) or pt.is_decimal(kind))
 
 
 def _text(column: pa.Array) -> pa.Array | None:
@@ -92,7 +69,7 @@ def _texts(column: pa.Array) -> pa.Array | None:
     if pt.is_null(kind):
         return column.cast(pa.list_(pa.string()))
     if not is_list(kind):  # one text is a list of one
-        return None if (texts := _text(column)) is None else _alone(texts)
+        return None if (texts := _text(column)) is None else lists_of_one(texts)
     column = plain_lists(column)
     if pt.is_string(kind.value_type) or pt.is_large_string(kind.value_type):
         return column
@@ -103,16 +80,8 @@ def _texts(column: pa.Array) -> pa.Array | None:
     return keep_nulls(layout.from_arrays(whole_offsets(column), values), column)
 
 
-def _alone(texts: pa.Array) -> pa.Array:
-    """Each text as a list with one item, null where it is null."""
-    return keep_nulls(pa.LargeListArray.from_arrays(np.arange(len(texts) + 1), texts), texts)
-
-
 def _number(column: pa.Array) -> pa.Array | None:
-    kind = column.type
-    if pt.is_floating(kind) or pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_decimal(kind) or pt.is_null(kind):
-        return column.cast(pa.float64())
-    return None
+    return column.cast(pa.float64()) if is_number(column.type) else None
 
 
 TEXT = Kind("text", _text)
@@ -139,15 +108,12 @@ def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.
     if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
         raise ColumnError(f"{role}: a column is expected, such as a list with one value a row; got {column!r:.80}")
     try:
-        if kind is not None and kind.read is not None and _is_python(column):
+        # Python objects of any type: a list of them, or a pandas column of objects.
+        python = str(getattr(column, "dtype", "")) == "object" or not hasattr(column, "__arrow_c_stream__")
+        if kind is not None and kind.read is not None and python:
             return kind.read(column)
         if hasattr(column, "__arrow_c_stream__"):
             return pa.chunked_array(column)
         return pa.array(column, from_pandas=hasattr(column, "dtype"))
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
         raise ColumnError(f"{role}: the values are of more than one kind: {error}") from None
-
-
-def _is_python(column: Any) -> bool:
-    """Whether a column holds Python objects of any type, as a list does and a pandas column of objects."""
-    return str(getattr(column, "dtype", "")) == "object" or not hasattr(column, "__arrow_c_stream__")

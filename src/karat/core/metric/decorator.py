@@ -97,7 +97,7 @@ def metric(
                 source=source,
                 version=version,
                 finish=finish,
-                finish_settings=_finish_settings(function.__name__, finish, settings),
+                finish_settings=_finish_settings(function.__name__, finish, settings) if finish else (),
                 low=low,
                 high=high,
                 direction=direction,
@@ -119,16 +119,13 @@ def metric(
     return make
 
 
-def _finish_settings(
-    name: str, finish: Callable[..., Array] | None, settings: Mapping[str, Setting]
-) -> tuple[str, ...]:
+def _finish_settings(name: str, finish: Callable[..., Array], settings: Mapping[str, Setting]) -> tuple[str, ...]:
     """The settings that a finish takes: its keyword-only parameters."""
-    parameters = inspect.signature(finish).parameters.values() if finish else ()
+    parameters = inspect.signature(finish).parameters.values()
     names = tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
     for unknown in set(names) - settings.keys():
-        raise SpecError(
-            f"{name}: its finish asks for {unknown!r}, which is no setting{did_you_mean(unknown, settings)}"
-        )
+        nearest = did_you_mean(unknown, settings)
+        raise SpecError(f"{name}: its finish asks for {unknown!r}, which is no setting{nearest}")
     return names
 
 
@@ -141,7 +138,8 @@ def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str
     columns: dict[str, Kind] = {}
     settings: dict[str, Setting] = {}
     for name, parameter in inspect.signature(function).parameters.items():
-        kind, *notes = typing.get_args(hints[name]) if _is_annotated(hints.get(name)) else (hints.get(name, Any),)
+        hint = hints.get(name, Any)
+        kind, *notes = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
         where = f"{function.__name__}: parameter {name!r}"
         if parameter.kind is parameter.KEYWORD_ONLY:
             if name in OF_CORE or parameter.default is parameter.empty or not is_json(parameter.default):
@@ -151,13 +149,9 @@ def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
             column = next((note for note in notes if isinstance(note, Kind)), None)
             if column is None:
-                hint = "" if parameter.default is parameter.empty else "; a setting goes after a `*`"
-                raise SpecError(f"{where} is a column: annotate it with Text, Texts, Number, Ids or Graded{hint}")
+                tip = "" if parameter.default is parameter.empty else "; a setting goes after a `*`"
+                raise SpecError(f"{where} is a column: annotate it with Text, Texts, Number, Ids or Graded{tip}")
             columns[name] = column
         else:
             raise SpecError(f"{where}: *args and **kwargs do not declare columns or settings")
     return columns, settings
-
-
-def _is_annotated(hint: Any) -> bool:
-    return typing.get_origin(hint) is typing.Annotated

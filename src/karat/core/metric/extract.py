@@ -6,7 +6,6 @@ The extractors themselves are registered by name with `add_extractor`; karat's o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -18,13 +17,7 @@ Extract: TypeAlias = Callable[[pa.Array, str], pa.Array]
 """From texts without nulls, and the argument after the colon, to the answers: null where there is none."""
 
 
-@dataclass(frozen=True)
-class _Extractor:
-    extract: Extract
-    needs: str
-
-
-_extractors: dict[str, _Extractor] = {}
+_extractors: dict[str, tuple[Extract, str]] = {}  # with what the argument is
 
 
 def add_extractor(name: str, extract: Extract, *, needs: str = "") -> None:
@@ -32,13 +25,13 @@ def add_extractor(name: str, extract: Extract, *, needs: str = "") -> None:
 
     `needs` describes the argument in error messages; it is empty where there is none.
     """
-    _extractors[name] = _Extractor(extract, needs)
+    _extractors[name] = extract, needs
 
 
 def extract_answers(column: pa.Array, how: str) -> pa.Array:
     """The final answer of each text, null where there is none; raises `SpecError` for an unknown extractor."""
     name, _, rest = how.partition(":")
-    return _find(name).extract(column, rest)
+    return _find(name)[0](column, rest)
 
 
 def check_extract(how: Any) -> None:
@@ -48,7 +41,7 @@ def check_extract(how: Any) -> None:
     if not isinstance(how, str):
         raise SpecError("the name of an extractor is expected, such as 'boxed'")
     name, colon, rest = how.partition(":")
-    needs = _find(name).needs
+    _, needs = _find(name)
     if needs and not rest:
         raise SpecError(f"{name}:{needs} is expected")
     if colon and not needs:
@@ -56,7 +49,7 @@ def check_extract(how: Any) -> None:
     extract_answers(pa.array([""]), how)  # raises where the argument is invalid
 
 
-def _find(name: str) -> _Extractor:
+def _find(name: str) -> tuple[Extract, str]:
     if name not in _extractors:
         load_plugins()
     if name not in _extractors:

@@ -59,7 +59,11 @@ def find(name: str) -> Metric:
     """The metric of that name or alias, with default settings; raises `SpecError` with the nearest name."""
     prefix, colon, rest = name.partition(":")
     if colon:
-        return _find_maker(prefix, name)(rest)
+        if prefix not in _makers:
+            load_plugins()
+        if prefix not in _makers:
+            raise SpecError(f"there is no metric {name!r}{did_you_mean(prefix, _makers)}")
+        return _makers[prefix](rest)
     if (found := _look_up(name)) is None:
         load_plugins()
         found = _look_up(name)
@@ -108,14 +112,6 @@ def _look_up(name: str) -> Metric | None:
     for index in _indexes if _get(name) is None else ():
         index.import_metric(name)
     return _get(name)
-
-
-def _find_maker(prefix: str, name: str) -> Callable[[str], Metric]:
-    if prefix not in _makers:
-        load_plugins()
-    if prefix not in _makers:
-        raise SpecError(f"there is no metric {name!r}{did_you_mean(prefix, _makers)}")
-    return _makers[prefix]
 
 
 def _origin(metric: Metric) -> str:

@@ -56,8 +56,8 @@ class Rows:
 
     def detail_columns(self, metric: Configured) -> list[pa.Array]:
         """The details in the order of the metric's definition; null where the metric returned none."""
-        nothing = len(self.statistics)
-        return [self.details.get(name, pa.nulls(nothing, kind)) for name, kind in metric.details.items()]
+        rows = len(self.statistics)
+        return [self.details.get(name, pa.nulls(rows, kind)) for name, kind in metric.details.items()]
 
 
 def explained(rows: Rows) -> Rows:

@@ -1,14 +1,12 @@
 """The one scoring engine: from columns to the statistics of each row, for every metric and every caller.
 
-A metric's function is written for columns without nulls, with one text a row. The engine does the rest, once for all
-metrics: it casts columns to the right kind and checks their lengths; leaves rows with a null unscored, with the reason;
-flattens lists of references, scores each pair and combines the pairs by row (``across``); extracts the final answer of
-a long reply (``extract``); and scores long columns in slices on all cores.
+A metric's function is written for columns without nulls, with one text a row. The engine casts and checks columns,
+handles nulls, lists of texts (``across``) and replies (``extract``), and scores long columns in slices on all cores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.arrow import is_list
 from karat.core.columns.column_cache import column_cache, once
-from karat.core.columns.kinds import TEXTS, Array, is_list
+from karat.core.columns.kinds import TEXTS, Array
 from karat.core.errors import ColumnError, RowError, SpecError
 from karat.core.metric.combine import combine
 from karat.core.metric.definition import Configured
@@ -41,13 +40,17 @@ def score_columns(
 
     Raises `ColumnError` for a column of the wrong kind, `RowError` for columns of unequal length.
     """
-    table = pa.table(_equally_long(columns))
-    batches = table.to_batches(max_chunksize=even_part(len(table), SLICE)) or [
-        pa.RecordBatch.from_pylist([], table.schema)
-    ]
-    parts = list(
-        map_ordered(lambda batch: compute_rows(metrics, dict(zip(columns, batch.columns, strict=True)), names), batches)
-    )
+    lengths = {role: len(column) for role, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise RowError("columns of unequal length: " + ", ".join(f"{r} has {n} rows" for r, n in lengths.items()))
+    table = pa.table(columns)
+    batches = table.to_batches(max_chunksize=even_part(len(table), SLICE))
+    batches = batches or [pa.RecordBatch.from_pylist([], table.schema)]
+
+    def compute(batch: pa.RecordBatch) -> list[Rows | None]:
+        return compute_rows(metrics, dict(zip(columns, batch.columns, strict=True)), names)
+
+    parts = list(map_ordered(compute, batches))
     computed = [
         None if metric.definition.remote else concat_rows(metric, rows)
         for metric, rows in zip(metrics, zip(*parts, strict=True), strict=True)
@@ -80,11 +83,7 @@ def complete_rows(
 
 
 def score_rows(metric: Configured, columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None) -> Rows:
-    """The statistics of one slice of rows.
-
-    `columns` maps each of the metric's columns to an Arrow array, all of one length; `names` are what error
-    messages call them, where that is not the role.
-    """
+    """The statistics of one slice of rows; `names` are what error messages call columns, where that is not the role."""
     return _score(metric, cast_columns(metric, columns, names))
 
 
@@ -92,16 +91,8 @@ def cast_columns(
     metric: Configured, columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None
 ) -> dict[str, pa.Array]:
     """The metric's columns cast to its kinds; raises `ColumnError` for a wrong type, even of an empty column."""
-    return {
-        role: _cast(metric, role, columns[role], (names or {}).get(role, role)) for role in metric.definition.columns
-    }
-
-
-def _equally_long(columns: Mapping[str, pa.ChunkedArray]) -> Mapping[str, pa.ChunkedArray]:
-    lengths = {role: len(column) for role, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise RowError("columns of unequal length: " + ", ".join(f"{r} has {n} rows" for r, n in lengths.items()))
-    return columns
+    names = names or {}
+    return {role: _cast(metric, role, columns[role], names.get(role, role)) for role in metric.definition.columns}
 
 
 def _null_reasons(columns: Mapping[str, pa.Array]) -> Array | None:
@@ -138,7 +129,8 @@ def _score(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     """Score each row, or each pair of a row that holds a list, without the rows that have a null."""
     if (reasons := _null_reasons(columns)) is not None:
         whole = np.equal(reasons, NOTHING)
-        kept = once("whole rows", tuple(columns.values()), lambda: _filtered(columns.values(), whole))
+        mask = pa.array(whole)
+        kept = once("whole rows", (*columns.values(),), lambda: [column.filter(mask) for column in columns.values()])
         return _spread(_score(metric, dict(zip(columns, kept, strict=True))), whole, reasons)
     if metric.settings.get("extract", "none") != "none" and not is_list(columns["prediction"].type):
         return _score_extracted(metric, columns)
@@ -146,11 +138,6 @@ def _score(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
         if role in columns and _takes_several(metric, role) and is_list(columns[role].type):
             return _score_lists(metric, columns, role)
     return _call(metric, columns)
-
-
-def _filtered(columns: Iterable[pa.Array], whole: Array) -> list[pa.Array]:
-    kept = pa.array(whole)
-    return [column.filter(kept) for column in columns]
 
 
 def _score_extracted(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:

@@ -9,7 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from karat.core.columns.kinds import is_text
+from karat.core.columns.arrow import is_text
 from karat.data.formats.csv import DELIMITERS
 from karat.data.source import RAW
 from karat.data.storage.duckdb import connect, literal, stream

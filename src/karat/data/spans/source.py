@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.kinds import is_text
+from karat.core.columns.arrow import is_text
 from karat.core.errors import DataError
 from karat.core.parallel import map_ordered
 from karat.data.filter import filter_batch

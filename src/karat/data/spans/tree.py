@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.kinds import is_text
+from karat.core.columns.arrow import is_text
 from karat.data.json.members import extract_paths
 from karat.data.json.raw import from_python
 from karat.data.source import RAW

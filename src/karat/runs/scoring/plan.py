@@ -10,7 +10,8 @@ import pyarrow as pa
 
 import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
-from karat.core.columns.kinds import NUMBER, Kind, is_text
+from karat.core.columns.arrow import is_text
+from karat.core.columns.kinds import NUMBER, Kind
 from karat.core.errors import ColumnError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.kinds import is_text
+from karat.core.columns.arrow import is_text
 
 
 class Digests:

@@ -12,7 +12,7 @@ from karat.adapters.phoenix.evaluators.evaluator import Evaluator
 from karat.adapters.phoenix.evaluators.precision_recall import PrecisionRecallFScore
 from karat.adapters.phoenix.schema import Schema
 from karat.adapters.phoenix.score import Column, Read, Score
-from karat.core.columns.kinds import is_text
+from karat.core.columns.arrow import is_text
 
 __all__ = ["MatchesRegex", "PrecisionRecallFScore", "exact_match", "matches_regex"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from karat.adapters.phoenix.score import Column, Score, Strings
 from karat.core import telemetry as tracing
-from karat.core.columns.kinds import is_text
+from karat.core.columns.arrow import is_text
 from karat.core.errors import DataError
 
 
