@@ -29,29 +29,21 @@ def _examine() -> Iterator[tuple[str, str]]:
 
     from karat.core.metric.registry import all_metrics  # noqa: PLC0415
     from karat.core.parallel import threads  # noqa: PLC0415
-    from karat.core.plugins import load_plugins  # noqa: PLC0415
+    from karat.core.plugins import compiled_kernels, load_plugins  # noqa: PLC0415
     from karat.models.encoders.open import describe_backend  # noqa: PLC0415
 
     yield "ok", f"karat {__version__} in {sys.prefix}"
     yield "ok", f"Python {platform.python_version()}, Unicode {unicodedata.unidata_version}, {platform.platform()}"
     yield "ok", f"{threads()} threads (KARAT_THREADS bounds them)"
-    yield from _kernels()
+    for name, compiled in compiled_kernels().items():
+        slow = f"{name} is not compiled: scores are the same, but slower. {MEND}"
+        yield ("ok", f"{name} is compiled") if compiled else ("--", slow)
     yield "ok", f"{len(all_metrics())} metrics"
     line = describe_backend()
     yield "--" if "nothing to run" in line else "ok", line
     for point, failure in load_plugins().items():
         yield "--", f"plugin {point} does not load: {failure}"
     yield from _requirements()
-
-
-def _kernels() -> Iterator[tuple[str, str]]:
-    from karat.core.plugins import compiled_kernels  # noqa: PLC0415
-
-    for name, compiled in compiled_kernels().items():
-        if compiled:
-            yield "ok", f"{name} is compiled"
-        else:
-            yield "--", f"{name} is not compiled: scores are the same, but slower. {MEND}"
 
 
 def _requirements() -> Iterator[tuple[str, str]]:

@@ -9,15 +9,8 @@ from typing import Any
 
 import click
 
+from karat.cli.options import scoring
 from karat.cli.options.models import ask_models, model_options
-from karat.cli.options.scoring import (
-    print_report,
-    progress_bar,
-    read_floor,
-    read_pair,
-    report_interruption,
-    scoring_options,
-)
 
 
 @click.command()
@@ -34,7 +27,7 @@ from karat.cli.options.scoring import (
     "--attempts", type=click.IntRange(min=1), default=6, show_default=True,
     help="The most calls for a row; only errors that may pass are tried again.",
 )  # fmt: skip
-@scoring_options
+@scoring.scoring_options
 @model_options
 def experiment(
     task: str,
@@ -59,31 +52,27 @@ def experiment(
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if model_settings["dry_run"]:
         raise click.UsageError("--dry-run: the calls of judges depend on the answers: keep these, and score them dry")
-    roles = dict(read_pair(each, "--map") for each in mapping)
-    bounds = [read_floor(each) for each in floors]
+    roles = dict(scoring.read_pair(each, "--map") for each in mapping)
+    bounds = [scoring.read_floor(each) for each in floors]
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.experiment.experiment import experiment as run_experiment  # noqa: PLC0415
 
     run, resume, concurrency = options["run"], model_settings["resume"], model_settings["concurrency"] or 64
     if resume and run is None:
         raise click.UsageError("--resume continues a run that was stopped: --run NAME says which")
-    same = [
-        task,
-        str(Path(data).absolute()),
-        roles,
-        {name: options[name] for name in ("gold", "on", "where", "limit")},
-    ]
-    with warnings.catch_warnings(record=True) as warned, report_interruption(run):
+    rows = {name: options[name] for name in ("gold", "on", "where", "limit")}
+    same = [task, str(Path(data).absolute()), roles, rows]
+    with warnings.catch_warnings(record=True) as warned, scoring.report_interruption(run):
         parsed = parse_all(metrics)
         if not any(metric.asks_model for metric in parsed):
             model_settings = {**model_settings, "concurrency": None}  # it is the task's alone
         with (
             ask_models(parsed, model_settings, same, kept=run is not None) as chosen,
-            progress_bar() as progress,
+            scoring.progress_bar() as progress,
         ):
             warnings.simplefilter("always", UserWarning)
             result = run_experiment(
                 data, task, chosen, map=roles, resume=resume, concurrency=concurrency, progress=progress, **options
             )
     lines = [str(warning.message) for warning in warned]
-    print_report(result, lines, bounds, as_json=as_json, by=options["by"])
+    scoring.print_report(result, lines, bounds, as_json=as_json, by=options["by"])

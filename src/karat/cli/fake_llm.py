@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 
@@ -18,16 +20,7 @@ import click
 @click.option("--no-tools", is_flag=True, help="Refuse requests with tools.")
 @click.option("--key", metavar="KEY", help="Refuse calls with another API key.")
 @click.option("--seed", default=0, metavar="N", help="Of the random numbers.")
-def fake_llm(
-    port: int,
-    answer: str | None,
-    latency: float,
-    faults: tuple[str, ...],
-    no_schema: bool,
-    no_tools: bool,
-    key: str | None,
-    seed: int,
-) -> None:
+def fake_llm(faults: tuple[str, ...], *, no_schema: bool, no_tools: bool, **options: Any) -> None:
     """Serve a fake model at http://127.0.0.1:PORT/v1 until interrupted.
 
     Names of faults: 400 to 599, 429-after (with Retry-After), quota, context, filtered, reset, hang, cut, drip, page,
@@ -38,8 +31,7 @@ def fake_llm(
     from karat.models.testing.fake import FakeServer  # noqa: PLC0415
 
     forms = [form for form, off in (("json_schema", no_schema), ("tool", no_tools)) if not off]
-    shares = dict(_share(fault) for fault in faults)
-    with FakeServer(answer, latency=latency, faults=shares, forms=forms, key=key, seed=seed, port=port) as server:
+    with FakeServer(faults=dict(map(_share, faults)), forms=forms, **options) as server:
         click.echo(f"OPENAI_BASE_URL={server.url}")
         try:
             Event().wait()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,12 +19,9 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="A run or a scored file; from a second one follows how much two systems differ on a row.",
 )  # fmt: skip
 @click.option(
-    "--difference",
-    type=click.FloatRange(0, min_open=True),
-    required=True,
-    metavar="D",
+    "--difference", type=click.FloatRange(0, min_open=True), required=True, metavar="D",
     help="The difference to find, such as 0.02.",
-)
+)  # fmt: skip
 @click.option(
     "-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="A metric that was scored; default: all."
 )
@@ -35,16 +32,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="Between the scores of the run and of the next system; two runs show it.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
-def power(
-    runs: tuple[str, ...],
-    difference: float,
-    metrics: tuple[str, ...],
-    power: float,
-    level: float,
-    correlation: float,
-    *,
-    as_json: bool,
-) -> None:
+def power(runs: tuple[str, ...], difference: float, *, as_json: bool, **options: Any) -> None:
     """Say how many rows are needed to find a difference between two systems, and what the rows at hand can see.
 
     \b
@@ -55,14 +43,7 @@ def power(
         raise click.UsageError(f"--run: expected one run or two, found {len(runs)}")
     from karat.runs.compare.rows_needed import plan_rows  # noqa: PLC0415  (heavy)
 
-    plans = plan_rows(
-        runs[0] if len(runs) == 1 else (runs[0], runs[1]),
-        difference,
-        metrics=metrics,
-        correlation=correlation,
-        power=power,
-        level=level,
-    )
+    plans = plan_rows(runs[0] if len(runs) == 1 else (runs[0], runs[1]), difference, **options)
     if as_json:
         click.echo(json.dumps({spec: plan.as_dict() for spec, plan in plans.items()}, ensure_ascii=False))
         return

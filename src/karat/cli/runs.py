@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +12,6 @@ import click
 if TYPE_CHECKING:
     from karat.runs.scoring.result import Result
     from karat.runs.store.run import Run
-
-_FIELDS = ("value", "low", "high", "n", "scored", "failed", "worst", "best")
 
 
 @click.group(invoke_without_command=True)
@@ -145,7 +144,7 @@ def _result(run: Run) -> Result:
     from karat.stats.value import Value  # noqa: PLC0415
 
     def value(fields: dict[str, Any]) -> Value:
-        return Value(**{name: fields[name] for name in _FIELDS})
+        return Value(**{field.name: fields[field.name] for field in dataclass_fields(Value)})
 
     metrics = {metric["spec"]: metric for metric in run.values["metrics"]}
     return Result(

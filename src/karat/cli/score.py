@@ -9,17 +9,10 @@ from typing import Any
 
 import click
 
+from karat.cli.options import scoring
 from karat.cli.options.hidden_pandas import hide_pandas
 from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.phoenix import annotate, open_outbox, read_data, span_options
-from karat.cli.options.scoring import (
-    print_report,
-    progress_bar,
-    read_floor,
-    read_pair,
-    report_interruption,
-    scoring_options,
-)
 
 
 @click.command()
@@ -27,7 +20,7 @@ from karat.cli.options.scoring import (
 @click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; or qrels.")
 @click.option("--on", metavar="COLUMN", help="The id that joins FILE and --gold (LEFT=RIGHT where names differ).")
 @span_options
-@scoring_options
+@scoring.scoring_options
 @model_options
 def score(
     file: str | None,
@@ -50,8 +43,8 @@ def score(
     karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --run first
     karat score --phoenix http://localhost:6006 --project NAME --since 2h -m judge:refusal --model NAME --annotate
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    roles = dict(read_pair(each, "--map") for each in mapping)
-    bounds = [read_floor(each) for each in floors]
+    roles = dict(scoring.read_pair(each, "--map") for each in mapping)
+    bounds = [scoring.read_floor(each) for each in floors]
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.scoring.pipeline import score as score_rows  # noqa: PLC0415
 
@@ -71,20 +64,20 @@ def score(
     ]
     with (
         warnings.catch_warnings(record=True) as warned,
-        report_interruption(options["run"]),
+        scoring.report_interruption(options["run"]),
         read_data(file, span_settings) as data,
     ):
         parsed = parse_all(metrics)
         if isinstance(data, str):  # what Phoenix' client reads are frames of pandas
             hide_pandas(parsed)
-        with ask_models(parsed, model_settings, same, kept=kept) as chosen, progress_bar() as progress:
+        with ask_models(parsed, model_settings, same, kept=kept) as chosen, scoring.progress_bar() as progress:
             warnings.simplefilter("always", UserWarning)
             result = score_rows(data, chosen, map=roles, progress=progress, **options)
     if dry_run:
         return
     lines = [str(warning.message) for warning in warned]
     try:
-        print_report(result, lines, bounds, as_json=as_json, by=options["by"])
+        scoring.print_report(result, lines, bounds, as_json=as_json, by=options["by"])
     finally:  # also where a value is under its floor
         if outbox is not None:
             annotate(result, span_settings["phoenix"], outbox)

@@ -1,14 +1,4 @@
-"""The errors that karat raises, as a tree.
-
-::
-
-    KaratError
-    ├── SpecError        a metric, setting or normaliser that does not exist or does not parse
-    ├── DataError        input that cannot be scored as it stands
-    │   ├── ColumnError  a column that is missing, ambiguous or of the wrong type
-    │   ├── RowError     a row that cannot be read, or columns of unequal length
-    │   └── JoinError    ids that are missing, null or not unique
-    └── MissingExtra     an optional dependency that is not installed
+"""The errors that karat raises.
 
 Every message says where the problem is (file, row, column), what was expected, what was found and, for a wrong name,
 the nearest right one.

@@ -9,11 +9,9 @@ from karat.core.errors import SpecError
 
 @dataclass(frozen=True)
 class Inference:
-    """The settings of intervals and tests.
+    """The `confidence` of intervals, and the `seed` of the bootstrap and the permutation test.
 
-    `confidence`: of the intervals, between 0 and 1. `seed`: of the bootstrap and of the permutation test, from 0.
-
-    Raises `SpecError` for a value outside its range.
+    Raises `SpecError` for a confidence that is not between 0 and 1, and for a seed below 0.
 
     >>> Inference(confidence=95)
     Traceback (most recent call last):

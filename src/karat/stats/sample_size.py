@@ -47,8 +47,9 @@ def sample_size_from_comparison(
     if not found.deviation:
         raise DataError("rows on which the two systems differ expected, found none: their spread is not known")
     discordant = (found.wins + found.losses) / found.scored if found.test == "mcnemar" else None
-    spread = _Spread(found.deviation, discordant, found.scored, found.units - 1)
-    return _solve(spread, difference, None, power, level)
+    n, freedom = found.scored, found.units - 1
+    rows, smallest = _solve(difference, found.deviation, discordant, (n, freedom), power=power, level=level)
+    return SampleSize(rows, difference, smallest, n, found.deviation, None, power, level)
 
 
 def sample_size_from_scores(
@@ -76,29 +77,19 @@ def sample_size_from_scores(
         raise DataError("scores that vary expected, found one value: their spread is not known")
     apart = paired_deviation(deviation, correlation)
     discordant = min(1.0, apart**2 + difference**2) if binary else None
-    spread = _Spread(apart, discordant, units.rows, len(units) - 1)
-    return _solve(spread, difference, correlation, power, level)
+    n, freedom = units.rows, len(units) - 1
+    rows, smallest = _solve(difference, apart, discordant, (n, freedom), power=power, level=level)
+    return SampleSize(rows, difference, smallest, n, apart, correlation, power, level)
 
 
-@dataclass(frozen=True)
-class _Spread:
-    """How the differences of `n` rows vary; `discordant` is the share of rows that one system alone has right."""
-
-    deviation: float
-    discordant: float | None
-    n: int
-    freedom: int
-
-
-def _solve(spread: _Spread, difference: float, correlation: float | None, power: float, level: float) -> SampleSize:
-    if spread.discordant is not None:
-        rows = pairs_needed(difference, spread.discordant, power=power, level=level)
-        smallest = smallest_share(spread.n, spread.discordant, power=power, level=level)
-    else:
-        rows = rows_needed(difference, spread.deviation, power=power, level=level)
-        error = spread.deviation / math.sqrt(spread.n)
-        smallest = smallest_visible(error, spread.freedom, power=power, level=level)
-    return SampleSize(rows, difference, smallest, spread.n, spread.deviation, correlation, power, level)
+def _solve(
+    difference: float, deviation: float, discordant: float | None, seen: tuple[int, int], **test: float
+) -> tuple[int, float | None]:
+    """The rows that are needed, and the smallest difference that the rows seen (their number, freedom) detect."""
+    n, freedom = seen
+    if discordant is not None:
+        return pairs_needed(difference, discordant, **test), smallest_share(n, discordant, **test)
+    return rows_needed(difference, deviation, **test), smallest_visible(deviation / math.sqrt(n), freedom, **test)
 
 
 def _spread(units: Units, scale: Scale) -> tuple[float | None, bool]:

@@ -49,19 +49,15 @@ def summarise(units: Units, scale: Scale, *, failed: int = 0, inference: Inferen
     >>> value.value, value.n, value.scored, value.worst, value.best
     (0.6666666666666666, 4, 3, 0.5, 0.75)
     """
-    finish, bounds = scale.finish, scale.bounds
-    scored = units.rows
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
+    finish, bounds, scored = scale.finish, scale.bounds, units.rows
+    value, low, high = None, None, None
     if scored:
         observed, value_of = observe(units, finish)
         with np.errstate(all="ignore"):
-            value = float(value_of(observed.sum(axis=0)))
-        if math.isfinite(value):
+            computed = float(value_of(observed.sum(axis=0)))
+        if math.isfinite(computed):
+            value = computed
             low, high = interval(units, finish, bounds=bounds, confidence=inference.confidence, seed=inference.seed)
-        else:
-            value = None
     worst, best = (_fill(units, finish, bound, value, failed) for bound in bounds)
     if scale.direction == "minimize":
         worst, best = best, worst

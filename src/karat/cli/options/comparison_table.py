@@ -25,15 +25,10 @@ def print_comparison(compared: Compared, by: str | None) -> None:
     names = ["metric", *(["system"] if several else []), *([] if by is None else [by])]
     first, other = compared.systems[0], "system" if several else compared.systems[1]
     more, test = ([f"{100 * compared.confidence:g} % interval", "p"], ["test", "effect"]) if wide else ([], [])
-    rows = [
-        [
-            finding.metric,
-            *([finding.system] if several else []),
-            *([] if by is None else [finding.slice or ""]),
-            *_cells(finding, wide=wide),
-        ]
-        for finding in compared.findings
-    ]
+    rows = []
+    for finding in compared.findings:
+        labels = [*([finding.system] if several else []), *([] if by is None else [finding.slice or ""])]
+        rows.append([finding.metric, *labels, *_cells(finding, wide=wide)])
     headings = [*names, first, other, "difference", *more, "p, Holm", "won/lost/tied", *test]
     screen.table(headings, rows, left=len(names))
     for finding in compared.findings:
@@ -52,11 +47,8 @@ def _cells(finding: Finding, *, wide: bool) -> Iterator[str]:
     yield from (_short(finding.adjusted), f"{comparison.wins}/{comparison.losses}/{comparison.ties}")
     if wide:
         yield _TESTS[comparison.test]
-        yield (
-            ""
-            if comparison.effect is None
-            else f"{'odds' if comparison.test == 'mcnemar' else 'd'} {comparison.effect:.2f}"
-        )
+        measure = "odds" if comparison.test == "mcnemar" else "d"
+        yield "" if comparison.effect is None else f"{measure} {comparison.effect:.2f}"
 
 
 def _signed(value: float | None) -> str:

@@ -23,17 +23,16 @@ RESUME = "replies so far are kept: the same command with --resume continues"
 
 
 def _price(_: click.Context, option: click.Parameter, text: str | None) -> tuple[float, float] | None:
-    try:
-        numbers = [float(each) for each in text.split(",")] if text else None
-    except ValueError:
-        numbers = []
-    if numbers is None:
+    if not text:
         return None
-    if len(numbers) != 2 or min(numbers) < 0:
-        raise click.BadParameter(
-            "expected IN,OUT: USD per million input and output tokens, as in 0.15,0.6", param=option
-        )
-    return numbers[0], numbers[1]
+    try:
+        price_in, price_out = map(float, text.split(","))
+    except ValueError:
+        price_in = price_out = -1.0
+    if min(price_in, price_out) < 0:
+        expected = "expected IN,OUT: USD per million input and output tokens, as in 0.15,0.6"
+        raise click.BadParameter(expected, param=option)
+    return price_in, price_out
 
 
 _OPTIONS = [
@@ -93,25 +92,25 @@ def ask_models(
     if settings["resume"] and settings["no_cache"] and not kept:
         raise click.UsageError("--resume uses cached replies, and --no-cache caches none")
     from karat.judges import use_governor  # noqa: PLC0415  (heavy)
+    from karat.judges.dry_run import model_factory  # noqa: PLC0415
     from karat.models.governor.faults import ModelError  # noqa: PLC0415
 
     metrics = list(_with_model(metrics, settings["models"]))
     governor = _governor(settings, json.dumps([run, [metric.signature for metric in metrics], settings["base_url"]]))
     how_to_continue = "" if settings["no_cache"] else f"\n{RESUME}"
     try:
-        with use_governor(governor, base_url=settings["base_url"], connect=_connect(settings)):
+        connect = model_factory(settings["base_url"]) if settings["dry_run"] else None
+        with use_governor(governor, base_url=settings["base_url"], connect=connect):
             yield metrics
     except KeyboardInterrupt:
         click.echo(_describe_usage(governor.totals) + how_to_continue, err=True)
         raise
     except ModelError as error:
         raise click.ClickException(f"{error}{how_to_continue if governor.totals.calls else ''}") from error
-    click.echo(
-        _describe_estimate(governor.estimate, settings["price"])
-        if settings["dry_run"]
-        else _describe_usage(governor.totals),
-        err=not settings["dry_run"],
-    )
+    if settings["dry_run"]:
+        click.echo(_describe_estimate(governor.estimate, settings["price"]))
+    else:
+        click.echo(_describe_usage(governor.totals), err=True)
 
 
 def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Metric]:
@@ -144,12 +143,6 @@ def _governor(settings: Mapping[str, Any], run: str) -> Any:
         store.forget_run(name)
     limits = {name: settings[name] for name in _LIMITS if settings[name] is not None}
     return Governor(**limits, store=store, run=None if store is None else name)
-
-
-def _connect(settings: Mapping[str, Any]) -> Callable[[str], Any] | None:
-    from karat.judges.dry_run import model_factory  # noqa: PLC0415  (heavy)
-
-    return model_factory(settings["base_url"]) if settings["dry_run"] else None
 
 
 def _describe_usage(totals: Totals) -> str:

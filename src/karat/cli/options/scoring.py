@@ -64,7 +64,12 @@ def print_report(
     result: Result, warned: Iterable[str], floors: list[tuple[str, float]], *, as_json: bool, by: str | None
 ) -> None:
     """Print the result, and warnings on standard error; exit with 3 where a value is worse than its floor."""
-    for line in dict.fromkeys([*warned, *_missing_values(result)]):
+    missing = (
+        f"{spec} has no value: none of {value.n} rows is scored"
+        for spec, value in result.values.items()
+        if value.value is None
+    )
+    for line in dict.fromkeys([*warned, *missing]):
         click.echo(f"warning: {line}", err=True)
     if as_json:
         click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
@@ -95,13 +100,6 @@ def read_floor(text: str) -> tuple[str, float]:
         raise click.UsageError(f"--fail-under {text!r}: expected a number or SPEC=NUMBER") from None
 
 
-def _missing_values(result: Result) -> Iterator[str]:
-    """A line for each metric that has no value."""
-    for spec, value in result.values.items():
-        if value.value is None:
-            yield f"{spec} has no value: none of {value.n} rows is scored"
-
-
 def _below_floor(result: Result, floors: list[tuple[str, float]]) -> Iterator[str]:
     """A line for each value that is worse than its floor, or not known."""
     for spec, floor in floors:
@@ -117,9 +115,8 @@ def _spec_of(text: str, result: Result) -> str:
 
     spec = parse(text).spec
     if spec not in result.values:
-        raise click.UsageError(
-            f"--fail-under {text}: {spec} is not among the metrics scored ({', '.join(result.values)})"
-        )
+        scored = ", ".join(result.values)
+        raise click.UsageError(f"--fail-under {text}: {spec} is not among the metrics scored ({scored})")
     return spec
 
 

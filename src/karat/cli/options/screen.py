@@ -8,26 +8,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from karat.cli.options.terminal import Terminal
 
 WIDTH = 1_000  # columns of a pipe: enough for every table
 
 
-class Screen(Protocol):
-    """Where a command prints. `width` is the number of columns; `style` is a colour or `dim`."""
-
-    width: int
-
-    def line(self, text: str, style: str = "") -> None:
-        """Print a text."""
-
-    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> None:
-        """Print a table whose first `left` columns are aligned left, the others right."""
-
-
-def open_screen() -> Screen:
+def open_screen() -> Pipe | Terminal:
     """Standard output, as a terminal where it is one or an environment variable asks for colours."""
     plain = not (sys.stdout.isatty() or os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE"))
     if plain and (sys.stdout.encoding or "").lower().startswith("utf"):
@@ -43,9 +34,11 @@ class Pipe:
     width = WIDTH
 
     def line(self, text: str, style: str = "") -> None:  # noqa: ARG002  (a pipe has no colours)
+        """Print a text; `style` is a colour or `dim`."""
         click.echo(text)
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> None:
+        """Print a table whose first `left` columns are aligned left, the others right."""
         from rich.cells import cell_len  # noqa: PLC0415  (the width of a text on a screen; alone it is quick to import)
 
         cells = [[cell.split("\n") for cell in row] for row in (headings, *rows)]

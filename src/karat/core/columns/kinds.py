@@ -1,15 +1,6 @@
-"""The kinds of column a metric may ask for, and what it may give back.
+"""The kinds of column that a metric may ask for, and what it may return.
 
-A metric annotates its positional parameters with these, and each column is checked and cast before the metric is
-called:
-
-``Text``     one text a row. A ``reference: Text`` may also be a list of texts a row: see `karat.core.metric.score`.
-``Texts``    a list of texts a row, all at once; one text is a list of one.
-``Number``   one number a row.
-``Ids``      ids a row, best first. When two ids are equal, and in which forms they come: `karat.core.columns.ids`.
-``Graded``   ids a row, each with a grade; in a plain list every grade is 1.
-``Score``    returned: one float a row.
-``Counts``   returned: one row of additive counts a row, with a `finish` that makes totals into a value.
+A metric annotates its positional parameters with these; each column is checked and cast before the metric is called.
 """
 
 from __future__ import annotations
@@ -90,15 +81,15 @@ NUMBER = Kind("a number", _number)
 IDS = Kind("a list of ids", cast_ids, read_ids, ranked=True)
 GRADED = Kind("a list of ids or grades by id", cast_graded, read_graded, ranked=True)
 
-Text: TypeAlias = Annotated[pa.Array, TEXT]
-Texts: TypeAlias = Annotated[pa.Array, TEXTS]
-Number: TypeAlias = Annotated[pa.Array, NUMBER]
-Ids: TypeAlias = Annotated[pa.Array, IDS]
-Graded: TypeAlias = Annotated[pa.Array, GRADED]
+Text: TypeAlias = Annotated[pa.Array, TEXT]  # one text a row; a row may hold several: see `karat.core.metric.score`
+Texts: TypeAlias = Annotated[pa.Array, TEXTS]  # a list of texts a row, all at once; one text is a list of one
+Number: TypeAlias = Annotated[pa.Array, NUMBER]  # one number a row
+Ids: TypeAlias = Annotated[pa.Array, IDS]  # ids a row, best first: see `karat.core.columns.ids`
+Graded: TypeAlias = Annotated[pa.Array, GRADED]  # ids a row, each with a grade; in a plain list every grade is 1
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Score: TypeAlias = Annotated[Any, "score"]
-Counts: TypeAlias = Annotated[Any, "counts"]
+Score: TypeAlias = Annotated[Any, "score"]  # returned: one float a row
+Counts: TypeAlias = Annotated[Any, "counts"]  # returned: one row of additive counts a row, and a `finish` for totals
 
 
 def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.ChunkedArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -26,9 +27,8 @@ def compare(
 ) -> Comparison:
     """Compare two systems by their row statistics, each of shape (rows, statistics), NaN where a row is not scored.
 
-    Row i of `a` and of `b` are answers to the same question. `keys`, shape (rows,), are equal for rows of one cluster.
-    The test is McNemar's exact test where every score is 0 or 1 and rows are independent. Otherwise it is a permutation
-    test, which swaps the two systems (for means: flips signs) row by row or cluster by cluster.
+    Row i of `a` and of `b` answer the same question. `keys`, shape (rows,), are equal for rows of one cluster. The test
+    is McNemar's where every score is 0 or 1 and rows are independent, else a permutation test by row or cluster.
 
     Raises `RowError` for shapes that differ and statistics that are infinite, `DataError` for scores beyond the bounds,
     `SpecError` for a power that is not between 1 - confidence and 1.
@@ -41,12 +41,12 @@ def compare(
     >>> found.verdict(), found.could_turn()
     ('unclear', True)
     """
-    finish, bounds, confidence = scale.finish, scale.bounds, inference.confidence
+    confidence = inference.confidence
     level = round(1 - confidence, 12)
     if not 0 < level < power < 1:
         raise SpecError(f"0 < 1 - confidence < power < 1 expected, found confidence {confidence} and power {power}")
     _check(a, b, scale, keys)
-    pairs = PairedRows(a, b, keys, finish, bounds, inference.seed)
+    pairs = PairedRows(a, b, keys, scale.finish, scale.bounds, inference.seed)
     scored_a, scored_b = (~np.isnan(side).any(axis=1) for side in (a, b))
     both = scored_a & scored_b
     scored = pairs if both.all() else replace(pairs, a=a[both], b=b[both], keys=None if keys is None else keys[both])
@@ -95,30 +95,25 @@ def _fill(pairs: PairedRows) -> tuple[float | None, float | None, float | None, 
         return None, None, None, None
     if pairs.finish is not None:
         return low - high, None, high - low, None
-    ends = []
-    for a, b in ((high, low), (low, high)):
-        filled = replace(pairs, a=np.where(np.isnan(pairs.a), a, pairs.a), b=np.where(np.isnan(pairs.b), b, pairs.b))
-        ends += [filled.difference, filled.test()[0]]
-    return ends[0], ends[1], ends[2], ends[3]
+    least, most = (
+        replace(pairs, a=np.where(np.isnan(pairs.a), a, pairs.a), b=np.where(np.isnan(pairs.b), b, pairs.b))
+        for a, b in ((high, low), (low, high))
+    )
+    return least.difference, least.test()[0], most.difference, most.test()[0]
 
 
 def _check(a: NDArray[np.float64], b: NDArray[np.float64], scale: Scale, keys: NDArray[np.uint64] | None) -> None:
-    finish, bounds = scale.finish, scale.bounds
     if a.ndim != 2 or a.shape != b.shape:
-        raise RowError(
-            f"two systems with statistics of one shape (rows, width) expected, found {a.shape} and {b.shape}"
-        )
-    if finish is None and a.shape[1] != 1:
+        raise RowError(f"two systems' statistics of one shape (rows, width) expected, found {a.shape} and {b.shape}")
+    if scale.finish is None and a.shape[1] != 1:
         raise SpecError(f"a metric with {a.shape[1]} statistics a row needs a finish")
     if keys is not None and len(keys) != len(a):
         raise RowError(f"{len(a)} cluster keys expected, found {len(keys)}")
-    low, high = bounds
-    slack = 0.0 if low is None or high is None else ROUNDING * (high - low)
+    low, high = (math.inf * sign if end is None else end for end, sign in zip(scale.bounds, (-1, 1), strict=True))
+    slack = 0.0 if math.isinf(high - low) else ROUNDING * (high - low)
     for name, side in (("A", a), ("B", b)):
         if (wrong := np.isinf(side).any(axis=1)).any():
             row = int(np.argmax(wrong))
             raise RowError(f"row {row} of {name}: a finite statistic expected, found {side[row].tolist()}")
-        if finish is None and (
-            (low is not None and (side < low - slack).any()) or (high is not None and (side > high + slack).any())
-        ):
-            raise DataError(f"{name}: scores from {low} to {high} expected, found some beyond")
+        if scale.finish is None and ((side < low - slack) | (side > high + slack)).any():
+            raise DataError(f"{name}: scores from {scale.bounds[0]} to {scale.bounds[1]} expected, found some beyond")

@@ -15,19 +15,16 @@ Verdict: TypeAlias = Literal["better", "worse", "unclear"]
 class Comparison:
     """System B compared with system A, on the rows on which both are scored.
 
-    `a`, `b` and `difference` (b - a) are values; `low` and `high` are the ends of the difference's interval. `p` is the
-    p of the two-sided `test`, with `draws` random swaps (0: exact). `effect` is the odds ratio for McNemar's test (rows
-    that only B has right by rows that only A has right), Cohen's d_z for other means (the difference in standard
-    deviations of the rows' differences), and None for other values. `wins`, `losses` and `ties` count the rows on which
-    B is better, worse and equal.
+    `low` and `high` are the ends of the interval of `difference` (b - a). `p` is that of the two-sided `test`, with
+    `draws` random swaps (0: exact). `effect` is the odds ratio for McNemar's test (rows that only B has right by rows
+    that only A has right), Cohen's d_z for other means, None for other values. `wins`, `losses` and `ties` count the
+    rows on which B is better, worse and equal.
 
-    Of `n` rows, `scored` are scored in both systems (`units` independent rows or clusters, or groups of very many);
-    `missing_a` have no score in A, `missing_b` none in B. `least` and `most` are the difference if the missing rows had
-    the worst scores in B and the best in A, and the reverse; `p_least` and `p_most` are the p of these. None means "not
-    known".
-
-    `deviation` is the standard deviation of the rows' differences (for other values, the standard error times the root
-    of `scored`); `smallest_visible` is the smallest difference that this many rows detect with probability `power`.
+    Of `n` rows, `scored` are scored in both systems (`units` independent rows or clusters, or groups of very many).
+    `least` and `most` are the difference, and `p_least` and `p_most` its p, if the missing rows had the worst scores in
+    B and the best in A, and the reverse. `deviation` is the standard deviation of the rows' differences (for other
+    values, the standard error times the root of `scored`); `smallest_visible` is the smallest difference that this many
+    rows detect with probability `power`. None means "not known".
     """
 
     a: float | None

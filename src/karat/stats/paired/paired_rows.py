@@ -90,9 +90,8 @@ class PairedRows:
         """
         span, likely = self._span, (1 + confidence) / 2
         if math.isinf(span):
-            return interval(
-                self._units, self._difference_of, bounds=(None, None), confidence=confidence, seed=self.seed
-            )
+            open_ends = (None, None)
+            return interval(self._units, self._difference_of, bounds=open_ends, confidence=confidence, seed=self.seed)
         if self.kind == "mcnemar":
             return tango_interval(*self.higher, len(self.a), student_quantile(likely, math.inf))
         if self.difference is None or self.deviation is None:
