@@ -155,9 +155,8 @@ def evaluation(
 ) -> AbstractContextManager[Evaluation | None]:
     """A span `<name>.<how>` around an evaluation of `given`; None where spans are not recorded, or this one is not.
 
-    `kind` is that of the evaluator (code, llm, human), `cls` its class, and `metadata` goes with them. `start` is when
-    the evaluation began, in nanoseconds of `time.time_ns`, where that is past. An exception of the block becomes the
-    span's status and is raised again.
+    `kind` is that of the evaluator (code, llm, human), `cls` its class. `start` is in nanoseconds of `time.time_ns`;
+    the default is now. An exception of the block becomes the span's status and is raised again.
     """
     if "opentelemetry.trace" not in sys.modules or (tracer := _tracer()) is None:
         return _OFF

@@ -21,13 +21,9 @@ BLOCKS = 4_096  # groups of units beyond that
 
 @dataclass(frozen=True)
 class Scale:
-    """How a metric's totals become values, which values are possible, and which of them are good.
+    """How a metric's totals become values, which values are possible, and which of them are good."""
 
-    `finish` turns totals of shape (..., width) into values of shape (...); None is the mean. `bounds` are the least and
-    the greatest possible value, None where there is none. `direction` says whether greater values are better.
-    """
-
-    finish: Finish | None = None
+    finish: Finish | None = None  # None is the mean
     bounds: Bounds = (0.0, 1.0)
     direction: Direction = "maximize"
 
@@ -35,12 +31,11 @@ class Scale:
 class Units:
     """Totals of row statistics by sampling unit: the unit that a resampling method draws.
 
-    A unit is a row or, if `clustered`, all rows with the same key. Up to `LIMIT` units are stored separately; more
-    units are combined into `BLOCKS` groups by a hash of their keys, seeded with `seed`. Since statistics add up, a
-    group is again a unit: memory stays bounded and any two accumulators can be merged.
+    A unit is a row or, if `clustered`, all rows with the same key. More than `LIMIT` units are combined into `BLOCKS`
+    groups by a hash of their keys and the `seed`: `collapsed`. Memory stays bounded, and any two can be merged.
 
-    The state is two arrays, `keys` (uint64, one for each unit) and `sums` (float64, units by 2·width + 1: the
-    statistics, their squares and the number of rows), and `collapsed`, whether the units are groups.
+    The state is `keys` (uint64, one for each unit) and `sums` (float64, units by 2·width + 1: the statistics, their
+    squares and the number of rows).
 
     >>> units = Units(width=1)
     >>> units.add(np.array([[1.0], [0.0], [1.0]]))

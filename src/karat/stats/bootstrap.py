@@ -23,8 +23,7 @@ def bootstrap_interval(
     """The bootstrap-t interval of `value_of(observed.sum(axis=0))` over the units, which are the rows of `observed`.
 
     The distance of each draw from the value, in the draw's own standard errors (by the delta method), replaces
-    Student's t. An end is None where too few units vary to determine it; both are None where the value is undefined for
-    some draw.
+    Student's t. An end is None where too few units vary, both where the value is undefined for some draw.
 
     Source: B. Efron and R. Tibshirani, "An Introduction to the Bootstrap" (1993), section 12.5.
     """

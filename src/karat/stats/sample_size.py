@@ -17,9 +17,8 @@ class SampleSize:
     """With `rows` rows, a test at `level` detects a true `difference` with probability `power`.
 
     `smallest` is the smallest difference that the `n` rows at hand detect with that probability; None where there is
-    none. `deviation` is the standard deviation of the rows' differences between the two systems: as observed or, if
-    `correlation` is not None, under the assumption that a second system's scores have the same variance and this
-    correlation with the first.
+    none. `deviation` is that of the rows' differences: as observed or, if `correlation` is not None, assuming a second
+    system whose scores have the same variance and this correlation with the first.
     """
 
     rows: int

@@ -16,8 +16,7 @@ def student_quantile(probability: float, freedom: float) -> float:
     """The quantile of Student's t with `freedom` degrees of freedom.
 
     With t = √f·tan θ, the probability between 0 and t is the integral of the (f - 1)-th power of cos from 0 to θ over
-    that from -π/2 to π/2. Gauss-Legendre quadrature computes it to rounding precision. It is concave in θ, and the
-    normal quantile is left of the root, so Newton's method converges from below without overshooting.
+    that from -π/2 to π/2, by quadrature. It is concave in θ, so Newton's method converges from the normal quantile.
 
     `probability` is in [0.5, 1) and `freedom` at least 1; an infinite `freedom` is the normal distribution.
 

@@ -16,9 +16,8 @@ from karat.stats.interval import interval
 class Value:
     """The value of a metric on a column.
 
-    `low` and `high` are the ends of the interval. Of `n` rows `scored` have a score and `failed` have none; `worst`
-    and `best` are the value if every unscored row had the worst or the best possible score. None means "not known": no
-    row was scored, the finish is undefined, or there is no interval or no bound.
+    `low` and `high` are the ends of the interval; `worst` and `best` are the value if every unscored row had the worst
+    or the best possible score. None: no row was scored, the finish is undefined, or there is no interval or no bound.
     """
 
     value: float | None

@@ -96,8 +96,7 @@ def jackknife(observed: NDArray[np.float64], value_of: Finish) -> float:
 def unit_weight(units: Units) -> float:
     """The inverse of the effective number of units: Σm²/(Σm)² for units of sizes m.
 
-    Where units were combined into groups by their hash, the share of row pairs that are in one group by chance, which
-    is 1/groups, is subtracted.
+    For hashed groups of units, the share of row pairs that are in one group by chance (1/groups) is subtracted.
     """
     if not units.clustered:
         return 1 / units.rows

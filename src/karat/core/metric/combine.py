@@ -69,6 +69,5 @@ def _aggregate(metric: Configured, across: Any, pairs: Rows, starts: Array) -> l
         raise SpecError(
             f"{metric.name} gives counts, which a callable cannot combine; across takes max, mean, min, first"
         )
-    scores = pairs.scores(metric)
-    groups = (part[~np.isnan(part)].tolist() for part in np.split(scores, starts[1:]))
+    groups = (part[~np.isnan(part)].tolist() for part in np.split(pairs.scores(metric), starts[1:]))
     return [float(across(group)) if group else np.nan for group in groups]

@@ -19,8 +19,8 @@ _SHOWN = ("__module__", "__name__", "__qualname__", "__doc__")  # what help() an
 class Metric(Configured):
     """A definition with a value for each setting. It is frozen: `using` returns another one.
 
-    Calling it with columns returns an Arrow array of float64, one score for each row, null where a row is unscored.
-    Columns are anything Arrow can read: lists, Arrow arrays, pandas and polars series.
+    Calling it with columns (lists, Arrow arrays, pandas and polars series) returns one score for each row as an Arrow
+    array of float64, null where a row is unscored.
     """
 
     def __post_init__(self) -> None:

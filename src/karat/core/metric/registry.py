@@ -1,7 +1,6 @@
 """All metrics by name: karat's own, those of installed plugins, and those defined in this process.
 
-Importing the module that defines a metric registers it. A name that is not registered is looked for in the
-indexes of packages, which import a module when its metric is asked for, then in all plugins (`karat.core.plugins`).
+A name that is not registered is looked for in the indexes of packages, then in all plugins (`karat.core.plugins`).
 """
 
 from __future__ import annotations

@@ -18,9 +18,8 @@ NOTHING: Array = np.array(None, dtype=object)
 class Rows:
     """What a metric returns: one row of statistics for each row.
 
-    `statistics` has shape (n, k), float64; a row of NaN is unscored. `reasons` has shape (n,): why a row is unscored,
-    as text, None where it is scored; or `reasons` is None where every row is scored. `details` are further columns,
-    such as a judge's label.
+    `statistics` has shape (n, k), float64; a row of NaN is unscored. `reasons`, shape (n,), say why as text, None for a
+    scored row; or it is None where every row is scored. `details` are further columns, such as a judge's label.
     """
 
     statistics: Array

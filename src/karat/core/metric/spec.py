@@ -1,9 +1,7 @@
 """Parses specs: from the text of a metric to the metric.
 
-A spec is ``name`` or ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``. A name may be
-``prefix:name`` for metrics that are made of a name or a file (``judge:correctness``, ``judge:mine.toml``). Values are
-Python or JSON literals; a bare word is text, so that a shell needs fewer quotes. A text that is not a spec may be
-another tool's name for a metric: see `karat.core.metric.registry.add_dialect`.
+A spec is ``name`` or ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``; a name may have a
+prefix (``judge:mine.toml``). Values are Python or JSON literals; a bare word is text.
 """
 
 from __future__ import annotations

@@ -19,9 +19,8 @@ def permutation_test(
 
     `a` and `b` are the totals of the units on which the systems differ, shape (units, statistics); `rest` are the sums
     of all other units, shape (2, statistics). Each swap exchanges the systems' totals of a random subset of the units;
-    p is the share of swaps, the observed assignment included, whose absolute difference is at least as large. A swap
-    with an undefined value counts as large. For a mean this is the sign-flip test. A unit of many rows is swapped as a
-    whole, which keeps the level of the test.
+    p is the share of swaps, the observed assignment included, whose absolute difference is at least as large, or
+    undefined. For a mean this is the sign-flip test.
 
     Source: R. A. Fisher, "The Design of Experiments" (1935), section 21; S. Riezler and J. T. Maxwell, "On some
     pitfalls in automatic evaluation and significance testing for MT" (2005), for values that are not means.
