@@ -76,6 +76,11 @@ def test_imports_point_down_and_never_sideways_between_floors(name):
         assert other == room or HEIGHT.get(other, 99) < HEIGHT[room], f"{name} imports {target}"
 
 
+def test_no_adapter_imports_another():
+    found = imports_inside("karat.adapters")
+    assert {entry: targets for entry, targets in found.items() if targets} == {}
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_imports_inside_a_room_make_no_circle(package):
     found = imports_inside(package)

@@ -7,16 +7,18 @@ import sys
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from karat import adapters
 from karat.core.metric.registry import all_metrics
 
 pytest.importorskip("sphinx")
 ROOT = Path(__file__).parents[2]
 MODULES = ["karat", "karat.judges", "karat.testing"]
-MODULES += [f"karat.adapters.{name}" for name in ("haystack", "phoenix", "remem", "dataflow")]
+MODULES += [f"karat.adapters.{each.name}" for each in iter_modules(adapters.__path__)]
 
 
 class Page(HTMLParser):
