@@ -1,7 +1,6 @@
 """Which modules define a metric, found in their source text, so that only these are imported.
 
-There is no list to keep: a metric is a function ``def NAME(`` in a module of a sub-package of `karat.metrics`, below a
-decorator that names its ``aliases=(…)``.
+A metric is a function ``def NAME(`` in a sub-package of `karat.metrics`, below a decorator with its ``aliases=(…)``.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ def import_metric(name: str) -> None:
     word = re.escape(name).encode()
     for pattern in (rb"^def %b\(" % word, rb"\baliases=\([^)]*[\"']%b[\"']" % word):
         found = [module for module, source in _sources().items() if re.search(pattern, source, re.MULTILINE)]
-        for module in found:
-            import_module(module)
-        if found:
+        if list(map(import_module, found)):
             return
 
 

@@ -1,8 +1,7 @@
 """Applies normalisers and tokenisers to Arrow columns.
 
-A tokenised column holds the tokens of each row joined by single spaces, so that other code splits tokens at " ".
-Rows go through the compiled kernel where it was built (`COMPILED`). The definitions in `normalise` and `tokenise` give
-the same results; they are used without a kernel and for the rows that the kernel leaves to them ("delegates").
+A tokenised column holds the tokens of each row joined by single spaces. The compiled kernel, if built (`COMPILED`),
+returns the same as the definitions, which map the rows that it delegates, and all rows without it.
 """
 
 from __future__ import annotations
@@ -37,9 +36,8 @@ Tokenizer = Literal["whitespace", "13a", "intl", "words", "chars", "rouge"]
 
 __all__ = ["Normalizer", "Tokenizer", "normalise", "tokenise"]
 
-_squeezed: WeakValueDictionary[int, pa.Array] = (
-    WeakValueDictionary()
-)  # columns whose words are already joined by single spaces
+# columns whose words are already joined by single spaces
+_squeezed: WeakValueDictionary[int, pa.Array] = WeakValueDictionary()
 
 
 def normalise(column: pa.Array, name: str) -> pa.Array:
@@ -92,15 +90,10 @@ def _map(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
     out_offsets = pa.allocate_buffer(bounds.nbytes)
     out = pa.allocate_buffer(2 * int(bounds[-1] - bounds[0]) + 32)
     delegated = np.zeros(rows, np.uint8)
-    left = transform(
-        name,
-        bounds,
-        np.frombuffer(data or b"\0", np.uint8),
-        np.frombuffer(out_offsets, np.int64),
-        np.frombuffer(out, np.uint8),
-        delegated,
-    )
-    mapped = pa.Array.from_buffers(pa.large_string(), rows, [_validity(column), out_offsets, out])
+    texts, mapped_texts = (np.frombuffer(buffer, np.uint8) for buffer in (data or b"\0", out))
+    left = transform(name, bounds, texts, np.frombuffer(out_offsets, np.int64), mapped_texts, delegated)
+    valid = pa.py_buffer(np.packbits(column.is_valid(), bitorder="little")) if column.null_count else None
+    mapped = pa.Array.from_buffers(pa.large_string(), rows, [valid, out_offsets, out])
     if not left:
         return mapped
     rest = _map_by_definition(column, np.flatnonzero(delegated).tolist(), define)
@@ -117,10 +110,3 @@ def _apply(define: Callable[[str], str], column: pa.Array, row: int) -> str | No
     except UnicodeDecodeError as error:
         raise RowError(f"row {row}: the text is not UTF-8 ({error.reason} at byte {error.start})") from error
     return None if text is None else define(text)
-
-
-def _validity(column: pa.Array) -> pa.Buffer | None:
-    if not column.null_count:
-        return None
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
-    return pa.py_buffer(np.packbits(valid, bitorder="little"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable
 from string import ascii_uppercase
 from typing import Any
@@ -70,8 +71,7 @@ def find_stated(text: str) -> str | None:
     >>> find_stated("So 2 + 2 = 4. The answer is 4."), find_stated("**Final Answer:** the U.S. Senate. It has two.")
     ('4', 'the U.S. Senate')
     """
-    start = max((match.end() for match in _ANSWER_IS.finditer(text)), default=-1)
-    if start < 0:
+    if (start := max((match.end() for match in _ANSWER_IS.finditer(text)), default=None)) is None:
         return None
     line = text[start:].lstrip(" \t\r\n*:").partition("\n")[0].strip()
     boxed = find_boxed(line)
@@ -86,10 +86,8 @@ def find_last_number(text: str) -> str | None:
     >>> find_last_number("It was $1,234.50 for H2O"), find_last_number("from 3-5 to 7/8, or 50%"), find_last_number("x")
     ('1234.50', '50', None)
     """
-    last = None
-    for last in _NUMBER.finditer(text):  # noqa: B007  (the last one counts)
-        pass
-    return None if last is None else last[0].replace(",", "").replace("\u2212", "-")
+    numbers = deque(_NUMBER.finditer(text), maxlen=1)
+    return numbers[0][0].replace(",", "").replace("\u2212", "-") if numbers else None
 
 
 def find_letter(text: str) -> str | None:
@@ -117,7 +115,7 @@ def find_in_json(text: str, path: str) -> str | None:
             continue
         for key in path.split("."):
             value = _step(value, key)
-        return _as_text(value)
+        return value if value is None or isinstance(value, str) else _dump(value)
     return None
 
 
@@ -190,20 +188,10 @@ def _step(value: Any, key: str) -> Any:
     return None
 
 
-def _as_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return _dump(value)
-
-
 def _dump(value: Any) -> str:
     """The JSON text of a value, with numbers as they were spelled."""
     if isinstance(value, dict):
-        return (
-            "{"
-            + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_dump(each)}" for key, each in value.items())
-            + "}"
-        )
+        return "{" + ", ".join(f"{_dump(key)}: {_dump(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_dump, value)) + "]"
     return str(value) if isinstance(value, _Spelled) else json.dumps(value, ensure_ascii=False)

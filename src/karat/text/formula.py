@@ -1,13 +1,14 @@
 r"""Finds the final formula in a text, and gives one spelling to the many that LaTeX has.
 
-These places are searched in this order: after the last "final answer"; the last `\boxed{…}` (several in a row are a
-list); after the last "answer"; the whole text. In each place the last formula between `$`, `\(` or `\[`, or the last
-plain number or sum, counts, whichever comes later. Time is linear in the text.
+Searched in this order: after the last "final answer"; the last `\boxed{…}` (several in a row are a list); after the
+last "answer"; the whole text; each for the last formula between `$`, `\(` or `\[`, or the last plain number or sum,
+whichever comes later. Time is linear in the text.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -148,10 +149,7 @@ LOOK = 20_000
 
 
 def _last(pattern: re.Pattern[str], text: str) -> int | None:
-    end = None
-    for match in pattern.finditer(text):
-        end = match.end()
-    return end
+    return max((match.end() for match in pattern.finditer(text)), default=None)
 
 
 def _boxes(text: str, notation: Notation) -> Answer | None:
@@ -168,9 +166,8 @@ def _boxes(text: str, notation: Notation) -> Answer | None:
         if inner and not _JOINED.fullmatch(text[end : match.start()]):
             inner.clear()
         end = close + 1
-        content = text[match.end() + 1 : close]
         after = _AFTER.match(text, end + (text[end : end + 1] == "$"))
-        inner.append(content + ("%" if after else ""))
+        inner.append(text[match.end() + 1 : close] + ("%" if after else ""))
     return Answer(", ".join(inner), marked=True) if inner else None
 
 
@@ -203,10 +200,7 @@ def _last_within(text: str, notation: Notation) -> Answer | None:
     spans = list(_SPANS.finditer(text)) if notation != "plain" and ("\\" in text or "$" in text) else []
     place = spans[-1].end() if spans else 0
     if notation != "latex":
-        last = None
-        for last in _PLAIN.finditer(text, place):  # noqa: B007  (the last one is wanted)
-            pass
-        if last:
+        for last in deque(_PLAIN.finditer(text, place), maxlen=1):
             return Answer(last["plain"] + ("%" if last["percent"] else ""), marked=False)
     if not spans:
         return None

@@ -1,12 +1,10 @@
-"""Parses a formula, in LaTeX or plain text, into a tree, by a tokeniser and a grammar of its own; executes nothing.
+"""Parses a formula, in LaTeX or plain text, into a tree of `Node`s, by its own grammar; executes nothing.
 
-The tree consists of `Node`s of these kinds:
-
+Kinds of nodes:
 ``num`` a Fraction and whether it was written as a decimal · ``sym`` a name · ``add`` ``mul`` ``pow`` ``neg`` ``div``
 ``pm`` (a ± b) ``abs`` ``root`` ``percent`` ``factorial`` arithmetic · ``fn`` a function's name and its arguments ·
 ``tuple`` ``list`` ``set`` ``braced`` of items · ``interval`` left bracket, ends, right bracket · ``union`` ``meet``
 ``minus`` of sets · ``rel`` operators and sides of a chain · ``matrix`` rows.
-
 Longer than 300 lines because a grammar is understood only as a whole.
 """
 
@@ -88,13 +86,9 @@ def number(value: int | Fraction) -> Node:
 def tokens(text: str) -> list[str]:
     parts: list[str] = []
     for match in _TOKEN.finditer(text):
-        word = match["word"]
         if match["num"] and len(match["num"]) > DIGITS:
             raise Refused(f"a number has more than {DIGITS} digits")
-        if word is None:
-            parts.append(match[0].strip())
-        else:
-            parts += _split(word)
+        parts += _split(match["word"]) if match["word"] else [match[0].strip()]
     return parts
 
 
@@ -285,13 +279,16 @@ class _Parser:
             self.take()
             name += "_" + _flat(self.argument())
         if name[0] in "fgh" and self.next == "(":
-            self.take()
-            inner = self.items("tuple").parts
-            self.take(")")
-            return Node("fn", (name, *inner))
+            return Node("fn", (name, *self.arguments()))
         return Node("sym", (name,))
 
-    def command(self, name: str) -> Node:  # noqa: PLR0912  (one branch a kind)
+    def arguments(self) -> tuple[Any, ...]:
+        self.take("(")
+        inner = self.items("tuple").parts
+        self.take(")")
+        return inner
+
+    def command(self, name: str) -> Node:
         if name == "frac":
             top = self.argument()
             return Node("div", (top, self.argument()))
@@ -308,10 +305,7 @@ class _Parser:
             return self.function(_SAME.get(name, name))
         if name in {"text", "words"}:
             self.take("{")
-            words = []
-            while self.next != "}":
-                words.append(self.take())
-            self.take()
+            words = list(iter(self.take, "}"))
             return Node("sym", ("".join(words).replace("\\", "").strip("()"),))
         if name == "begin":
             return self.matrix()
@@ -336,14 +330,7 @@ class _Parser:
                 power = self.argument()
             else:
                 base = (self.argument(),)
-        if self.next == "(":
-            self.take()
-            inner = self.items("tuple").parts
-            self.take(")")
-        elif self.next == "{":
-            inner = (self.group(),)
-        else:
-            inner = (self.factors(),)
+        inner = (self.group() if self.next == "{" else self.factors(),) if self.next != "(" else self.arguments()
         node = Node("fn", (name, *inner))
         if base:
             node = Node("div", (node, Node("fn", ("ln", *base))))
@@ -364,26 +351,20 @@ class _Parser:
         self.group()
         if self.next == "{":
             self.group()  # the columns of an array
-        rows: list[tuple[Node, ...]] = []
-        row = [self.relation()]
+        rows = [[self.relation()]]
         while self.next != "\\end":
             if self.next == "&":
                 self.take()
-                row.append(self.relation())
+                rows[-1].append(self.relation())
             else:
                 self.take("\\\\")
-                rows.append(tuple(row))
-                if self.next == "\\end":
-                    row = []
-                    break
-                row = [self.relation()]
-        if row:
-            rows.append(tuple(row))
+                if self.next != "\\end":
+                    rows.append([self.relation()])
         self.take("\\end")
         self.group()
-        if len({len(each) for each in rows}) != 1:
+        if len(set(map(len, rows))) != 1:
             raise NotAFormula("the rows of a matrix have different lengths")
-        return Node("matrix", tuple(rows))
+        return Node("matrix", tuple(map(tuple, rows)))
 
 
 def _as_set(node: Node) -> Node:

@@ -72,10 +72,7 @@ def parse_number(text: str, *, decimal_comma: bool = True) -> Number | None:
     if power := _POWER.fullmatch(text):
         text = f"{power['sign']}1e{power[2] or power[3]}"
     match = _NUMBER.fullmatch(text)
-    if match is None or (match["sign"] and match["inner"]):
-        return None
-    value = _value(match, decimal_comma)
-    if value is None:
+    if match is None or (match["sign"] and match["inner"]) or (value := _value(match, decimal_comma)) is None:
         return None
     if "-" in match["sign"] + match["inner"]:
         value = -value if isinstance(value, Fraction) else value.copy_negate()

@@ -106,14 +106,11 @@ def _words(chunk: str) -> list[str]:
         bounds.difference_update(range(match.start() + 1, match.end() + 1))
     for match in _AFTER_WORD.finditer(chunk):
         bounds.difference_update(range(match.start(), match.end()))
-    at = sorted(bounds)
-    pieces = (chunk[start:stop] for start, stop in pairwise(at))
+    pieces = (chunk[start:stop] for start, stop in pairwise(sorted(bounds)))
     # regex keeps an apostrophe before a vowel with the word, UAX #29 does not
-    return [piece.lstrip("'\u2019") for piece in pieces if _is_visible(piece)]
-
-
-def _is_visible(piece: str) -> bool:
-    return any(unicodedata.category(char) not in _UNSEEN for char in piece)
+    return [
+        piece.lstrip("'\u2019") for piece in pieces if any(unicodedata.category(char) not in _UNSEEN for char in piece)
+    ]
 
 
 def split_chars(text: str) -> list[str]:

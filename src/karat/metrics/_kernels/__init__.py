@@ -1,6 +1,5 @@
 """Compiled kernels of metrics, in Cython: each equals a plain Python definition, which is the specification.
 
-A module `NAME.pyx` with its stub `NAME.pyi` belongs to the module of `karat.metrics` that imports it; `tokens.pxd` is
-compiled into each kernel. Metrics themselves and code that must run without a compiler are not here. Kernels take
-numpy arrays over Arrow's memory and hold no state. Open `tokens.pxd` first.
+They take numpy arrays over Arrow's memory and hold no state; each is for the module that imports it. Code that must run
+without a compiler is not here. Open `tokens.pxd`, which is compiled into each kernel, first.
 """

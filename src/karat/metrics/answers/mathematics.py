@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TypeAlias
 
 from karat.core.columns.kinds import Score, Text
 from karat.core.metric.decorator import metric
@@ -22,11 +22,10 @@ from karat.text.normalise import normalizer
 from karat.text.numbers import parse_number
 
 _WORD = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2,}")
-_NAMES = {
-    *FUNCTIONS,
-    *["sqrt", "cbrt", "pi", "infinity", "oo", "inf", "matrix", "pmatrix", "bmatrix", "vmatrix", "array", "cc"],
-}
+_OTHERS = ["sqrt", "cbrt", "pi", "infinity", "oo", "inf", "matrix", "pmatrix", "bmatrix", "vmatrix", "array", "cc"]
+_NAMES = {*FUNCTIONS, *_OTHERS}
 _SHORT = 48
+Verdict: TypeAlias = bool | str | tuple[str, str]
 _plain = normalizer("unicode")
 
 
@@ -58,19 +57,14 @@ def math_match(
     [1.0, 1.0, 1.0, 0.0]
     """
     equivalence = Equivalence(_leave_open, places=places, ranges=ranges)
-    verdicts: list[bool | str | tuple[str, str]] = [
+    verdicts: list[Verdict] = [
         _match_strictly(*pair) if strict else _match(*pair, equivalence, notation)
         for pair in zip(prediction.to_pylist(), reference.to_pylist(), strict=True)
     ]
     undecided = {row: verdict for row, verdict in enumerate(verdicts) if isinstance(verdict, tuple)}
 
     def ask_sympy(formulas: tuple[str, str]) -> bool | str:
-        request: dict[str, Any] = {
-            "prediction": formulas[0],
-            "reference": formulas[1],
-            "places": places,
-            "ranges": ranges,
-        }
+        request = {"prediction": formulas[0], "reference": formulas[1], "places": places, "ranges": ranges}
         return POOL.ask(request, seconds)
 
     for row, answer in zip(undecided, map_ordered(ask_sympy, list(undecided.values())), strict=True):
@@ -82,9 +76,7 @@ def _leave_open(_a: Node, _b: Node) -> bool:
     raise Undecided
 
 
-def _match(
-    prediction: str, reference: str, equivalence: Equivalence, notation: Notation
-) -> bool | str | tuple[str, str]:
+def _match(prediction: str, reference: str, equivalence: Equivalence, notation: Notation) -> Verdict:
     """Whether they match, the reason why that is unknown, or the two formulas that only sympy can compare."""
     if prediction.strip() == reference.strip():
         return True

@@ -43,9 +43,8 @@ def wer(
         [tokens.split() for tokens in tokenise(normalise(column, normalize), tokenize).to_pylist()]
         for column in (prediction, reference)
     )
-    return np.column_stack(
-        [_compare(predicted, expected, "Levenshtein", "distance", "wer"), [len(words) for words in expected]]
-    )
+    edits = _compare(predicted, expected, "Levenshtein", "distance", "wer")
+    return np.column_stack([edits, list(map(len, expected))])
 
 
 @metric(

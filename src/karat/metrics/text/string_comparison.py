@@ -1,9 +1,8 @@
 """Compares two columns of texts row by row: whether they are equal or contained, and how many tokens they share.
 
-Columns are Arrow arrays of string or large_string, or dictionaries of them (one text repeated for its several
-references). Both have the same length and are normalised and tokenised already: a token ends at a space. A null counts
-as the empty text. The functions on two texts are the definitions; the compiled kernels return the same and are used
-where they were built (`COMPILED`).
+Columns are Arrow arrays of string or large_string, or dictionaries of them, of the same length, already normalised and
+tokenised: a token ends at a space. A null counts as the empty text. The functions on two texts are the definitions; the
+compiled kernels, used where they were built (`COMPILED`), return the same.
 """
 
 from __future__ import annotations

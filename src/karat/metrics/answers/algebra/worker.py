@@ -1,7 +1,6 @@
 """Runs sympy in processes of their own, with limits of time and memory; a process that hangs is killed and replaced.
 
-A request is a line of JSON with two formulas; an answer is a line with the verdict or the reason why there is none. All
-threads share the processes, which start when first needed.
+A request and an answer (the verdict, or the reason why there is none) are a line of JSON each. Threads share processes.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from importlib.util import find_spec
 from queue import Empty, LifoQueue
 from typing import Any
@@ -103,11 +101,9 @@ class Pool:
         return self._take()
 
     def end(self) -> None:
-        while True:
-            try:
+        with contextlib.suppress(Empty):
+            while True:
                 self.idle.get_nowait().end()
-            except Empty:
-                return
 
 
 POOL = Pool()
@@ -132,7 +128,7 @@ def serve() -> None:
 
     _limit_memory()
     print("{}", flush=True)  # noqa: T201
-    for request in _requests():
+    for request in map(json.loads, sys.stdin):
         answer: dict[str, Any]
         try:
             equivalence = Equivalence(decide, places=request["places"], ranges=request["ranges"])
@@ -147,18 +143,11 @@ def serve() -> None:
         print(json.dumps(answer), flush=True)  # noqa: T201
 
 
-def _requests() -> Iterator[dict[str, Any]]:
-    for line in sys.stdin:
-        yield json.loads(line)
-
-
 def _limit_memory() -> None:
-    try:
+    with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # noqa: PLC0415  (not everywhere)
         from pathlib import Path  # noqa: PLC0415
 
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         limit = pages * resource.getpagesize() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    except (ImportError, OSError, ValueError):
-        return
