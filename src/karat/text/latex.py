@@ -148,7 +148,7 @@ class _Parser:
     def sets(self) -> Node:
         node = self.sum()
         while self.next in _SETS:
-            node = Node(_SETS[self.take()], (_as_set(node), _as_set(self.sum())))
+            node = Node(_SETS[self.take()], (as_set(node), as_set(self.sum())))
         return node
 
     def sum(self) -> Node:
@@ -367,7 +367,8 @@ class _Parser:
         return Node("matrix", tuple(map(tuple, rows)))
 
 
-def _as_set(node: Node) -> Node:
+def as_set(node: Node) -> Node:
+    """A pair as an open interval; any other node is unchanged."""
     if node.kind == "tuple" and len(node.parts) == 2:
         return Node("interval", ("(", *node.parts, ")"))
     return node

@@ -79,14 +79,9 @@ def choices_f1(
 def _agreement(chosen: set[int], expected: set[int], score: str) -> float:
     if score == "exact" or not chosen or not expected:
         return float(chosen == expected)
-    common = len(chosen & expected)
-    whole = {
-        "f1": (len(chosen) + len(expected)) / 2,
-        "precision": len(chosen),
-        "recall": len(expected),
-        "jaccard": len(chosen | expected),
-    }
-    return common / whole[score]
+    p, r = len(chosen), len(expected)
+    whole = {"f1": (p + r) / 2, "precision": p, "recall": r, "jaccard": len(chosen | expected)}
+    return len(chosen & expected) / whole[score]
 
 
 def _words(options: list[str | None], reference_is: str) -> list[str | None]:

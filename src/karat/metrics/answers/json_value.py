@@ -84,15 +84,11 @@ class _Invalid(NamedTuple):
 
 def _parse(text: str, *, fences: bool) -> Any:
     """The value, with numbers as exact decimals; or `_Invalid`."""
-    fenced = _FENCED.fullmatch(text) if fences else None
+    if fences and (fenced := _FENCED.fullmatch(text)):
+        text = fenced[1]
+    numbers: dict[str, Any] = {"parse_int": Decimal, "parse_float": Decimal, "parse_constant": _refuse}
     try:
-        value = json.loads(
-            fenced[1] if fenced else text,
-            parse_int=Decimal,
-            parse_float=Decimal,
-            parse_constant=_refuse,
-            object_pairs_hook=_object,
-        )
+        value = json.loads(text, object_pairs_hook=_object, **numbers)
         _check_depth(value)
     except RecursionError:
         return _Invalid(f"it is nested deeper than {DEEPEST} levels")

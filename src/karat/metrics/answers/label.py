@@ -185,9 +185,8 @@ def _list_labels(column: pa.Array) -> str:
     return "the references are: " + ", ".join(map(repr, labels[:SHOWN])) + (", ..." if len(labels) > SHOWN else "")
 
 
-def _split(totals: Array) -> tuple[Array, Array, Array]:
-    right, predicted, expected = np.moveaxis(totals.reshape(*totals.shape[:-1], -1, 3), -1, 0)
-    return right, predicted, expected
+def _split(totals: Array) -> Array:
+    return np.moveaxis(totals.reshape(*totals.shape[:-1], -1, 3), -1, 0)
 
 
 def _average(scores: Array, expected: Array, average: str, zero_division: float) -> Array:

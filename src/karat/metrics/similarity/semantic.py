@@ -1,9 +1,8 @@
 """Metrics of meaning: how similar two texts are according to an encoder model.
 
-`model` is a name on the Hugging Face hub, a folder or, in Python, any callable from a list of texts to a matrix; only a
-model that is named is downloaded. Texts longer than the model's window are cut, which the column `<spec>.truncated` and
-a warning report. A model's output for a text is kept on disk (`KARAT_VECTORS`, a file or `off`), so that each text is
-encoded once.
+`model` is a name on the Hugging Face hub, a folder or, in Python, any callable from a list of texts to a matrix. Texts
+longer than the model's window are cut, which the column `<spec>.truncated` and a warning report. A model's output for a
+text is kept on disk (`KARAT_VECTORS`, a file or `off`).
 """
 
 from __future__ import annotations
@@ -103,7 +102,6 @@ def cross_similarity(
             "cross_similarity needs a named model: a callable returns vectors, which semantic_similarity compares"
         )
     choice = Choice(name, revision, backend, device, dtype, batch_size, None, max_length)
-
     return score_pairs(prediction, reference, open_encoder(choice, cross=True), sigmoids)
 
 

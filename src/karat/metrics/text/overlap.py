@@ -122,7 +122,8 @@ def _counts(
 def _is_closed(texts: pa.Array) -> Array:
     """Which texts are answers that HotpotQA compares as a whole. Shape (n,), bool."""
     if pa.types.is_dictionary(texts.type):
-        return _is_closed(texts.dictionary).take(texts.indices.to_numpy())
+        places: Array = texts.indices.to_numpy()
+        return _is_closed(texts.dictionary).take(places)
     closed: Array = pc.is_in(texts, pa.array(CLOSED, texts.type)).to_numpy(zero_copy_only=False)
     return closed
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import factorial
 from typing import TypeAlias
 
 from karat.text.latex import Node, Refused
@@ -39,7 +40,7 @@ class CanonicalForm:
         (top, bottom), (over, under) = self.of(a), self.of(b)
         return bool(self.times(top, under) == self.times(over, bottom))
 
-    def of(self, node: Node) -> Quotient:  # noqa: PLR0912  (one branch a kind)
+    def of(self, node: Node) -> Quotient:
         kind, parts = node
         if kind == "num":
             return {(): parts[0]} if parts[0] else {}, ONE
@@ -47,9 +48,9 @@ class CanonicalForm:
             if parts[0] == "oo":
                 raise Undecided
             return _generator(parts[0]), ONE
-        if kind == "neg":
+        if kind in {"neg", "percent"}:
             top, bottom = self.of(parts[0])
-            return _scaled(top, Fraction(-1)), bottom
+            return _scaled(top, Fraction(-1) if kind == "neg" else Fraction(1, 100)), bottom
         if kind == "add":
             (top, bottom), (over, under) = map(self.of, parts)
             if bottom == under:
@@ -62,9 +63,6 @@ class CanonicalForm:
                 if not under:
                     raise Undecided
             return self.times(top, over), self.times(bottom, under)
-        if kind == "percent":
-            top, bottom = self.of(parts[0])
-            return _scaled(top, Fraction(1, 100)), bottom
         if kind == "pow":
             return self.power(*parts)
         if kind == "root":
@@ -89,10 +87,7 @@ class CanonicalForm:
                 raise Undecided
             if value > 1000:
                 raise Refused("a factorial is too large to compute")
-            product = 1
-            for factor in range(2, int(value) + 1):
-                product *= factor
-            return {(): Fraction(product)}, ONE
+            return {(): Fraction(factorial(int(value)))}, ONE
         raise Undecided
 
     def key(self, node: Node) -> str:

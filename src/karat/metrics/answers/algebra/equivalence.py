@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
 from karat.metrics.answers.algebra.canonical import CanonicalForm, Undecided, constant
 from karat.metrics.answers.algebra.matrices import multiply_out
 from karat.metrics.answers.algebra.numeric import CONSTANTS, differ, value
-from karat.text.latex import Node
+from karat.text.latex import Node, as_set
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _SET_KINDS = {"interval", "union", "meet", "minus", "set"}
@@ -61,11 +62,8 @@ class Equivalence:
             return a.kind == b.kind and self.relations(a, b)
         a, b = multiply_out(a), multiply_out(b)
         if a.kind == "matrix" or b.kind == "matrix":
-            return (
-                a.kind == b.kind
-                and [len(row) for row in a.parts] == [len(row) for row in b.parts]
-                and all(self._sides(p, q) for p, q in zip(a.parts, b.parts, strict=True))
-            )
+            same_shape = a.kind == b.kind and list(map(len, a.parts)) == list(map(len, b.parts))
+            return same_shape and all(map(self._sides, a.parts, b.parts))
         if _is_group(a) and _is_group(b):
             return self.groups(a, b)
         if a.kind in _SET_KINDS | _GROUP_KINDS or b.kind in _SET_KINDS | _GROUP_KINDS:
@@ -76,30 +74,16 @@ class Equivalence:
         """Tuples, and a tuple and a list, are compared in order; sets and lists without brackets in any order."""
         if len(a.parts) != len(b.parts):
             return False
-        ordered = "tuple" in {a.kind, b.kind} or len(a.parts) > MEMBERS
-        if ordered:
-            return all(self.equal(x, y) for x, y in zip(a.parts, b.parts, strict=True))
-        left = list(b.parts)
-        for x in a.parts:
-            equal = next((y for y in left if self.equal(x, y)), None)
-            if equal is None:
-                return False
-            left.remove(equal)
-        return True
+        if "tuple" in {a.kind, b.kind} or len(a.parts) > MEMBERS:
+            return self._sides(a.parts, b.parts)
+        return _pair_off(a.parts, b.parts, self.equal)
 
     def sets(self, a: Node, b: Node) -> bool:
         """Unions are compared piece by piece, in any order; (1, 2) is an interval if the other side is one."""
         p, q = list(_pieces(a)), list(_pieces(b))
         if len(p) != len(q) or len(p) > MEMBERS:
             return False
-        if len(p) == 1:
-            return self._piece(p[0], q[0])
-        for x in p:
-            equal = next((y for y in q if self._piece(x, y)), None)
-            if equal is None:
-                return False
-            q.remove(equal)
-        return True
+        return _pair_off(p, q, self._piece)
 
     def _piece(self, a: Node, b: Node) -> bool:
         if a.kind == b.kind == "interval":
@@ -108,7 +92,7 @@ class Equivalence:
         if "interval" in {a.kind, b.kind}:
             return False
         if a.kind == b.kind and a.kind in {"meet", "minus"}:
-            return all(self.equal(x, y) for x, y in zip(a.parts, b.parts, strict=True))
+            return self._sides(a.parts, b.parts)
         one, other_one = (node if _is_group(node) else Node("set", (node,)) for node in (a, b))
         if len(one.parts) == len(other_one.parts) == 1 and not _is_group(a) and not _is_group(b):
             return False
@@ -137,7 +121,7 @@ class Equivalence:
         return bool((sign if factor > 0 or sign in {"=", "!="} else _MIRRORED[sign]) == other)
 
     def _sides(self, a: tuple[Node, ...], b: tuple[Node, ...]) -> bool:
-        return all(self.equal(x, y) for x, y in zip(a, b, strict=True))
+        return all(map(self.equal, a, b))
 
     def values(self, a: Node, b: Node) -> bool:
         """Whether two expressions are equal, by the first method that can decide it."""
@@ -157,12 +141,21 @@ class Equivalence:
             return abs(x - y) <= 0.5 * 0.1**self.places
         if differ(a, b):
             return False
-        try:
+        with suppress(Undecided):
             if form.equal(a, b):
                 return True
-        except Undecided:
-            pass
         return self.decide(a, b)
+
+
+def _pair_off(a: Sequence[Node], b: Sequence[Node], equal: Decide) -> bool:
+    """Whether each node of a equals another one of b."""
+    left = list(b)
+    for x in a:
+        match = next((y for y in left if equal(x, y)), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return True
 
 
 def _is_group(node: Node) -> bool:
@@ -198,10 +191,7 @@ def _last_side(node: Node) -> Node:
 
 def _member(node: Node) -> Node:
     """The set S of x ∈ S."""
-    if node.kind == "rel" and node.parts[0] == ("in",):
-        inner: Node = node.parts[1][1]
-        return Node("interval", ("(", *inner.parts, ")")) if inner.kind == "tuple" and len(inner.parts) == 2 else inner
-    return node
+    return as_set(node.parts[1][1]) if node.kind == "rel" and node.parts[0] == ("in",) else node
 
 
 def _as_interval(node: Node) -> Node | None:
@@ -226,10 +216,8 @@ def _pieces(node: Node) -> Iterator[Node]:
     if node.kind == "union":
         for part in node.parts:
             yield from _pieces(part)
-    elif node.kind == "tuple" and len(node.parts) == 2:
-        yield Node("interval", ("(", *node.parts, ")"))
     else:
-        yield node
+        yield as_set(node)
 
 
 def _expand_plus_minus(node: Node) -> Node:

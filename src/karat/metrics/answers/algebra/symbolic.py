@@ -22,9 +22,8 @@ def decide(a: Node, b: Node) -> bool:
         return True
     names = sorted(difference.free_symbols, key=str)
     for place in range(1, 4):
-        values = {
-            name: sympy.Rational(37 * place + 11 * index + 5, 41 * (-1) ** place) for index, name in enumerate(names)
-        }
+        top, bottom = 37 * place + 5, 41 * (-1) ** place
+        values = {name: sympy.Rational(top + 11 * index, bottom) for index, name in enumerate(names)}
         gap = difference.subs(values).evalf(DIGITS, maxn=10 * DIGITS, chop=False)
         if not gap.is_number or not abs(gap) < sympy.Float(10) ** (10 - DIGITS):
             return False
