@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import wait
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from karat.core.errors import KaratError
@@ -52,10 +53,8 @@ def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
     SystemExit or KeyboardInterrupt raised in a task is re-raised in the caller that waits for it, not in this thread.
     """
     while True:
-        try:
+        with suppress(KeyboardInterrupt, SystemExit):
             return loop.run_forever()
-        except (KeyboardInterrupt, SystemExit):
-            continue
 
 
 _thread = _LoopThread()

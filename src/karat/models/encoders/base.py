@@ -14,9 +14,9 @@ Pair: TypeAlias = tuple[str, str]
 
 
 class EncoderOutput(NamedTuple):
-    """A row of float32 for each item, NaN where the model returned none, and whether each item was truncated.
+    """Rows of float32, shape (n, d), NaN where the model returned none, and whether each item was truncated.
 
-    `rows` has shape (n, d). d is 0 if the model returned nothing for any item.
+    d is 0 if the model returned nothing for any item.
     """
 
     rows: Array

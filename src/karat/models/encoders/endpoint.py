@@ -27,8 +27,7 @@ REQUESTS = 16  # a block
 class EndpointEncoder:
     """An embedding model at the endpoint of `use_governor`, else `$OPENAI_BASE_URL`, else OpenAI's.
 
-    Requests go through the current governor. A request that fails because of one of its texts is repeated in halves, so
-    that the other texts get their vectors.
+    Requests go through the current governor. A request that fails is repeated in halves: one text may be the cause.
     """
 
     max_length = None
@@ -39,20 +38,20 @@ class EndpointEncoder:
             if getattr(choice, name) is not None:
                 raise SpecError(f"{name} is not a setting of backend='endpoint'")
         endpoint = find_endpoint(str(choice.model), current_models().base_url)
-        self.identity = f"{endpoint.url}|{choice.model}|{choice.prompt or ''}"
-        self._batch, self.block = choice.batch_size or BATCH, (choice.batch_size or BATCH) * REQUESTS
         self._model, self._prompt = EmbeddingModel(endpoint, str(choice.model)), choice.prompt or ""
+        self.identity = f"{endpoint.url}|{choice.model}|{self._prompt}"
+        self._batch = choice.batch_size or BATCH
+        self.block = self._batch * REQUESTS
 
     def encode(self, texts: Sequence[str]) -> EncoderOutput:
         """A vector for each text, NaN where the endpoint returns none."""
         governor = current_models().governor
         parts = [texts[start : start + self._batch] for start in range(0, len(texts), self._batch)]
         results = [row for rows in governor.map(partial(self._encode_part, governor), parts) for row in rows]
-        width = next((len(row) for row in results if not isinstance(row, RequestError)), None)
-        problems = [row for row in results if isinstance(row, RequestError)]
-        if problems:
+        width = next((len(row) for row in results if not isinstance(row, RequestError)), 0)
+        if problems := [row for row in results if isinstance(row, RequestError)]:
             warnings.warn(f"{len(problems)} texts got no vector; the first: {problems[0]}", stacklevel=2)
-        missing = np.full(width or 0, np.nan, dtype=np.float32)
+        missing = np.full(width, np.nan, dtype=np.float32)
         rows = np.stack([missing if isinstance(row, RequestError) else row for row in results])
         return EncoderOutput(rows, np.zeros(len(texts), dtype=bool))
 

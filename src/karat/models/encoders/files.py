@@ -16,8 +16,7 @@ from karat.core.errors import MissingExtra, SpecError
 SMALL = ["*.json", "*.txt", "*.model"]  # configuration and tokenizer; weights are downloaded when they are loaded
 ONNX = ("onnx/model.onnx", "model.onnx")
 LARGEST = 1.8e9  # bytes of weights that one ONNX file can hold
-# activations of a cross-encoder that agree with the sigmoid of its logit
-PLAIN = {"Identity", "Sigmoid"}
+PLAIN = {"Identity", "Sigmoid"}  # activations of a cross-encoder that agree with the sigmoid of its logit
 NO_LIMIT = 1e9  # tokenizers without a limit state a far larger number
 
 
@@ -103,10 +102,8 @@ class ModelFiles:
         prompts = config.get("prompts") or {}
         prompt = requested if requested is not None else prompts.get(config.get("default_prompt_name")) or ""
         if prompt and self.pooling.get("include_prompt") is False:
-            raise SpecError(
-                f"{self.name} excludes its prompt from the pooling, which karat does not support: "
-                "in Python, pass a callable that does as model="
-            )
+            problem = f"{self.name} excludes its prompt from the pooling, which karat does not support"
+            raise SpecError(f"{problem}: in Python, pass a callable that does as model=")
         return str(prompt)
 
     @cached_property
@@ -132,10 +129,8 @@ class ModelFiles:
     @property
     def fits_onnx(self) -> bool:
         """Whether ONNX Runtime can run it: all parts are supported, and there is an ONNX file or it can be exported."""
-        parts = self.cross or (set(self.modules) <= {"Transformer", "Pooling", "Normalize"})
-        if not parts or (not self.cross and self.pooling_mode not in ("mean", "cls")):
-            return False
-        if not (self.folder / "tokenizer.json").is_file():
+        plain = set(self.modules) <= {"Transformer", "Pooling", "Normalize"} and self.pooling_mode in ("mean", "cls")
+        if not (self.cross or plain) or not (self.folder / "tokenizer.json").is_file():
             return False
         exporter = all(find_spec(package) is not None for package in ("torch", "transformers", "onnx"))
         return self.onnx is not None or (exporter and self._weight < LARGEST)

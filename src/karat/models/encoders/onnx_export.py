@@ -65,7 +65,5 @@ def _export(files: ModelFiles, file: Path) -> None:
                 dynamo=False,
             )
         except Exception as error:
-            reason = " ".join(str(error).split())[:300]
-            raise NotExported(
-                f"{files.name} cannot be exported to ONNX ({reason}): use backend='sentence-transformers'"
-            ) from error
+            problem = f"{files.name} cannot be exported to ONNX ({' '.join(str(error).split())[:300]})"
+            raise NotExported(f"{problem}: use backend='sentence-transformers'") from error

@@ -25,10 +25,9 @@ AHEAD = 16  # batches sent to an accelerator before the first result is fetched
 
 
 class TorchNetwork:
-    """A torch module on its device.
+    """A torch module on its device. The next batches are prepared while an accelerator computes.
 
-    Batches are copied to an accelerator from pinned memory without waiting, and results are fetched many batches at a
-    time, so that the next batches are prepared while the accelerator computes.
+    For this, batches are copied from pinned memory without waiting, and results are fetched many batches at a time.
     """
 
     def __init__(self, model: Any, device: str, names: Iterable[str], batch_size: int | None) -> None:
@@ -86,10 +85,8 @@ def open_torch(files: ModelFiles, choice: Choice) -> LocalEncoder:
             reason = " ".join(str(error).split())[:300]
             raise SpecError(f"{files.name} cannot be loaded with device={device!r}: {reason}") from error
     if not getattr(tokenizer, "is_fast", False):
-        raise SpecError(
-            f"{files.name} is not a transformer with a fast tokenizer: in Python, pass its function from texts to a "
-            "matrix as model="
-        )
+        remedy = "in Python, pass its function from texts to a matrix as model="
+        raise SpecError(f"{files.name} is not a transformer with a fast tokenizer: {remedy}")
     if files.cross:
         files.check_labels()
     names = [name for name in FEED_NAMES if name in (*FEED_NAMES[:2], *tokenizer.model_input_names)]

@@ -93,12 +93,11 @@ class VectorCache(SharedDatabase):
         return EncoderOutput(np.full((len(items), 1), np.nan, np.float32) if rows is None else rows, truncated)
 
     def _get(self, keys: Sequence[bytes]) -> dict[bytes, tuple[int, bytes]]:
-        cached = {}
+        cached: dict[bytes, tuple[int, bytes]] = {}
         for start in range(0, len(keys), KEYS_PER_QUERY):
             part = keys[start : start + KEYS_PER_QUERY]
             sql = f"SELECT key, cut, vector FROM vectors WHERE key IN ({','.join('?' * len(part))})"  # noqa: S608
-            for key, truncated, vector in self._db.execute(sql, part):
-                cached[key] = truncated, vector
+            cached |= {key: (truncated, vector) for key, truncated, vector in self._db.execute(sql, part)}
         return cached
 
     def _put(self, keys: Sequence[bytes], output: EncoderOutput) -> None:

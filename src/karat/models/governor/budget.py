@@ -59,12 +59,9 @@ def estimate_prompt_tokens(request: Request) -> int:
 class Usage:
     """What the replies of one model have taken so far. The next request is estimated from it."""
 
-    longest_output: int = 0
-    """Tokens of the longest reply."""
-    input_factor: float = 1.0
-    """The greatest ratio of the endpoint's count of input tokens to our estimate."""
-    highest_rate: float = 0.0
-    """USD a token, where the endpoint reports the cost."""
+    longest_output: int = 0  # tokens
+    input_factor: float = 1.0  # the greatest ratio of the endpoint's count of input tokens to our estimate
+    highest_rate: float = 0.0  # USD a token, where the endpoint reports the cost
 
     def estimate(self, request: Request, estimated: int, price: Price | None) -> tuple[int, float]:
         """Tokens and USD that a request may take: `estimated` input, and `max_tokens` or the longest reply so far."""

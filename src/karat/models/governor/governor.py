@@ -31,8 +31,7 @@ class _Endpoint:
     """One model of one endpoint: its limits, and what its replies have taken."""
 
     name: str
-    model: Model
-    """Kept so that no other callable gets its identity."""
+    model: Model  # kept so that no other callable gets its identity
     limiter: RateLimiter
     usage: Usage = field(default_factory=Usage)
 
@@ -46,8 +45,7 @@ class _Pending:
     endpoint: _Endpoint
     group: TaskGroup
     key: str | None
-    input_tokens: int
-    """As estimated from the text."""
+    input_tokens: int  # as estimated from the text
     seconds_left: float
     tokens: int = 0
     cost: float = 0.0
@@ -150,8 +148,7 @@ class Governor:
     def _endpoint(self, model: Model) -> _Endpoint:
         url, name = getattr(model, "endpoint", None), getattr(model, "name", None)
         key = id(model) if url is None or name is None else (url, name)
-        endpoint = self._endpoints.get(key)
-        if endpoint is None:
+        if (endpoint := self._endpoints.get(key)) is None:
             label = " at ".join(filter(None, [name, url])) or getattr(model, "__name__", type(model).__name__)
             limiter = RateLimiter(self._concurrency, self._rpm, self._tpm)
             endpoint = self._endpoints[key] = _Endpoint(label, model, limiter)

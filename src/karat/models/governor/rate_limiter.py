@@ -38,10 +38,8 @@ class RateLimiter:
 
     def __init__(self, concurrency: int, rpm: int | None = None, tpm: int | None = None) -> None:
         self.concurrency, self.limit, self.active = concurrency, min(START, concurrency), 0
-        self.proven = False
-        """Whether the endpoint has ever replied."""
-        self.failed = 0
-        """Requests given up since the last reply."""
+        self.proven = False  # whether the endpoint has ever replied
+        self.failed = 0  # requests given up since the last reply
         self._rpm, self._tpm = inf if rpm is None else rpm, inf if tpm is None else tpm
         self._minute: deque[Slot] | None = None if rpm is None and tpm is None else deque()
         self._tokens = 0  # of the calls in this minute

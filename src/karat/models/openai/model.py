@@ -11,12 +11,9 @@ from karat.core.errors import SpecError, did_you_mean
 from karat.models.openai.client import EndpointError, find_endpoint, post
 from karat.models.request import Message, Reply, Schema
 
-FORMS = ("json_schema", "tool", "text")
-"""The forms of structured output, the strictest first."""
-
+FORMS = ("json_schema", "tool", "text")  # of structured output, the strictest first
+# codes of refusals that do not depend on the form
 UNRELATED_CODES = {"context_length_exceeded", "content_filter", "invalid_api_key", "model_not_found"}
-"""Codes of refusals that do not depend on the form."""
-
 PROBLEMS = {"content_filter": "stopped by the content filter", "length": "cut off at the token limit"}
 
 

@@ -23,8 +23,6 @@ from karat.models.testing.http import HttpRequest, HttpResponse, LoopbackServer
 from karat.models.testing.injected_faults import Faults, error_response, fault_chooser, inject_fault
 from karat.models.testing.schema_sample import sample_value
 
-PLAIN = ("text", "json_object")
-
 Answer: TypeAlias = Reply | str | Mapping[str, Any]
 Script: TypeAlias = Answer | Sequence[Answer] | Callable[[Sequence[Message]], Answer] | None
 """The answers of a fake model: the same text or JSON object always, a list of them in turn, a function of the messages,
@@ -116,7 +114,7 @@ class FakeServer:
         self.requests: list[dict[str, Any]] = []
         self._read, self._fault = script_reader(answer), fault_chooser(faults, seed)
         self._latency = latency if isinstance(latency, tuple) else (latency, latency)
-        self._wait, self._forms, self._key, self._price = wait, {*forms, *PLAIN}, key, price
+        self._wait, self._forms, self._key, self._price = wait, {*forms, "text", "json_object"}, key, price
         self._draw = Random(seed)  # noqa: S311
         self._server = LoopbackServer(self._handle, port)
 

@@ -14,11 +14,10 @@ from http import HTTPStatus
 from threading import Event, Thread
 from typing import Any, Literal, TypeAlias
 
+PHRASES = {status.value: status.phrase for status in HTTPStatus}
 LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
+PIECES = 10  # of a body that drips
 Delivery: TypeAlias = Literal["whole", "cut", "drip", "reset", "hang"]
-
-PIECES = 10
-"""The number of pieces of a body that drips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +52,10 @@ class HttpResponse:
     def head(self) -> bytes:
         """The status line and the headers."""
         return (
-            f"HTTP/1.1 {self.status} {_PHRASES.get(self.status, 'Status')}\r\nContent-Type: application/json\r\n"
+            f"HTTP/1.1 {self.status} {PHRASES.get(self.status, 'Status')}\r\nContent-Type: application/json\r\n"
             f"{self.headers}Content-Length: {len(self.body)}\r\n\r\n"
         ).encode()
 
-
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 Handler: TypeAlias = Callable[[HttpRequest], HttpResponse]
 
@@ -67,8 +64,7 @@ class LoopbackServer:
     """A server on 127.0.0.1 from `start` to `stop`; port 0 is any free port. `handle` runs in the server's thread."""
 
     def __init__(self, handle: Handler, port: int = 0) -> None:
-        self.port = port
-        self._handle = handle
+        self.port, self._handle = port, handle
 
     def start(self) -> None:
         """Start to listen, and set `port` to the real port."""
@@ -86,9 +82,8 @@ class LoopbackServer:
 
     def _run(self, listening: socket.socket, ready: Event) -> None:
         loop, connections = self._loop, set[_Connection]()
-        server = loop.run_until_complete(
-            loop.create_server(lambda: _Connection(self._handle, loop, connections), sock=listening)
-        )
+        starting = loop.create_server(lambda: _Connection(self._handle, loop, connections), sock=listening)
+        server = loop.run_until_complete(starting)
         loop.call_soon(ready.set)
         loop.run_forever()
         server.close()
@@ -103,8 +98,7 @@ class _Connection(asyncio.Protocol):
 
     def __init__(self, handle: Handler, loop: asyncio.AbstractEventLoop, connections: set[_Connection]) -> None:
         self._handle, self._loop, self._connections = handle, loop, connections
-        self._buffer = bytearray()
-        self._busy = False
+        self._buffer, self._busy = bytearray(), False
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
