@@ -1,4 +1,4 @@
-"""CSV and TSV: every cell is text, and every row must have as batch_rows cells as the header."""
+"""CSV and TSV: every cell is text, and every row must have as many cells as the header."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.errors import ColumnError, DataError
+from karat.core.errors import DataError
 from karat.data.formats.csv_lines import read_cells
 from karat.data.source import BATCH_BYTES, Source, rows_per_batch
 from karat.data.storage.duckdb import connect, interruptible, literal, one_file, stream, structure
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import open_bytes, read_head
+from karat.data.storage.validate import check_unique
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _BUFFER_BYTES = 16 << 20
@@ -25,9 +26,9 @@ _BUFFER_BYTES = 16 << 20
 def open_delimited(path: Path, name: str, kind: str) -> Source:
     """Open a CSV or TSV file: a header, `"` around cells that hold delimiters or newlines.
 
-    An empty cell is the empty text. Many TSV files have no quoting: if a TSV file cannot be read with quoting, or whole
-    rows would be merged by it, quotes are plain characters. Raises `ColumnError` for a name that is in the header
-    twice. Reading raises `RowError`, with the line, for a row with too few or too batch_rows cells.
+    An empty cell is the empty text. If a TSV file cannot be read with quoting, or quoting would merge whole rows,
+    quotes are plain characters. Raises `ColumnError` for a name that is in the header twice. Reading raises `RowError`,
+    with the line, for a row with too few or too many cells.
     """
     delimiter = DELIMITERS[kind]
     names = _read_header(path, name, delimiter)
@@ -55,23 +56,16 @@ def open_delimited(path: Path, name: str, kind: str) -> Source:
 
 
 def _find_quotes(path: Path, delimiter: str, cells: int) -> str:
-    """The quote character of a TSV file, empty if it has no quoting.
-
-    If the file can be read both ways, and quoting would merge lines that have the right number of cells each, quotes
-    are plain characters, unless the header itself is quoted.
-    """
-    if not _has_quote(path):
-        return '"'
+    """The quote character of a TSV file, empty if it has no quoting."""
+    with open_bytes(path) as stream:
+        if not any(b'"' in part for part in iter(lambda: stream.read(1 << 20), b"")):
+            return '"'
     quoted, literally = (_count(_table(path, delimiter, cells, quotes, parallel=True)) for quotes in ('"', ""))
     if quoted is None or literally is None:
         return '"' if literally is None else ""
+    # quoting merges lines that have the right number of cells each, and the header is not quoted
     joins = quoted < literally and cells > 1 and b'"' not in read_head(path).split(b"\n", 1)[0]
     return "" if joins else '"'
-
-
-def _has_quote(path: Path) -> bool:
-    with open_bytes(path) as stream:
-        return any(b'"' in part for part in iter(lambda: stream.read(1 << 20), b""))
 
 
 def _check_count(table: str, rows: int) -> None:
@@ -124,6 +118,5 @@ def _read_header(path: Path, name: str, delimiter: str) -> list[str]:
     names = next(read_cells(path, name, delimiter, '"'), None)
     if not names:
         raise DataError(f"{name}: expected a header with the columns' names, found none")
-    if duplicates := sorted({column for column in names if names.count(column) > 1}):
-        raise ColumnError(f"{name}: the header has {', '.join(map(repr, duplicates))} more than once")
+    check_unique(names, f"{name}: the header")
     return names

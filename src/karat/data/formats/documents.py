@@ -6,6 +6,7 @@ import json
 import re
 import string
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pyarrow as pa
 from karat.core.errors import DataError, RowError
 from karat.data.formats.frames import is_by_query, open_frame
 from karat.data.formats.logs import inspect_rows, is_inspect, is_ragas, ragas_rows
-from karat.data.json.explain import explain_json, reject_duplicates
+from karat.data.json.explain import explain_errors, reject_duplicates
 from karat.data.json.reader import open_json_rows
 from karat.data.roles import Side, is_known_name
 from karat.data.source import Source
@@ -33,10 +34,9 @@ _LAYOUTS = (
 def open_document(path: Path, name: str, role: Side) -> Source:
     """Open a `.json` file by its layout.
 
-    An array of objects, and JSON Lines, are rows. An object is one of: SQuAD's official layout; a log of Inspect or
-    annotations of ragas, with one row per sample; if one of its keys is a known column name, columns (all values are
-    lists) or a single row; else numbers of documents by query, or answers by id. Raises `DataError`, with this list,
-    for any other object.
+    An array of objects, and JSON Lines, are rows. An object is SQuAD's layout, a log of Inspect, annotations of
+    ragas, columns or a single row (if a key is a known column name), numbers of documents by query, or answers by id.
+    Raises `DataError`, with the layouts, for any other object.
     """
     head = read_head(path).removeprefix(BOM).lstrip()
     if head.startswith(b"["):
@@ -45,10 +45,8 @@ def open_document(path: Path, name: str, role: Side) -> Source:
         return open_json_rows(path, name, "newline_delimited")
     with open_bytes(path) as stream:
         content = stream.read()
-    try:
+    with explain_errors(path, name, "array"):
         document = json.loads(content.decode("utf-8-sig"), object_pairs_hook=reject_duplicates)
-    except (ValueError, RecursionError) as error:
-        raise explain_json(path, name, "array", error) from error
     if _is_row(document):
         return open_json_rows(path, name, "unstructured")
     return replace(_read_object(document, name, role), name=name)
@@ -58,11 +56,10 @@ def _is_lines(path: Path) -> bool:
     """Whether the first line is complete JSON and more lines follow: JSON Lines."""
     with open_bytes(path) as stream:
         first, _, second = bytes(stream.read(1 << 20)).decode("utf-8-sig", "replace").lstrip().partition("\n")
-        try:
-            json.loads(first)
-        except (ValueError, RecursionError):
-            return False
+    with suppress(ValueError, RecursionError):
+        json.loads(first)
         return bool(second.strip())
+    return False
 
 
 def _is_row(document: Any) -> bool:
@@ -98,16 +95,11 @@ def _read_object(document: Any, name: str, role: str) -> Source:
 
 
 def _by_id(answers: dict[str, Any], kind: pa.DataType, column: str) -> Source:
-    values = pa.array(answers.values(), kind)
-    return open_frame({"id": pa.array(answers, pa.string()), column: values})
+    return open_frame({"id": pa.array(answers, pa.string()), column: pa.array(answers.values(), kind)})
 
 
 def _squad(articles: list[Any], name: str) -> Iterator[dict[str, Any]]:
-    """The questions of SQuAD's layout, with the answers that the official script of that version accepts.
-
-    SQuAD 2.0, where questions have `is_impossible`, drops answers that consist only of articles and punctuation; if no
-    answer is left, the answer is the empty text.
-    """
+    """The questions of SQuAD's layout, with the answers that the official script of that version accepts."""
     number = 0
     try:
         for article in articles:
@@ -117,7 +109,7 @@ def _squad(articles: list[Any], name: str) -> Iterator[dict[str, Any]]:
                     row = {"id": qa["id"], "title": article.get("title"), "context": paragraph.get("context")}
                     answers = [answer["text"] for answer in qa["answers"]]
                     row |= {"question": qa["question"], "references": answers}
-                    if "is_impossible" in qa:
+                    if "is_impossible" in qa:  # SQuAD 2.0, whose script drops answers of articles and punctuation only
                         row["references"] = list(filter(_has_words, answers)) or [""]
                         row["is_impossible"] = qa["is_impossible"]
                     yield row
@@ -126,5 +118,4 @@ def _squad(articles: list[Any], name: str) -> Iterator[dict[str, Any]]:
 
 
 def _has_words(answer: str) -> bool:
-    bare = answer.lower().translate(_NO_PUNCTUATION)
-    return bool(_ARTICLE.sub(" ", bare).strip())
+    return bool(_ARTICLE.sub(" ", answer.lower().translate(_NO_PUNCTUATION)).strip())

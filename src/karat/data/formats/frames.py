@@ -17,6 +17,7 @@ from karat.core.errors import ColumnError, DataError, RowError
 from karat.core.parallel import even_part
 from karat.data.source import BATCH_ROWS, RAW, Source, slice_batches
 from karat.data.storage.files import BatchFile
+from karat.data.storage.validate import check_unique
 
 _MOST_FIELDS = 200
 
@@ -32,13 +33,13 @@ def open_frame(data: Any) -> Source:
     ['a', 'b']
     """
     name = type(data).__name__
-    if isinstance(data, pa.RecordBatchReader):
-        return _from_reader(data, name)
+    if isinstance(data, pa.RecordBatchReader):  # it can be read only once, a source more often
+        return Source(name, data.schema, None, BatchFile(data.schema, slice_batches(data)).read)
     if hasattr(data, "with_format"):
         return _from_dataset(data, name)
     if isinstance(data, Mapping):
         return _from_table(_from_columns(_unnest(data) if is_by_query(data) else data), name)
-    if _is_pandas(data):
+    if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         return _from_table(_from_pandas(data), name)
     if hasattr(data, "__arrow_c_stream__"):
         return _from_stream(data, name)
@@ -72,29 +73,21 @@ def _unnest(data: Mapping[Any, Mapping[Any, Any]]) -> dict[str, Any]:
     }
 
 
-def _is_pandas(data: Any) -> bool:
-    return type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns")
-
-
 def _from_pandas(data: Any) -> pa.Table:
     """The columns of a pandas frame; an index level with a name becomes a column, others are left out.
 
     A level with the name and the values of a column is left out too; Phoenix's frames have such a level.
     """
-    same = [name for name in data.index.names if name in data.columns and _is_column(data, name)]
+    shared = [name for name in data.index.names if name in data.columns]
+    same = [name for name in shared if (data.index.get_level_values(name) == data[name].to_numpy()).all()]
     named = [name for name in data.index.names if name is not None and name not in same]
     try:
         data = data.reset_index(level=named) if named else data
     except ValueError as error:
         raise ColumnError(f"the index cannot be a column: {error}") from error
     names = [str(name) for name in data.columns]
-    if duplicates := sorted({name for name in names if names.count(name) > 1}):
-        raise ColumnError(f"the frame has {', '.join(map(repr, duplicates))} more than once")
+    check_unique(names, "the frame")
     return _from_columns(dict(zip(names, (column for _, column in data.items()), strict=True)))
-
-
-def _is_column(data: Any, name: str) -> bool:
-    return bool((data.index.get_level_values(name) == data[name].to_numpy()).all())
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
@@ -183,9 +176,3 @@ def _from_dataset(data: Any, name: str) -> Source:
             yield from table.combine_chunks().to_batches()
 
     return Source(name, formatted[:0].schema, data.num_rows, read)
-
-
-def _from_reader(reader: pa.RecordBatchReader, name: str) -> Source:
-    """A reader can be read only once, a source more often: its batches go through a temporary file."""
-    file = BatchFile(reader.schema, reader)
-    return Source(name, reader.schema, None, lambda _text: slice_batches(file.batches()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
@@ -18,8 +19,11 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
     """
     if len(sources) == 1:
         return sources[0]
-    if all(source.reads_raw for source in sources):
-        schema = _unite_json(sources)
+    if all(source.reads_raw for source in sources):  # the columns that one file with all the rows would have
+        kinds: dict[str, pa.DataType] = {}
+        for field in chain.from_iterable(source.schema for source in sources):
+            kinds[field.name] = unify_types(kinds.get(field.name, pa.null()), field.type)
+        schema = pa.schema(list(kinds.items()))
     else:
         schema = sources[0].schema
         for source in sources[1:]:
@@ -41,15 +45,6 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
     typed = {name for source in sources if not source.reads_raw for name in source.schema.names}
     lossy_columns = frozenset().union(*(source.lossy_columns for source in sources)) - typed
     return Source(name, schema, known, read, lossy_columns, reads_raw=not typed, notes=notes)
-
-
-def _unite_json(sources: Sequence[Source]) -> pa.Schema:
-    """The columns that a single file with all the rows would have."""
-    kinds: dict[str, pa.DataType] = {}
-    for source in sources:
-        for field in source.schema:
-            kinds[field.name] = unify_types(kinds.get(field.name, pa.null()), field.type)
-    return pa.schema(list(kinds.items()))
 
 
 def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.Schema:

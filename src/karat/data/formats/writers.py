@@ -16,11 +16,7 @@ from karat.data.storage.duckdb import connect, literal, stream
 
 WriteBatch = Callable[[pa.RecordBatch], object]
 _ROWS_AT_ONCE = 8192
-_SUBSTITUTES = {
-    pa.float16(): pa.float32(),
-    pa.string_view(): pa.large_string(),
-    pa.binary_view(): pa.large_binary(),
-}
+_SUBSTITUTES = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 """Types that DuckDB or Arrow's CSV writer does not support, and types that hold the same values."""
 
 

@@ -10,15 +10,8 @@ import pyarrow as pa
 from karat.data.source import RAW
 from karat.data.storage.duckdb import quote
 
-_LEAVES = {
-    "VARCHAR": pa.string(),
-    "BIGINT": pa.int64(),
-    "UBIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "BOOLEAN": pa.bool_(),
-    "NULL": pa.null(),
-}
 _SQL = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+_LEAVES = {name: kind for kind, name in _SQL.items()} | {"UBIGINT": pa.int64(), "NULL": pa.null()}
 _MOST_KEYS = 1000
 """An object with more keys than this, over all rows, is a map by id and stays JSON text."""
 
@@ -58,18 +51,13 @@ def unify_types(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     return RAW
 
 
-def replace_null_types(kind: pa.DataType) -> pa.DataType:
+def replace_null_types(kind: pa.DataType, *, nested: bool = False) -> pa.DataType:
     """The type with text in place of nested nulls: a list that is empty in every row is a list of texts."""
     if pa.types.is_list(kind):
-        return pa.list_(_replace_null(kind.value_type))
+        return pa.list_(replace_null_types(kind.value_type, nested=True))
     if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _replace_null(field.type)) for field in kind])
-    return kind
-
-
-def _replace_null(kind: pa.DataType) -> pa.DataType:
-    """Like `replace_null_types`, for a nested type: null itself becomes text."""
-    return pa.string() if pa.types.is_null(kind) else replace_null_types(kind)
+        return pa.struct([(field.name, replace_null_types(field.type, nested=True)) for field in kind])
+    return pa.string() if nested and pa.types.is_null(kind) else kind
 
 
 def to_sql(kind: pa.DataType) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from karat.core.errors import DataError, RowError
+import duckdb
+
+from karat.core.errors import DataError, KaratError, RowError
 from karat.data.storage.duckdb import explain
 from karat.data.storage.files import open_bytes
 
@@ -18,8 +22,18 @@ _LONGEST = 16 << 20
 """DuckDB's limits: nesting depth, and bytes of one object."""
 
 
-def explain_json(path: Path, name: str, layout: str, error: Exception) -> DataError:
-    """The error to raise if DuckDB, or the reader of a row, failed on a file of JSON objects."""
+@contextmanager
+def explain_errors(path: Path, name: str, layout: str) -> Iterator[None]:
+    """Turn errors of DuckDB and of parsers on a file of JSON objects into `DataError`s that name line and reason."""
+    try:
+        yield
+    except KaratError:
+        raise
+    except (duckdb.Error, ValueError, RecursionError) as error:
+        raise _explain(path, name, layout, error) from error
+
+
+def _explain(path: Path, name: str, layout: str, error: Exception) -> DataError:
     if layout != "newline_delimited":
         return _explain_document(path, name, error)
     longest = _longest(error)
@@ -62,12 +76,8 @@ def _depth(value: Any) -> int:
     depth, layer = 0, [value]
     while layer:
         depth += 1
-        layer = [
-            inner
-            for outer in layer
-            if isinstance(outer, (dict, list))
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
+        nested = [each for each in layer if isinstance(each, (dict, list))]
+        layer = [inner for outer in nested for inner in (outer.values() if isinstance(outer, dict) else outer)]
     return depth
 
 

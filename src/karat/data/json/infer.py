@@ -41,10 +41,8 @@ class JsonFile:
 
     def columns(self, columns: dict[str, str]) -> str:
         """The SQL for a table of columns of the given types."""
-        return (
-            f"read_json({one_file(self.path)}, format={literal(self.layout)}, records=true, "
-            f"columns={structure(columns)})"
-        )
+        options = f"format={literal(self.layout)}, records=true, columns={structure(columns)}"
+        return f"read_json({one_file(self.path)}, {options})"
 
 
 @interruptible()
@@ -70,7 +68,7 @@ def infer_types(file: JsonFile) -> tuple[Kinds, int, int]:
             connection, _shape_of_unexpected(file, kinds) if _is_flat(kinds) else shaped, kinds
         )
     kinds = _keep_nested_as_text(kinds) if spans else kinds
-    ambiguous = same_but_case(list(kinds)) | ({""} & kinds.keys())
+    ambiguous = {"", *same_but_case(list(kinds))}
     kinds = {key: RAW if key in ambiguous else replace_null_types(kind) for key, kind in kinds.items()}
     for key in _too_long(connection, file, kinds) if unexpected else []:
         kinds[key] = RAW
@@ -90,9 +88,7 @@ def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kin
     rows = size = unexpected = 0
     while fetched := cursor.fetchmany(1000):
         for shape, count, length in fetched:
-            members = json.loads(shape)
-            if members == "JSON":  # DuckDB's structure of {}
-                members = {}
+            members = {} if shape == '"JSON"' else json.loads(shape)  # DuckDB's structure of {}
             if not isinstance(members, dict):
                 raise ValueError("expected an object {…} in every row")  # noqa: TRY004 (the file's fault)
             for key, value in members.items():
@@ -109,16 +105,12 @@ def _is_flat(kinds: Kinds) -> bool:
 
 def _shape_of_unexpected(file: JsonFile, kinds: Kinds) -> str:
     """The SQL for the shape of each row: `{}` if the row has exactly these columns, with these types."""
-    keys = f"[{', '.join(map(literal, kinds))}]"
-    tests = " AND ".join(
-        [
-            f"json_keys(json) = {keys}",
-            *(_test(f"cells.{quote(key)}", kind) for key, kind in kinds.items() if kind != RAW),
-        ]
-    )
+    tests = [f"json_keys(json) = [{', '.join(map(literal, kinds))}]"]
+    tests += [_test(f"cells.{quote(key)}", kind) for key, kind in kinds.items() if kind != RAW]
     texts = json.dumps({key: _texts(kind) for key, kind in kinds.items() if kind != RAW})
     rows = f"SELECT json, from_json(json, {literal(texts)}) AS cells FROM {file.objects()}"  # noqa: S608
-    return f"SELECT CASE WHEN {tests} THEN '{_AS_EXPECTED}' ELSE json_structure(json) END AS shape, json FROM ({rows})"  # noqa: S608
+    shape = f"CASE WHEN {' AND '.join(tests)} THEN '{_AS_EXPECTED}' ELSE json_structure(json) END AS shape"
+    return f"SELECT {shape}, json FROM ({rows})"  # noqa: S608
 
 
 def _texts(kind: pa.DataType) -> Any:
@@ -142,7 +134,6 @@ def _too_long(connection: duckdb.DuckDBPyConnection, file: JsonFile, kinds: Kind
         return []
     digits = {key: "[0-9]{16,}" if "double" in str(kinds[key]) else "([0-9]{20,}|9[2-9][0-9]{17})" for key in keys}
     tests = (f"bool_or(regexp_matches({quote(key)}, '(^|[^0-9.eE+-])-?{digits[key]}([^0-9.eE]|$)'))" for key in keys)
-    rows = connection.execute(
-        f"SELECT {', '.join(tests)} FROM {file.columns(dict.fromkeys(keys, 'JSON'))}"  # noqa: S608
-    ).fetchall()
-    return [key for key, long in zip(keys, rows[0], strict=True) if long]
+    query = f"SELECT {', '.join(tests)} FROM {file.columns(dict.fromkeys(keys, 'JSON'))}"  # noqa: S608
+    [row] = connection.execute(query).fetchall()
+    return [key for key, long in zip(keys, row, strict=True) if long]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -30,10 +31,11 @@ def extract_columns(objects: pa.Array, keys: Sequence[str], wanted: Sequence[str
     """
     if COMPILED and len(objects) and not objects.null_count:
         text = _Text(objects)
-        if (slices := text.find(text.lows, text.highs, keys, loose=False)) is not None:
+        with suppress(_UndecidedError):
+            slices = text.find(text.lows, text.highs, keys, loose=False)
             return [text.copy(*slices[keys.index(key)]) for key in wanted]
     rows = [extract_members(text) for text in objects.to_pylist()]
-    return [pa.array([_unless_null(row.get(key)) for row in rows], pa.string()) for key in wanted]
+    return [pa.array([None if (v := row.get(key)) == "null" else v for row in rows], pa.string()) for key in wanted]
 
 
 def unquote(texts: pa.Array) -> pa.Array:
@@ -61,17 +63,15 @@ def extract_paths(values: pa.Array, paths: Sequence[str]) -> dict[str, pa.Array]
     >>> found is None or list(found) == ["input.value"]
     True
     """
-    if not COMPILED:
-        return None
-    text = _Text(values)
-    try:
-        return dict(_descend(text, text.lows, text.highs, paths, ""))
-    except _UndecidedError:
-        return None
+    if COMPILED:
+        text = _Text(values)
+        with suppress(_UndecidedError):
+            return dict(_descend(text, text.lows, text.highs, paths, ""))
+    return None
 
 
 class _UndecidedError(Exception):
-    pass
+    """The kernel cannot decide."""
 
 
 def _descend(
@@ -83,10 +83,7 @@ def _descend(
         if dot:
             inner.setdefault(first, []).append(rest)
     keys = list(dict.fromkeys([*paths, *inner]))
-    slices = text.find(lows, highs, keys, loose=True)
-    if slices is None:
-        raise _UndecidedError
-    for key, (starts, stops) in zip(keys, slices, strict=True):
+    for key, (starts, stops) in zip(keys, text.find(lows, highs, keys, loose=True), strict=True):
         if (starts >= 0).any():
             if key in paths:
                 yield above + key, text.copy(starts, stops)
@@ -106,12 +103,12 @@ class _Text:
 
     def find(
         self, lows: np.ndarray, highs: np.ndarray, keys: Sequence[str], *, loose: bool
-    ) -> list[tuple[np.ndarray, np.ndarray]] | None:
-        """Start and stop of the member of each key, -1 if there is none; None if the kernel cannot decide."""
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Start and stop of the member of each key, -1 if there is none. Raises `_UndecidedError`."""
         starts, stops = (np.full((len(lows), len(keys)), -1, np.int32) for _ in range(2))
         quoted = [json.dumps(key, ensure_ascii=False).encode() for key in keys]
         if not keys or not find_members(self.bytes, lows, highs, quoted, starts, stops, loose):
-            return None
+            raise _UndecidedError
         return list(zip(starts.T, stops.T, strict=True))
 
     def copy(self, starts: np.ndarray, stops: np.ndarray) -> pa.Array:
@@ -123,7 +120,3 @@ class _Text:
         valid = np.packbits(starts >= 0, bitorder="little")
         buffers = (pa.py_buffer(offsets), pa.py_buffer(copy), pa.py_buffer(valid))
         return pa.StringArray.from_buffers(len(starts), *buffers, int((starts < 0).sum()))
-
-
-def _unless_null(cell: str | None) -> str | None:
-    return None if cell == "null" else cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -69,8 +69,8 @@ def from_python(text: str) -> str | None:
 def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
     """Turn a column of JSON text into text: `string`, or `list<string>` if any row is a list.
 
-    If any row is a list, a single value becomes a list of one. Numbers keep their spelling, booleans become `true` and
-    `false`, null stays null. `first` is the number of the first row, for messages. Raises `RowError` for an object.
+    Numbers keep their spelling, booleans become `true` and `false`, null stays null. `first` is the number of the first
+    row, for messages. Raises `RowError` for an object.
 
     >>> from karat.data.source import RAW
     >>> decode_text(pa.array(['1.10', '"a"', 'null'], pa.string()).cast(RAW)).to_pylist()
@@ -78,7 +78,8 @@ def decode_text(column: pa.Array, first: int = 1) -> pa.Array:
     >>> decode_text(pa.array(['"a"', '[1e3, true]'], pa.string()).cast(RAW)).to_pylist()
     [['a'], ['1e3', 'true']]
     """
-    cells = [None if cell is None else _spell(_decode(cell, at), at) for at, cell in enumerate(_storage(column), first)]
+    values = enumerate(_decode(column, first, _SPELLED.decode, "text"), first)
+    cells = [[_spell(item, at) for item in v] if isinstance(v, list) else _spell(v, at) for at, v in values]
     if any(isinstance(cell, list) for cell in cells):
         lists = [cell if cell is None or isinstance(cell, list) else [cell] for cell in cells]
         return pa.array(lists, pa.list_(pa.string()))
@@ -98,7 +99,7 @@ def decode_ids(column: pa.Array, first: int = 1, read: Callable[[Iterable[Any]],
     >>> decode_ids(pa.array(['{"a": 2}', '["b"]'], pa.string()).cast(RAW)).to_pylist()
     [[('a', 2.0)], [('b', 1.0)]]
     """
-    cells = [None if cell is None else _load(cell, at) for at, cell in enumerate(_storage(column), first)]
+    cells = list(_decode(column, first, json.loads, "ids"))
     try:
         return read(cells)
     except RowError:
@@ -110,33 +111,16 @@ def decode_ids(column: pa.Array, first: int = 1, read: Callable[[Iterable[Any]],
         raise
 
 
-def _load(cell: str, row: int) -> Any:
-    try:
-        return json.loads(cell)
-    except RecursionError as error:
-        raise RowError(f"row {row}: expected ids, found lists that are nested too deeply") from error
-
-
-def _storage(column: pa.Array) -> list[str | None]:
+def _decode(column: pa.Array, first: int, decode: Callable[[str], Any], expected: str) -> Iterator[Any]:
     storage = column.cast(pa.string()) if isinstance(column, pa.ChunkedArray) else column.storage
-    cells: list[str | None] = storage.to_pylist()
-    return cells
+    for row, cell in enumerate(storage.to_pylist(), first):
+        try:
+            yield None if cell is None else decode(cell)
+        except RecursionError as error:
+            raise RowError(f"row {row}: expected {expected}, found lists that are nested too deeply") from error
 
 
-def _decode(cell: str, row: int) -> Any:
-    try:
-        return _SPELLED.decode(cell)
-    except RecursionError as error:
-        raise RowError(f"row {row}: expected text, found lists that are nested too deeply") from error
-
-
-def _spell(value: Any, row: int) -> Any:
-    if isinstance(value, list):
-        return [_spell_one(item, row) for item in value]
-    return _spell_one(value, row)
-
-
-def _spell_one(value: Any, row: int) -> str | None:
+def _spell(value: Any, row: int) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None or isinstance(value, str):

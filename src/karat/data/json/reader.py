@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
-from karat.core.errors import DataError, KaratError
+from karat.core.errors import DataError
 from karat.data.json.arrow_types import to_sql, to_structure
-from karat.data.json.explain import explain_json
+from karat.data.json.explain import explain_errors
 from karat.data.json.infer import JsonFile, Kinds, infer_types
 from karat.data.json.members import extract_columns, unquote
 from karat.data.source import RAW, Source, is_lossless, rows_per_batch
@@ -30,27 +29,16 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
     copy = _drop_bom(path)
     path = Path(copy.name) if copy else path
     file = JsonFile(str(path), layout)
-    try:
+    with explain_errors(path, name, layout):
         kinds, rows, size = infer_types(file)
-    except KaratError:
-        raise
-    except (duckdb.Error, ValueError, RecursionError) as error:
-        raise explain_json(path, name, layout, error) from error
     if not kinds:
         raise DataError(f"{name} has no rows with columns")
     batch_rows = rows_per_batch(size, rows)
 
     def read(text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
         target = {key: RAW if key in text else kind for key, kind in kinds.items()}
-        try:
-            if RAW in target.values():
-                yield from _read_raw(file, target, batch_rows)
-            else:
-                yield from _read_typed(file, target, batch_rows)
-        except KaratError:
-            raise
-        except (duckdb.Error, ValueError, RecursionError) as error:
-            raise explain_json(path, name, layout, error) from error
+        with explain_errors(path, name, layout):
+            yield from (_read_raw if RAW in target.values() else _read_typed)(file, target, batch_rows)
 
     lossy_columns = frozenset(key for key, kind in kinds.items() if not is_lossless(kind))
     return Source(name, pa.schema(list(kinds.items())), rows, read, lossy_columns, reads_raw=True)

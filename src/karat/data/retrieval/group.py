@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from itertools import chain
 
@@ -14,17 +13,12 @@ from karat.core.columns.kinds import Array
 from karat.data.retrieval.long_table import LONG_SCHEMA, find_columns, read_long
 from karat.data.roles import Side
 from karat.data.source import BATCH_ROWS, Source
-from karat.data.storage.duckdb import connect, interruptible, stream
+from karat.data.storage.duckdb import connect_on_disk, interruptible, stream
 from karat.data.storage.files import BatchFile
 
-_MEMORY_LIMIT = "200MB"
 _SCHEMAS: dict[Side, pa.Schema] = {
     "prediction": pa.schema(
-        [
-            ("query_id", pa.string()),
-            ("retrieved", pa.list_(pa.string())),
-            ("retrieved_scores", pa.list_(pa.float64())),
-        ]
+        [("query_id", pa.string()), ("retrieved", pa.list_(pa.string())), ("retrieved_scores", pa.list_(pa.float64()))]
     ),
     "reference": pa.schema([("query_id", pa.string()), ("relevant", pa.map_(pa.string(), pa.float64()))]),
 }
@@ -63,7 +57,7 @@ def group_by_query(source: Source, side: Side, query: str | None = None) -> Sour
     except _NotSortedError:
         notes = {"duplicates": 0}
         file = BatchFile(_SCHEMAS[side], _group(_sort_by_query(read_long(source, columns)), side, notes))
-    rows = sum(len(batch) for batch in file.batches())
+    rows = sum(len(batch) for batch in file.read())
     return Source(source.name, _SCHEMAS[side], rows, file.read, notes={**source.notes, **notes})
 
 
@@ -78,7 +72,8 @@ def _group(batches: Iterator[pa.RecordBatch], side: Side, notes: dict[str, int])
         if not pending.num_rows:
             continue
         rows = pending.to_batches()[0]
-        starts = _starts(rows.column(0))
+        other = pc.not_equal(rows.column(0)[1:], rows.column(0)[:-1]).to_numpy(zero_copy_only=False)
+        starts = np.flatnonzero(np.concatenate([[True], other]))
         end = rows.num_rows if batch is None else int(starts[-1])  # the last query may continue in the next batch
         pending = pending.slice(end)
         starts = starts[starts < end]
@@ -89,12 +84,6 @@ def _group(batches: Iterator[pa.RecordBatch], side: Side, notes: dict[str, int])
         seen.update(ids)
         if end:
             yield make(queries, np.append(starts, end), rows.slice(0, end), notes)
-
-
-def _starts(queries: pa.Array) -> Array:
-    """The rows at which a query starts."""
-    other = pc.not_equal(queries[1:], queries[:-1]).to_numpy(zero_copy_only=False)
-    return np.flatnonzero(np.concatenate([[True], other]))
 
 
 def _rank(queries: pa.Array, bounds: Array, rows: pa.RecordBatch, notes: dict[str, int]) -> pa.RecordBatch:
@@ -137,8 +126,7 @@ def _documents(bounds: Array, rows: pa.RecordBatch) -> tuple[Array, pa.Array, pa
 def _pairs(parents: Array, documents: pa.Array) -> Array:
     """A number for each pair of query and document."""
     codes = documents.dictionary_encode(null_encoding="encode").indices
-    pairs: Array = parents.astype(np.int64) << 32 | np.asarray(codes)
-    return pairs
+    return np.asarray(parents.astype(np.int64) << 32 | np.asarray(codes))
 
 
 def _offsets(parents: Array, queries: int) -> pa.Array:
@@ -152,11 +140,7 @@ def _sort_by_query(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     >>> [batch.column("document").to_pylist() for batch in _sort_by_query(iter([rows]))]
     [['a', 'c', 'b']]
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="karat-") as folder,
-        connect(temp_directory=folder, memory_limit=_MEMORY_LIMIT) as connection,
-        interruptible(),
-    ):
+    with connect_on_disk() as connection, interruptible():
         connection.execute('CREATE TABLE long (query VARCHAR, document VARCHAR, "value" DOUBLE, row BIGINT)')
         done = 0
         for batch in rows:

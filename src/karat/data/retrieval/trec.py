@@ -140,10 +140,7 @@ def _parse(block: bytes, layout: _Layout) -> pa.Table:
         read_options=csv.ReadOptions(column_names=names),
         parse_options=csv.ParseOptions(delimiter=" ", quote_char=False, double_quote=False, escape_char=False),
         convert_options=csv.ConvertOptions(
-            column_types=layout.schema,
-            include_columns=layout.schema.names,
-            null_values=[],
-            strings_can_be_null=False,
+            column_types=layout.schema, include_columns=layout.schema.names, null_values=[], strings_can_be_null=False
         ),
     )
     if pc.any(pc.is_nan(table.column(layout.column))).as_py():

@@ -22,7 +22,7 @@ class DiskTable:
     def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         self._file = BatchFile(schema, batches)
         self._schema = schema
-        self._parts = list(self._file.batches())
+        self._parts = list(self._file.read())
         self._starts = np.cumsum([0, *(part.num_rows for part in self._parts)])
         self.batch_rows = rows_per_batch(sum(part.nbytes for part in self._parts), int(self._starts[-1]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,22 +15,29 @@ import pyarrow as pa
 
 from karat.core.parallel import threads
 
-MEMORY_LIMIT = "384MB"
-
 
 def connect(**settings: str) -> duckdb.DuckDBPyConnection:
     """Open a connection that never installs or loads extensions and uses at most `KARAT_THREADS` threads."""
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
-        "memory_limit": MEMORY_LIMIT,
+        "memory_limit": "384MB",
         "threads": threads(),
         **settings,
     }
     connection = duckdb.connect(config=config)
-    connection.execute("SET enable_progress_bar = false")
-    connection.execute("SET python_enable_replacements = false")  # a query sees no Python variables
+    connection.execute("SET enable_progress_bar = false; SET python_enable_replacements = false")  # no Python variables
     return connection
+
+
+@contextmanager
+def connect_on_disk() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a connection that uses a temporary folder for what does not fit into 200 MB of memory."""
+    with (
+        tempfile.TemporaryDirectory(prefix="karat-") as folder,
+        connect(temp_directory=folder, memory_limit="200MB") as connection,
+    ):
+        yield connection
 
 
 def stream(connection: duckdb.DuckDBPyConnection, query: str, rows: int) -> Iterator[pa.RecordBatch]:

@@ -80,10 +80,6 @@ class BatchFile(TemporaryFile):
             for batch in batches:
                 writer.write_batch(batch)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches, mapped into memory."""
+    def read(self, _text: frozenset[str] = frozenset()) -> Iterator[pa.RecordBatch]:
+        """The batches, mapped into memory; can be the `read` of a `Source`."""
         yield from pa.ipc.open_stream(pa.memory_map(self.name))
-
-    def read(self, _text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        """The batches, as the `read` of a `Source`."""
-        return self.batches()

@@ -21,15 +21,19 @@ def name_errors(name: str) -> Iterator[None]:
         raise DataError(f"{name}: {error}") from error
 
 
+def check_unique(names: list[str], owner: str) -> None:
+    """Raise `ColumnError` for names that occur more than once."""
+    if duplicates := sorted({name for name in names if names.count(name) > 1}):
+        raise ColumnError(f"{owner} has {', '.join(map(repr, duplicates))} more than once")
+
+
 def validate_source(source: Source, *, checked: bool) -> Source:
     """The source, with checks while it is read and its name in every error.
 
     `checked`: its text is known to be valid UTF-8. Raises `ColumnError` for duplicate columns. Reading raises
     `RowError` for a cell that is not UTF-8, `DataError` for a truncated or damaged file.
     """
-    names = source.schema.names
-    if duplicates := sorted({name for name in names if names.count(name) > 1}):
-        raise ColumnError(f"{source.name} has {', '.join(map(repr, duplicates))} more than once")
+    check_unique(source.schema.names, source.name)
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         row = 0
@@ -55,9 +59,9 @@ def _check_text(batch: pa.RecordBatch, name: str, row: int) -> None:
 
 
 def _first_invalid_row(column: pa.Array) -> int:
-    for row in range(len(column)):
+    for row, cell in enumerate(column, 1):
         try:
-            column[row].as_py()
+            cell.as_py()
         except UnicodeDecodeError:
-            return row + 1
+            return row
     return 1
