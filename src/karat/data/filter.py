@@ -24,6 +24,8 @@ _NOT_ROW_BY_ROW = {
 }
 """DuckDB's names for parts of a condition that read other rows or produce several rows, and ours for messages."""
 
+_OFFLINE = {"enable_external_access": "false"}  # a condition reads no files
+
 
 def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
     """The first `limit` of the rows for which the SQL condition `where` is true.
@@ -39,11 +41,10 @@ def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
         extended = extract_nested(source, names, keep_json=False)
         folded = {name.casefold() for name in names}
         used = [name for name in extended.schema.names if name.casefold() in folded]
-        _evaluate(_connect(), where, used, extended.schema.empty_table())
-    rows = source.rows if where is None else None
+        _evaluate(connect(**_OFFLINE), where, used, extended.schema.empty_table())
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        connection = _connect()
+        connection = connect(**_OFFLINE)
         left = limit
         for rows_read in extended.read(text):
             if left == 0:
@@ -56,19 +57,13 @@ def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
             if kept.num_rows:
                 yield kept
 
-    known = rows if limit is None or rows is None else min(rows, limit)
+    known = source.rows if where is None else None
+    known = known if limit is None or known is None else min(known, limit)
     return Source(source.name, source.schema, known, read, source.lossy_columns, notes=source.notes)
 
 
-def _connect() -> duckdb.DuckDBPyConnection:
-    return connect(enable_external_access="false")  # a condition reads no files
-
-
 def _names_in(where: str) -> set[str]:
-    """The names of columns and paths in a condition.
-
-    Raises `DataError` for a condition that reads more than its own row.
-    """
+    """The names of columns and paths in a condition. Raises `DataError` if it reads more than its own row."""
     try:
         (parsed,) = connect().execute("SELECT json_serialize_sql(?)", [f"SELECT ({where}\n)"]).fetchall()[0]
     except duckdb.Error as error:

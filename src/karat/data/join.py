@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -14,10 +13,10 @@ from karat.data.json.raw import decode_text
 from karat.data.roles import Side
 from karat.data.source import RAW, Source
 from karat.data.storage.disk_table import DiskTable
-from karat.data.storage.duckdb import connect, interruptible
+from karat.data.storage.duckdb import connect_on_disk, interruptible
 
 _EXAMPLES = 5
-_MEMORY_LIMIT = "200MB"
+_Unmatched = tuple[int, tuple[str, ...]]  # a number of ids, and the first few of them
 
 
 @dataclass(frozen=True)
@@ -40,25 +39,27 @@ class Joined(Source):
 
 @dataclass(frozen=True)
 class _Half:
-    """One of the two sources, and the names that its columns get in the join."""
+    """One of the two sources, its id column, and the names that its columns get in the join."""
 
     side: Side
     source: Source
+    key: str
     names: dict[str, str]
 
+    def __str__(self) -> str:
+        name = "gold" if self.side == "reference" else "predictions"
+        return f"{name} ({self.source.name}), column {self.key!r}"
+
     def schema(self, text: Collection[str] = ()) -> pa.Schema:
-        """The types of its columns, under their new names."""
         schema = self.source.schema_as(self._text(text))
         return pa.schema([schema.field(column).with_name(name) for column, name in self.names.items()])
 
     def batches(self, text: Collection[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of these columns."""
         schema = self.schema(text)
         for batch in self.source.batches(self._text(text)):
             yield pa.RecordBatch.from_arrays([batch.column(column) for column in self.names], schema=schema)
 
     def lossy_columns(self) -> list[str]:
-        """The new names of its lossy columns."""
         return [name for column, name in self.names.items() if column in self.source.lossy_columns]
 
     def _text(self, text: Collection[str]) -> list[str]:
@@ -81,7 +82,7 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
     """
     left, right = split_on(on) if isinstance(on, str) else on
     golden, predicted = _name_columns(predictions, left, gold, right)
-    match = _match_ids(_Ids("gold", gold, right), _Ids("predictions", predictions, left))
+    partners, (missing, missing_ids), (unknown, unknown_ids) = _match_ids(golden, predicted)
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         table = DiskTable(predicted.schema(text), predicted.batches(text))
@@ -90,7 +91,7 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
         for batch in golden.batches(text):
             for start in range(0, batch.num_rows, table.batch_rows):
                 part = batch.slice(start, table.batch_rows)
-                found = table.take(match.rows.slice(row, part.num_rows))
+                found = table.take(partners.slice(row, part.num_rows))
                 yield pa.RecordBatch.from_arrays([*part.columns, *found.columns], schema=schema)
                 row += part.num_rows
 
@@ -102,10 +103,10 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
         lossy_columns=frozenset(name for half in (golden, predicted) for name in half.lossy_columns()),
         sides={name: half.side for half in (golden, predicted) for name in half.names.values()},
         original_names={name: column for half in (golden, predicted) for column, name in half.names.items()},
-        missing=match.missing,
-        missing_ids=match.missing_ids,
-        unknown=match.unknown,
-        unknown_ids=match.unknown_ids,
+        missing=missing,
+        missing_ids=missing_ids,
+        unknown=unknown,
+        unknown_ids=unknown_ids,
         side_notes={half.side: half.source.notes for half in (predicted, golden) if half.source.notes},
     )
 
@@ -136,59 +137,31 @@ def _name_columns(predictions: Source, left: str, gold: Source, right: str) -> t
         taken.add(new)
     # a prediction column with the name of gold's id column is not the id
     names = {name: f"{name}_prediction" if name == right else name for name in others}
-    return _Half("reference", gold, gold_names), _Half("prediction", predictions, names)
-
-
-@dataclass(frozen=True)
-class _Ids:
-    """The id column of a source; `side` is the name of the source in messages."""
-
-    side: str
-    source: Source
-    key: str
-
-    def __str__(self) -> str:
-        return f"{self.side} ({self.source.name}), column {self.key!r}"
-
-
-@dataclass(frozen=True)
-class _Match:
-    """The row of the prediction for each gold row, from 0 or null, and the ids that only one side has."""
-
-    rows: pa.Array
-    missing: int
-    missing_ids: tuple[str, ...]
-    unknown: int
-    unknown_ids: tuple[str, ...]
+    return _Half("reference", gold, right, gold_names), _Half("prediction", predictions, left, names)
 
 
 @interruptible()
-def _match_ids(gold: _Ids, predictions: _Ids) -> _Match:
-    """Find the prediction of every gold id; ids are compared as text.
-
-    Raises `JoinError` for ids that are null, not unique, or neither text nor numbers.
-    """
-    with (
-        tempfile.TemporaryDirectory(prefix="karat-") as folder,
-        connect(temp_directory=folder, memory_limit=_MEMORY_LIMIT) as connection,
-    ):
+def _match_ids(gold: _Half, predictions: _Half) -> tuple[pa.Array, _Unmatched, _Unmatched]:
+    """The row of the prediction for each gold row, from 0 or null, and the ids that only gold or predictions have."""
+    with connect_on_disk() as connection:
         _load(connection, "gold", gold)
         _load(connection, "predictions", predictions)
         query = "SELECT predictions.row FROM gold LEFT JOIN predictions USING (key) ORDER BY gold.row"
         rows = connection.sql(query).to_arrow_table().column(0).combine_chunks()
-        missing, missing_ids = _unmatched(connection, "gold", "predictions")
-        unknown, unknown_ids = _unmatched(connection, "predictions", "gold")
-    return _Match(rows, missing, missing_ids, unknown, unknown_ids)
+        return rows, _unmatched(connection, "gold", "predictions"), _unmatched(connection, "predictions", "gold")
 
 
-def _load(connection: duckdb.DuckDBPyConnection, table: str, ids: _Ids) -> None:
+def _load(connection: duckdb.DuckDBPyConnection, table: str, ids: _Half) -> None:
     """Load the ids and their row numbers into a table. Raises `JoinError` for ids that are null or not unique."""
     connection.execute(f"CREATE TABLE {table} (key VARCHAR, row BIGINT)")
     row = 0
     for batch in ids.source.batches():
-        keys = _as_text(batch.column(ids.key), ids, row)
+        keys = batch.column(ids.key)
+        keys = decode_text(keys, row + 1) if keys.type == RAW else keys
+        if pa.types.is_nested(keys.type):
+            raise JoinError(f"{ids} holds {keys.type}; expected ids that are text or numbers")
         numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
-        connection.register("part", pa.table([keys, numbers], ["key", "row"]))
+        connection.register("part", pa.table([keys.cast(pa.string()), numbers], ["key", "row"]))
         connection.execute(f"INSERT INTO {table} FROM part")
         row += batch.num_rows
     unique = connection.execute(f"SELECT count(DISTINCT key) FROM {table}").fetchall()[0][0]  # noqa: S608
@@ -196,14 +169,7 @@ def _load(connection: duckdb.DuckDBPyConnection, table: str, ids: _Ids) -> None:
         raise _duplicates_or_nulls(connection, table, ids)
 
 
-def _as_text(keys: pa.Array, ids: _Ids, row: int) -> pa.Array:
-    keys = decode_text(keys, row + 1) if keys.type == RAW else keys
-    if pa.types.is_nested(keys.type):
-        raise JoinError(f"{ids} holds {keys.type}; expected ids that are text or numbers")
-    return keys.cast(pa.string())
-
-
-def _duplicates_or_nulls(connection: duckdb.DuckDBPyConnection, table: str, ids: _Ids) -> JoinError:
+def _duplicates_or_nulls(connection: duckdb.DuckDBPyConnection, table: str, ids: _Half) -> JoinError:
     query = f"SELECT row + 1 FROM {table} WHERE key IS NULL ORDER BY row LIMIT {_EXAMPLES}"  # noqa: S608
     if nulls := connection.execute(query).fetchall():
         rows = ", ".join(str(row) for (row,) in nulls)
@@ -216,7 +182,7 @@ def _duplicates_or_nulls(connection: duckdb.DuckDBPyConnection, table: str, ids:
     return JoinError(f"{ids}: expected every id once, found {found}")
 
 
-def _unmatched(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> tuple[int, tuple[str, ...]]:
+def _unmatched(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> _Unmatched:
     """The number of ids in a table that the other table lacks, and the first few of them."""
     query = f"FROM {table} ANTI JOIN {other} USING (key)"
     count = connection.execute(f"SELECT count(*) {query}").fetchall()[0][0]

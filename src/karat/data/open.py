@@ -32,14 +32,12 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
     `data` is a path, `-` for standard input, a glob pattern such as `runs/*.jsonl` (files in sorted order, with the
     columns of all), a list of dicts, a dict of columns, a frame with `__arrow_c_stream__` (pandas, polars, DuckDB,
     Arrow, Hugging Face datasets), or a dict of dicts: scores or grades of documents by query. The format of a file
-    (JSON Lines, JSON, CSV, TSV, Parquet, Arrow IPC, each also `.gz` or `.zst`) follows from its extension. Files with
-    another extension, and TREC's runs and qrels, are recognised by their first bytes.
+    (JSON Lines, JSON, CSV, TSV, Parquet, Arrow IPC, each also `.gz` or `.zst`) follows from its extension, else from
+    its first bytes, as for TREC's runs and qrels. Text is never re-typed: in CSV every cell is text; in JSON a column
+    with values of several types comes as JSON text (`RAW`).
 
     `where` is an SQL condition that filters the rows, `limit` the largest number of rows. `role` says whether the
     values of an `{id: answer}` document are predictions or references.
-
-    Text is never re-typed. In CSV every cell is text, and an empty cell is `""`. In JSON a string stays a string, and a
-    column with values of several types comes as JSON text (`RAW`).
 
     Raises `DataError` or a subclass, with file, line and column.
 
@@ -47,7 +45,11 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
     >>> [batch.to_pylist() for batch in source.batches()]
     [[{'id': '007', 'answer': '1e3'}]]
     """
-    source = _open(data, role)
+    source = data if isinstance(data, Source) else _open_rows(data, role)
+    if source is not data and is_spans(source.schema.names):
+        from karat.data.spans.source import open_spans  # noqa: PLC0415
+
+        source = open_spans(source)
     if where is None and limit is None:
         return source
     from karat.data.filter import filter_rows  # noqa: PLC0415
@@ -85,17 +87,6 @@ def spans(data: Any, kind: str | None = None, since: str | datetime | None = Non
             f"and attributes, found the columns {', '.join(source.schema.names)}"
         )
     return source.filter(kind, since)
-
-
-def _open(data: Any, role: Side) -> Source:
-    if isinstance(data, Source):
-        return data
-    source = _open_rows(data, role)
-    if not is_spans(source.schema.names):
-        return source
-    from karat.data.spans.source import open_spans  # noqa: PLC0415
-
-    return open_spans(source)
 
 
 def _open_rows(data: Any, role: Side) -> Source:

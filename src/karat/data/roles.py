@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import product
 from typing import Literal
@@ -41,23 +41,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
 MLflow, Phoenix, Opik, autoevals, openevals, pydantic-evals, Inspect, DataFlow, torchmetrics, OpenQA-eval,
 REMem, ranx."""
 
-_SIDE_OF_ROLE: dict[str, Side] = {
-    "prediction": "prediction",
-    "reference": "reference",
-    "retrieved": "prediction",
-    "relevant": "reference",
-}
+_SIDE_OF_ROLE: dict[str, Side] = {"prediction": "prediction", "retrieved": "prediction"}
+_SIDE_OF_ROLE |= {"reference": "reference", "relevant": "reference"}
 
 ATTRIBUTE_COLUMNS = ("attributes", "record_attributes")
 """Columns that hold all attributes as one object."""
 _ATTRIBUTE_NAMES = (
-    "attributes.",
-    "gen_ai.",
-    "llm.",
-    "openinference.",
-    "retrieval.documents",
-    "input.value",
-    "output.value",
+    *("attributes.", "gen_ai.", "llm.", "openinference.", "retrieval.documents", "input.value", "output.value"),
 )
 
 
@@ -124,7 +114,13 @@ def map_columns(
     >>> map_columns(["prediction", "answer"], ["prediction", "reference"])
     {'prediction': 'prediction', 'reference': 'answer'}
     """
-    mapping = dict(_check_chosen(columns, wanted, chosen or {}, where))
+    where = f"{where}: " if where else ""
+    mapping = dict(chosen or {})
+    for role, column in mapping.items():
+        if role not in wanted:
+            raise ColumnError(f"{where}no metric has a column {role!r}{did_you_mean(role, wanted)}")
+        if column not in columns:
+            raise ColumnError(f"{where}no column {column!r} for {role}{did_you_mean(column, columns)}")
     free = [column for column in columns if column not in mapping.values()]
     open_roles = [role for role in wanted if role not in mapping]
     fits = {role: _candidates(role, free, sides or {}, original_names or {}) for role in open_roles}
@@ -136,17 +132,6 @@ def map_columns(
         raise _several_fit(fits, ways, where)
     complete = mapping | dict(zip(open_roles, ways[0], strict=True))
     return {role: complete[role] for role in wanted}
-
-
-def _check_chosen(
-    columns: Sequence[str], wanted: Sequence[str], chosen: Mapping[str, str], where: str
-) -> Iterator[tuple[str, str]]:
-    for role, column in chosen.items():
-        if role not in wanted:
-            raise ColumnError(f"{_at(where)}no metric has a column {role!r}{did_you_mean(role, wanted)}")
-        if column not in columns:
-            raise ColumnError(f"{_at(where)}no column {column!r} for {role}{did_you_mean(column, columns)}")
-        yield role, column
 
 
 def _candidates(role: str, columns: Sequence[str], sides: Mapping[str, Side], names: Mapping[str, str]) -> list[str]:
@@ -177,23 +162,19 @@ def singular(name: str) -> str:
 def _none_fits(role: str, columns: Sequence[str], where: str) -> ColumnError:
     if len(columns) == 1 and (separators := [mark for mark in ";,\t|" if mark in columns[0]]):
         hint = f"are its cells separated by {separators[0]!r}? CSV has commas, TSV tabs"
-        return ColumnError(f"{_at(where)}no column fits {role!r}; the only one is {columns[0]!r}: {hint}")
+        return ColumnError(f"{where}no column fits {role!r}; the only one is {columns[0]!r}: {hint}")
     names = (role, *ALIASES.get(role, ()))
     unknown = [column for column in columns if not is_known_name(column)]
     near = [column for column in unknown if get_close_matches(singular(column), names, n=1, cutoff=0.8)]
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    problem = f"{_at(where)}no column fits {role!r}{hint}; the columns are {', '.join(columns) or 'none'}"
+    problem = f"{where}no column fits {role!r}{hint}; the columns are {', '.join(columns) or 'none'}"
     return UnmappedRoleError(problem, role, near[0] if near else "COLUMN")
 
 
 def _several_fit(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], where: str) -> ColumnError:
     if not ways:
         columns_found = ", ".join(sorted({column for columns in fits.values() for column in columns}))
-        return ColumnError(f"{_at(where)}{' and '.join(fits)} need a column each, but only {columns_found} fits")
+        return ColumnError(f"{where}{' and '.join(fits)} need a column each, but only {columns_found} fits")
     choices = {role: sorted(set(names)) for role, names in zip(fits, zip(*ways, strict=True), strict=True)}
     role, names = max(choices.items(), key=lambda choice: len(choice[1]))
-    return UnmappedRoleError(f"{_at(where)}{' and '.join(names)} fit {role!r}", role, names[-1])
-
-
-def _at(where: str) -> str:
-    return f"{where}: " if where else ""
+    return UnmappedRoleError(f"{where}{' and '.join(names)} fit {role!r}", role, names[-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import duckdb
 import numpy as np
@@ -40,20 +39,16 @@ _PARSE_TIME = (
 """Nanoseconds or milliseconds since 1970, or a time as text, which is UTC if it names no time zone."""
 
 
-@dataclass(frozen=True)
-class BatchFields:
-    """The fields of a batch of spans, and hashes of the ids of span, parent and trace, 0 for null."""
+def extract_fields(
+    batch: pa.RecordBatch, connection: duckdb.DuckDBPyConnection, unreadable: list[int]
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    """The fields of spans, and hashes of the ids of span, parent and trace, 0 for null.
 
-    fields: pa.RecordBatch
-    ids: np.ndarray
-
-
-def extract_fields(batch: pa.RecordBatch, connection: duckdb.DuckDBPyConnection, unreadable: list[int]) -> BatchFields:
-    """The fields of spans. For each invalid cell, `unreadable` gets 1 if it looks like attributes, else 0.
+    For each invalid cell, `unreadable` gets 1 if it looks like attributes, else 0.
 
     >>> from karat.data.storage.duckdb import connect
     >>> batch = pa.RecordBatch.from_pylist([{"span_id": "a", "attributes": {"input": {"value": "Who?"}}}])
-    >>> extract_fields(batch, connect(), []).fields.column("question").to_pylist()
+    >>> extract_fields(batch, connect(), [])[0].column("question").to_pylist()
     ['Who?']
     """
     columns = list(zip(batch.schema.names, batch.columns, strict=True))
@@ -91,7 +86,7 @@ def extract_fields(batch: pa.RecordBatch, connection: duckdb.DuckDBPyConnection,
         row.select("CASE WHEN cell IS NULL THEN 0::UBIGINT ELSE hash(cell) END", column).to_numpy()
         for column in (span, parent, trace)
     ]
-    return BatchFields(derived, np.stack(ids, axis=1))
+    return derived, np.stack(ids, axis=1)
 
 
 _IDENTIFYING = {path.split(".")[0] for path in names.IDENTITY}

@@ -62,14 +62,13 @@ def find_retrievals(
 
 def _pair(trace: np.ndarray, span: np.ndarray) -> np.ndarray:
     """One number for a span and its trace: span ids need to be unique only within their trace."""
-    mixed: np.ndarray = trace * np.uint64(0x9E3779B97F4A7C15) ^ span
-    return mixed
+    return np.asarray(trace * np.uint64(0x9E3779B97F4A7C15) ^ span)
 
 
 def _find(spans: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """The row of each wanted span, -1 if there is none."""
     if not len(spans):
-        return np.empty(0, np.int64)
+        return np.full(len(wanted), -1)
     order = np.argsort(spans, kind="stable")
     place = np.minimum(np.searchsorted(spans[order], wanted), len(spans) - 1)
     return np.where(spans[order][place] == wanted, order[place], -1)
@@ -79,7 +78,5 @@ def _only_root(trace: np.ndarray, orphan: np.ndarray) -> np.ndarray:
     """The root of each row's trace, -1 if the trace has no root or several."""
     rows = np.flatnonzero(orphan)
     traces, first, times = np.unique(trace[rows], return_index=True, return_counts=True)
-    if not len(traces):
-        return np.full(len(trace), -1)
-    place = np.minimum(np.searchsorted(traces, trace), len(traces) - 1)
-    return np.where((traces[place] == trace) & (times[place] == 1), rows[first][place], -1)
+    roots = np.append(np.where(times == 1, rows[first], -1), -1)  # the last is for a trace without a root
+    return roots[_find(traces, trace)]

@@ -18,7 +18,7 @@ from karat.core.errors import DataError
 from karat.core.parallel import map_ordered
 from karat.data.filter import filter_batch
 from karat.data.source import Source
-from karat.data.spans.fields import CONTENT_FIELDS, FIELDS, BatchFields, extract_fields, make_lists, null_if_blank
+from karat.data.spans.fields import CONTENT_FIELDS, FIELDS, extract_fields, make_lists, null_if_blank
 from karat.data.spans.retrievals import Retrievals, find_retrievals
 from karat.data.storage.disk_table import DiskTable
 from karat.data.storage.duckdb import connect
@@ -108,16 +108,16 @@ def _scan(source: Source) -> tuple[SpanTable, dict[str, int]]:
     ids, started, kinds = [np.empty((0, 3), np.uint64)], [np.empty(0, np.int64)], [np.empty(0, object)]
     slow = source.reads_raw or all(is_text(kind) for kind in source.schema.types)
 
-    def extract(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, BatchFields]:
-        return batch, extract_fields(batch, connection, unreadable)
+    def extract(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch, np.ndarray]:
+        return batch, *extract_fields(batch, connection, unreadable)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch, extracted in map_ordered(extract, source.batches()):
-            ids.append(extracted.ids)
-            started.append(extracted.fields.column("start_time").cast(pa.int64()).fill_null(_NO_TIME).to_numpy())
-            each = extracted.fields.column("span_kind").fill_null("").dictionary_encode()
+        for batch, fields, hashes in map_ordered(extract, source.batches()):
+            ids.append(hashes)
+            started.append(fields.column("start_time").cast(pa.int64()).fill_null(_NO_TIME).to_numpy())
+            each = fields.column("span_kind").fill_null("").dictionary_encode()
             kinds.append(each.dictionary.to_numpy(zero_copy_only=False)[each.indices.to_numpy()])
-            columns = [*(batch.columns if slow else ()), *extracted.fields.columns]
+            columns = [*(batch.columns if slow else ()), *fields.columns]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     schema = pa.schema([*(source.schema if slow else ()), *FIELDS])

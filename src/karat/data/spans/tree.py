@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -33,11 +33,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Tree:
-    """Columns by path.
-
-    `connection` decodes JSON text. For each invalid cell, `unreadable` gets 1 if it looks like a list or an object,
-    else 0.
-    """
+    """Columns by path. For each invalid cell, `unreadable` gets 1 if it looks like a list or an object, else 0."""
 
     parts: tuple[Part, ...]
     rows: int
@@ -54,7 +50,7 @@ class Tree:
                 parts.extend(self._decode(prefix, self._to_json(column), below + within, within))
             else:
                 parts.append((prefix, column))
-        return Tree(tuple(parts), self.rows, self.connection, self.unreadable)
+        return replace(self, parts=tuple(parts))
 
     def get(self, paths: Sequence[str]) -> pa.Array:
         """For each row the text at the first path that has a value; values that are not text come as JSON text."""
@@ -65,15 +61,13 @@ class Tree:
         """The lists at a path, in each form that they have; `inner` are the paths within an item, empty for text."""
         for column in self._at(path):
             if _is_text(column):
-                if column.type == RAW and _has_texts(column.storage):
+                if column.type == RAW and pc.any(pc.starts_with(column.storage, '"')).as_py():
                     column = self._text(column)  # noqa: PLW2901
                 column = self._from_json(self._to_json(column), [_shape(inner) if inner else "VARCHAR"])  # noqa: PLW2901
             if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
                 row = pc.list_parent_indices(column).to_numpy()
-                present = column.is_valid().to_numpy(zero_copy_only=False)
-                yield Items(
-                    Tree((("", pc.list_flatten(column)),), len(row), self.connection, self.unreadable), row, present
-                )
+                inside = replace(self, parts=(("", pc.list_flatten(column)),), rows=len(row))
+                yield Items(inside, row, column.is_valid().to_numpy(zero_copy_only=False))
         if numbered := list(self._numbered(path)):
             yield self._gather(numbered)
 
@@ -103,7 +97,7 @@ class Tree:
             nothing = pa.nulls(self.rows, pa.string())
             each = pa.concat_arrays([of.get(number, nothing) for number in range(most)])
             parts.append((rest, each.take(flat)))
-        return Items(Tree(tuple(parts), len(row), self.connection, self.unreadable), row, np.asarray(has.any(axis=1)))
+        return Items(replace(self, parts=tuple(parts), rows=len(row)), row, np.asarray(has.any(axis=1)))
 
     def _text(self, column: pa.Array) -> pa.Array:
         if column.type == RAW:
@@ -163,11 +157,6 @@ def _below(prefix: str, path: str) -> str | None:
     if not prefix or path == prefix:
         return path[len(prefix) :]
     return path[len(prefix) + 1 :] if path.startswith(f"{prefix}.") else None
-
-
-def _has_texts(column: pa.Array) -> bool:
-    """Whether some JSON values are strings."""
-    return bool(pc.any(pc.starts_with(column, '"')).as_py())
 
 
 def _is_text(column: pa.Array) -> bool:
