@@ -79,4 +79,4 @@ def _only_root(trace: np.ndarray, orphan: np.ndarray) -> np.ndarray:
     rows = np.flatnonzero(orphan)
     traces, first, times = np.unique(trace[rows], return_index=True, return_counts=True)
     roots = np.append(np.where(times == 1, rows[first], -1), -1)  # the last is for a trace without a root
-    return roots[_find(traces, trace)]
+    return np.asarray(roots[_find(traces, trace)])
