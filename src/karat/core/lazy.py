@@ -1,4 +1,4 @@
-"""Packages whose names are imported on first use."""
+"""Names and optional dependencies that are imported on first use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
+
+from karat.core.errors import MissingExtra
 
 
 def lazy_names(
@@ -32,3 +34,11 @@ def lazy_names(
         return value
 
     return get, lambda: sorted(homes), [*homes]
+
+
+def import_extra(module: str, *, extra: str, need: str, package: str | None = None) -> Any:
+    """An optional dependency, imported; `MissingExtra`, naming `need` and the `package`, if it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtra(package or module, extra=extra, need=need) from None

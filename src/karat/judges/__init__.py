@@ -1,10 +1,8 @@
 """Judges: metrics that ask a language model to grade answers. Open `judge` first.
 
-A judge is a TOML file in `prompts/` or the user's own file; `rubric` and `toml_reader` read it. `prompt` writes the
-messages for a row, `panel` sends them and asks again if the reply cannot be read, `reply_parser` and `reply_forms` read
-the reply, `votes` combines several replies for one row, `inputs` and `outputs` convert from and to columns, `dry_run`
-estimates the cost. Network access, limits, retries and the reply cache are in `karat.models`, not here. Importing
-this package makes `judge:NAME` and `judge:FILE.toml` known as metrics; the first judge imports the heavy modules.
+A judge is a TOML file in `prompts/` or the user's own (`rubric`). `prompt` writes the messages for a row, `panel` sends
+them, `reply_parser` and `reply_forms` read the replies, `votes` combines them. Network access, limits, retries and the
+reply cache are in `karat.models`, not here. Importing this package makes `judge:NAME` known as a metric.
 """
 
 from __future__ import annotations

@@ -57,8 +57,7 @@ class CountingGovernor(Governor):
         """Count the request; always raises `NotSentError`."""
         endpoint, name, cache = getattr(model, "endpoint", None), getattr(model, "name", None), self._cache
         self.estimate.calls += 1
-        cached = endpoint and name and cache is not None and cache.get(request.key(endpoint, name)) is not None
-        if cached:
+        if endpoint and name and cache is not None and cache.get(request.key(endpoint, name)) is not None:
             self.estimate.cached += 1
         else:
             self.estimate.input_tokens += estimate_prompt_tokens(request)

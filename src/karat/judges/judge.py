@@ -131,8 +131,7 @@ class JudgeFunction:
                 raise
             errors.append(error)
             reason = NotJudged(error)
-        votes_or_errors = [vote or Vote(error=reason) for vote in votes]
-        return to_rows(votes_or_errors, self.details(settings), member_names(settings))
+        return to_rows([vote or Vote(error=reason) for vote in votes], self.details(settings), member_names(settings))
 
     def details(self, settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
         """The Arrow type of each column beside the score."""

@@ -27,11 +27,8 @@ def detail_types(rubric: Rubric, names: Sequence[str], *, traced: bool = False) 
     if rubric.each is not None or isinstance(form, Statements):
         texts = ["statements", *texts]
     else:
-        texts = [
-            *(["label"] if isinstance(form, Label) else []),
-            *(["explanation"] if "explanation" in form.schema["properties"] else []),
-            *texts,
-        ]
+        label = ["label"] if isinstance(form, Label) else []
+        texts = [*label, *(["explanation"] if "explanation" in form.schema["properties"] else []), *texts]
     types = dict.fromkeys(rubric.fields, pa.float64())
     types |= dict.fromkeys(texts, pa.string())
     if rubric.swap is not None:

@@ -14,13 +14,8 @@ from typing import Any
 from karat.core.errors import DataError
 
 _FENCED = re.compile(r"\A```(?:json|JSON)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL)
-_TYPES = {
-    "object": "an object",
-    "array": "a list",
-    "string": "a text",
-    "number": "a number",
-    "integer": "a whole number",
-}
+_TYPES = {"object": "an object", "array": "a list", "string": "a text", "number": "a number"}
+_TYPES["integer"] = "a whole number"
 
 
 class ReplyError(DataError):
@@ -92,12 +87,8 @@ def check(value: Any, schema: Mapping[str, Any], at: str = "the reply") -> None:
 
 def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of an object with exactly these keys."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    closed = {"required": list(properties), "additionalProperties": False}
+    return {"type": "object", "properties": dict(properties), **closed}
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -105,9 +105,8 @@ def load(name: str) -> Rubric:
     """
     if not is_file(name):
         if name not in own_judges():
-            raise SpecError(
-                f"there is no judge {name!r} (a file's name ends in .toml){did_you_mean(name, own_judges())}"
-            )
+            hint = did_you_mean(name, own_judges())
+            raise SpecError(f"there is no judge {name!r} (a file's name ends in .toml){hint}")
         return _own(name)
     try:
         return parse(Path(name).read_bytes(), name)
@@ -152,9 +151,8 @@ def check_rubric(rubric: Rubric, where: str) -> Rubric:
     """The same rubric; `SpecError` if `each` or an example does not match its inputs and its reply."""
     if rubric.each is not None and rubric.inputs.get(rubric.each) != "texts":
         lists = [name for name, kind in rubric.inputs.items() if kind == "texts"]
-        raise SpecError(
-            f"{where}: each = {rubric.each!r}: an input of lists is expected{did_you_mean(rubric.each, lists)}"
-        )
+        hint = did_you_mean(rubric.each, lists)
+        raise SpecError(f"{where}: each = {rubric.each!r}: an input of lists is expected{hint}")
     names = dict.fromkeys(rubric.inputs)
     for number, (material, reply) in enumerate(rubric.examples, 1):
         at = f"{where}: examples[{number}]"
@@ -181,9 +179,8 @@ def read_inputs(inputs: Any, where: str) -> dict[str, InputKind]:
         pairs = [each if isinstance(each, tuple) else (each, "texts" if each in _LISTS else "text") for each in inputs]
         inputs = dict(pairs) if all(len(pair) == 2 and isinstance(pair[0], str) for pair in pairs) else None
     if not isinstance(inputs, Mapping) or not inputs:
-        raise SpecError(
-            f"{where}: the names of the columns a judge reads are expected, such as ['question', 'prediction']"
-        )
+        expected = "the names of the columns a judge reads are expected, such as ['question', 'prediction']"
+        raise SpecError(f"{where}: {expected}")
     kinds: dict[str, InputKind] = {}
     for name, kind in inputs.items():
         if not isinstance(kind, str):  # a type: list[str], or list[list[str]]

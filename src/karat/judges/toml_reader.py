@@ -9,14 +9,8 @@ from typing import Any
 from karat.core.errors import SpecError, did_you_mean, nearest_name
 
 _REQUIRED: Any = object()
-_TYPES = {
-    str: "a text",
-    int: "a whole number",
-    dict: "a table",
-    list: "a list",
-    bool: "true or false",
-    float: "a number",
-}
+_TYPES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+_TYPES |= {dict: "a table", list: "a list"}
 
 
 @dataclass
@@ -49,9 +43,7 @@ class TomlTable:
     def take(self, key: str, kind: type, default: Any = _REQUIRED) -> Any:
         """A value of one type; `SpecError` for another type and for an empty text."""
         value = self.get(key, default)
-        fits = isinstance(value, int | float if kind is float else kind) and (
-            kind is bool or not isinstance(value, bool)
-        )
+        fits = isinstance(value, int | float if kind is float else kind) and (kind is bool or type(value) is not bool)
         if value is not default and not fits:
             raise SpecError(f"{self.path(key)} = {value!r:.60}: {_TYPES[kind]} is expected")
         if kind is str and value is not None and not value.strip():

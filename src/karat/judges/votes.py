@@ -53,9 +53,8 @@ def combine_orders(first: Vote, swapped: Vote, swap: Swap, form: Label) -> Vote:
     label, other = first.verdict.label or "", swap.swap_label(swapped.verdict.label or "")
     if label == other:
         return replace(whole, verdict=first.verdict, consistent=True)
-    both = (
-        f"In the given order {label}: {first.verdict.explanation} In the other {other}: {swapped.verdict.explanation}"
-    )
+    both = f"In the given order {label}: {first.verdict.explanation} "
+    both += f"In the other {other}: {swapped.verdict.explanation}"
     return replace(whole, verdict=Verdict(float(form.choices[swap.tie]), swap.tie, both), consistent=False)
 
 
@@ -98,12 +97,8 @@ def _majority(verdicts: Sequence[Verdict]) -> Verdict:
     level = {verdict.label: verdict for verdict in reversed(verdicts) if counts[verdict.label] == most}
     if len(level) == 1:
         return next(iter(level.values()))
-    explanations = sorted(map(_explain, level.values()))
+    explanations = sorted(f"{verdict.label}: {verdict.explanation}" for verdict in level.values())
     return Verdict(fsum(v.score or 0 for v in level.values()) / len(level), "tie", " / ".join(explanations))
-
-
-def _explain(verdict: Verdict) -> str:
-    return f"{verdict.label}: {verdict.explanation}"
 
 
 def _mean(verdicts: Sequence[Verdict]) -> Verdict:

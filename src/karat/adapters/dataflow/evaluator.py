@@ -72,12 +72,9 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
             raise SpecError("support_subquestions=True needs compare_method='semantic': a model finds the parts")
         if isinstance(prompt_template, type):
             raise SpecError(f"prompt_template is the class {prompt_template.__name__}; an instance is expected")
-        self.eval_result_path = Path(
-            eval_result_path or f"result_bencheval/{type(self).__name__}_result_{int(time.time())}.json"
-        )
-        self.compare_method = compare_method
-        self.system_prompt = system_prompt
-        self.llm_serving = llm_serving
+        default = f"result_bencheval/{type(self).__name__}_result_{int(time.time())}.json"
+        self.eval_result_path = Path(eval_result_path or default)
+        self.compare_method, self.system_prompt, self.llm_serving = compare_method, system_prompt, llm_serving
         self.prompt_template = prompt_template or (SubquestionsPrompt() if support_subquestions else JudgePrompt())
         self.support_subquestions = support_subquestions
 
@@ -173,9 +170,8 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
                 "subquestion_accuracy": right / parts if parts else 0.0,
             }
         self.eval_result_path.parent.mkdir(parents=True, exist_ok=True)
-        self.eval_result_path.write_text(
-            json.dumps([statistics], indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        text = json.dumps([statistics], indent=2, ensure_ascii=False)
+        self.eval_result_path.write_text(text + "\n", encoding="utf-8")
 
 
 if _REGISTRY is not None:

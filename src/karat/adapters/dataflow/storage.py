@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core.errors import MissingExtra, SpecError
+from karat.core.errors import SpecError
+from karat.core.lazy import import_extra
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.source import RAW
@@ -31,10 +32,7 @@ class FileStorage:
         """The whole file as a pandas frame with Arrow's types, so that no value is converted."""
         if output_type != "dataframe":
             raise SpecError(f"output_type={output_type!r}: 'dataframe' is expected")
-        try:
-            import pandas as pd  # noqa: PLC0415  (an extra)
-        except ImportError:
-            raise MissingExtra("pandas", extra="pandas", need="FileStorage.read") from None
+        pd = import_extra("pandas", extra="pandas", need="FileStorage.read")
         source = open_source(self.path)
         return pa.Table.from_batches(source.batches(), source.schema).to_pandas(types_mapper=pd.ArrowDtype)
 

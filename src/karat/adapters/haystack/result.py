@@ -8,7 +8,8 @@ from typing import Any
 
 from haystack import logging
 
-from karat.core.errors import ColumnError, MissingExtra, RowError, SpecError, did_you_mean
+from karat.core.errors import ColumnError, RowError, SpecError, did_you_mean
+from karat.core.lazy import import_extra
 
 logger = logging.getLogger(__name__)
 
@@ -116,11 +117,7 @@ def _report(columns: Columns, output_format: str, csv_file: str | Path | None) -
     if output_format == "json":
         return columns
     if output_format == "df":
-        try:
-            import pandas as pd  # noqa: PLC0415  (an extra)
-        except ImportError:
-            raise MissingExtra("pandas", extra="pandas", need="output_format='df'") from None
-        return pd.DataFrame(columns)
+        return import_extra("pandas", extra="pandas", need="output_format='df'").DataFrame(columns)
     if output_format != "csv":
         raise SpecError(f"Invalid output format '{output_format}' provided. Choose from 'json', 'csv', or 'df'.")
     if not csv_file:

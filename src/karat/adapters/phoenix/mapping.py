@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from karat.core.errors import ColumnError, MissingExtra, SpecError, did_you_mean
+from karat.core.errors import ColumnError, SpecError, did_you_mean
+from karat.core.lazy import import_extra
 
 InputMapping: TypeAlias = Mapping[str, str | Callable[..., Any]]
 Extract: TypeAlias = Callable[[Mapping[str, Any]], Any]
@@ -59,7 +60,8 @@ def extract_with_jsonpath(data: Mapping[str, Any], path: str, match_all: bool = 
     """
     matches = _compile(path)(data)
     if not matches:
-        raise PathNotFound(f"Path not found: {path}{_suggest(path, data)}")
+        hint = did_you_mean(path, map(str, data)) if isinstance(data, Mapping) else ""
+        raise PathNotFound(f"Path not found: {path}{hint}")
     return matches if match_all else matches[0]
 
 
@@ -73,17 +75,11 @@ def is_missing(value: Any) -> bool:
 def extractor(field: str, source: str | Callable[..., Any]) -> Extract:
     """The function that gets a field from a record; `TypeError` for a mapping that is neither text nor a function."""
     if isinstance(source, str):
-        return _by_path(source or field)
+        path = source or field
+        return lambda record: record[path] if path in record else extract_with_jsonpath(record, path)
     if callable(source):
         return _by_function(source)
     raise TypeError(f"{field} is mapped to {source!r:.80}: a key, a path or a function is expected")
-
-
-def _by_path(path: str) -> Extract:
-    def read(record: Mapping[str, Any]) -> Any:
-        return record[path] if path in record else extract_with_jsonpath(record, path)
-
-    return read
 
 
 def _by_function(function: Callable[..., Any]) -> Extract:
@@ -110,12 +106,9 @@ def _compile(path: str) -> Callable[[Any], list[Any]]:
         return lambda data: _walk(data, steps)
     if not re.search(r"[.$\[*|]", path):  # a plain name that is not a key of the record
         return lambda _: []
+    parser = import_extra("jsonpath_ng.parser", extra="phoenix", need=f"the path {path!r}", package="jsonpath-ng")
     try:
-        from jsonpath_ng.parser import parse  # noqa: PLC0415  (optional; for paths of more than names and numbers)
-    except ModuleNotFoundError:
-        raise MissingExtra("jsonpath-ng", extra="phoenix", need=f"the path {path!r}") from None
-    try:
-        parsed = parse(path)
+        parsed = parser.parse(path)
     except Exception as error:  # noqa: BLE001  (the parser raises several types, one of them Exception itself)
         raise PathNotFound(f"Path not found: {path!r} is neither a key of the record nor a JSONPath: {error}") from None
     return lambda data: [match.value for match in parsed.find(data)]
@@ -126,16 +119,9 @@ def _walk(value: Any, steps: list[str | int]) -> list[Any]:
         if isinstance(step, str):
             matches = isinstance(value, Mapping) and step in value
         else:
-            matches = _is_list(value) and -len(value) <= step < len(value)
+            is_list = isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
+            matches = is_list and -len(value) <= step < len(value)
         if not matches:
             return []
         value = value[step]
     return [value]
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
-
-
-def _suggest(path: str, data: Any) -> str:
-    return did_you_mean(path, map(str, data)) if isinstance(data, Mapping) else ""

@@ -202,10 +202,7 @@ def _none(value: Any) -> Any:
 
 
 def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool) or type(value).__name__ in (
-        "bool_",
-        "bool",
-    )  # the name of NumPy's depends on its version
+    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")  # NumPy's, in its versions 1 and 2
 
 
 def _literal(values: tuple[Any, ...]) -> tuple[Reader, dict[str, Any]]:

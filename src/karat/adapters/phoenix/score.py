@@ -59,15 +59,9 @@ class Score:
             raise SpecError(f"direction={direction!r} is not known{did_you_mean(str(direction), get_args(Direction))}")
         if metadata is not None and not isinstance(metadata, Mapping):
             raise TypeError(f"metadata={metadata!r:.80}: a dict is expected")
-        self.__dict__.update(
-            name=name,
-            score=score,
-            label=label,
-            explanation=explanation,
-            metadata={} if metadata is None else metadata,
-            kind=kind,
-            direction=direction,
-        )
+        metadata = {} if metadata is None else metadata
+        self.__dict__.update(name=name, score=score, label=label, explanation=explanation)
+        self.__dict__.update(metadata=metadata, kind=kind, direction=direction)
 
     @property
     def source(self) -> Kind | None:

@@ -71,10 +71,8 @@ def has_keys(expected: list[str], received: str, raise_on_failure: bool = True) 
 
 
 def _is_input(pair: Any) -> bool:
-    if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
-        return False
-    origin: object = get_origin(pair[1])
-    return origin is list
+    is_pair = isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)
+    return is_pair and bool(get_origin(pair[1]) is list)
 
 
 def _is_record(value: Any) -> bool:

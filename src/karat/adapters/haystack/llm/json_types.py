@@ -9,12 +9,7 @@ from typing import Any
 from karat.judges.reply_parser import ReplyError, read_json, strict_object
 
 _PLAIN = (str, int, float, bool, type(None))
-_KINDS: list[tuple[set[type], str]] = [
-    ({bool}, "boolean"),
-    ({int}, "integer"),
-    ({int, float}, "number"),
-    ({str}, "string"),
-]
+_KINDS = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
 
 
 def plain(value: Any) -> Any:
@@ -59,4 +54,4 @@ def _kind(values: Sequence[Any]) -> dict[str, Any] | None:
     if types == {list}:
         items = _kind(list(chain.from_iterable(values)))
         return items and {"type": "array", "items": items}
-    return next(({"type": kind} for known, kind in _KINDS if types and types <= known), None)
+    return next(({"type": kind} for kind, known in _KINDS.items() if types and types <= known), None)

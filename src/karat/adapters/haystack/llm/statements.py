@@ -9,21 +9,13 @@ from haystack import component, default_to_dict
 from haystack.utils import Secret
 
 from karat.adapters.haystack.llm.checks import Examples, Inputs
-from karat.adapters.haystack.llm.evaluator import CONCURRENCY, KEY, MODEL, LLMEvaluator, Result, outcome
+from karat.adapters.haystack.llm.evaluator import CONCURRENCY, KEY, MODEL, OUTPUT_TYPES, LLMEvaluator, Result, outcome
 from karat.adapters.haystack.llm.json_types import read_keys
 from karat.adapters.haystack.llm.rows import Questions
 from karat.adapters.haystack.output import mean_of
 from karat.judges.reply_parser import ReplyError
 
-_OUTPUT_TYPES = {
-    "individual_scores": list[float],
-    "score": float,
-    "interval": list[float],
-    "results": list[dict[str, Any]],
-    "meta": list[dict[str, Any]] | None,
-    "reasons": list[str | None],
-    "failed": int,
-}
+_OUTPUT_TYPES = {"individual_scores": list[float], "score": float, "interval": list[float], **OUTPUT_TYPES}
 _OUTPUTS = ["statements", "statement_scores"]
 _RELEVANT = "relevant_statements"
 
@@ -258,9 +250,8 @@ _NO_SCORE = {"score": nan, "interval": [nan, nan]}
 
 def _is_list_of_relevant(examples: Any) -> bool:
     """Whether all examples have the output `relevant_statements`; invalid examples are refused later."""
-    return isinstance(examples, list) and all(
-        isinstance(each, dict) and _RELEVANT in each.get("outputs", ()) for each in examples
-    )
+    records = examples if isinstance(examples, list) else [None]
+    return all(isinstance(each, dict) and _RELEVANT in each.get("outputs", ()) for each in records)
 
 
 def _texts(value: Any, name: str) -> list[str]:

@@ -173,9 +173,8 @@ class Evaluator:
     def _check_scores(self, scores: list[Score]) -> list[Score]:
         """The scores after `rename`, with the evaluator's kind if they have none; `TypeError` for anything else."""
         if not isinstance(scores, list) or not all(isinstance(score, Score) for score in scores):
-            raise TypeError(
-                f"{self.name}: {type(self).__name__} must return a list of Scores, it returned {scores!r:.80}"
-            )
+            whose = f"{self.name}: {type(self).__name__}"
+            raise TypeError(f"{whose} must return a list of Scores, it returned {scores!r:.80}")
         scores = [score if score.kind else replace(score, kind=self.kind) for score in scores]
         if self._original_name is None:
             return scores

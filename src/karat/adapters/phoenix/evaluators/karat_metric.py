@@ -44,8 +44,7 @@ def as_evaluator(metric: str | Metric | Iterable[str | Metric], *, name: str | N
 
     The explanation is the judge's, or the reason why a record has no score. The metadata hold the metric's signature,
     and for a judge its tokens, cost and latency. A judge that scores several fields also gives a score for each field.
-    The judge's governor limits calls and costs: `karat.Judge(…, governor=…)`, or
-    `karat.judges.use_governor` for a block.
+    `karat.Judge(…, governor=…)`, or `karat.judges.use_governor` for a block, limits calls and costs.
 
     Raises `karat.SpecError`, a `ValueError`, for an unknown metric.
 
@@ -124,9 +123,8 @@ class MetricEvaluator(Evaluator):
         for field in mapping:
             if role := self._role(field):
                 if role in fields:
-                    raise ColumnError(
-                        f"{self.name}: {fields[role]!r} and {field!r} are both mapped, and both are {role}"
-                    )
+                    both = f"{fields[role]!r} and {field!r}"
+                    raise ColumnError(f"{self.name}: {both} are both mapped, and both are {role}")
                 fields[role] = field
         return fields
 
@@ -195,10 +193,8 @@ def _to_columns(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:
         direction=metric.definition.direction,
         reason=_not_asked(rows) if metric.definition.judge else None,
     )
-    fields = [
-        replace(column, name=field_name, score=details.pop(field))
-        for field, field_name in _field_names(metric, name).items()
-    ]
+    names = _field_names(metric, name).items()
+    fields = [replace(column, name=field_name, score=details.pop(field)) for field, field_name in names]
     label = details.pop("label", None)
     explanation = details.pop("explanation", details.pop("statements", None))
     explanation = reasons if explanation is None else pc.coalesce(reasons, explanation)
@@ -208,9 +204,8 @@ def _to_columns(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:
 
 def _not_asked(rows: Rows) -> Sequence[str | None] | None:
     """For each row that was not judged because the model could no longer be reached, the error; None if all were."""
-    errors = [
-        reason if isinstance(reason, NotJudged) else None for reason in ([] if rows.reasons is None else rows.reasons)
-    ]
+    reasons = [] if rows.reasons is None else rows.reasons
+    errors = [reason if isinstance(reason, NotJudged) else None for reason in reasons]
     return None if all(error is None for error in errors) else errors
 
 

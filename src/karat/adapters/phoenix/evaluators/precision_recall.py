@@ -61,9 +61,9 @@ class PrecisionRecallFScore(Evaluator):
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         expected, output = eval_input["expected"], eval_input["output"]
         if not expected or len(expected) != len(output):
+            lengths = f"{len(expected)} and {len(output)}"
             raise DataError(
-                f"{self.name}: expected and output must have the same length, 1 or more; they have {len(expected)} "
-                f"and {len(output)}"
+                f"{self.name}: expected and output must have the same length, 1 or more; they have {lengths}"
             )
         labels = list(dict.fromkeys([*expected, *output]))
         positive = self._positive(labels)

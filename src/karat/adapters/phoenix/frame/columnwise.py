@@ -32,11 +32,10 @@ except ImportError:  # no compiler at install time
 
 
 class Scored(NamedTuple):
-    """The scores of all rows by one evaluator, or the `error` that it raised."""
+    """The scores of all rows by one evaluator, or the `error` that it raised. `seconds`: for each row."""
 
     columns: Sequence[Column]
     seconds: float
-    """For each row."""
     error: Exception | None = None
 
     @property
@@ -46,14 +45,15 @@ class Scored(NamedTuple):
 
 
 class NewColumns(NamedTuple):
-    """The columns that one evaluator adds to a frame: details of each row, and a column of dicts for each score."""
+    """The columns that one evaluator adds to a frame: details of each row, and a column of dicts for each score.
+
+    `failed`: how many rows failed or did not run. `first`: the first row that failed, and its error.
+    """
 
     details: NDArray[Any]
     scores: dict[str, NDArray[Any]]
     failed: int
-    """How many rows failed or did not run."""
     first: tuple[int, Exception] | None
-    """The first row that failed, and its error."""
 
 
 class FrameColumns:
@@ -62,12 +62,7 @@ class FrameColumns:
     def __init__(self, frame: Any) -> None:
         self._series = dict(zip(map(str, frame.columns), (column for _, column in frame.items()), strict=True))
         self._arrays: dict[str, pa.Array | None] = {}
-        self.rows = len(frame)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all columns."""
-        return list(self._series)
+        self.rows, self.names = len(frame), list(self._series)
 
     def __getitem__(self, name: str) -> pa.Array:
         """The column of that name; KeyError if there is none, or if its values have several types."""
@@ -167,7 +162,7 @@ def _to_dicts(column: Column, length: int) -> NDArray[Any]:
     rows = np.empty(length, object)
     copies(models, which.astype(np.int32), "metadata", rows)
     for name, metadata in column.row_metadata.items():
-        for row, value in zip(rows, _to_list(metadata), strict=True):
+        for row, value in zip(rows, metadata.to_pylist() if isinstance(metadata, pa.Array) else metadata, strict=True):
             if row is not None and value is not None:
                 row["metadata"][name] = value
     return rows
@@ -216,10 +211,6 @@ def _encode(values: Strings | None) -> tuple[NDArray[np.int64], list[Any]]:
     numbers: dict[tuple[type, Any], int] = {}
     codes = [-1 if value is None else numbers.setdefault((type(value), value), len(numbers)) for value in values]
     return np.array(codes, np.int64), [value for _, value in numbers]
-
-
-def _to_list(values: Strings) -> Sequence[Any]:
-    return values.to_pylist() if isinstance(values, pa.Array) else values
 
 
 def _to_arrow(series: Any) -> pa.Array | None:

@@ -10,15 +10,10 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Self, TypeAlias
 
-from karat.adapters.phoenix.frame.columnwise import (
-    FrameColumns,
-    NewColumns,
-    Scored,
-    fill_by_column,
-    score_by_column,
-)
+from karat.adapters.phoenix.frame.columnwise import FrameColumns, NewColumns, Scored, fill_by_column, score_by_column
 from karat.adapters.phoenix.frame.rowwise import Procedure, Row, fill_by_row, gather_rows, run_rows
-from karat.core.errors import ColumnError, KaratError, MissingExtra, SpecError
+from karat.core.errors import ColumnError, KaratError, SpecError
+from karat.core.lazy import import_extra
 from karat.core.progress import report_progress_to
 from karat.models.governor.retry import RetryPolicy
 
@@ -114,10 +109,7 @@ class _Task:
     """The evaluation of a frame: what is to be done, and what the evaluators have returned so far."""
 
     def __init__(self, frame: Any, evaluators: Iterable[Any], bar_format: str | None, hide_bar: bool) -> None:
-        try:
-            import pandas as pd  # noqa: PLC0415  (optional)
-        except ModuleNotFoundError:
-            raise MissingExtra("pandas", extra="phoenix", need="evaluate_dataframe") from None
+        pd = import_extra("pandas", extra="phoenix", need="evaluate_dataframe")
         if not isinstance(frame, pd.DataFrame):
             raise TypeError(f"dataframe: a pandas DataFrame is expected, got {type(frame).__name__}")
         if frame.columns.nlevels > 1:

@@ -19,15 +19,12 @@ from karat.models.governor.task_group import TaskGroup
 
 
 class Procedure(NamedTuple):
-    """How the records are evaluated."""
+    """How the records are evaluated. The first failure `stops` it; `advance` gets the number of rows just finished."""
 
     retries: RetryPolicy
-    """How often, and when, a record is retried after an error that may pass."""
     concurrency: int
     stops: bool
-    """Whether the first failure stops the evaluation."""
     advance: Callable[[int], None]
-    """Called with the number of rows just finished."""
 
 
 class Row(NamedTuple):

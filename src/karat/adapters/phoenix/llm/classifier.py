@@ -85,9 +85,8 @@ class ClassificationEvaluator(Evaluator):
         self._instructions = (f"The labels mean:{meanings}\n\n" if meanings else "") + how_to_reply(self._form)
         self._llm = llm if isinstance(llm, str) else to_model(llm)
         self._governor, self._settings = governor, settings
-        super().__init__(
-            name=name, kind="llm", direction=direction, input_schema=input_schema or _schema(self._template)
-        )
+        schema = input_schema or _schema(self._template)
+        super().__init__(name=name, kind="llm", direction=direction, input_schema=schema)
 
     def score_columns(self, read: Read) -> list[Column] | None:
         """A label for each row; the requests are sent concurrently, through the governor."""
@@ -162,20 +161,13 @@ class ClassificationEvaluator(Evaluator):
             metadata={"model": _model_name(to_model(self._llm))},
             kind=self.kind,
             direction=self.direction,
-            reason=[
-                None if verdict else f"{self.name}: {vote.error}" for verdict, vote in zip(verdicts, votes, strict=True)
-            ],
+            reason=[None if vote.verdict else f"{self.name}: {vote.error}" for vote in votes],
             row_metadata={name: [getattr(vote, name) for vote in votes] for name in _USAGE},
         )
 
 
 def create_classifier(
-    name: str,
-    prompt_template: Any,
-    llm: Any,
-    choices: Choices,
-    direction: Direction = "maximize",
-    **further: Any,
+    name: str, prompt_template: Any, llm: Any, choices: Choices, direction: Direction = "maximize", **further: Any
 ) -> ClassificationEvaluator:
     """A `ClassificationEvaluator`, with the order of arguments that Phoenix has; `further`: its other keywords."""
     return ClassificationEvaluator(
@@ -196,9 +188,8 @@ def _read_choices(choices: Choices, name: str) -> tuple[dict[str, float | None],
         if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[1], str):
             value, descriptions[label] = value  # noqa: PLW2901
         if value is not None and not isinstance(value, int | float):
-            raise SpecError(
-                f"{name}: choices[{label!r}] = {value!r:.60}: a number, or (number, description), is expected"
-            )
+            got = f"{name}: choices[{label!r}] = {value!r:.60}"
+            raise SpecError(f"{got}: a number, or (number, description), is expected")
         scores[label] = value
     return scores, descriptions
 

@@ -96,10 +96,7 @@ def spans(
 
         ids = {each["name"]: each["id"] for each in client.projects.list()}
         received = client.spans.get_spans(
-            project_identifier=_project_id(ids, url, project),
-            start_time=since,
-            limit=sys.maxsize,
-            timeout=TIMEOUT,
+            project_identifier=_project_id(ids, url, project), start_time=since, limit=sys.maxsize, timeout=TIMEOUT
         )
     if not received:
         others = sorted(ids.keys() - {project})

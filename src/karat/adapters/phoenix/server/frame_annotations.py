@@ -13,7 +13,8 @@ from typing import Any
 from karat.adapters.phoenix.mapping import is_missing
 from karat.adapters.phoenix.server.annotation import Annotation, Annotations, identifier
 from karat.core.columns.ids import SPAN_IDS
-from karat.core.errors import ColumnError, DataError, MissingExtra, did_you_mean
+from karat.core.errors import ColumnError, DataError, did_you_mean
+from karat.core.lazy import import_extra
 
 _RESULT = ("score", "label", "explanation")
 _COLUMNS = (*_RESULT, "metadata", "annotation_name", "annotator_kind")
@@ -43,10 +44,7 @@ def to_annotation_dataframe(dataframe: Any, score_names: Sequence[str] | None = 
     >>> annotations[["context.span_id", "annotation_name", "score", "label", "annotator_kind"]].values.tolist()
     [['a1', 'exact_match', 1.0, 'True', 'CODE']]
     """
-    try:
-        import pandas as pd  # noqa: PLC0415  (optional)
-    except ModuleNotFoundError:
-        raise MissingExtra("pandas", extra="phoenix", need="to_annotation_dataframe") from None
+    pd = import_extra("pandas", extra="phoenix", need="to_annotation_dataframe")
     id_column, span_ids = _span_ids(dataframe)
     rows: list[dict[str, Any]] = []
     left_out = Counter[str]()
@@ -75,8 +73,8 @@ def from_frame(frame: Any) -> Annotations:
     if hasattr(frame, "to_pandas"):  # polars and Arrow
         frame = frame.to_pandas()
     if not hasattr(frame, "reset_index"):
-        got = type(frame).__name__
-        raise DataError(f"the result of karat.score, or a pandas frame of scores, is expected, not {got}")
+        expected = "the result of karat.score, or a pandas frame of scores, is expected"
+        raise DataError(f"{expected}, not {type(frame).__name__}")
     if "annotation_name" not in frame.columns:
         frame = to_annotation_dataframe(frame)
     id_column, span_ids = _span_ids(frame)

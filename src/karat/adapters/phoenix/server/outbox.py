@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from karat.adapters.phoenix.server.annotation import Annotation, Annotations
+from karat.adapters.phoenix.server.annotation import Annotation
 from karat.adapters.phoenix.server.connection import Progress, ServerError, check_address, connect
 from karat.adapters.phoenix.server.frame_annotations import from_frame
 from karat.adapters.phoenix.server.result_annotations import from_result
@@ -63,7 +63,7 @@ def log_annotations(
     """
     path = Path(outbox or new_outbox())
     check(url, path)
-    annotations = _to_annotations(scored)
+    annotations = from_result(scored) if isinstance(scored, Result) else from_frame(scored)
     _send(annotations.to_log, url, path, progress)
     return Logged(len(annotations.to_log), annotations.unscored)
 
@@ -84,10 +84,8 @@ def check(url: str, outbox: Path) -> None:
     """Raise, before anything is scored or sent, if annotations cannot be sent to `url` or kept in `outbox`."""
     check_address(url)
     if not os.access(outbox.parent, os.W_OK):
-        raise DataError(
-            f"{outbox}: annotations that are not logged yet would be kept there, but {outbox.parent.resolve()} cannot "
-            "be written to"
-        )
+        kept = f"{outbox}: annotations that are not logged yet would be kept there"
+        raise DataError(f"{kept}, but {outbox.parent.resolve()} cannot be written to")
 
 
 def new_outbox() -> Path:
@@ -99,10 +97,6 @@ def how_to_send(outbox: Path, url: str) -> str:
     """The part of a message that says where annotations are kept, and which command sends them."""
     command = shlex.join(["karat", "annotate", str(outbox), "--phoenix", url])
     return f"{outbox} keeps what is not logged, and this sends it: {command}"
-
-
-def _to_annotations(scored: Any) -> Annotations:
-    return from_result(scored) if isinstance(scored, Result) else from_frame(scored)
 
 
 def _send(annotations: Sequence[Annotation], url: str, path: Path, progress: Progress | None) -> None:
@@ -134,12 +128,11 @@ class _Delivery:
         return [each for position, each in enumerate(self.annotations) if position not in self.logged]
 
     def run(self, client: Any) -> None:
-        of_spans = [n for n, each in enumerate(self.annotations) if "document_position" not in each]
-        of_documents = [n for n, each in enumerate(self.annotations) if "document_position" in each]
-        for positions, post in (
-            (of_spans, lambda batch: client.spans.log_span_annotations(span_annotations=batch, sync=True)),
-            (of_documents, lambda batch: client.spans.log_document_annotations(document_annotations=batch, sync=True)),
+        for of_documents, post in (
+            (False, lambda batch: client.spans.log_span_annotations(span_annotations=batch, sync=True)),
+            (True, lambda batch: client.spans.log_document_annotations(document_annotations=batch, sync=True)),
         ):
+            positions = [n for n, each in enumerate(self.annotations) if ("document_position" in each) is of_documents]
             for start in range(0, len(positions), _BATCH):
                 self._log(positions[start : start + _BATCH], post)
 
@@ -153,8 +146,7 @@ class _Delivery:
             text, status = error.response.text, error.response.status_code
             unknown = {n for n in positions if self.annotations[n]["span_id"] in text}
             if status == 404 and unknown:
-                rest = [n for n in positions if n not in unknown]
-                parts = [rest] if rest else []
+                parts = [rest] if (rest := [n for n in positions if n not in unknown]) else []
             elif status not in _REFUSED:
                 raise
             else:

@@ -84,11 +84,8 @@ def _read_lists(column: pa.ChunkedArray) -> list[Sequence[Any] | None]:
 
 
 def _of_span(metric: Metric, name: str, span_id: str, cells: Mapping[str, Any]) -> Annotation:
-    result = {
-        "score": cells["score"],
-        "label": cells.get("label"),
-        "explanation": cells.get("explanation", cells.get("statements")),
-    }
+    explanation = cells.get("explanation", cells.get("statements"))
+    result = {"score": cells["score"], "label": cells.get("label"), "explanation": explanation}
     trace = {"trace_id": cells["trace_id"]} if cells.get("trace_id") else {}
     return {
         "span_id": span_id,
@@ -128,10 +125,6 @@ def _of_documents(
         for item, span_id, position in zip(items, spans, positions, strict=True):
             if span_id == row_span or (span_id, position) not in annotations:
                 result = {key: value for key, value in item.items() if value is not None}
-                annotations[span_id, position] = {
-                    "span_id": span_id,
-                    "document_position": position,
-                    **header,
-                    "result": result,
-                }
+                place = {"span_id": span_id, "document_position": position}
+                annotations[span_id, position] = {**place, **header, "result": result}
     return list(annotations.values())
