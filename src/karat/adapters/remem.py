@@ -170,8 +170,7 @@ class RetrievalRecall:
         Documents are compared as sets: a duplicate counts once. A row without gold documents has recall 0, as in REMem,
         and so has a table without rows. `retrieved_chunks` is REMem's name for `retrieved_docs`.
 
-        Raises `karat.RowError` for lists of unequal length, `karat.SpecError` if `k_list` is empty or has a number
-        below 1.
+        Raises `karat.RowError` for lists of unequal length, `karat.SpecError` if `k_list` is empty or below 1.
         """
         retrieved = retrieved_chunks if retrieved_docs is None else retrieved_docs
         if len(gold_docs) != len(retrieved):
@@ -211,7 +210,6 @@ def _to_array(column: Any, role: str) -> pa.Array:
 
 
 def _refuse(bad: pa.Array, role: str, what: str) -> None:
-    """Raise `RowError` for the first row that is true in `bad`."""
     rows = pc.indices_nonzero(bad.fill_null(False))
     if len(rows):
         raise RowError(f"row {rows[0]} of {role} {what}" + (f", and {len(rows) - 1} more" if len(rows) > 1 else ""))

@@ -202,7 +202,6 @@ def member_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _request_settings(settings: Mapping[str, Any], sample: int) -> dict[str, Any]:
-    """The settings that are sent with a request."""
     seed = None if settings["seed"] is None else settings["seed"] + sample
     sent = {"temperature": settings["temperature"], "seed": seed}
     return {name: value for name, value in sent.items() if value is not None}
@@ -220,7 +219,6 @@ def _model_name(model: Any) -> str:
 def _rubric_from_instructions(
     name: str, instructions: str, inputs: Any, outputs: Any, examples: Sequence[Mapping[str, Any]]
 ) -> Rubric:
-    """The rubric of a judge that is defined by arguments of `Judge`."""
     where = f"judge {name!r}"
     pairs = []
     for number, example in enumerate(examples, 1):

@@ -101,7 +101,6 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _show(value: Any) -> str:
-    """A JSON value as text for an error message, shortened."""
     shown = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
     return shown if len(shown) <= 60 else f"{shown[:59]}…"
 

@@ -27,7 +27,6 @@ class TomlTable:
             raise SpecError(f"{self.where}: {self.name}: a table is expected, not {self.values!r:.60}")
 
     def path(self, key: str) -> str:
-        """The file and the full name of a key, for error messages."""
         return f"{self.where}: {self.name}.{key}" if self.name else f"{self.where}: {key}"
 
     def get(self, key: str, default: Any = _REQUIRED) -> Any:

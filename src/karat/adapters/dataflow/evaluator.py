@@ -17,7 +17,6 @@ from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 
 
 def _from_dataflow(module: str, name: str) -> Any:
-    """An object of DataFlow, or None if DataFlow is not installed."""
     try:
         return getattr(import_module(module), name)
     except ImportError:
@@ -94,8 +93,7 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
     ) -> list[str]:
         """Read the storage's frame, write it back with `answer_match_result`, and return the names of the columns used.
 
-        A row without a gold answer is False and is not counted in `accuracy_of_all`. Raises `karat.ColumnError` for a
-        missing column; nothing is written then.
+        A row without a gold answer is False, not counted in `accuracy_of_all`. Raises `karat.ColumnError`.
         """
         keys = [input_test_answer_key, input_gt_answer_key, *([input_question_key] if input_question_key else [])]
         frame = storage.read("dataframe")
@@ -122,11 +120,7 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         return [*keys, RESULT]
 
     def _ask(self, answers: list[str | None], golds: list[list[str]], questions: Sequence[str | None]) -> list[_Judged]:
-        """The model's verdict on each row.
-
-        The model is not asked about rows without a gold answer, nor about rows without an answer, which are wrong;
-        with sub-questions it is asked about the latter, since only the model can count the parts.
-        """
+        """The verdict on each row. The model is asked where gold and answer are present; with sub-questions, without answer too."""
         judged = [_Judged("no")] * len(golds)
         rows = [row for row, gold in enumerate(golds) if gold and (answers[row] or self.support_subquestions)]
         prompts = [self._prompt(answers[row] or "", golds[row], questions[row]) for row in rows]

@@ -18,8 +18,7 @@ from karat.data.write import is_writable, refuse_overwriting, write
 class FileStorage:
     """A file of any format that karat reads, as a storage: `read` returns a pandas frame, `write` writes a new file.
 
-    `output`: the file to write, by default `<name>_evaluated` with the same ending beside the input. Needs
-    `karat[pandas]`.
+    `output`: the file to write, by default `<name>_evaluated` beside the input. Needs `karat[pandas]`.
     """
 
     def __init__(self, path: str | Path, output: str | Path | None = None) -> None:

@@ -57,8 +57,7 @@ class _DocumentEvaluator:
         """An evaluator of the first `k` retrieved documents, or of all.
 
         `document_comparison_field`: `"content"`, `"id"`, `"meta.<key>"` (with dots between nested keys), a function
-        of a document, or a list of several of these that must all be equal. Raises `karat.SpecError`, a `ValueError`,
-        for another field and for a `k` below 1.
+        of a document, or a list of these that must all be equal. Raises `karat.SpecError` for another field or `k` < 1.
         """
         reader(document_comparison_field)
         self.metric.using(k=k)
@@ -66,7 +65,6 @@ class _DocumentEvaluator:
         self.k = k
 
     def _mode(self) -> dict[str, str]:
-        """Further init parameters to store."""
         return {}
 
     def _relevant(self, _: list[list[Document]], ids: pa.Array) -> pa.Array:
@@ -79,8 +77,7 @@ class _DocumentEvaluator:
     ) -> dict[str, Any]:
         """Score the retrieved documents of each question.
 
-        `ground_truth_documents`: the relevant documents of each question. `retrieved_documents`: the retrieved
-        documents of each question, best first.
+        Both are lists of documents for each question: the relevant ones, and the retrieved ones, best first.
 
         Returns `individual_scores`, floats from 0 to 1, their mean as `score`, and `interval`, the 95 % confidence
         interval of the mean. Raises `karat.RowError`, a `ValueError`, for lists of unequal length, empty lists, and

@@ -20,8 +20,7 @@ class EvaluationRunResult:
     """The inputs and the outputs of an evaluation run.
 
     `inputs`: columns by name, of the same length. `results`: the output of each evaluator by its name, of which `score`
-    and `individual_scores` are used. Raises a `ValueError` if one of these is missing, if lengths differ, or if an
-    evaluator has the name of an input.
+    and `individual_scores` are used. Raises a `ValueError` if one is missing, lengths differ, or two names are equal.
 
     >>> outcome = {"em": {"individual_scores": [1, 0], "score": 0.5}}
     >>> run = EvaluationRunResult("baseline", {"question": ["Capital?", "River?"]}, outcome)
@@ -57,8 +56,7 @@ class EvaluationRunResult:
         """The score of each metric.
 
         `output_format`: `"json"` returns a dict of lists, `"df"` a pandas frame; `"csv"` writes `csv_file` and returns
-        a message. Raises a `ValueError` for another format and for a missing `csv_file`, an `OSError` if the file
-        cannot be written.
+        a message. Raises a `ValueError` for another format or no `csv_file`, an `OSError` if it cannot be written.
         """
         scores = {metric: outputs["score"] for metric, outputs in self.results.items()}
         return _report({"metrics": list(scores), "score": list(scores.values())}, output_format, csv_file)

@@ -4,10 +4,9 @@
 >>> scores[0]
 Score(name='exact_match', score=1.0, label=True, kind='code', direction='maximize')
 
-Here live Phoenix's `Score`, records and mappings (`score.py`, `schema.py`, `mapping.py`), evaluators (`evaluators/`,
-`llm/`), their use on frames and in experiments (`frame/`, `experiment.py`), and a running server (`server/`). Scoring
-and judging live below, in `karat.core` and `karat.judges`. Only a server needs Phoenix's own package. Names are
-imported on first use. Open `evaluators/evaluator.py` first.
+Here live Phoenix's `Score`, records and mappings, evaluators (`evaluators/`, `llm/`), their use on frames and in
+experiments (`frame/`, `experiment.py`), and a running server (`server/`, the only part that needs Phoenix's package).
+Scoring and judging live in `karat.core` and `karat.judges`. Open `evaluators/evaluator.py` first.
 """
 
 from __future__ import annotations

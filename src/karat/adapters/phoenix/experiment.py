@@ -56,8 +56,7 @@ def experiment_evaluator(
 
     It reads the arguments that Phoenix passes: `input`, `output`, `expected` (also as `reference`), `metadata`,
     `example`. An input, output or expected output that is a dict of one value stands for that value; if it has several
-    values, `mapping` selects one: `{"reference": "expected.answer", "question": "input.question"}`. All scores are
-    kept, under their own names.
+    values, `mapping` selects one: `{"reference": "expected.answer", "question": "input.question"}`.
 
     >>> f1 = experiment_evaluator("token_f1")
     >>> f1.evaluate(output="in Paris", expected={"answer": "Paris"}, input={"question": "Capital of France?"})

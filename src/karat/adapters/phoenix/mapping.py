@@ -100,7 +100,6 @@ def _by_function(function: Callable[..., Any]) -> Extract:
 
 @lru_cache(maxsize=1024)
 def _compile(path: str) -> Callable[[Any], list[Any]]:
-    """The function that lists what a path matches."""
     if plain := _PLAIN.fullmatch(path):
         steps = [name or int(place) for place, name in _STEP.findall(plain[1])]
         return lambda data: _walk(data, steps)

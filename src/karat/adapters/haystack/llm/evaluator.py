@@ -91,8 +91,7 @@ class LLMEvaluator:
         """An evaluator whose sockets are `inputs`, pairs of a name and a type of list.
 
         `instructions`: what to decide. `outputs`: the keys of a reply. `examples`: dicts of `inputs` and `outputs`.
-        `raise_on_failure`: raise an error for the first row that fails; if False, the row's result is None and the
-        other rows are evaluated.
+        `raise_on_failure`: raise an error for the first row that fails; if False, only that row's result is None.
 
         `chat_generator`: any generator of Haystack's. Without one, `model` at the OpenAI-compatible endpoint
         `OPENAI_BASE_URL` (by default OpenAI's) is asked with `api_key`. `concurrency`: the largest number of requests
@@ -187,7 +186,6 @@ class LLMEvaluator:
         return read_keys(self.outputs, reply)
 
     def _connect(self) -> Model:
-        """The model at the endpoint, for an evaluator without a chat generator."""
         if self._endpoint_model is None:
             keyless = os.environ.get("OPENAI_BASE_URL") and self.api_key == KEY  # a local endpoint may need no key
             key = os.environ.get("OPENAI_API_KEY") if keyless else self.api_key.resolve_value()
@@ -197,8 +195,7 @@ class LLMEvaluator:
     def prepare_template(self) -> str:
         """The template of the prompt; its last section has a placeholder for each input.
 
-        A subclass may return another template with the same last section: `Inputs:`, the object with the placeholders,
-        and any text after it.
+        A subclass may return another template with the same last section: `Inputs:`, the placeholders, and any text.
         """
         examples = "\n".join(
             f"Inputs:\n{wrap(example['inputs'])}\nOutputs:\n{json.dumps(example['outputs'], ensure_ascii=False)}"

@@ -9,7 +9,7 @@ from typing import Any
 from karat.judges.reply_parser import ReplyError, read_json, strict_object
 
 _PLAIN = (str, int, float, bool, type(None))
-_KINDS = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
+_KINDS: dict[str, set[type]] = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
 
 
 def plain(value: Any) -> Any:

@@ -58,7 +58,6 @@ class _StatementsEvaluator(LLMEvaluator):
         )
 
     def _form(self, _: Examples) -> tuple[str, list[str]]:
-        """The instructions and the outputs."""
         return self.task, _OUTPUTS
 
     def _read(self, reply: str) -> Result:

@@ -163,7 +163,6 @@ class Evaluator:
         return (self._original_name or self._name,)
 
     def _rename_score(self, name: str | None) -> str:
-        """The name of a score after `rename`."""
         if self._original_name is None or name is None or name == self._name:
             return name or self._name
         if f"{name}.".startswith(f"{self._original_name}."):  # the score of that name, or of one of its fields
@@ -181,7 +180,6 @@ class Evaluator:
         return [replace(score, name=self._rename_score(score.name)) for score in scores]
 
     def _read_fields(self, record: Any, mapping: InputMapping | None) -> dict[str, Any]:
-        """The fields of a record, checked against the schema."""
         if not isinstance(record, Mapping):
             raise TypeError(f"{self.name}: a record is expected, a dict of its fields; got {record!r:.80}")
         schema = self._schema
@@ -209,7 +207,6 @@ class Evaluator:
         return [(name, extractors.get(name), name in required) for name in (*required, *optional)]
 
     def _read_all(self, record: Mapping[str, Any], mapping: InputMapping | None) -> dict[str, Any]:
-        """The fields of a record, and all its other keys."""
         if self._schema is not None:
             return self._schema.validate(remap_eval_input(record, self._schema.required, mapping))
         if not mapping:

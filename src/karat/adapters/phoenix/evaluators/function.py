@@ -49,7 +49,6 @@ class Created(Evaluator):
         update_wrapper(self, function, updated=())  # the function keeps its attributes
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
         return self._function(*args, **kwargs)
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:

@@ -118,7 +118,6 @@ class MetricEvaluator(Evaluator):
         return {role: values[role] if role in values else record[names[role]] for role in self._kinds}
 
     def _fields_by_role(self, mapping: InputMapping) -> dict[str, str]:
-        """The field of the mapping for each role that is mapped."""
         fields: dict[str, str] = {}
         for field in mapping:
             if role := self._role(field):
@@ -135,7 +134,6 @@ class MetricEvaluator(Evaluator):
         return next((role for role in self._kinds if matches_role(role, field)), None)
 
     def _names_by_role(self, names: tuple[str, ...], mapped: tuple[str, ...]) -> dict[str, str]:
-        """The key or column of each role that is not mapped."""
         try:
             return _map_names(names, tuple(role for role in self._kinds if role not in mapped))
         except UnmappedRoleError as error:
@@ -210,5 +208,4 @@ def _not_asked(rows: Rows) -> Sequence[str | None] | None:
 
 
 def _field_names(metric: Metric, name: str) -> dict[str, str]:
-    """The name of the score of each field that a judge scores by itself."""
     return {field: f"{name}.{field}" for field in metric.definition.fields}

@@ -78,7 +78,6 @@ class PrecisionRecallFScore(Evaluator):
         return self._evaluate(eval_input)
 
     def _positive(self, labels: list[Label]) -> Label | None:
-        """The positive label, if only one label counts."""
         if self.positive_label is None:
             return 1 if self.average == "macro" and set(labels) == {0, 1} else None
         if self.positive_label not in labels:
@@ -88,7 +87,6 @@ class PrecisionRecallFScore(Evaluator):
     def _values(
         self, expected: list[Label], output: list[Label], labels: list[Label], *, one: bool
     ) -> tuple[float, float, float]:
-        """Precision, recall and F, averaged over the labels."""
         right = Counter(gold for gold, predicted in zip(expected, output, strict=True) if gold == predicted)
         golds, predictions = Counter(expected), Counter(output)
         if self.average == "micro" and not one:

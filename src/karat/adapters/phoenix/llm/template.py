@@ -55,8 +55,7 @@ class Template:
     r"""A prompt: one text (the user's message), or messages of `role` and `content` (a text, or a list of text parts).
 
     `fields`: the names it needs; True if the value is inserted as text, False if it may be anything (sections, and the
-    first part of dotted names). `inner`: names that occur in sections alone; they mean keys of the items, else of the
-    record.
+    first part of dotted names). `inner`: names that occur in sections alone: keys of the items, else of the record.
 
     Raises `karat.SpecError` for a template that is empty or does not parse.
 
@@ -111,7 +110,6 @@ def _plain(value: Any) -> Any:
 
 
 def _message(message: Any) -> tuple[str, list[Part]]:
-    """The role of a message, and the parts of its content."""
     if not isinstance(message, Mapping) or not {"role", "content"} <= message.keys():
         raise SpecError(f"a message is a dict with role and content; got {message!r:.60}")
     role, content = message["role"], message["content"]

@@ -2,8 +2,7 @@
 
 A span's annotation carries an identifier that karat derives from the metric's signature. Phoenix keeps one annotation
 for each span, name and identifier: the same metric logged again replaces its own scores, while scores of another
-model or with other settings stay beside them. Documents have no identifier: Phoenix keeps one annotation for each
-span, position and name.
+model or with other settings stay beside them. Documents have no identifier, but a position.
 """
 
 from __future__ import annotations

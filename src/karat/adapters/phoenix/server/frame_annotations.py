@@ -210,5 +210,4 @@ def _is_absent(value: Any) -> bool:
 
 
 def _is_blank(value: Any) -> bool:
-    """Whether a cell is empty, or an empty text."""
     return _is_absent(value) or (isinstance(value, str) and not value)
