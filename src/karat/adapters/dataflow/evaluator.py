@@ -120,7 +120,7 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         return [*keys, RESULT]
 
     def _ask(self, answers: list[str | None], golds: list[list[str]], questions: Sequence[str | None]) -> list[_Judged]:
-        """The verdict on each row. The model is asked where gold and answer are present; with sub-questions, without answer too."""
+        """The verdict on each row that has a gold answer and, without sub-questions, an answer; the rest is wrong."""
         judged = [_Judged("no")] * len(golds)
         rows = [row for row, gold in enumerate(golds) if gold and (answers[row] or self.support_subquestions)]
         prompts = [self._prompt(answers[row] or "", golds[row], questions[row]) for row in rows]
