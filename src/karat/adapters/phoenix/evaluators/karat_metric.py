@@ -202,7 +202,7 @@ def _to_columns(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:
 
 def _not_asked(rows: Rows) -> Sequence[str | None] | None:
     """For each row that was not judged because the model could no longer be reached, the error; None if all were."""
-    reasons = [] if rows.reasons is None else rows.reasons
+    reasons: Sequence[object] = () if rows.reasons is None else rows.reasons.tolist()
     errors = [reason if isinstance(reason, NotJudged) else None for reason in reasons]
     return None if all(error is None for error in errors) else errors
 
