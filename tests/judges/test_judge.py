@@ -280,7 +280,7 @@ def test_models_are_named_once_for_a_run(monkeypatch, governor):
     made = []
 
     class Named:
-        def __init__(self, name, *, base_url=None):
+        def __init__(self, name, *, base_url=None, api_key=None):
             made.append((name, base_url))
 
         async def __call__(self, *_):

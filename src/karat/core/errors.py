@@ -7,7 +7,6 @@ the nearest right one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class KaratError(Exception):
@@ -63,6 +62,8 @@ def did_you_mean(wrong: str, right: Iterable[str]) -> str:
 
 def nearest_name(wrong: str, right: Iterable[str]) -> str | None:
     """The right name that is most similar to a wrong one; None if none is similar."""
+    from difflib import get_close_matches  # takes longer to import than all of this module
+
     folded = {name.casefold(): name for name in sorted(right)}
     nearest = get_close_matches(wrong.casefold(), folded, n=1)
     return folded[nearest[0]] if nearest else None
