@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import ColumnError, SpecError, did_you_mean
+from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.runs.compare.comparison import Compared, Finding, apply_holm
 from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, list_unsigned, share_metrics
 from karat.runs.compare.flips import find_flips
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.compare.systems import System, open_system
-from karat.runs.scoring.groups import cluster_keys, group_rows
+from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.store.run import Run
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import compare as compare_rows
@@ -137,14 +137,9 @@ def _widen(statistics: Array, width: int) -> Array:
 
 def _column(runs: Sequence[Run], rows: Alignment, name: str) -> pa.Array:
     """A column of the first run that has it, in the order of the aligned rows."""
-    for run, order in zip(runs, rows.orders, strict=True):
-        if name in run.schema.names:
-            if pa.types.is_nested(kind := run.schema.field(name).type):
-                raise ColumnError(
-                    f"{run.name}: column {name!r} holds {kind}; values such as text or numbers make groups"
-                )
-            return run.column(name).combine_chunks().take(pa.array(order))
-    raise ColumnError(f"{runs[0].name}: there is no column {name!r}{did_you_mean(name, runs[0].schema.names)}")
+    at = next((at for at, run in enumerate(runs) if name in run.schema.names), 0)
+    check_group_column(runs[at].schema, name, runs[at].name)
+    return runs[at].column(name).combine_chunks().take(pa.array(rows.orders[at]))
 
 
 def _cluster_column(runs: Sequence[Run]) -> str | None:

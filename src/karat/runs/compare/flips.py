@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.data.roles import singular
@@ -34,14 +33,8 @@ class Flip:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A row to report: its metric, the number of its system, its number among the aligned rows, and its scores."""
-
-    metric: str
-    system: int
-    row: int
-    scores: tuple[float, float]
+_Place: TypeAlias = tuple[str, int, int, tuple[float, float]]
+"""A row to report: its metric, the number of its system, its number among the aligned rows, and its scores."""
 
 
 def find_flips(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, most: int) -> tuple[Flip, ...]:
@@ -50,15 +43,14 @@ def find_flips(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignm
         return ()
     places = [place for metric in shared for place in _choose(runs, metric, rows, most)]
     texts = [
-        _read(run, {int(rows.orders[at][place.row]) for place in places if at in (0, place.system)})
+        _read(run, {int(rows.orders[at][row]) for _, system, row, _ in places if at in (0, system)})
         for at, run in enumerate(runs)
     ]
     flips = []
-    for place in places:
-        (question, first), (same, second) = (texts[at][int(rows.orders[at][place.row])] for at in (0, place.system))
-        name, key = runs[place.system].name, rows.ids[place.row].as_py()
+    for metric, at, row, scores in places:
+        (question, first), (same, second) = (texts[each][int(rows.orders[each][row])] for each in (0, at))
         question = same if question is None else question
-        flips.append(Flip(place.metric, name, key, question, (first, second), place.scores))
+        flips.append(Flip(metric, runs[at].name, rows.ids[row].as_py(), question, (first, second), scores))
     return tuple(flips)
 
 
@@ -68,14 +60,9 @@ def find_worst(run: Run, spec: str, most: int) -> list[tuple[str, str | None, st
     scores = run.scores(scored.spec)
     ranked = np.argsort(scores if scored.direction == "maximize" else -scores, kind="stable")[:most]
     rows = ranked[~np.isnan(scores[ranked])].tolist()
-    texts, ids = _read(run, set(rows)), _ids(run)
+    texts, name = _read(run, set(rows)), next((each for each in run.schema.names if singular(each) in IDS), None)
+    ids = None if name is None else run.column(name)
     return [(str(row + 1) if ids is None else str(ids[row]), *texts[row], float(scores[row])) for row in rows]
-
-
-def _ids(run: Run) -> pa.ChunkedArray | None:
-    """The first column with the name of an id."""
-    name = next((name for name in run.schema.names if singular(name) in IDS), None)
-    return None if name is None else run.column(name)
 
 
 def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: int) -> Iterator[_Place]:
@@ -87,7 +74,7 @@ def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: in
         gains = np.nan_to_num(sign * (scores[system] - scores[0]))
         losses, wins = (np.argsort(order, kind="stable")[:most] for order in (gains, -gains))
         for row in [*losses[gains[losses] < 0].tolist(), *wins[gains[wins] > 0].tolist()]:
-            yield _Place(metric.spec, system, row, (float(scores[0][row]), float(scores[system][row])))
+            yield metric.spec, system, row, (float(scores[0][row]), float(scores[system][row]))
 
 
 def _read(run: Run, wanted: set[int]) -> dict[int, tuple[str | None, str | None]]:

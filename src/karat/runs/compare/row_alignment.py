@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import ColumnError, JoinError, did_you_mean
+from karat.core.errors import JoinError
 from karat.data.json.raw import decode_text
 from karat.data.retrieval.long_table import find_query_column
 from karat.data.roles import singular
@@ -77,10 +77,7 @@ def align(runs: Sequence[Run], on: str | None = None) -> Alignment:
 def _candidates(runs: Sequence[Run], on: str | None) -> Iterator[tuple[str, ...]]:
     """The columns, one for each run, by which rows may be matched, the most reliable first."""
     if on is not None:
-        for run in runs:
-            if on not in run.schema.names:
-                raise ColumnError(f"{run.name}: there is no column {on!r}{did_you_mean(on, run.schema.names)}")
-        yield tuple(on for _ in runs)
+        yield (on,) * len(runs)
         return
     candidates = [[_join_column(run) for run in runs]]
     candidates += [[_id_column(run, name) for run in runs] for name in IDS]

@@ -49,12 +49,7 @@ def plan_rows(
     shared = [SharedMetric((run.manifest.metric(spec),)) for spec in list_specs(metrics) or run.specs]
     return {
         metric.spec: sample_size_from_scores(
-            _units(run, metric.spec),
-            metric.scale,
-            difference,
-            correlation=correlation,
-            power=power,
-            level=level,
+            _units(run, metric.spec), metric.scale, difference, correlation=correlation, power=power, level=level
         )
         for metric in shared
     }

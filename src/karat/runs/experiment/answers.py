@@ -23,7 +23,7 @@ from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Request
-from karat.runs.experiment.task import RowTask, failed_reply
+from karat.runs.experiment.task import RowTask, TaskModel, failed_reply
 from karat.runs.store.folders import answers_folder, partial_folder, run_folder
 from karat.runs.store.lock import lock
 from karat.runs.store.writer import check_name_free, check_resumed, check_unchanged, remove_command
@@ -77,7 +77,7 @@ def answer_rows(
 
     async def ask(numbered: tuple[int, dict[str, Any]]) -> str:
         sample, row = numbered
-        model = task.for_row(row)
+        model = TaskModel(task, row)
         content = json.dumps(row, default=str)
         request = Request([{"role": "user", "content": content}], sample=sample)
         key = request.key(model.endpoint, model.name)
@@ -148,33 +148,24 @@ class AnsweredRows:
 
     @property
     def _schema(self) -> pa.Schema:
-        return pa.schema([*self.rows.schema_as(self._of(self.rows)), *self._answer_schema, *self._numbers(0, 0).schema])
-
-    def _of(self, source: Source) -> frozenset[str]:
-        return self.text & frozenset(source.schema.names)
+        return pa.schema([*self.rows.schema_as(self.text), *self._answer_schema, *self._numbers(0, 0).schema])
 
     @property
     def _answer_schema(self) -> pa.Schema:
         """The columns of the answers, errors last; a column of null predictions where no row has an answer."""
-        columns = [each for each in self.answers.schema_as(self._of(self.answers)) if each.name != ERROR]
+        columns = [each for each in self.answers.schema_as(self.text) if each.name != ERROR]
         return pa.schema([*(columns or [("prediction", pa.string())]), (ERROR, pa.string())])
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        answers = DiskTable(
-            self.answers.schema_as(self._of(self.answers)), self.answers.batches(self._of(self.answers))
-        )
+        answers = DiskTable(self.answers.schema_as(self.text), self.answers.batches(self.text))
         first = 0
-        for batch in self.rows.batches(self._of(self.rows)):
+        for batch in self.rows.batches(self.text):
             if self.repetitions > 1:
                 batch = batch.take(pa.array(np.repeat(np.arange(len(batch)), self.repetitions)))  # noqa: PLW2901
             taken = answers.take(pa.array(np.arange(first, first + len(batch))))
-            answered = [
-                taken.column(each.name) if each.name in taken.schema.names else None for each in self._answer_schema
-            ]
-            columns = [
-                pa.nulls(len(batch), each.type) if column is None else column.cast(each.type)
-                for column, each in zip(answered, self._answer_schema, strict=True)
-            ]
+            names, columns = taken.schema.names, []
+            for name, kind in zip(self._answer_schema.names, self._answer_schema.types, strict=True):
+                columns.append(taken.column(name).cast(kind) if name in names else pa.nulls(len(batch), kind))
             numbers = self._numbers(first, len(batch))
             yield pa.RecordBatch.from_arrays([*batch.columns, *columns, *numbers.columns], schema=schema)
             first += len(batch)

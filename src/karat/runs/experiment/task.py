@@ -121,10 +121,6 @@ class RowTask:
     timeout: float
     attempts: int
 
-    def for_row(self, row: Mapping[str, Any]) -> TaskModel:
-        """The task for one row, as a model."""
-        return TaskModel(self, row)
-
 
 class TaskModel:
     """A task and one row, as a model that a governor asks; its reply is the row's answer or its error.

@@ -9,10 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import DataError
+from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.data.source import RAW
 
 MAX_GROUPS = 1_000  # values of a column of groups; a column with more holds ids
+
+
+def check_group_column(schema: pa.Schema, name: str, where: str) -> None:
+    """Raise `ColumnError` where a column of groups or clusters does not exist or is nested."""
+    if name not in schema.names:
+        raise ColumnError(f"{where}: there is no column {name!r}{did_you_mean(name, schema.names)}")
+    if pa.types.is_nested(kind := schema.field(name).type):
+        raise ColumnError(f"{where}: column {name!r} holds {kind}; values such as text or numbers make groups")
 
 
 def cluster_keys(column: pa.Array, first: int = 0) -> Array:

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import GRADED, IDS
-from karat.metrics.retrieval.alignment import align
 
 
 def count_judged(columns: Mapping[str, pa.Array]) -> Counter[str]:
@@ -30,6 +29,8 @@ def count_judged(columns: Mapping[str, pa.Array]) -> Counter[str]:
     if ranked.null_count or graded.null_count:
         both = pc.and_(ranked.is_valid(), graded.is_valid())
         ranked, graded = ranked.filter(both), graded.filter(both)
+    from karat.metrics.retrieval.alignment import align  # noqa: PLC0415  (only for rankings)
+
     aligned = align(ranked, graded)
     retrieved = int(aligned.sizes.sum())
     return Counter(retrieved=retrieved, unjudged=retrieved - int((aligned.grades >= 0).sum()))

@@ -17,9 +17,9 @@ from karat.core.metric.rows import Rows
 from karat.core.metric.score import complete_rows, compute_rows
 from karat.core.parallel import map_ordered
 from karat.core.progress import report_progress_to
-from karat.data.join import Joined
 from karat.data.write import write
 from karat.runs.scoring.arguments import Destination, Selection
+from karat.runs.scoring.judged_documents import count_judged
 from karat.runs.scoring.model_usage import ModelUsage
 from karat.runs.scoring.plan import Plan, plan_run, warn_of_lists_in_text
 from karat.runs.scoring.progress import Progress, RowCounter
@@ -105,17 +105,17 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
 def _score_all(plan: Plan, destination: Destination, progress: Progress | None, writer: RunWriter | None) -> Result:
     """Score all rows and write them; the result has no run yet."""
     started, totals = time_ns(), Totals(plan)
-    rows: list[pa.RecordBatch] | None = [] if destination.keeps_rows else None
+    rows = deque[pa.RecordBatch](maxlen=None if destination.keeps_rows else 0)
     counter = RowCounter(progress, plan.source.rows, sum(metric.definition.remote for metric in plan.metrics))
     batches = _score_batches(plan, totals, counter, writer)
     if writer is not None:
         batches = writer.write_rows(batches, plan.output.schema)
-    if destination.output is not None:
-        write(_collect(batches, rows), plan.output.schema, destination.output)
+    if destination.output is None:
+        rows.extend(batches)
     else:
-        deque(_collect(batches, rows), maxlen=0)
+        write(_collect(batches, rows), plan.output.schema, destination.output)
     output = None if destination.output is None else Path(destination.output).resolve()
-    result = replace(_summarise(plan, totals), output=output, batches=None if rows is None else tuple(rows))
+    result = replace(_summarise(plan, totals), output=output, batches=tuple(rows) if destination.keeps_rows else None)
     trace_values(result, started)
     return result
 
@@ -146,7 +146,7 @@ def _score_batches(
         columns = plan.role_columns(rows, first)
         with column_cache():
             computed = compute_rows(plan.metrics, columns, plan.labels) if first > before else []
-            documents = _count_judged(plan, columns)
+            documents = Counter[str]() if plan.joined is None else count_judged(columns)
         return _Batch(first, rows, columns, computed, documents)
 
     for batch in map_ordered(compute, _number_rows(plan.source.batches(plan.text), before)):
@@ -165,14 +165,6 @@ def _score_batches(
         counter.finish_batch(len(batch.rows))
 
 
-def _count_judged(plan: Plan, columns: Mapping[str, pa.Array]) -> Counter[str]:
-    if plan.joined is None:
-        return Counter()
-    from karat.runs.scoring.judged_documents import count_judged  # noqa: PLC0415  (only for rankings)
-
-    return count_judged(columns)
-
-
 def _number_rows(batches: Iterable[pa.RecordBatch], before: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Each batch with the number of its first row, from 1; a batch is cut after the first `before` rows."""
     first = 1
@@ -183,10 +175,9 @@ def _number_rows(batches: Iterable[pa.RecordBatch], before: int) -> Iterator[tup
             first += len(piece)
 
 
-def _collect(batches: Iterable[pa.RecordBatch], rows: list[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
+def _collect(batches: Iterable[pa.RecordBatch], rows: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        if rows is not None:
-            rows.append(batch)
+        rows.append(batch)
         yield batch
 
 
@@ -196,6 +187,16 @@ def _summarise(plan: Plan, totals: Totals) -> Result:
         spec: {label: total.value() for label, total in sorted(each.groups.items())}
         for spec, each in totals.metrics.items()
     }
+    joined = None
+    if found := plan.joined:
+        joined = {
+            "missing": found.missing,
+            "missing_ids": list(found.missing_ids),
+            "unknown": found.unknown,
+            "unknown_ids": list(found.unknown_ids),
+            **totals.documents,
+            **{str(side): dict(notes) for side, notes in found.side_notes.items()},
+        }
     return Result(
         metrics=tuple(plan.metrics),
         values=Values({spec: each.whole.value() for spec, each in totals.metrics.items()}),
@@ -204,19 +205,7 @@ def _summarise(plan: Plan, totals: Totals) -> Result:
         groups=Values(groups if plan.selection.by else {}),
         n=totals.n,
         mapping=plan.mapping,
-        joined=None if plan.joined is None else _describe_join(plan.joined, totals.documents),
+        joined=joined,
         confidence=plan.inference.confidence,
         schema=plan.output.schema,
     )
-
-
-def _describe_join(joined: Joined, documents: Counter[str]) -> dict[str, Any]:
-    """The number of ids on one side only, with a few of them; the documents; what reading counted on each side."""
-    return {
-        "missing": joined.missing,
-        "missing_ids": list(joined.missing_ids),
-        "unknown": joined.unknown,
-        "unknown_ids": list(joined.unknown_ids),
-        **documents,
-        **{str(side): dict(notes) for side, notes in joined.side_notes.items()},
-    }

@@ -12,7 +12,6 @@ import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
 from karat.core.columns.arrow import is_text
 from karat.core.columns.kinds import NUMBER, Kind
-from karat.core.errors import ColumnError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns
 from karat.core.metric.setting import SEVERAL
@@ -24,6 +23,7 @@ from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
 from karat.runs.output_columns import OutputColumns
 from karat.runs.scoring.arguments import Selection
+from karat.runs.scoring.groups import check_group_column
 from karat.runs.scoring.sources import open_sources
 from karat.stats.inference import Inference
 
@@ -93,7 +93,7 @@ def plan_run(
     )
     text = {mapping[role] for role, kind in kinds.items() if kind is not NUMBER and not kind.ranked}
     for name in by_value:
-        _check_groups(source, name)
+        check_group_column(source.schema, name, source.name)
     schema = source.schema_as(text)
     output = OutputColumns.beside(schema, chosen)
     plan = Plan(selection, inference, chosen, source, joined, kinds, mapping, text, output, errors)
@@ -101,15 +101,6 @@ def plan_run(
     for metric in chosen:  # finds a column that does not fit before the first row is read
         cast_columns(metric, plan.role_columns(empty), plan.labels)
     return plan
-
-
-def _check_groups(source: Source, name: str) -> None:
-    """Raise `ColumnError` where a column of groups or clusters does not exist or is nested."""
-    names = source.schema.names
-    if name not in names:
-        raise ColumnError(f"{source.name}: there is no column {name!r}{did_you_mean(name, names)}")
-    if pa.types.is_nested(kind := source.schema.field(name).type):
-        raise ColumnError(f"{source.name}: column {name!r} holds {kind}; values such as text or numbers make groups")
 
 
 def warn_of_lists_in_text(plan: Plan, batch: pa.RecordBatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
@@ -88,13 +88,10 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """The values for JSON: what `karat score --json` prints."""
-        metrics = []
+        metrics: list[dict[str, Any]] = []
         for metric in self.metrics:
-            entry: dict[str, Any] = {
-                "spec": metric.spec,
-                "signature": metric.signature,
-                **self.values[metric.spec].as_dict(),
-            }
+            value = self.values[metric.spec].as_dict()
+            entry: dict[str, Any] = {"spec": metric.spec, "signature": metric.signature, **value}
             if metric.spec in self.counts:
                 entry["counts"] = {name: dict(counts) for name, counts in self.counts[metric.spec].items()}
             if self.groups:
@@ -109,19 +106,15 @@ class Result:
 
     def _repr_html_(self) -> str:
         heads = ("metric", "value", f"{100 * self.confidence:g} % interval", "n", "scored", "failed")
-        head = "".join(f"<th>{escape(each)}</th>" for each in heads)
         rows = []
-        for spec, value in self.values.items():
-            cells = (
-                spec,
-                format_value(value.value),
-                f"{format_value(value.low)} – {format_value(value.high)}",
-                value.n,
-                value.scored,
-                value.failed,
-            )
-            rows.append("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>")
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        for spec, each in self.values.items():
+            ends = f"{format_value(each.low)} – {format_value(each.high)}"
+            rows.append(_html_row("td", (spec, format_value(each.value), ends, each.n, each.scored, each.failed)))
+        return f"<table><thead>{_html_row('th', heads)}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _html_row(tag: str, cells: Iterable[object]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
 
 
 def _short(value: Value) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -33,8 +33,6 @@ class Total:
     def add(self, rows: Rows, keys: Array | None) -> None:
         """Add a batch; `keys`, shape (rows,), are the clusters of its rows."""
         scored = rows.scored
-        if not len(scored):
-            return
         if rows.reasons is not None:
             self.reasons.update(rows.reasons[~scored].tolist())
         self.n += len(scored)
@@ -51,49 +49,30 @@ class Total:
         """The value of the rows added so far."""
         definition = self.metric.definition
         units = Units(1) if self.units is None else self.units
-        return summarise(
-            units,
-            Scale(self.metric.finish, (definition.low, definition.high), definition.direction),
-            failed=self.n - units.rows,
-            inference=self.inference,
-        )
+        scale = Scale(self.metric.finish, (definition.low, definition.high), definition.direction)
+        return summarise(units, scale, failed=self.n - units.rows, inference=self.inference)
 
 
 @dataclass
 class MetricTotals:
     """The total of one metric over all rows, one for each group of rows, and how often it returned each label."""
 
-    metric: Metric
-    clustered: bool
-    inference: Inference
-    whole: Total = field(init=False)
+    whole: Total
     groups: dict[str, Total] = field(default_factory=dict)
     labels: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def __post_init__(self) -> None:
-        self.whole = self._new_total()
-
-    def _new_total(self) -> Total:
-        return Total(self.metric, self.clustered, self.inference)
-
     def add(self, rows: Rows, keys: Array | None, groups: Mapping[str, Array]) -> None:
         """Add a batch; `groups` has the row numbers of each group."""
-        self.whole.add(rows, keys)
-        for name, counts in self._count_labels(rows):
-            self.labels[name].update(counts)
+        whole = self.whole
+        whole.add(rows, keys)
+        for name, kind in whole.metric.details.items():
+            if name in rows.details and (name == "label" or pa.types.is_boolean(kind)):  # few different values
+                for each in pc.value_counts(rows.details[name].drop_null().cast(pa.string())).to_pylist():
+                    self.labels[name][each["values"]] += each["counts"]
         for label, part in groups.items():
-            if label not in self.groups:
-                self.groups[label] = self._new_total()
+            total = self.groups.setdefault(label, Total(whole.metric, whole.clustered, whole.inference))
             reasons = None if rows.reasons is None else rows.reasons[part]
-            self.groups[label].add(Rows(rows.statistics[part], reasons), None if keys is None else keys[part])
-
-    def _count_labels(self, rows: Rows) -> Iterator[tuple[str, Counter[str]]]:
-        """How often each value occurs, for the details with few different values: labels and booleans."""
-        for name, kind in self.metric.details.items():
-            if name in rows.details and (name == "label" or pa.types.is_boolean(kind)):
-                counts = pc.value_counts(rows.details[name].drop_null().cast(pa.string())).to_pylist()
-                if counts:
-                    yield name, Counter({each["values"]: each["counts"] for each in counts})
+            total.add(Rows(rows.statistics[part], reasons), None if keys is None else keys[part])
 
 
 class Totals:
@@ -102,7 +81,7 @@ class Totals:
     def __init__(self, plan: Plan) -> None:
         self._by, self._cluster = plan.selection.by, plan.selection.cluster
         clustered = self._cluster is not None
-        self.metrics = {each.spec: MetricTotals(each, clustered, plan.inference) for each in plan.metrics}
+        self.metrics = {each.spec: MetricTotals(Total(each, clustered, plan.inference)) for each in plan.metrics}
         self.documents: Counter[str] = Counter()
         self.n = 0
         self._labels: set[str] = set()

@@ -42,18 +42,19 @@ class Checkpoint:
     _last: float = field(default_factory=monotonic)
 
     def __post_init__(self) -> None:
-        for part in self._read():
+        for part in self.read_parts():
             self.rows += part.num_rows
             self.digests = json.loads(part.schema.metadata[b"digests"])
 
-    def _read(self) -> Iterator[pa.RecordBatch]:
+    def read_parts(self) -> Iterator[pa.RecordBatch]:
+        """The parts as they are stored, from the first."""
         for path in sorted(self.folder.glob("part-*.arrow")):
             with name_errors(str(path)), pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as part:
                 yield part.get_batch(0)
 
     def __iter__(self) -> Iterator[list[Rows]]:
         """Some rows of each metric at a time: those in parts, then those pending."""
-        for part in self._read():
+        for part in self.read_parts():
             yield _from_batch(self.metrics, part)
         yield from self._pending
 
@@ -80,10 +81,6 @@ class Checkpoint:
             writer.write_batch(batch)
         self.rows += batch.num_rows
         self._pending, self._bytes, self._last = [], 0, monotonic()
-
-    def replay(self) -> Replay:
-        """The rows in parts again, from the first."""
-        return Replay(self.metrics, self._read())
 
 
 @dataclass

@@ -40,14 +40,11 @@ class Digests:
     @property
     def by_role(self) -> dict[str, str]:
         """The digests of the rows that were added so far."""
-        return {role: _combine(states) for role, states in self._states.items()}
-
-
-def _combine(states: Mapping[str, Any]) -> str:
-    combined = sha256()
-    for part in sorted(states):
-        combined.update(f"{part}:{states[part].hexdigest()};".encode())
-    return combined.hexdigest()[:32]
+        joined = {
+            role: "".join(f"{part}:{states[part].hexdigest()};" for part in sorted(states))
+            for role, states in self._states.items()
+        }
+        return {role: sha256(each.encode()).hexdigest()[:32] for role, each in joined.items()}
 
 
 def _parts(column: pa.Array, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -85,13 +86,10 @@ class Manifest:
         >>> run.metric("f1").column
         'token_f1'
         """
-        known = {each.spec: each for each in self.metrics}
-        if spec in known:
-            return known[spec]
-        try:
-            same = parse(spec).spec
-        except SpecError:
-            same = spec
+        known, same = {each.spec: each for each in self.metrics}, spec
+        if spec not in known:
+            with suppress(SpecError):
+                same = parse(spec).spec
         if same not in known:
             raise SpecError(f"{self.name}: {spec} was not scored{did_you_mean(spec, known)}")
         return known[same]

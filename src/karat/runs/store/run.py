@@ -26,16 +26,8 @@ from karat.data.open import open_source
 from karat.data.storage.file_names import split_name
 from karat.data.storage.validate import name_errors
 from karat.runs.output_columns import find_reason_column
-from karat.runs.store.folders import (
-    MANIFEST,
-    answers_folder,
-    lock_file,
-    partial_folder,
-    run_folder,
-    run_names,
-    runs_folder,
-    unfinished_runs,
-)
+from karat.runs.store import folders
+from karat.runs.store.folders import MANIFEST, partial_folder, run_names, runs_folder
 from karat.runs.store.lock import lock
 from karat.runs.store.manifest import Manifest, ScoredMetric, describe_metric, read_manifest
 from karat.stats.aggregate import Units
@@ -159,12 +151,9 @@ def _to_scores(column: pa.ChunkedArray, where: str) -> Array:
 
 
 def _to_counts(column: pa.ChunkedArray) -> Array:
-    width = column.type.list_size
-    counts = np.full((len(column), width), np.nan)
-    done = 0
-    for chunk in column.chunks:
-        counts[done : done + len(chunk)][np.asarray(chunk.is_valid())] = np.asarray(chunk.flatten()).reshape(-1, width)
-        done += len(chunk)
+    lists, width = column.combine_chunks(), column.type.list_size
+    counts = np.full((len(lists), width), np.nan)
+    counts[np.asarray(lists.is_valid())] = np.asarray(lists.flatten()).reshape(-1, width)
     return counts
 
 
@@ -198,12 +187,12 @@ def list_runs() -> list[Run]:
 
 def remove_run(name: str) -> None:
     """Remove a run with all its files, finished or not; `DataError` where there is none of that name."""
-    folder = run_folder(name)
-    partial, answers = partial_folder(folder), answers_folder(folder)
+    folder = folders.run_folder(name)
+    partial, answers = partial_folder(folder), folders.answers_folder(folder)
     if not (folder / MANIFEST).is_file() and not partial.is_dir() and not answers.is_dir():
-        near = did_you_mean(name, [*run_names(), *unfinished_runs()])
+        near = did_you_mean(name, [*run_names(), *folders.unfinished_runs()])
         raise DataError(f"there is no run {name!r} in {runs_folder()}{near}")
-    with lock(lock_file(folder), name):
+    with lock(folders.lock_file(folder), name):
         if (folder / MANIFEST).is_file():
             removed = folder.with_name(f".{name}.removed")
             shutil.rmtree(removed, ignore_errors=True)

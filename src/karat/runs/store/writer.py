@@ -45,7 +45,8 @@ class RunWriter:
     _rows: int = 0
 
     def __post_init__(self) -> None:
-        self.replayed, self._replay = self.checkpoint.rows, self.checkpoint.replay()
+        self.replayed = self.checkpoint.rows
+        self._replay = Replay(self.checkpoint.metrics, self.checkpoint.read_parts())
         self._digests_before, self._digests = self.checkpoint.digests, Digests(self.manifest.mapping)
 
     def replay(self, batch: pa.RecordBatch) -> list[Rows]:
@@ -178,19 +179,13 @@ def _make_folder(root: Path) -> None:
 def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
     """The manifest of a run that goes on; `DataError` where `resume` is not set or an argument has changed."""
     check_resumed(manifest.name, resume=resume)
-    decided = ([_list_metrics(each), each.mapping, each.settings] for each in (before, manifest))
-    check_unchanged(manifest.name, *zip(*map(_as_json, decided), strict=True))
+    decided = [
+        ({"metrics": ", ".join(str(each.signature) for each in one.metrics)}, one.mapping, one.settings)
+        for one in (before, manifest)
+    ]
+    as_stored = json.loads(json.dumps(decided))  # tuples become lists, as in a stored manifest
+    check_unchanged(manifest.name, *zip(*as_stored, strict=True))
     return replace(manifest, created=before.created)
-
-
-def _list_metrics(manifest: Manifest) -> dict[str, str]:
-    return {"metrics": ", ".join(str(each.signature) for each in manifest.metrics)}
-
-
-def _as_json(value: list[Any]) -> list[Any]:
-    """The value after a round trip through JSON, as a stored manifest has it."""
-    read: list[Any] = json.loads(json.dumps(value))
-    return read
 
 
 def _write_statistics(checkpoint: Checkpoint, path: Path) -> None:
