@@ -62,7 +62,7 @@ def did_you_mean(wrong: str, right: Iterable[str]) -> str:
 
 def nearest_name(wrong: str, right: Iterable[str]) -> str | None:
     """The right name that is most similar to a wrong one; None if none is similar."""
-    from difflib import get_close_matches  # takes longer to import than all of this module
+    from difflib import get_close_matches  # noqa: PLC0415  (only errors need it)
 
     folded = {name.casefold(): name for name in sorted(right)}
     nearest = get_close_matches(wrong.casefold(), folded, n=1)

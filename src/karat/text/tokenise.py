@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
-
-import regex
+from typing import Any
 
 from karat.core.errors import SpecError, did_you_mean
 
@@ -21,15 +21,15 @@ _MTEVAL = (
     (re.compile(r"([0-9])(-)"), r"\1 \2 "),  # dash after a digit
 )
 _INTERNATIONAL = (
-    (regex.compile(r"(\P{N})(\p{P})"), r"\1 \2 "),  # punctuation not after a number
-    (regex.compile(r"(\p{P})(\P{N})"), r" \1 \2"),  # punctuation not before a number
-    (regex.compile(r"(\p{S})"), r" \1 "),
+    (r"(\P{N})(\p{P})", r"\1 \2 "),  # punctuation not after a number
+    (r"(\p{P})(\P{N})", r" \1 \2"),  # punctuation not before a number
+    (r"(\p{S})", r" \1 "),
 )
 _MARKUP = {"<skipped>": "", "-\n": "", "\n": " ", "&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _UNSEEN = {"Cc", "Cf", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}
-_WORD_BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
-_BEFORE_NUMBER = regex.compile(r"(?<![\p{L}\p{N}])(?:[-+]\p{Sc}?\.?|\p{Sc}\.?|\.)(?=\p{Nd})")
-_AFTER_WORD = regex.compile(r"(?:(?<=\p{Nd})[%‰]|(?<=\p{L})(?:#|\+++))(?![\p{L}\p{N}])")
+_WORD_BOUNDARY = r"(?V1w)\b"
+_BEFORE_NUMBER = r"(?<![\p{L}\p{N}])(?:[-+]\p{Sc}?\.?|\p{Sc}\.?|\.)(?=\p{Nd})"
+_AFTER_WORD = r"(?:(?<=\p{Nd})[%‰]|(?<=\p{L})(?:#|\+++))(?![\p{L}\p{N}])"
 _ROUGE = re.compile(r"[a-z0-9]+")
 
 
@@ -79,7 +79,7 @@ def split_intl(text: str) -> list[str]:
     """
     text = text.rstrip()
     for pattern, replacement in _INTERNATIONAL:
-        text = pattern.sub(replacement, text)
+        text = _compile(pattern).sub(replacement, text)
     return text.split()
 
 
@@ -100,11 +100,18 @@ def split_words(text: str) -> list[str]:
     return [word for chunk in text.split() for word in _words(chunk)]
 
 
+@cache
+def _compile(pattern: str) -> Any:
+    import regex  # noqa: PLC0415  (a fortieth of the start of a command, which may not need it)
+
+    return regex.compile(pattern)
+
+
 def _words(chunk: str) -> list[str]:
-    bounds = {match.start() for match in _WORD_BOUNDARY.finditer(chunk)} | {0, len(chunk)}
-    for match in _BEFORE_NUMBER.finditer(chunk):
+    bounds = {match.start() for match in _compile(_WORD_BOUNDARY).finditer(chunk)} | {0, len(chunk)}
+    for match in _compile(_BEFORE_NUMBER).finditer(chunk):
         bounds.difference_update(range(match.start() + 1, match.end() + 1))
-    for match in _AFTER_WORD.finditer(chunk):
+    for match in _compile(_AFTER_WORD).finditer(chunk):
         bounds.difference_update(range(match.start(), match.end()))
     pieces = (chunk[start:stop] for start, stop in pairwise(sorted(bounds)))
     # regex keeps an apostrophe before a vowel with the word, UAX #29 does not
