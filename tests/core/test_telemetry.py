@@ -307,7 +307,7 @@ def test_a_run_that_was_stopped_goes_on_with_or_without_spans(spans, monkeypatch
     checkpoint.add([score_rows(before, columns)], {})
     checkpoint.flush()
     after = judge(traced=not traced_before)
-    (rows,) = Checkpoint(tmp_path, [after]).replay().take(1)
+    ((rows,),) = Checkpoint(tmp_path, [after])
     told = dict(zip(after.details, rows.detail_columns(after), strict=True))
     assert told["label"].to_pylist() == ["correct"]
     assert traced_before or told["trace_id"].to_pylist() == [None]

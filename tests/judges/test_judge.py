@@ -281,15 +281,16 @@ def test_models_are_named_once_for_a_run(monkeypatch, governor):
 
     class Named:
         def __init__(self, name, *, base_url=None, api_key=None):
-            made.append((name, base_url))
+            made.append((name, base_url, api_key))
 
         async def __call__(self, *_):
             return RIGHT
 
     monkeypatch.setattr("karat.models.context.OpenAIModel", Named)
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with use_governor(governor, base_url="http://localhost:1/v1"):
         karat.score(ROWS, [parse("judge:correctness(model=m)"), parse("judge:equivalence(model=m)")])
-    assert made == [("m", "http://localhost:1/v1")]
+    assert made == [("m", "http://localhost:1/v1", "secret")]
 
 
 def test_judges_work_inside_a_running_event_loop(governor):

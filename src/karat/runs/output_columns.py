@@ -70,7 +70,7 @@ class OutputColumns:
         for row in np.flatnonzero(different):
             reasons = zip(self.metrics, (each[row] for each in (first, *others)), strict=True)
             joined[row] = "; ".join(f"{metric.spec}: {reason}" for metric, reason in reasons if reason)
-        return pa.array(joined, pa.string())
+        return pa.array(joined.tolist(), pa.string())
 
 
 def find_reason_column(names: Sequence[str], scores: Collection[str]) -> str | None:

@@ -89,7 +89,7 @@ cdef uint8_t joins[128]  # words: ALPHA or DECIMAL, whichever the character may 
 cdef uint8_t flags[PLANES]
 cdef int32_t folded[PLANES]  # unicode: NFKC and case folding where it is one to one, else 0
 cdef uint8_t punctuation[PLANES]
-cdef bint has_folded = False, has_punctuation = False
+cdef bint has_folded = False, has_punctuation = False, has_joins = False
 
 
 def _fill_ascii():
@@ -101,9 +101,15 @@ def _fill_ascii():
                       else WORD if char.isalnum() else OTHER)
         if ascii:
             alone[byte] = char in string.punctuation and char not in "',-."
-            joins[byte] = (ALPHA * (len(split_words(f"a{char}b")) == 1) | DECIMAL * (len(split_words(f"1{char}2")) == 1)
-                           ) * (char in string.punctuation and char != "_")
             flags[byte] = _flags(char)
+
+
+def _fill_joins():
+    global has_joins
+    for char in string.punctuation.replace("_", ""):
+        joins[ord(char)] = (ALPHA * (len(split_words(f"a{char}b")) == 1)
+                            | DECIMAL * (len(split_words(f"1{char}2")) == 1))
+    has_joins = True
 
 
 def _flags(str char):
@@ -641,6 +647,8 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
         step = split_13a
     elif name == "words":
         step = split_ascii_words
+        if not has_joins:
+            _fill_joins()
     elif name == "chars":
         step = split_chars
     elif name == "rouge":

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from karat.data.json import infer as look_module
 from karat.data.json import uniform as plain
 from karat.data.json.infer import JsonFile, infer_types
+from karat.data.storage.duckdb import connect
 
 values = st.one_of(
     st.none(),
@@ -36,9 +37,9 @@ def test_quick_and_close_look_agree(rows, spaced, ended, tmp_path_factory):
     file.write_text("\n".join(lines) + ("\n" if ended else ""), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(look_module, "_SAMPLE", 1)
-        quick = infer_types(JsonFile(str(file), "newline_delimited"))[:2]
+        quick = infer_types(connect(), JsonFile(str(file), "newline_delimited"))[:2]
         patch.setattr(look_module, "count_lines", lambda *_: None)
-        close = infer_types(JsonFile(str(file), "newline_delimited"))[:2]
+        close = infer_types(connect(), JsonFile(str(file), "newline_delimited"))[:2]
     assert quick == close
 
 

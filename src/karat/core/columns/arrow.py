@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +37,23 @@ def plain_lists(column: pa.Array) -> pa.Array:
     sizes = pc.fill_null(pc.list_value_length(column), 0)  # casting a slice of views would give invalid offsets
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     return keep_nulls(pa.LargeListArray.from_arrays(offsets, column.flatten()), column)
+
+
+def from_numpy(values: np.ndarray[Any, Any], valid: np.ndarray[Any, Any] | None = None) -> pa.Array:
+    """Numbers or booleans as an Arrow array, without a copy of numbers; null where `valid` is false.
+
+    `pa.array` returns the same, but imports `numpy.ma` first: a tenth of the start of a command.
+
+    >>> from_numpy(np.array([0.5, np.nan]), np.array([True, False])).to_pylist()
+    [0.5, None]
+    """
+    parts = (None if valid is None else _pack(valid), _pack(values) if values.dtype == bool else values)
+    buffers = [None if part is None else pa.py_buffer(np.ascontiguousarray(part)) for part in parts]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+
+
+def _pack(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.packbits(values, bitorder="little")
 
 
 def whole_offsets(column: pa.Array) -> pa.Array:

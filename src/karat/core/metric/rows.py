@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from karat.core.columns.arrow import from_numpy
 from karat.core.columns.kinds import Array
 from karat.core.metric.definition import Configured
 
@@ -43,15 +44,14 @@ class Rows:
     def score_column(self, metric: Configured) -> pa.Array:
         """One float64 a row as an Arrow array, null where a row is unscored; without a copy where none is."""
         scores = self.scores(metric)
-        if np.isnan(scores).any():
-            return pa.array(scores, from_pandas=True)
-        return pa.Array.from_buffers(pa.float64(), len(scores), [None, pa.py_buffer(np.ascontiguousarray(scores))])
+        missing = np.isnan(scores)
+        return from_numpy(scores, ~missing if missing.any() else None)
 
     def reason_column(self) -> pa.Array:
         """Why each row is unscored, as an Arrow array of strings, null where a row is scored."""
         if self.reasons is None:
             return pa.nulls(len(self.statistics), pa.string())
-        return pa.array(self.reasons, pa.string())
+        return pa.array(self.reasons.tolist(), pa.string())
 
     def detail_columns(self, metric: Configured) -> list[pa.Array]:
         """The details in the order of the metric's definition; null where the metric returned none."""

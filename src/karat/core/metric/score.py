@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.arrow import is_list
+from karat.core.columns.arrow import from_numpy, is_list
 from karat.core.columns.column_cache import column_cache, once
 from karat.core.columns.kinds import TEXTS, Array
 from karat.core.errors import ColumnError, RowError, SpecError
@@ -129,7 +129,7 @@ def _score(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     """Score each row, or each pair of a row that holds a list, without the rows that have a null."""
     if (reasons := _null_reasons(columns)) is not None:
         whole = np.equal(reasons, NOTHING)
-        mask = pa.array(whole)
+        mask = from_numpy(whole)
         kept = once("whole rows", (*columns.values(),), lambda: [column.filter(mask) for column in columns.values()])
         return _spread(_score(metric, dict(zip(columns, kept, strict=True))), whole, reasons)
     if metric.settings.get("extract", "none") != "none" and not is_list(columns["prediction"].type):
@@ -163,7 +163,7 @@ def _spread(rows: Rows, whole: Array, reasons: Array) -> Rows:
     statistics[whole] = rows.statistics
     if rows.reasons is not None:
         reasons[whole] = rows.reasons
-    places = pa.array(np.cumsum(whole) - 1, mask=~whole)
+    places = from_numpy(np.cumsum(whole) - 1, whole)
     return Rows(statistics, reasons, {name: column.take(places) for name, column in rows.details.items()})
 
 
@@ -171,7 +171,7 @@ def _score_lists(metric: Configured, columns: Mapping[str, pa.Array], role: str)
     """Flatten the lists of one column, score each text with the rest of its row, and combine the scores by row."""
     lists = columns[role]
     sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
-    parents = pa.array(np.repeat(np.arange(len(lists)), sizes))
+    parents = from_numpy(np.repeat(np.arange(len(lists)), sizes))
     pairs = {other: _repeat(metric, column, parents) for other, column in columns.items() if other != role}
     rows = combine(metric, _score(metric, pairs | {role: lists.flatten()}), sizes, metric.settings[SEVERAL[role]])
     if sizes.all():

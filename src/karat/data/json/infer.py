@@ -13,10 +13,10 @@ from karat.data.json.arrow_types import has_numbers, replace_null_types, same_bu
 from karat.data.json.uniform import count_lines
 from karat.data.roles import is_spans
 from karat.data.source import RAW
-from karat.data.storage.duckdb import connect, interruptible, literal, one_file, quote, structure
+from karat.data.storage.duckdb import interruptible, literal, one_file, quote, structure
 
 Kinds = dict[str, pa.DataType]
-_FIRST_ROWS, _SAMPLE = 200, 20_000
+FIRST_ROWS, _SAMPLE = 200, 20_000
 _TESTS = {
     pa.null(): "{} IS NULL",
     pa.string(): "starts_with({}, '\"')",
@@ -46,19 +46,18 @@ class JsonFile:
 
 
 @interruptible()
-def infer_types(file: JsonFile) -> tuple[Kinds, int, int]:
+def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[Kinds, int, int]:
     """The types of the columns, the number of rows, and their bytes, from all rows.
 
     Calling `json_structure` on every row is slow. So the first rows predict the types, and a compiled kernel checks
     whether all rows match them plainly. If not, SQL finds the rows that do not, and only those get `json_structure`.
     Raises `ValueError` or `duckdb.Error` if a row is not an object.
     """
-    connection = connect()
     shaped = f"SELECT json_structure(json) AS shape, json FROM {file.objects()}"  # noqa: S608
-    kinds, rows, size, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {_FIRST_ROWS}", {})
+    kinds, rows, size, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {FIRST_ROWS}", {})
     if spans := is_spans(kinds):  # nested values differ from span to span and stay JSON text
         kinds = _keep_nested_as_text(kinds)
-    elif rows == _FIRST_ROWS:
+    elif rows == FIRST_ROWS:
         kinds, rows, size, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
     lines = (rows == _SAMPLE or spans) and _is_flat(kinds) and file.layout == "newline_delimited"
     if lines and (plain := count_lines(file.path, kinds)):

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from karat.core.errors import DataError
 from karat.data.json.arrow_types import to_sql, to_structure
 from karat.data.json.explain import explain_errors
-from karat.data.json.infer import JsonFile, Kinds, infer_types
+from karat.data.json.infer import FIRST_ROWS, JsonFile, Kinds, infer_types
 from karat.data.json.members import extract_columns, unquote
 from karat.data.source import RAW, Source, is_lossless, rows_per_batch
 from karat.data.storage.duckdb import connect, literal, stream
@@ -29,16 +30,24 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
     copy = _drop_bom(path)
     path = Path(copy.name) if copy else path
     file = JsonFile(str(path), layout)
+    connection, few = connect(), None
     with explain_errors(path, name, layout):
-        kinds, rows, size = infer_types(file)
-    if not kinds:
-        raise DataError(f"{name} has no rows with columns")
-    batch_rows = rows_per_batch(size, rows)
+        kinds, rows, size = infer_types(connection, file)
+        if not kinds:
+            raise DataError(f"{name} has no rows with columns")
+        batch_rows = rows_per_batch(size, rows)
+        if rows < FIRST_ROWS and RAW not in kinds.values():  # another connection takes longer than these rows
+            few = [*_read_typed(connection, file, kinds, batch_rows)]
+    connection.close()
 
     def read(text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
         target = {key: RAW if key in text else kind for key, kind in kinds.items()}
-        with explain_errors(path, name, layout):
-            yield from (_read_raw if RAW in target.values() else _read_typed)(file, target, batch_rows)
+        if few is not None and target == kinds:
+            yield from few
+            return
+        with explain_errors(path, name, layout), connect() as connection:
+            read_batches = _read_raw if RAW in target.values() else _read_typed
+            yield from read_batches(connection, file, target, batch_rows)
 
     lossy_columns = frozenset(key for key, kind in kinds.items() if not is_lossless(kind))
     return Source(name, pa.schema(list(kinds.items())), rows, read, lossy_columns, reads_raw=True)
@@ -53,20 +62,24 @@ def _drop_bom(path: Path) -> Any:
         return spool(stream)
 
 
-def _read_typed(file: JsonFile, target: Kinds, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def _read_typed(
+    connection: duckdb.DuckDBPyConnection, file: JsonFile, target: Kinds, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
     columns = {key: to_sql(kind) for key, kind in target.items()}
-    for batch in stream(connect(), f"FROM {file.columns(columns)}", batch_rows):
+    for batch in stream(connection, f"FROM {file.columns(columns)}", batch_rows):
         yield _to_batch(batch.columns, target)
 
 
-def _read_raw(file: JsonFile, target: Kinds, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def _read_raw(
+    connection: duckdb.DuckDBPyConnection, file: JsonFile, target: Kinds, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
     """Read columns of type `RAW` from the text of the objects, so that values keep their spelling; others by DuckDB."""
     only_text = all(kind in (RAW, pa.string(), pa.null()) for kind in target.values())
     typed = {} if only_text else {key: kind for key, kind in target.items() if kind != RAW}
     structure = json.dumps({key: to_structure(kind) for key, kind in typed.items()})
     beside = f", unnest(from_json(json, {literal(structure)}))" if typed else ""
     query = f"SELECT json{beside} FROM {file.objects()}"  # noqa: S608
-    for batch in stream(connect(), query, batch_rows):
+    for batch in stream(connection, query, batch_rows):
         extracted = [key for key in target if key not in typed]
         texts = extract_columns(batch.column(0), list(target), extracted)
         cells = (
