@@ -191,8 +191,8 @@ def edge_case_page() -> str:
 
 def _scores(metric: Metric) -> list[str]:
     predictions, references = zip(*CASES.values(), strict=True)
-    lists, choices = pa.array(references), pa.array([["Paris", "Lyon"]] * len(references))
-    columns = {"prediction": pa.array(predictions), "reference": lists, "references": lists, "choices": choices}
+    choices = pa.array([["Paris", "Lyon"]] * len(references))
+    columns = {"prediction": pa.array(predictions), "reference": pa.array(references), "choices": choices}
     scores = metric(**{role: columns[role] for role in metric.definition.columns})
     return ["" if score is None else f"{score:.4g}" for score in scores.to_pylist()]
 

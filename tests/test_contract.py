@@ -12,6 +12,7 @@ from karat.core.columns.kinds import GRADED, IDS, NUMBER, TEXT, TEXTS
 from karat.core.metric.registry import all_metrics
 from karat.core.metric.score import score_rows
 from karat.core.metric.spec import parse
+from karat.data.roles import singular
 
 LABELS = {"labels": ["the cat sat", "cat sat", "3.14", "x"]}
 NEEDED = {  # settings without which a metric cannot score
@@ -54,6 +55,11 @@ def test_a_metric_has_a_summary_a_source_and_an_example(metric):
     assert definition.summary.endswith(".")
     assert len(definition.source) > 10
     assert any(definition.name in example.source for example in doctest.DocTestParser().get_examples(metric.__doc__))
+
+
+def test_all_metrics_call_a_column_the_same():
+    roles = {role for each in all_metrics() for role in each.definition.columns}
+    assert len({singular(role) for role in roles}) == len(roles)
 
 
 def test_a_metric_is_restored_from_its_spec_and_its_pickle(metric):

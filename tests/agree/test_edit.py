@@ -8,7 +8,7 @@ import jiwer
 import numpy as np
 import pytest
 from rapidfuzz.distance import JaroWinkler, Levenshtein
-from sacrebleu.metrics import CHRF, TER
+from sacrebleu.metrics import BLEU, CHRF, TER
 
 import karat
 from karat import SpecError
@@ -62,7 +62,7 @@ def test_chrf_equals_sacrebleu(settings, gold):
     mine = chrf.using(**settings)
     expected = [reference.sentence_score(s, g).score / 100 for s, g in zip(SAID, gold, strict=True)]
     assert mine(SAID, gold).to_pylist() == pytest.approx(expected, **EXACT)
-    assert corpus(mine, {"references": gold}) == pytest.approx(
+    assert corpus(mine, {"reference": gold}) == pytest.approx(
         reference.corpus_score(SAID, streams(gold)).score / 100, **EXACT
     )
 
@@ -74,7 +74,7 @@ def test_ter_equals_sacrebleu(settings):
     reference, mine = TER(**settings), ter.using(**settings)
     expected = [reference.sentence_score(s, g).score / 100 for s, g in zip(SAID, GOLD, strict=True)]
     assert mine(SAID, GOLD).to_pylist() == pytest.approx(expected, **EXACT)
-    assert corpus(mine, {"references": GOLD}) == pytest.approx(
+    assert corpus(mine, {"reference": GOLD}) == pytest.approx(
         reference.corpus_score(SAID, streams(GOLD)).score / 100, **EXACT
     )
 
@@ -113,6 +113,17 @@ def test_a_row_without_references_is_unscored_and_says_so():
     result = karat.score({"prediction": ["a", "b"], "references": [["a"], []]}, ["chrf", "ter"])
     assert result.table["chrf"].to_pylist() == [1.0, None]
     assert result.table["ter"].to_pylist() == [0.0, None]
+    assert result.table["reason"].to_pylist() == [None, "reference is an empty list"]
+
+
+@pytest.mark.parametrize("gold", [GOLD, ONE], ids=["several", "one"])
+def test_the_metrics_of_translation_score_one_table(gold):
+    lists = [[text] if isinstance(text, str) else text for text in gold]
+    result = karat.score({"prediction": SAID, "references": gold}, ["bleu", "chrf", "ter", "token_f1"])
+    assert result.mapping == {"prediction": "prediction", "reference": "references"}
+    for metric in (BLEU, CHRF, TER):
+        theirs = metric().corpus_score(SAID, streams(lists)).score / 100
+        assert result.values[metric.__name__.lower()].value == pytest.approx(theirs, **EXACT)
 
 
 @pytest.mark.parametrize("name", ["rapidfuzz", "sacrebleu"])

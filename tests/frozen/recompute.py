@@ -111,7 +111,7 @@ COMMANDS = {
     "mapped": "score predictions.csv --gold gold.jsonl --on qid=id -m f1 --map prediction=said "
     "--map reference=answers --json",
     "texts": f"score texts.jsonl {_all(TEXT_METRICS)} --by split --json",
-    "translation": f"score texts.jsonl {_all('chrf ter')} --map references=reference --json",
+    "translation": f"score texts.jsonl {_all('chrf ter')} --json",
     "labels": "score labels.jsonl -m 'label_f(average=micro)' -m 'label_precision(labels=[\"a\",\"b\"])' "
     "-m 'label_recall(average=binary, positive=a)' -m accuracy --by kind --json",
     "trec": f"score run.txt --gold qrels.txt {RANKINGS} --json",

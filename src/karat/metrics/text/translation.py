@@ -34,7 +34,7 @@ def chrf_value(totals: Array, *, beta: float) -> Array:
 @metric(source=CHRF, finish=chrf_value)
 def chrf(
     prediction: Text,
-    references: Texts,
+    reference: Texts,
     *,
     char_order: Count = 6,
     word_order: Annotated[int, check_not_negative] = 0,
@@ -66,7 +66,7 @@ def chrf(
         best: Array = counts[np.argmax(chrf_value(counts, beta=beta))]
         return best
 
-    return _compare_each(prediction, references, compare, 3 * (char_order + word_order))
+    return _compare_each(prediction, reference, compare, 3 * (char_order + word_order))
 
 
 def ter_value(totals: Array) -> Array:
@@ -78,7 +78,7 @@ def ter_value(totals: Array) -> Array:
 @metric(source=TER, finish=ter_value, high=None, direction="minimize")
 def ter(
     prediction: Text,
-    references: Texts,
+    reference: Texts,
     *,
     normalized: bool = False,
     no_punct: bool = False,
@@ -104,7 +104,7 @@ def ter(
         score = rate.sentence_score(predicted, expected)
         return score.num_edits, score.ref_length
 
-    return _compare_each(prediction, references, compare, 2)
+    return _compare_each(prediction, reference, compare, 2)
 
 
 def _compare_each(
@@ -113,7 +113,7 @@ def _compare_each(
     """The counts of each row, from its prediction and its references that are not null."""
     columns = zip(predictions.to_pylist(), references.to_pylist(), strict=True)
     rows = ((predicted, [text for text in expected if text is not None]) for predicted, expected in columns)
-    return collect_rows((compare(*row) if row[1] else "references is an empty list" for row in rows), width)
+    return collect_rows((compare(*row) if row[1] else "reference is an empty list" for row in rows), width)
 
 
 def _common(predicted: list[Counter[str]], expected: list[Counter[str]]) -> list[int]:
