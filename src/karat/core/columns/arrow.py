@@ -1,4 +1,4 @@
-"""Text and list columns of Arrow, in any of its layouts."""
+"""Text and list columns of Arrow, in any of its layouts, and the plain layouts that all of its functions take."""
 
 from __future__ import annotations
 
@@ -10,6 +10,57 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
+
+
+def plain_column(column: pa.Array, *, nested: bool = False) -> pa.Array:
+    """The same values in layouts that every function of Arrow takes; the column itself if it has them.
+
+    Views and run-end encoding become what they stand for, JSON text is stored as `string`. A dictionary stays one, with
+    the nulls outside of it; a nested one does not.
+
+    >>> plain_column(pa.array([["a"], None], pa.list_view(pa.string_view()))).type
+    LargeListType(large_list<item: large_string>)
+    """
+    kind = column.type
+    if pt.is_string_view(kind) or pt.is_binary_view(kind):
+        return column.cast(pa.large_string() if pt.is_string_view(kind) else pa.large_binary())
+    if isinstance(kind, pa.JsonType) and not pt.is_string(kind.storage_type):
+        return column.storage.cast(pa.string()).cast(pa.json_(pa.string()))
+    if pt.is_run_end_encoded(kind):
+        rows = np.arange(column.offset, column.offset + len(column))
+        return plain_column(column.values, nested=True).take(pa.array(np.searchsorted(column.run_ends, rows, "right")))
+    if pt.is_dictionary(kind):
+        values, indices = plain_column(column.dictionary, nested=True), column.indices
+        if nested:
+            return values.take(indices)
+        if values.null_count:
+            valid = np.asarray(values.is_valid())
+            places = pa.array(np.cumsum(valid) - 1, kind.index_type, mask=~valid)
+            values, indices = values.drop_null(), places.take(indices)
+        elif values.type == kind.value_type:
+            return column
+        return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
+    if pt.is_struct(kind):
+        fields = [plain_column(column.field(at), nested=True) for at in range(kind.num_fields)]
+        if [field.type for field in fields] == [field.type for field in kind]:
+            return column
+        named = [field.with_type(values.type) for field, values in zip(kind, fields, strict=True)]
+        return pa.StructArray.from_arrays(fields, fields=named, mask=column.is_null())
+    if pt.is_map(kind):
+        keys, items = (plain_column(values, nested=True) for values in (column.keys, column.items))
+        if (keys.type, items.type) == (kind.key_type, kind.item_type):
+            return column
+        return keep_nulls(pa.MapArray.from_arrays(whole_offsets(column), keys, items), column)
+    return _plain_list(column) if is_list(kind) else column
+
+
+def _plain_list(column: pa.Array) -> pa.Array:
+    lists = plain_lists(column)
+    values = plain_column(lists.values, nested=True)
+    if values.type == lists.type.value_type:
+        return column if pt.is_fixed_size_list(column.type) else lists
+    layout = pa.LargeListArray if pt.is_large_list(lists.type) else pa.ListArray
+    return keep_nulls(layout.from_arrays(whole_offsets(lists), values), column)
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -13,7 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from karat.core.columns.arrow import is_list, is_number, is_text, keep_nulls, lists_of_one, plain_lists, whole_offsets
+from karat.core.columns.arrow import (
+    is_list,
+    is_number,
+    is_text,
+    keep_nulls,
+    lists_of_one,
+    plain_column,
+    plain_lists,
+    whole_offsets,
+)
 from karat.core.columns.ids import cast_graded, cast_ids, read_graded, read_ids
 from karat.core.errors import ColumnError
 
@@ -93,9 +102,11 @@ Counts: TypeAlias = Annotated[Any, "counts"]  # returned: one row of additive co
 
 
 def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.ChunkedArray:
-    """A column of any origin as Arrow; raises `ColumnError` for a value that is not a column."""
-    if isinstance(column, pa.Array | pa.ChunkedArray):
-        return column
+    """A column of any origin as Arrow in plain layouts; raises `ColumnError` for a value that is not a column."""
+    if isinstance(column, pa.Array):
+        return plain_column(column)
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array(map(plain_column, column.chunks or [pa.nulls(0, column.type)]))
     if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
         raise ColumnError(f"{role}: a column is expected, such as a list with one value a row; got {column!r:.80}")
     try:
@@ -104,7 +115,7 @@ def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.
         if kind is not None and kind.read is not None and python:
             return kind.read(column)
         if hasattr(column, "__arrow_c_stream__"):
-            return pa.chunked_array(column)
+            return to_arrow(pa.chunked_array(column), role)
         return pa.array(column, from_pandas=hasattr(column, "dtype"))
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
         raise ColumnError(f"{role}: the values are of more than one kind: {error}") from None

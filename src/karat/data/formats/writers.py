@@ -16,8 +16,6 @@ from karat.data.storage.duckdb import connect, literal, stream
 
 WriteBatch = Callable[[pa.RecordBatch], object]
 _ROWS_AT_ONCE = 8192
-_SUBSTITUTES = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-"""Types that DuckDB or Arrow's CSV writer does not support, and types that hold the same values."""
 
 
 @contextmanager
@@ -32,8 +30,10 @@ def _parquet(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[WriteBatch]:
 
 @contextmanager
 def _arrow(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[WriteBatch]:
-    with pa.ipc.new_file(sink, schema) as writer:
-        yield writer.write_batch
+    # a file has one dictionary a column, batches may have several
+    plain = pa.schema([f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema])
+    with pa.ipc.new_file(sink, plain) as writer:
+        yield lambda batch: writer.write_batch(batch.cast(plain))
 
 
 @contextmanager
@@ -112,13 +112,11 @@ def _cast(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return column if (kind := _supported_type(column.type)) == column.type else column.cast(kind)
 
 
-def _supported_type(kind: pa.DataType, *, inside: bool = False) -> pa.DataType:
-    """The type in which DuckDB takes a column; dictionaries inside lists become their values."""
+def _supported_type(kind: pa.DataType) -> pa.DataType:
+    """The type in which DuckDB and Arrow's CSV writer take a column: they know no float16."""
     if pa.types.is_list(kind):
-        return pa.list_(_supported_type(kind.value_type, inside=True))
-    if inside and pa.types.is_dictionary(kind):
-        return _supported_type(kind.value_type)
-    return _SUBSTITUTES.get(kind, kind)
+        return pa.list_(_supported_type(kind.value_type))
+    return pa.float32() if pa.types.is_float16(kind) else kind
 
 
 WRITERS: dict[str, Callable[[pa.NativeFile, pa.Schema], AbstractContextManager[WriteBatch]]] = {

@@ -1,4 +1,4 @@
-"""Checks on every source, with its name in the errors: duplicate columns, invalid UTF-8, truncated files."""
+"""What holds for every source: unique names of columns, valid UTF-8, plain layouts, its name in every error."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from karat.core.columns.arrow import plain_column
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.data.source import Source
 
@@ -28,7 +29,7 @@ def check_unique(names: list[str], owner: str) -> None:
 
 
 def validate_source(source: Source, *, checked: bool) -> Source:
-    """The source, with checks while it is read and its name in every error.
+    """The source in plain layouts (`plain_column`), with checks while it is read and its name in every error.
 
     `checked`: its text is known to be valid UTF-8. Raises `ColumnError` for duplicate columns. Reading raises
     `RowError` for a cell that is not UTF-8, `DataError` for a truncated or damaged file.
@@ -41,10 +42,20 @@ def validate_source(source: Source, *, checked: bool) -> Source:
             for batch in source.read(text):
                 if not checked:
                     _check_text(batch, source.name, row)
-                yield batch
+                yield batch if plain else _plain_batch(batch)
                 row += batch.num_rows
 
-    return replace(source, read=read)
+    schema = _plain_schema(source.schema)
+    plain = schema == source.schema
+    return replace(source, schema=schema, read=read)
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_type(plain_column(pa.nulls(0, field.type)).type) for field in schema])
+
+
+def _plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(list(map(plain_column, batch.columns)), schema=_plain_schema(batch.schema))
 
 
 def _check_text(batch: pa.RecordBatch, name: str, row: int) -> None:
