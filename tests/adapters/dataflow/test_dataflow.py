@@ -1,7 +1,4 @@
 import json
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +6,13 @@ import pandas as pd
 import pytest
 
 from karat import ColumnError, DataError, SpecError
-from karat.adapters.dataflow import BenchDatasetEvaluator, FileStorage, match_answers, parse_parts, parse_verdict
+from karat.adapters.dataflow import (
+    BenchDatasetEvaluator,
+    BenchDatasetEvaluatorQuestion,
+    FileStorage,
+    parse_parts,
+    parse_verdict,
+)
 
 SAMPLE = {"instruction": "What is 2 + 2?", "generated_cot": "The answer is 4.", "golden_answer": "4"}
 
@@ -69,34 +72,6 @@ def test_the_example_of_dataflow(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("answer", "gold", "same"),
-    [
-        ("The answer is 4.", "4", True),
-        ("Paris", "Paris", True),
-        ("The answer is Paris.", "paris", True),
-        ("A", "A", True),
-        (r"so \boxed{\frac{1}{2}}", r"\frac{1}{2}", True),
-        (r"so \boxed{m}", "m", True),
-        ("Apollo 11", "Apollo 11", True),
-        ("x+1", "x+1", True),
-        ("4", r"Adding up we get \boxed{4}.", True),
-        ("The answer is 15", "1", False),
-        ("I know", "no", False),
-        ("cat", "a", False),
-        ("C++", "C", False),
-        ("C++", "C#", False),
-        ("-5", "5", False),
-        ("", "4", False),
-        (None, "4", False),
-    ],
-)
-def test_match_finds_the_final_answer_and_compares_it_whole(answer, gold, same):
-    assert match_answers([answer], [[gold]]) == [same]
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(match_answers, [answer], [[gold]]).result() == [same]
-
-
 def test_a_cell_may_hold_several_gold_answers(tmp_path):
     rows = {"generated_cot": ["Paris", "Rome", "Rome"], "golden_answer": [np.array(["x", "Paris"]), ["Rome"], ["x"]]}
     _, frame, _ = run(tmp_path, Memory(rows))
@@ -138,6 +113,10 @@ def test_no_rows_have_no_accuracy(tmp_path):
         ("It is not true", "invalid"),
         ("UNTRUE", "invalid"),
         ("false, though true in part", "invalid"),
+        ("{judgement_result: true, // right\n}", "yes"),
+        ('It is right.\n```json\n{"judgement_result": true}\n```', "yes"),
+        ('{"judgement_result": true} or {"judgement_result": false}', "invalid"),
+        ('{"judgement_result": true or false}', "invalid"),
         ('{"judgement_result": 1}', "invalid"),
         ('{"judgement_result": null}', "invalid"),
         ('{"judgement_result": [true]}', "invalid"),
@@ -203,6 +182,9 @@ def test_more_or_fewer_replies_than_prompts_are_an_error(tmp_path, number, parts
         ('{"sub_questions": ["a", "b"], "reasons": ["", ""], "judgement": [true, "True"]}', ("yes", 2, 2)),
         ('```json\n["true", "empty"]\n```', ("yes", 1, 1)),
         ('<think>["false"]</think>\n<answer>["true"]</answer>', ("yes", 1, 1)),
+        ("{'judgement': ['true', \"false\",], // two\n reasons: ['it\\'s \"so\", a: b', 'new\nline'],}", ("no", 1, 2)),
+        ("{/* all, */ judgement: [true,\n true, /* no more */ ]}", ("yes", 2, 2)),
+        ("{'judgement': ['true'], 'judgement': ['false']}", ("invalid", 0, 0)),
         ('["empty"]', ("no", 0, 0)),
         ('["true", "perhaps"]', ("invalid", 0, 0)),
         ('["true", 1]', ("invalid", 0, 0)),
@@ -248,8 +230,6 @@ def test_without_rows_there_are_no_parts(tmp_path):
     _, frame, found = run(tmp_path, Memory(rows), **options)
     assert list(frame)[-3:] == ["correct_answer_num", "total_subquestions", "response_evaluation"]
     assert found["subquestion_accuracy"] == 0.0
-    with pytest.raises(ColumnError, match="'total_subquestions' already"):
-        run(tmp_path, Memory(rows | {"total_subquestions": []}), **options)
 
 
 def test_another_prompt_template_is_used(tmp_path):
@@ -277,10 +257,31 @@ def test_a_missing_column_is_named_before_anything_is_written(tmp_path):
     storage = Memory({"generated_cott": ["a"], "golden_answer": ["a"]})
     with pytest.raises(ColumnError, match="no column 'generated_cot'; did you mean 'generated_cott'"):
         run(tmp_path, storage)
-    with pytest.raises(ColumnError, match="'answer_match_result' already"):
-        run(tmp_path, Memory([SAMPLE | {"answer_match_result": True}]))
     assert storage.written is None
     assert not list(tmp_path.iterdir())
+
+
+def test_a_second_evaluation_overwrites_the_first(tmp_path):
+    _, first, _ = run(tmp_path, Memory([SAMPLE]))
+    options = {"compare_method": "semantic", "llm_serving": Model(['["false"]']), "support_subquestions": True}
+    for _ in range(2):
+        _, first, _ = run(tmp_path, Memory(first), **options)
+    expected = {"answer_match_result": False, "correct_answer_num": 0, "total_subquestions": 1}
+    assert first.to_dict("records") == [SAMPLE | expected | {"response_evaluation": '["false"]'}]
+
+
+@pytest.mark.parametrize(("keep", "rows"), [(True, 2), (False, 0)])
+def test_where_no_row_has_a_gold_answer_all_rows_are_written_or_none(tmp_path, keep, rows, caplog):
+    storage = Memory({"generated_cot": ["a", "b"], "golden_answer": [None, ""]})
+    options = {"compare_method": "semantic", "llm_serving": Model([]), "keep_all_samples": keep}
+    _, frame, found = run(tmp_path, storage, **options)
+    assert (len(frame), "answer_match_result" in frame, found["total_samples"]) == (rows, True, 2)
+    assert "no row has a gold answer in 'golden_answer'" in caplog.text
+
+
+def test_there_is_a_logger_as_in_dataflow(caplog):
+    BenchDatasetEvaluatorQuestion("stats.json").logger.error("gone")
+    assert caplog.record_tuples == [("DataFlow", 40, "gone")]
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".json", ".csv.gz", ".parquet"])
@@ -316,25 +317,6 @@ def test_a_bare_file_name_is_a_file_here(tmp_path, monkeypatch):
     BenchDatasetEvaluator().run(Memory([SAMPLE]))
     (found,) = tmp_path.glob("result_bencheval/BenchDatasetEvaluator_result_*.json")
     assert json.loads(found.read_text())[0]["accuracy"] == 1.0
-
-
-def test_with_dataflow_it_is_an_operator(tmp_path):
-    for name, text in {
-        "__init__": "",
-        "core": "class OperatorABC: pass",
-        "utils/__init__": "",
-        "utils/registry": "class R(dict):\n    def register(self, c): self[c.__name__] = c\nOPERATOR_REGISTRY = R()",
-    }.items():
-        path = tmp_path / "dataflow" / f"{name}.py"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from karat.adapters.dataflow import BenchDatasetEvaluator as B\n"
-        "from dataflow.core import OperatorABC; from dataflow.utils.registry import OPERATOR_REGISTRY as R\n"
-        "print(R['BenchDatasetEvaluator'] is B and issubclass(B, OperatorABC))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
 
 
 LAYOUTS = [  # of DataFlow's unified benchmark, the metric, and what a right and a wrong answer are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -15,16 +16,10 @@ from karat.adapters.dataflow.storage import cells
 from karat.adapters.dataflow.verdict import JudgePrompt, SubquestionsPrompt, parse_parts, parse_verdict
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 
-
-def _from_dataflow(module: str, name: str) -> Any:
-    try:
-        return getattr(import_module(module), name)
-    except ImportError:
-        return None
-
-
-_Operator: Any = _from_dataflow("dataflow.core", "OperatorABC") or object
-_REGISTRY = _from_dataflow("dataflow.utils.registry", "OPERATOR_REGISTRY")
+try:
+    _Operator: Any = import_module("dataflow.core").OperatorABC
+except (ImportError, AttributeError):  # DataFlow, or another package of that name, is not needed
+    _Operator = object
 CompareMethod = Literal["match", "semantic"]
 RESULT = "answer_match_result"
 PARTS = ("correct_answer_num", "total_subquestions", "response_evaluation")
@@ -49,7 +44,8 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
 
     With `support_subquestions` the model judges every part of a question, and a row is right if all its parts are.
     Further columns: `correct_answer_num` and `total_subquestions` count the parts (0 if nothing was judged),
-    `response_evaluation` is the model's reply.
+    `response_evaluation` is the model's reply. Columns of these names from an earlier evaluation are overwritten.
+    If no row has a gold answer, `semantic` writes every row, and with `keep_all_samples=False` none.
 
     Raises `karat.SpecError` for an unknown method and for `semantic` without a model.
     """
@@ -62,7 +58,11 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         llm_serving: Any = None,
         prompt_template: Any = None,
         support_subquestions: bool = False,
+        keep_all_samples: bool = True,
     ) -> None:
+        super().__init__()
+        if _Operator is object:
+            self.logger = logging.getLogger("DataFlow")
         if compare_method not in get_args(CompareMethod):
             raise SpecError(f"compare_method={compare_method!r}{did_you_mean(compare_method, get_args(CompareMethod))}")
         if compare_method == "semantic" and not hasattr(llm_serving, "generate_from_input"):
@@ -72,10 +72,10 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         if isinstance(prompt_template, type):
             raise SpecError(f"prompt_template is the class {prompt_template.__name__}; an instance is expected")
         default = f"result_bencheval/{type(self).__name__}_result_{int(time.time())}.json"
-        self.eval_result_path = Path(eval_result_path or default)
+        self.eval_result_path = eval_result_path or default
         self.compare_method, self.system_prompt, self.llm_serving = compare_method, system_prompt, llm_serving
         self.prompt_template = prompt_template or (SubquestionsPrompt() if support_subquestions else JudgePrompt())
-        self.support_subquestions = support_subquestions
+        self.support_subquestions, self.keep_all_samples = support_subquestions, keep_all_samples
 
     @staticmethod
     def get_desc(lang: str = "en") -> str:
@@ -101,9 +101,6 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         for key in keys:
             if key not in names:
                 raise ColumnError(f"there is no column {key!r}{did_you_mean(key, names)}")
-        for name in (RESULT, *(PARTS if self.support_subquestions else ())):
-            if name in names:
-                raise ColumnError(f"there is a column {name!r} already; drop it to evaluate again")
         answers = [next(iter(cell), None) for cell in cells(frame[input_test_answer_key])]
         golds = cells(frame[input_gt_answer_key])
         if self.compare_method == "match":
@@ -115,7 +112,10 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         columns: dict[str, list[Any]] = {RESULT: [each.verdict == "yes" for each in judged]}
         if self.support_subquestions:
             columns |= {name: [each[place] for each in judged] for place, name in enumerate(PARTS, 1)}
-        storage.write(frame.assign(**columns))
+        if self.compare_method == "semantic" and len(golds) and not any(golds):
+            self.logger.warning("no row has a gold answer in %r; no model was asked", input_gt_answer_key)
+            frame = frame if self.keep_all_samples else frame.iloc[:0]
+        storage.write(frame.assign(**{name: column[: len(frame)] for name, column in columns.items()}))
         self._write_statistics(judged, str(getattr(storage, "file_name_prefix", "")))
         return [*keys, RESULT]
 
@@ -163,10 +163,19 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
                 "correct_subquestions": right,
                 "subquestion_accuracy": right / parts if parts else 0.0,
             }
-        self.eval_result_path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps([statistics], indent=2, ensure_ascii=False)
-        self.eval_result_path.write_text(text + "\n", encoding="utf-8")
+        path = Path(self.eval_result_path)  # which a pipeline may have set to a text
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([statistics], indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-if _REGISTRY is not None:
-    _REGISTRY.register(BenchDatasetEvaluator)
+class BenchDatasetEvaluatorQuestion(BenchDatasetEvaluator):
+    """The same under DataFlow's name for the evaluator that also reads questions."""
+
+
+def register_operators() -> None:
+    """Let karat's evaluators take the place of DataFlow's in DataFlow's registry of operators.
+
+    Without this call DataFlow finds its own. Raises `ModuleNotFoundError` if DataFlow is not installed.
+    """
+    operators = import_module("dataflow.utils.registry").OPERATOR_REGISTRY.get_obj_map()
+    operators.update({each.__name__: each for each in (BenchDatasetEvaluator, BenchDatasetEvaluatorQuestion)})

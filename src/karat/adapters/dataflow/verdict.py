@@ -6,14 +6,20 @@ import json
 import re
 from typing import Any
 
-import pyarrow as pa
-
-from karat.core.metric.extract import extract_answers
 from karat.judges.reply_parser import ReplyError, read_json
 
 _THOUGHT = re.compile(r"\A.*</think>", re.DOTALL)
 _ANSWER = re.compile(r"\A\s*<answer>(.*)</answer>\s*\Z", re.DOTALL)
+_CHARACTER = re.compile(r"\\.|.", re.DOTALL)
 _VERDICT = re.compile(r"\s*(true|false)\s*\.?\s*", re.IGNORECASE)
+_JUDGEMENT = re.compile(
+    r"""\bjudgement_result["']?\s*:\s*["']?(true|false)\b["']?(?=\s*(?:[,}]|//|/\*))""", re.IGNORECASE
+)
+_JSON5 = re.compile(
+    r"""(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|(?P<comment>//[^\n]*|/\*.*?\*/)"""
+    r"""|(?P<comma>,)(?=(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*[\]}])|(?P<key>[^\W\d]\w*)(?=\s*:)""",
+    re.DOTALL,
+)
 
 
 class JudgePrompt:
@@ -58,7 +64,8 @@ class SubquestionsPrompt:
 def parse_verdict(reply: Any) -> str:
     """The verdict in a model's reply: `yes`, `no`, `empty` or `invalid`.
 
-    Valid replies are `{"judgement_result": true}`, alone or in a fenced block, and `true`, or the same with `false`.
+    Valid replies are `true`, or an object with `"judgement_result": true`, as JSON or JSON5, also after an explanation;
+    or the same with `false`. A reply with both, or with neither, is invalid.
 
     >>> [parse_verdict(reply) for reply in ('{"judgement_result": true}', "False.", "It is not true", None)]
     ['yes', 'no', 'invalid', 'empty']
@@ -66,16 +73,17 @@ def parse_verdict(reply: Any) -> str:
     if reply is None or not str(reply).strip():
         return "empty"
     text = _strip(reply)
-    value = extract_answers(pa.array([text]), "json:judgement_result")[0].as_py() or text
-    verdict = _VERDICT.fullmatch(value)
-    return "invalid" if verdict is None else "yes" if verdict[1].lower() == "true" else "no"
+    whole = _VERDICT.fullmatch(text)
+    verdicts = {verdict.lower() for verdict in ([whole[1]] if whole else _JUDGEMENT.findall(text))}
+    return "invalid" if len(verdicts) != 1 else "yes" if verdicts == {"true"} else "no"
 
 
 def parse_parts(reply: Any) -> tuple[str, int, int]:
     """The verdict in a model's reply on the parts of a question, the number of right parts, and the number of parts.
 
-    Valid replies are an object with the list `judgement`, or that list, alone or in a fenced block. Its items are true,
-    false and empty; empty parts are not counted. The verdict is `yes` if at least one part is counted and all are true.
+    Valid replies are an object with the list `judgement`, or that list, as JSON or JSON5, alone or in a fenced block.
+    Its items are true, false and empty; empty parts are not counted. The verdict is `yes` if at least one part is
+    counted and all are true.
 
     >>> parse_parts('{"judgement": ["true", "false", "empty"]}'), parse_parts("[true]"), parse_parts("two of three")
     (('no', 1, 2), ('yes', 1, 1), ('invalid', 0, 0))
@@ -83,7 +91,7 @@ def parse_parts(reply: Any) -> tuple[str, int, int]:
     if reply is None or not str(reply).strip():
         return "empty", 0, 0
     try:
-        value = read_json(_strip(reply))
+        value = read_json(_JSON5.sub(_to_json, _strip(reply)))
     except ReplyError:
         return "invalid", 0, 0
     parts = value.get("judgement") if isinstance(value, dict) else value
@@ -97,6 +105,17 @@ def parse_parts(reply: Any) -> tuple[str, int, int]:
 def _strip(reply: Any) -> str:
     """A reply without the reasoning before it and without `<answer>` tags."""
     return _ANSWER.sub(r"\1", _THOUGHT.sub("", str(reply)))
+
+
+def _to_json(token: re.Match[str]) -> str:
+    """A token that JSON5 has, as JSON: text in single quotes or with line breaks, a key, a comment, a last comma."""
+    if token["key"]:
+        return f'"{token["key"]}"'
+    return f'"{_CHARACTER.sub(_escape, token["text"][1:-1])}"' if token["text"] else " "
+
+
+def _escape(character: re.Match[str]) -> str:
+    return {"\\'": "'", "\\\n": "", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character[0], character[0])
 
 
 def _material(question: str | None, reference_answer: str, answer: str) -> str:
