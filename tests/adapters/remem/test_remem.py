@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from karat import RowError, SpecError
-from karat.adapters.remem import QABleu1Score, QABleu4Score, QAExactMatch, QAF1Score, RetrievalRecall
+from karat.adapters.remem import (
+    QABleu1Score,
+    QABleu4Score,
+    QABleuScore,
+    QAExactMatch,
+    QAF1Score,
+    RetrievalNDCGAny,
+    RetrievalRecall,
+    RetrievalRecallAll,
+)
 
 GOLD = [
     ["Paris", "the city of Paris"],
@@ -111,7 +120,6 @@ def test_no_rows_are_zero(cls, key, define):
 @pytest.mark.parametrize(
     ("gold", "said", "message"),
     [
-        ([["a"], []], ["a", "b"], "row 1 of gold_answers holds no answer"),
         ([["a"], None, None], ["a", "b", "c"], "row 1 of gold_answers is null, and 1 more"),
         ([["a"], ["b", None]], ["a", "b"], "row 1 of gold_answers holds a null"),
         ([["a"], ["b"]], ["a", None], "row 1 of predicted_answers is null"),
@@ -125,9 +133,40 @@ def test_input_that_remem_scores_by_accident_is_an_error_naming_the_row(cls, gol
         cls().calculate_metric_scores(gold, said)
 
 
-def test_an_empty_gold_list_is_an_error_in_the_corpus_too():
-    with pytest.raises(RowError, match="row 0 of gold_answers holds no answer"):
-        QABleu4Score().calculate_corpus_bleu([[]], ["a"])
+@pytest.mark.parametrize("aggregate", [np.max, np.median])
+@pytest.mark.parametrize(("cls", "key", "define"), METRICS, ids=lambda m: getattr(m, "__name__", m))
+def test_a_row_without_gold_answers_scores_0(cls, key, define, aggregate):
+    gold, said = [["one two three four"], [], ["x"]], ["one two three four", "b", "c"]
+    pooled, rows = cls().calculate_metric_scores(gold, said, aggregate)
+    assert (pooled[key], [row[key] for row in rows]) == (pytest.approx(1 / 3), [1.0, 0.0, 0.0])
+    assert cls().calculate_metric_scores([[]], ["a"], aggregate) == ({key: 0.0}, [{key: 0.0}])
+
+
+def test_the_corpus_bleu_leaves_out_rows_without_gold_answers():
+    whole = QABleu4Score().calculate_corpus_bleu([["a b c d e"]], ["a b c d"])
+    assert QABleu4Score().calculate_corpus_bleu([[], ["a b c d e"]], ["x", "a b c d"]) == whole
+    assert QABleu4Score().calculate_corpus_bleu([[]], ["a"]) == {"Corpus_BLEU-4": 0.0}
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_bleu_of_any_order(order):
+    pooled, rows = QABleuScore(max_order=order).calculate_metric_scores(GOLD, SAID)
+    expected = [max(bleu(order)(gold, said) for gold in golds) for golds, said in zip(GOLD, SAID, strict=True)]
+    assert [row[f"BLEU-{order}"] for row in rows] == pytest.approx(expected)
+    assert pooled == {f"BLEU-{order}": pytest.approx(np.mean(expected))}
+    assert QABleuScore().max_order == 1
+    assert isinstance(QABleu1Score(object()), QABleuScore)
+
+
+@pytest.mark.parametrize(
+    "text", ["a well-\n", "a well-\n \n", "a well- \n", "well--\n\nknown", "x <skipped>-<skipped>\n"]
+)
+@pytest.mark.parametrize("other", ["a well", "a well-", "well-known", "well - known", "x -", "x"])
+def test_line_breaks_after_a_dash_are_joined_as_in_evaluate(text, other):
+    for gold, said in ((text, other), (other, text)):
+        expected = bleu(1)(gold, said)
+        assert QABleu1Score().calculate_metric_scores([[gold]], [said])[0] == {"BLEU-1": pytest.approx(expected)}
+        assert QABleu1Score().calculate_corpus_bleu([[gold]], [said]) == {"Corpus_BLEU-1": pytest.approx(expected)}
 
 
 def test_recall_counts_sets_and_rounds_only_the_mean():
@@ -152,3 +191,31 @@ def test_recall_refuses_invalid_arguments():
     for k_list in ([], [0, 1]):
         with pytest.raises(SpecError, match="whole numbers from 1"):
             RetrievalRecall().calculate_metric_scores([["a"]], [["a"]], k_list)
+
+
+GOLD_DOCUMENTS = ["Ann said: the cat sat", 'Bob: "so it ran"']
+
+
+@pytest.mark.parametrize(
+    ("chunks", "found"),
+    [
+        (["cat sat", "it ran"], (1, 1.0)),
+        (["it ran", "no", "cat"], (1, (1 + 1 / math.log2(3)) / 2)),
+        (["Date: today\nthe cat", "user: so it: ignored"], (1, 1.0)),
+        (["user: the cat", "assistant: the dog"], (0, 1.0)),
+        (["no", "cat"], (0, 1.0)),
+        (["no", "Date: today\nso"], (0, 1.0)),
+        ([], (0, 0.0)),
+    ],
+)
+def test_chunks_are_parts_of_gold_documents(chunks, found):
+    pooled, (row,) = RetrievalRecallAll().calculate_metric_scores([GOLD_DOCUMENTS], retrieved_chunks=[chunks])
+    assert (row, pooled) == ({f"Recall_all@{k}": row["Recall_all@20"] if k > 1 else 0.0 for k in (1, 5, 10, 20)}, row)
+    (ndcg,) = RetrievalNDCGAny().calculate_metric_scores([GOLD_DOCUMENTS], [chunks])[1]
+    assert (row["Recall_all@20"], ndcg["NDCG_any@20"]) == (found[0], pytest.approx(found[1]))
+
+
+def test_documents_of_no_row_or_without_gold_score_0():
+    for cls, key in ((RetrievalRecallAll, "Recall_all"), (RetrievalNDCGAny, "NDCG_any")):
+        assert cls().calculate_metric_scores([[]], [["a"]], [1]) == ({f"{key}@1": 0.0}, [{f"{key}@1": 0.0}])
+        assert cls().calculate_metric_scores([], [], [1]) == ({f"{key}@1": 0.0}, [])

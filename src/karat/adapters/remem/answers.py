@@ -1,11 +1,4 @@
-"""REMem's metrics of answers and retrieval over karat's metrics: the same classes, keys and numbers.
-
->>> QAF1Score().calculate_metric_scores([["Paris", "City of Paris"], ["Lyon"]], ["Paris, France", "Lyon"])
-({'F1': 0.833...}, [{'F1': 0.666...}, {'F1': 1.0}])
-
-For input that REMem rejects with an unclear error or scores by accident (lists of unequal length, rows without gold
-answers, nulls) a `karat.RowError` names the row.
-"""
+"""REMem's metrics of answers: exact match, F1 and BLEU, aggregated over the gold answers of each row."""
 
 from __future__ import annotations
 
@@ -18,7 +11,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_list
 from karat.core.columns.kinds import Score, Text, to_arrow
-from karat.core.errors import RowError, SpecError
+from karat.core.errors import RowError
 from karat.core.metric.decorator import metric
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
@@ -36,8 +29,8 @@ class _AnswerMetric:
     """The common part of the metrics of answers: a metric is scored for each gold answer and aggregated by row."""
 
     metric_name: ClassVar[str]
-    key: ClassVar[str]
-    metric: ClassVar[Metric]
+    key: str
+    metric: Metric
 
     def __init__(self, global_config: Any = None) -> None:
         self.global_config = global_config
@@ -52,11 +45,12 @@ class _AnswerMetric:
         """The mean over all rows, and the score of each row; further arguments are ignored, as in REMem.
 
         `gold_answers`: a list of acceptable answers for each row. `aggregation_fn`: combines a row's scores, one for
-        each gold answer. Raises `karat.RowError` for lists of unequal length, a row without gold answers and a null.
+        each gold answer; a row without gold answers scores 0. Raises `karat.RowError` for lists of unequal length and
+        for a null.
         """
         gold, predicted = _columns(gold_answers, predicted_answers)
         across = _NAMED.get(aggregation_fn, aggregation_fn)
-        scores = self.metric(predicted, gold, across=across).to_numpy(zero_copy_only=False)
+        scores = self.metric(predicted, gold, across=across).fill_null(0.0).to_numpy(zero_copy_only=False)
         pooled = float(scores.mean()) if len(scores) else 0.0
         return {self.key: pooled}, [{self.key: score} for score in scores.tolist()]
 
@@ -93,30 +87,51 @@ def pair_bleu(prediction: Text, reference: Text, *, order: int = 4) -> Score:
     [0.666...]
     """
     alone = sentence_bleu.using(smooth="none", effective_order=False, reference_length="shortest", order=order)
-    rows: Rows = score_rows(alone, {"prediction": prediction, "reference": reference})
+    columns = {"prediction": _join_lines(prediction), "reference": _join_lines(reference)}
+    rows: Rows = score_rows(alone, columns)
     return rows
 
 
-class _BleuMetric(_AnswerMetric):
-    order: ClassVar[int]
+def _join_lines(texts: pa.Array) -> pa.Array:
+    """Texts on one line, as the tokeniser of `evaluate` joins it: that of sacrebleu drops a last line break first."""
+    for markup, plain in (("<skipped>", ""), ("-\n", ""), ("\n", " ")):
+        texts = pc.replace_substring(texts, markup, plain)
+    return texts
+
+
+class QABleuScore(_AnswerMetric):
+    """BLEU of up to `max_order` consecutive words; case and punctuation matter, nothing is normalised.
+
+    >>> QABleuScore(max_order=2).calculate_metric_scores([["the cat sat"]], ["the cat ran"])
+    ({'BLEU-2': 0.577...}, [{'BLEU-2': 0.577...}])
+    """
+
+    metric_name = "qa_bleu_score"
+
+    def __init__(self, global_config: Any = None, max_order: int = 1) -> None:
+        super().__init__(global_config)
+        self.max_order, self.key = max_order, f"BLEU-{max_order}"
+        self.metric = pair_bleu.using(order=max_order)
 
     def calculate_corpus_bleu(
         self, gold_answers: Sequence[Sequence[str]], predicted_answers: Sequence[str], **_: Any
     ) -> Pooled:
         """BLEU of all answers together, each against its first gold answer.
 
-        Raises `karat.RowError` as `calculate_metric_scores` does. REMem returns 0 if any row has no gold answer, since
-        it drops that row from the gold side only.
+        Rows without gold answers are left out; REMem returns 0 if there is one, since it drops that row from the gold
+        side only. Raises `karat.RowError` as `calculate_metric_scores` does.
         """
         gold, predicted = _columns(gold_answers, predicted_answers)
-        corpus = bleu.using(smooth="none", reference_length="shortest", order=self.order)
-        (rows,) = score_columns([corpus], {"prediction": predicted, "reference": pc.list_element(gold, 0)})
+        known = pc.greater(pc.list_value_length(gold), 0)
+        first, predicted = pc.list_element(gold.filter(known), 0), predicted.filter(known)
+        corpus = bleu.using(smooth="none", reference_length="shortest", order=self.max_order)
+        (rows,) = score_columns([corpus], {"prediction": _join_lines(predicted), "reference": _join_lines(first)})
         totals = rows.statistics.sum(axis=0)
         value = float(corpus.finish(totals)) if corpus.finish is not None and len(predicted) else 0.0
-        return {f"Corpus_BLEU-{self.order}": value}
+        return {f"Corpus_BLEU-{self.max_order}": value}
 
 
-class QABleu1Score(_BleuMetric):
+class QABleu1Score(QABleuScore):
     """BLEU of single words; case and punctuation matter, nothing is normalised.
 
     >>> QABleu1Score().calculate_metric_scores([["Paris"]], ["Paris."])
@@ -124,12 +139,12 @@ class QABleu1Score(_BleuMetric):
     """
 
     metric_name = "qa_bleu1_score"
-    key = "BLEU-1"
-    order = 1
-    metric = pair_bleu.using(order=1)
+
+    def __init__(self, global_config: Any = None) -> None:
+        super().__init__(global_config, max_order=1)
 
 
-class QABleu4Score(_BleuMetric):
+class QABleu4Score(QABleuScore):
     """BLEU of up to four consecutive words; an answer of fewer than four words scores 0, even if it is right.
 
     >>> QABleu4Score().calculate_metric_scores([["Paris"], ["the cat sat down"]], ["Paris", "the cat sat down"])
@@ -139,51 +154,9 @@ class QABleu4Score(_BleuMetric):
     """
 
     metric_name = "qa_bleu4_score"
-    key = "BLEU-4"
-    order = 4
-    metric = pair_bleu.using(order=4)
-
-
-class RetrievalRecall:
-    """The share of the gold documents among the first k retrieved.
-
-    >>> RetrievalRecall().calculate_metric_scores([["a", "b"]], [["a", "c", "b"]], k_list=[1, 5])
-    ({'Recall@1': 0.5, 'Recall@5': 1.0}, [{'Recall@1': 0.5, 'Recall@5': 1.0}])
-    """
-
-    metric_name = "retrieval_recall"
 
     def __init__(self, global_config: Any = None) -> None:
-        self.global_config = global_config
-
-    def calculate_metric_scores(
-        self,
-        gold_docs: Sequence[Sequence[str]],
-        retrieved_docs: Sequence[Sequence[str]] | None = None,
-        k_list: Sequence[int] = (1, 5, 10, 20),
-        *,
-        retrieved_chunks: Sequence[Sequence[str]] = (),
-        **_: Any,
-    ) -> tuple[Pooled, PerExample]:
-        """The mean over all rows, rounded to four decimals, and the recall of each row, at every k.
-
-        Documents are compared as sets: a duplicate counts once. A row without gold documents has recall 0, as in REMem,
-        and so has a table without rows. `retrieved_chunks` is REMem's name for `retrieved_docs`.
-
-        Raises `karat.RowError` for lists of unequal length, `karat.SpecError` if `k_list` is empty or below 1.
-        """
-        retrieved = retrieved_chunks if retrieved_docs is None else retrieved_docs
-        if len(gold_docs) != len(retrieved):
-            raise RowError(f"gold_docs has {len(gold_docs)} rows, retrieved_docs has {len(retrieved)} rows")
-        if not k_list or min(k_list) < 1:
-            raise SpecError(f"k_list={k_list!r}: whole numbers from 1 are expected")
-        cutoffs = sorted(set(k_list))
-        rows = [
-            {f"Recall@{k}": len(gold.intersection(documents[:k])) / max(len(gold), 1) for k in cutoffs}
-            for gold, documents in zip(map(set, gold_docs), retrieved, strict=True)
-        ]
-        keys = [f"Recall@{k}" for k in cutoffs]
-        return {key: round(sum(row[key] for row in rows) / max(len(rows), 1), 4) for key in keys}, rows
+        super().__init__(global_config, max_order=4)
 
 
 def _columns(gold_answers: Any, predicted_answers: Any) -> tuple[pa.Array, pa.Array]:
@@ -195,7 +168,8 @@ def _columns(gold_answers: Any, predicted_answers: Any) -> tuple[pa.Array, pa.Ar
         return pa.array([], pa.list_(pa.string())), pa.array([], pa.string())
     if not is_list(gold.type):
         raise RowError(f"gold_answers: a list of answers for each row is expected, row 0 holds {gold[0].as_py()!r:.80}")
-    _refuse(pc.equal(pc.list_value_length(gold), 0), "gold_answers", "holds no answer")
+    if pa.types.is_null(gold.type.value_type):
+        gold = gold.cast(pa.list_(pa.string()))
     _refuse(pc.is_null(gold), "gold_answers", "is null")
     _refuse(pc.is_null(predicted), "predicted_answers", "is null")
     if gold.flatten().null_count:
