@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from karat.adapters.phoenix.evaluators.evaluator import Evaluator, bind_evaluator
-from karat.adapters.phoenix.evaluators.karat_metric import as_evaluator
+from karat.adapters.phoenix.code.evaluator import Evaluator, bind_evaluator
+from karat.adapters.phoenix.code.karat_metric import as_evaluator
 from karat.adapters.phoenix.mapping import InputMapping, PathNotFound, extractor
 from karat.adapters.phoenix.score import Score
 from karat.core.errors import ColumnError

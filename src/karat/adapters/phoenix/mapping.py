@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 from karat.core.errors import ColumnError, SpecError, did_you_mean
@@ -79,7 +79,7 @@ def extractor(field: str, source: str | Callable[..., Any]) -> Extract:
         return lambda record: record[path] if path in record else extract_with_jsonpath(record, path)
     if callable(source):
         return _by_function(source)
-    raise TypeError(f"{field} is mapped to {source!r:.80}: a key, a path or a function is expected")
+    raise TypeError(f"Invalid mapping for field '{field}': a key, a path or a function is expected, got {source!r:.80}")
 
 
 def _by_function(function: Callable[..., Any]) -> Extract:
@@ -109,8 +109,16 @@ def _compile(path: str) -> Callable[[Any], list[Any]]:
     try:
         parsed = parser.parse(path)
     except Exception as error:  # noqa: BLE001  (the parser raises several types, one of them Exception itself)
-        raise PathNotFound(f"Path not found: {path!r} is neither a key of the record nor a JSONPath: {error}") from None
+        problem = f"Parse error: {path!r} is neither a key of the record nor a JSONPath: {error}"
+        kind: Any = type(error)
+        raise _path_error(kind)(problem) from None
     return lambda data: [match.value for match in parsed.find(data)]
+
+
+@cache
+def _path_error(kind: Any) -> type[PathNotFound]:
+    """A class of errors that is also of the JSONPath parser's class, as in Phoenix."""
+    return type("PathSyntaxError", (PathNotFound, kind), {})
 
 
 def _walk(value: Any, steps: list[str | int]) -> list[Any]:

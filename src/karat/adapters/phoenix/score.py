@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from karat.core.errors import SpecError, did_you_mean
 
-Kind: TypeAlias = Literal["human", "llm", "code"]
-Direction: TypeAlias = Literal["maximize", "minimize", "neutral"]
+KindType: TypeAlias = Literal["human", "llm", "heuristic", "code"]
+DirectionType: TypeAlias = Literal["maximize", "minimize", "neutral"]
 Strings: TypeAlias = pa.Array | Sequence[Any]
 
 
@@ -22,41 +22,43 @@ Strings: TypeAlias = pa.Array | Sequence[Any]
 class Score:
     """One score of one record, with Phoenix's fields.
 
-    `kind`: who scored, code, a model or a person. `direction`: whether a higher score is better. Equal scores have the
-    same hash; it leaves out the metadata. Raises `karat.SpecError`, a `ValueError`, for an unknown kind or direction.
+    `kind`: who scored: "code", "llm" or "human"; another text is kept, as in Phoenix, whose annotations count it as
+    "llm". `direction`: whether a higher score is better. Equal scores have the same hash; it leaves out the metadata.
+    Raises `karat.SpecError`, a `ValueError`, for an unknown direction.
 
-    >>> Score(name="exact_match", score=1.0, label=True, kind="code")
-    Score(name='exact_match', score=1.0, label=True, kind='code', direction='maximize')
-    >>> Score(score=1.0, kind="coed")
+    >>> Score(name="tone", score=1.0, label="polite", kind="llm")
+    Score(name='tone', score=1.0, label='polite', kind='llm', direction='maximize')
+    >>> Score(score=1.0, direction="maximum")
     Traceback (most recent call last):
         ...
-    karat.core.errors.SpecError: kind='coed' is not known; did you mean 'code'?
+    karat.core.errors.SpecError: direction='maximum' is not known; did you mean 'maximize'?
     """
 
     name: str | None
     score: float | int | None
-    label: str | bool | None
+    label: str | None
     explanation: str | None
     metadata: Mapping[str, Any] = field(hash=False)
-    kind: Kind | None
-    direction: Direction
+    kind: KindType | None
+    direction: DirectionType
 
     def __init__(
         self,
         *,
         name: str | None = None,
         score: float | None = None,
-        label: str | bool | None = None,
+        label: str | None = None,
         explanation: str | None = None,
         metadata: Mapping[str, Any] | None = None,
-        kind: Kind | Literal["heuristic"] | None = None,
-        direction: Direction = "maximize",
-        source: Kind | Literal["heuristic"] | None = None,
+        kind: KindType | None = None,
+        direction: DirectionType = "maximize",
+        source: KindType | None = None,
     ) -> None:
-        if source is not None or (kind is not None and kind not in get_args(Kind)):
-            kind = parse_kind(kind, source)
-        if direction not in get_args(Direction):
-            raise SpecError(f"direction={direction!r} is not known{did_you_mean(str(direction), get_args(Direction))}")
+        kind = current_kind(kind, source)
+        if direction not in get_args(DirectionType):
+            raise SpecError(
+                f"direction={direction!r} is not known{did_you_mean(str(direction), get_args(DirectionType))}"
+            )
         if metadata is not None and not isinstance(metadata, Mapping):
             raise TypeError(f"metadata={metadata!r:.80}: a dict is expected")
         metadata = {} if metadata is None else metadata
@@ -64,9 +66,9 @@ class Score:
         self.__dict__.update(metadata=metadata, kind=kind, direction=direction)
 
     @property
-    def source(self) -> Kind | None:
+    def source(self) -> KindType | None:
         """The old name of `kind`."""
-        warnings.warn("Score.source is now Score.kind", DeprecationWarning, stacklevel=2)
+        warnings.warn("'source' is deprecated: Score.kind is its name now", DeprecationWarning, stacklevel=2)
         return self.kind
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,8 +113,8 @@ class Column:
     label: Strings | None = None
     explanation: Strings | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    kind: Kind = "code"
-    direction: Direction = "maximize"
+    kind: KindType = "code"
+    direction: DirectionType = "maximize"
     reason: Strings | None = None
     row_metadata: Mapping[str, Strings] = field(default_factory=dict)
 
@@ -141,16 +143,14 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def parse_kind(kind: str | None, source: str | None = None) -> Any:
-    """The kind, also from its old names; `SpecError` for an unknown one."""
+def current_kind(kind: KindType | None, source: KindType | None = None) -> KindType | None:
+    """The kind, also from its old names, of which a `DeprecationWarning` tells; `SpecError` if both differ."""
     if source is not None:
-        warnings.warn("source= is now kind=", DeprecationWarning, stacklevel=3)
+        warnings.warn("'source' is deprecated: use 'kind'", DeprecationWarning, stacklevel=3)
         if kind not in (None, source):
-            raise SpecError(f"kind={kind!r} and source={source!r} differ; source is the old name of kind")
+            raise SpecError(f"Provide only one of 'kind' or 'source' (they differ). Use 'kind'. {kind!r}, {source!r}")
         kind = source
     if kind == "heuristic":
-        warnings.warn("kind='heuristic' is now 'code'", DeprecationWarning, stacklevel=3)
-        kind = "code"
-    if kind not in get_args(Kind):
-        raise SpecError(f"kind={kind!r} is not known{did_you_mean(str(kind), get_args(Kind))}")
+        warnings.warn("kind='heuristic' is deprecated: use 'code'", DeprecationWarning, stacklevel=3)
+        return "code"
     return kind

@@ -59,7 +59,8 @@ class Governor:
 
     `concurrency` is the most calls at a time to one model of one endpoint, and the most rows in progress; `rpm` and
     `tpm` its requests and tokens a minute. A request with transient errors is sent up to `attempts` times. Each call
-    may take `timeout` seconds, a request with its pauses `row_timeout` (without waiting for the rate limit).
+    may take `timeout` seconds, a request with its pauses `row_timeout` (without waiting for the rate limit). A model
+    may have a `timeout` and an `rpm` of its own.
 
     `max_calls` and `budget` (USD) are never exceeded, including retries and running calls. The cost of a call is what
     the endpoint reports, or follows from `price`: USD per million input and output tokens. Before the call it is
@@ -150,7 +151,8 @@ class Governor:
         key = id(model) if url is None or name is None else (url, name)
         if (endpoint := self._endpoints.get(key)) is None:
             label = " at ".join(filter(None, [name, url])) or getattr(model, "__name__", type(model).__name__)
-            limiter = RateLimiter(self._concurrency, self._rpm, self._tpm)
+            rpm = min(filter(None, [self._rpm, getattr(model, "rpm", None)]), default=None)
+            limiter = RateLimiter(self._concurrency, rpm, self._tpm)
             endpoint = self._endpoints[key] = _Endpoint(label, model, limiter)
             if self._caps.budget is not None and self._price is None:
                 limiter.limit = 1  # the first reply shows what a call costs
@@ -184,7 +186,8 @@ class Governor:
         start = now()
         try:
             with trace_call(pending.model, pending.request) as span:
-                outcome = await self._call(pending, min(self._timeout, pending.seconds_left))
+                timeout = getattr(pending.model, "timeout", None) or self._timeout
+                outcome = await self._call(pending, min(timeout, pending.seconds_left))
                 record_outcome(span, outcome)
             if isinstance(outcome, Reply):
                 limiter.record_reply(slot)

@@ -19,9 +19,9 @@ from karat.adapters.phoenix import (
     exact_match,
     matches_regex,
 )
-from karat.adapters.phoenix.evaluators.evaluator import Evaluator
+from karat.adapters.phoenix.code.evaluator import Evaluator
 from karat.adapters.phoenix.frame.evaluate import EvaluationStopped
-from karat.adapters.phoenix.schema import Schema
+from karat.adapters.phoenix.schema.schema import Schema
 from karat.core.errors import ColumnError, SpecError
 from karat.models.governor.retry import RetryPolicy
 

@@ -170,7 +170,8 @@ def test_create_classifier_takes_what_phoenix_takes_in_its_order():
         ({"provider": "anthropic", "model": "m"}, "provider='anthropic'.*OpenAI-compatible"),
         ({"provider": "openai", "client": "litellm", "model": "m"}, "client='litellm'"),
         ({"provider": "openai"}, "the name of a model"),
-        ({"model": "m", "sync_client_kwargs": {"timeout": 3}}, "'timeout' is not supported"),
+        ({"model": "m", "sync_client_kwargs": {"max_retries": 3}}, "'max_retries' is not supported"),
+        ({"model": "m", "base_url": "http://x/v1", "initial_per_second_request_rate": 0}, "a number above 0"),
     ],
 )
 def test_what_cannot_be_asked_says_what_to_do(options, message):

@@ -18,8 +18,9 @@ from karat.adapters.phoenix import (
     matches_regex,
     to_annotation_dataframe,
 )
-from karat.adapters.phoenix.evaluators.evaluator import Evaluator
-from karat.adapters.phoenix.schema import Schema
+from karat.adapters.phoenix.code.evaluator import Evaluator
+from karat.adapters.phoenix.schema.schema import Schema
+from karat.adapters.phoenix.server.frame_annotations import from_frame
 from karat.core.errors import ColumnError
 
 FRAME = pd.DataFrame(
@@ -98,15 +99,20 @@ class TestAnnotations:
         assert found["annotator_kind"].tolist() == ["CODE", "HUMAN", "LLM"]
 
     def test_columns_of_ones_own_are_no_scores_unless_named(self):
-        mine = {"user_score": [1.0, 2.0, 3.0], "text_score": ["low", "high", "{"], "other_score": [{"f1": 1}] * 3}
+        mine = {"user_score": [1.0, 2.0, 3.0], "other_score": [{"f1": 1}] * 3}
         found = to_annotation_dataframe(scored(x_score=[FULL] * 3, **mine))
         assert found["annotation_name"].tolist() == ["x"] * 3
         with pytest.raises(ColumnError, match=r"user_score, row 1: a score's dict is expected, got 1\.0"):
             to_annotation_dataframe(scored(x_score=[FULL] * 3, **mine), ["user"])
         with pytest.raises(ValueError, match="Score column 'y_score' not found in DataFrame"):
             to_annotation_dataframe(scored(x_score=[FULL] * 3), ["y"])
+        assert to_annotation_dataframe(scored(user_score=[1.0, 2.0, 3.0])).empty
         with pytest.raises(ColumnError, match="no column '<name>_score' holds scores"):
-            to_annotation_dataframe(scored(user_score=[1.0, 2.0, 3.0]))
+            from_frame(scored(user_score=[1.0, 2.0, 3.0]))
+        with pytest.raises(
+            json.JSONDecodeError, match=r"column text_score, row 2: a score as JSON is expected.*'high'"
+        ):
+            to_annotation_dataframe(scored(text_score=[None, "high", "{"]))
 
     def test_scores_that_went_through_a_file_as_json_are_read(self):
         found = to_annotation_dataframe(scored(x_score=[json.dumps(FULL)] * 3))
@@ -115,13 +121,13 @@ class TestAnnotations:
     def test_the_span_is_no_parent(self):
         frame = scored(x_score=[FULL] * 3).assign(parent_span_id="p", **{"other.span_id": "o"})
         assert to_annotation_dataframe(frame)["context.span_id"].tolist() == ["a", "b", "c"]
-        assert "parent_span_id" not in to_annotation_dataframe(frame)
+        assert to_annotation_dataframe(frame)["parent_span_id"].tolist() == ["p"] * 3
         renamed = frame.drop(columns="context.span_id")
         assert to_annotation_dataframe(renamed)["span_id"].tolist() == ["o"] * 3
         with pytest.raises(ValueError, match="No column containing 'span_id' found in DataFrame"):
             to_annotation_dataframe(renamed.drop(columns="other.span_id"))
-        with pytest.raises(ColumnError, match="could each be it"):
-            to_annotation_dataframe(renamed.assign(third_span_id="t"))
+        with pytest.raises(ColumnError, match=r"other\.span_id, third_span_id could each be the span's id"):
+            from_frame(renamed.assign(third_span_id="t"))
 
     def test_the_client_takes_them_one_failed_row_and_all(self):
         helpers = pytest.importorskip("phoenix.client.utils.annotation_helpers")
@@ -134,6 +140,6 @@ class TestAnnotations:
         helpers._validate_span_annotations_dataframe(dataframe=found)
         sent = [each for chunk in helpers._chunk_span_annotations_dataframe(dataframe=found) for each in chunk]
         assert [each["span_id"] for each in sent] == list("prspqrs")
-        assert sent[0]["result"] == {"label": "True", "score": 1.0}
-        assert sent[2]["result"] == {"label": "False", "score": 0.0}
+        assert sent[0]["result"] == {"score": 1.0}
+        assert sent[2]["result"] == {"score": 0.0}
         assert "nan" not in json.dumps(sent).lower()

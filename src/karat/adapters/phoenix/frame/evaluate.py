@@ -59,8 +59,8 @@ def evaluate_dataframe(
     >>> from karat.adapters.phoenix import exact_match
     >>> frame = pd.DataFrame({"output": ["Paris", "Rome"], "expected": ["Paris", "Bern"]})
     >>> scored = evaluate_dataframe(frame, [exact_match])
-    >>> [score["label"] for score in scored["exact_match_score"]]
-    [True, False]
+    >>> [score["score"] for score in scored["exact_match_score"]]
+    [1.0, 0.0]
     """
     with _Task(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
         procedure = _procedure(exit_on_error, max_retries, None, task.advance)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.adapters.phoenix.evaluators.evaluator import Evaluator
+from karat.adapters.phoenix.code.evaluator import Evaluator
 from karat.adapters.phoenix.frame.columnwise import NewColumns, details
 from karat.core.errors import DataError
 from karat.models.event_loop import run_coroutine

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from karat.adapters.phoenix.evaluators.evaluator import Evaluator
-from karat.adapters.phoenix.llm.model import to_model
-from karat.adapters.phoenix.llm.template import Template
+from karat.adapters.phoenix.llm.evaluator import LLMEvaluator
+from karat.adapters.phoenix.llm.model import classifies, own_method, to_model
+from karat.adapters.phoenix.llm.prompts import to_plain
 from karat.adapters.phoenix.mapping import is_missing
-from karat.adapters.phoenix.schema import Schema
-from karat.adapters.phoenix.score import Column, Direction, Read, Score
+from karat.adapters.phoenix.score import Column, DirectionType, Read, Score
 from karat.core.errors import DataError, SpecError
 from karat.core.progress import advance
 from karat.judges.inputs import to_materials
 from karat.judges.panel import PanelMember, ask_member, trace_vote
 from karat.judges.prompt import how_to_reply
-from karat.judges.reply_forms import Label
+from karat.judges.reply_forms import Label, Verdict
 from karat.judges.votes import NotJudged, Vote
 from karat.models.context import current_models
-from karat.models.event_loop import await_coroutine
+from karat.models.event_loop import await_coroutine, run_coroutine
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.request import Message
@@ -33,15 +34,17 @@ Choices: TypeAlias = Sequence[str] | Mapping[str, Any]
 _USAGE = ("input_tokens", "output_tokens", "cost", "latency", "trace_id")
 
 
-class ClassificationEvaluator(Evaluator):
+class ClassificationEvaluator(LLMEvaluator):
     r"""Asks `llm` which of the `choices` is right for a record.
 
     `llm`: an `LLM`, the name of a model at the endpoint that judges use, an async callable
-    `(messages, schema, settings) -> reply`, or Phoenix's own `LLM`. `prompt_template`: a text, or messages, with the
-    placeholders `{{field}}` or `{field}` (see `Template`); the form of the reply is appended. `choices`: labels, or the
-    score of each, or `(score, description)`. `input_schema`: the fields, by default those of the template. `governor`:
-    limits, retries and caches the requests; by default that of `karat.judges.use_governor`, else one for the process.
-    Further keywords (temperature, seed) are sent with each request; by default none is.
+    `(messages, schema, settings) -> reply`, or an object with `generate_classification` (or its async form), such as
+    Phoenix's own `LLM`: it gets the `prompt`, the `labels`, `include_explanation` and `method`. `prompt_template`: a
+    text, or messages, with the placeholders `{{field}}` or `{field}` (see `PromptTemplate`); for a model, the form of
+    the reply is appended. `choices`: labels, or the score of each, or `(score, description)`. `input_schema`: the
+    fields, by default those of the template. `governor`: limits, retries and caches the requests; by default that of
+    `karat.judges.use_governor`, else one for the process. Further keywords (temperature, max_tokens) are sent with each
+    request; by default none is.
 
     The score is that of the label, None for plain labels; the metadata hold the model, its tokens and cost. If the
     reply is not one of the choices, the model is asked once more; after that the row fails with a `karat.DataError`,
@@ -63,8 +66,6 @@ class ClassificationEvaluator(Evaluator):
     (1.0, 'direct', 'It commits to Paris.', 'fake')
     """
 
-    traces_itself = True
-
     def __init__(
         self,
         *,
@@ -74,24 +75,37 @@ class ClassificationEvaluator(Evaluator):
         choices: Choices,
         include_explanation: bool = True,
         input_schema: Any = None,
-        direction: Direction = "maximize",
+        direction: DirectionType = "maximize",
         governor: Governor | None = None,
-        **settings: Any,
+        **invocation_parameters: Any,
     ) -> None:
-        self._template = Template(prompt_template)
+        super().__init__(
+            name=name,
+            llm=llm,
+            prompt_template=prompt_template,
+            input_schema=input_schema,
+            direction=direction,
+            **invocation_parameters,
+        )
         self._scores_by_label, descriptions = _read_choices(choices, name)
+        self.include_explanation = include_explanation
+        self.labels: list[str] | dict[str, str] = list(self._scores_by_label)
+        if descriptions:
+            self.labels = {label: descriptions.get(label, "") for label in self._scores_by_label}
+        self.label_score_map = dict(self._scores_by_label) if isinstance(choices, Mapping) else None
         self._form = Label(choices=dict.fromkeys(self._scores_by_label, 0.0), explanation=include_explanation)
         meanings = "".join(f"\n{label}: {text}" for label, text in descriptions.items())
         self._instructions = (f"The labels mean:{meanings}\n\n" if meanings else "") + how_to_reply(self._form)
-        self._llm = llm if isinstance(llm, str) else to_model(llm)
-        self._governor, self._settings = governor, settings
-        schema = input_schema or _schema(self._template)
-        super().__init__(name=name, kind="llm", direction=direction, input_schema=schema)
+        self._governor = governor
+        self._classifies = classifies(llm)
+        self.traces_itself = not self._classifies
+        if not isinstance(llm, str) and not self._classifies:
+            to_model(llm)  # raises if it is none
 
     def score_columns(self, read: Read) -> list[Column] | None:
         """A label for each row; the requests are sent concurrently, through the governor."""
         schema = self._schema
-        if schema is None:
+        if schema is None or self._classifies:
             return None
         available = {*read.names, *(self._mapping or ())}
         names = [*schema.required, *(name for name in schema.optional if name in available)]
@@ -113,10 +127,39 @@ class ClassificationEvaluator(Evaluator):
         return [self._to_column([vote or Vote(error=error) for vote in votes])]
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
+        if self._classifies:
+            reply = own_method(self.llm, waits=True)(**self._question(eval_input))
+            return self._read(run_coroutine(reply, drain=lambda: None) if inspect.iscoroutine(reply) else reply)
         return self._to_scores(self._current_governor().map(self._vote, [eval_input]))
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
+        if self._classifies:
+            method, question = own_method(self.llm, waits=False), self._question(eval_input)
+            if inspect.iscoroutinefunction(method):
+                return self._read(await method(**question))
+            reply = await asyncio.to_thread(method, **question)
+            return self._read(await reply if inspect.isawaitable(reply) else reply)
         return self._to_scores(await await_coroutine(self._current_governor().gather(self._vote, [eval_input])))
+
+    def _question(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """What an object is asked that classifies by a method of its own."""
+        return {
+            "prompt": self._prompt(record),
+            "labels": self.labels,
+            "include_explanation": self.include_explanation,
+            "method": "tool_calling" if isinstance(self.labels, dict) else "auto",
+            **self.invocation_parameters,
+        }
+
+    def _read(self, reply: Any) -> list[Score]:
+        """The score of what such an object replied; `karat.DataError` for a label that is none of the choices."""
+        label = reply.get("label") if isinstance(reply, Mapping) else reply
+        if label not in self._scores_by_label:
+            labels = list(self._scores_by_label)
+            problem = f"ClassificationEvaluator '{self.name}' received invalid label {label!r}"
+            raise DataError(f"{problem}. Valid labels are: {labels}")
+        verdict = Verdict(self._scores_by_label[label], label, reply.get("explanation"))
+        return [self._to_column([Vote(verdict)]).at(0)]
 
     def _to_scores(self, votes: list[Vote]) -> list[Score]:
         if votes[0].verdict is None:
@@ -130,26 +173,30 @@ class ClassificationEvaluator(Evaluator):
         return await trace_vote(self.name, record, self._ask(record, check=check), cls=type(self).__name__)
 
     async def _ask(self, record: Mapping[str, Any], *, check: bool) -> Vote:
-        model = to_model(self._llm)
-        member = PanelMember(_model_name(model), model, self._settings)
+        model = to_model(self.llm)
+        member = PanelMember(_model_name(model), model, self.invocation_parameters)
         try:
-            prompt = self._prompt(self._schema.validate(record) if check and self._schema else record)
+            prompt = to_plain(self._prompt(self._schema.validate(record) if check and self._schema else record))
         except (ValueError, TypeError, LookupError) as error:
             return Vote(error=str(error))
-        vote = await ask_member(self._current_governor(), member, prompt, self._form)
+        vote = await ask_member(self._current_governor(), member, self._with_instructions(prompt), self._form)
         if vote.verdict is None:
             return vote
         return replace(vote, verdict=replace(vote.verdict, score=self._scores_by_label[str(vote.verdict.label)]))
 
-    def _prompt(self, record: Mapping[str, Any]) -> list[Message]:
-        """The template with the values of the record, followed by the form of the reply."""
-        for field, is_text in self._template.fields.items():
+    def _prompt(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The template with the values of the record."""
+        for field, is_text in self.prompt_template.fields.items():
             if is_text and is_missing(record.get(field, "")):
                 raise DataError(f"{field} is null")
-        *before, last = self._template.render(record)
+        return self.prompt_template.render(record)
+
+    def _with_instructions(self, prompt: list[Message]) -> list[Message]:
+        """The prompt followed by the form of the reply."""
+        *before, last = prompt
         if last["role"] == "user":
             return [*before, {**last, "content": f"{last['content'].rstrip()}\n\n{self._instructions}"}]
-        return [*before, last, {"role": "user", "content": self._instructions}]
+        return [*prompt, {"role": "user", "content": self._instructions}]
 
     def _to_column(self, votes: Sequence[Vote]) -> Column:
         verdicts = [vote.verdict for vote in votes]
@@ -158,7 +205,7 @@ class ClassificationEvaluator(Evaluator):
             score=pa.array([None if verdict is None else verdict.score for verdict in verdicts], pa.float64()),
             label=[None if verdict is None else verdict.label for verdict in verdicts],
             explanation=[None if verdict is None else verdict.explanation for verdict in verdicts],
-            metadata={"model": _model_name(to_model(self._llm))},
+            metadata={"model": _model_name(self.llm if self._classifies else to_model(self.llm))},
             kind=self.kind,
             direction=self.direction,
             reason=[None if vote.verdict else f"{self.name}: {vote.error}" for vote in votes],
@@ -167,7 +214,7 @@ class ClassificationEvaluator(Evaluator):
 
 
 def create_classifier(
-    name: str, prompt_template: Any, llm: Any, choices: Choices, direction: Direction = "maximize", **further: Any
+    name: str, prompt_template: Any, llm: Any, choices: Choices, direction: DirectionType = "maximize", **further: Any
 ) -> ClassificationEvaluator:
     """A `ClassificationEvaluator`, with the order of arguments that Phoenix has; `further`: its other keywords."""
     return ClassificationEvaluator(
@@ -194,12 +241,6 @@ def _read_choices(choices: Choices, name: str) -> tuple[dict[str, float | None],
     return scores, descriptions
 
 
-def _schema(template: Template) -> Schema:
-    """The fields of a template; names that occur in sections alone are optional."""
-    descriptions = {name: "text; anything else is written as JSON" for name, text in template.fields.items() if text}
-    annotations = dict.fromkeys([*template.fields, *template.inner], Any)
-    return Schema(annotations, dict.fromkeys(template.inner), descriptions=descriptions)
-
-
 def _model_name(model: Any) -> str:
-    return str(getattr(model, "name", None) or getattr(model, "__name__", None) or type(model).__name__)
+    name = getattr(model, "name", None) or getattr(model, "model", None)
+    return str(name or getattr(model, "__name__", None) or type(model).__name__)

@@ -28,40 +28,44 @@ def to_annotation_dataframe(dataframe: Any, score_names: Sequence[str] | None = 
     """A frame with one row for each score of each span, for `Client().spans.log_span_annotations_dataframe`.
 
     Reads the columns `<name>_score` that `evaluate_dataframe` writes: dicts, or the same as JSON text, as in files.
-    `score_names` selects among them; by default all columns that hold scores are read. The id of the span is the
-    column or index level `context.span_id` or `span_id`, else the only column with `span_id` and not `parent` in its
-    name, which is renamed to `span_id`. The result has that column, then `score`, `label` and `explanation` (None
-    if missing), `metadata` (with the direction), `annotation_name` and `annotator_kind`. Labels are text.
+    `score_names` selects among them; by default all are read but those that hold numbers alone. All columns with
+    `span_id` in their name are kept, and an index of such a name becomes one; the id is in `context.span_id` or
+    `span_id`, else a column `span_id` is added with the values of the only other one that has not `parent` in its name.
+    Then come `score`, `label` and `explanation` (None if missing), `metadata` (with the direction, if there is one;
+    else None), `annotation_name` and `annotator_kind` (LLM for an unknown kind). Labels are text.
 
     Rows that failed, rows without a span and scores with nothing to log are left out; one warning counts them.
 
-    Raises `karat.ColumnError`, a `ValueError`, if no column holds the span's id, or a named column holds no scores.
+    Raises `karat.ColumnError`, a `ValueError`, if no column holds the span's id, or a named column holds no scores, and
+    `json.JSONDecodeError` for text that is not JSON.
 
     >>> import pandas as pd
     >>> from karat.adapters.phoenix import evaluate_dataframe, exact_match
     >>> frame = pd.DataFrame({"context.span_id": ["a1"], "output": ["Paris"], "expected": ["Paris"]})
     >>> annotations = to_annotation_dataframe(evaluate_dataframe(frame, [exact_match]))
-    >>> annotations[["context.span_id", "annotation_name", "score", "label", "annotator_kind"]].values.tolist()
-    [['a1', 'exact_match', 1.0, 'True', 'CODE']]
+    >>> annotations[["context.span_id", "annotation_name", "score", "annotator_kind"]].values.tolist()
+    [['a1', 'exact_match', 1.0, 'CODE']]
     """
     pd = import_extra("pandas", extra="phoenix", need="to_annotation_dataframe")
-    id_column, span_ids = _span_ids(dataframe)
+    ids = _id_columns(dataframe)
+    id_column = _id_column(ids)
     rows: list[dict[str, Any]] = []
     left_out = Counter[str]()
-    for name, scores in _score_columns(dataframe, score_names).items():
-        for span_id, score in zip(span_ids, scores, strict=True):
+    for name, scores in _score_columns(dataframe, score_names):
+        for row, score in enumerate(scores):
             if score is None:
                 left_out["that failed"] += 1
-            elif _is_blank(span_id):
+            elif id_column is not None and _is_blank(ids[id_column][row]):
                 left_out["without a span"] += 1
-            elif all(_is_blank(score.get(part)) for part in _RESULT):
+            elif _is_empty(score):
                 left_out["with nothing to log"] += 1
             else:
-                rows.append({id_column: str(span_id), **_to_row(name, score)})
+                spans = {column: _to_text(values[row]) for column, values in ids.items()}
+                rows.append({**spans, **_to_row(name, score)})
     if left_out:
         counts = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
         warnings.warn(f"scores left out: {counts}", stacklevel=2)
-    columns = {name: [row[name] for row in rows] for name in (id_column, *_COLUMNS)}
+    columns = {name: [row[name] for row in rows] for name in (*ids, *_COLUMNS)}
     return pd.DataFrame({name: pd.Series(values, dtype=_dtype(name, values)) for name, values in columns.items()})
 
 
@@ -76,8 +80,15 @@ def from_frame(frame: Any) -> Annotations:
         expected = "the result of karat.score, or a pandas frame of scores, is expected"
         raise DataError(f"{expected}, not {type(frame).__name__}")
     if "annotation_name" not in frame.columns:
+        if not _score_columns(frame, None):
+            raise ColumnError(f"no column '<name>{_SUFFIX}' holds scores, as evaluate_dataframe writes them")
         frame = to_annotation_dataframe(frame)
-    id_column, span_ids = _span_ids(frame)
+    ids = _id_columns(frame)
+    id_column = _id_column(ids)
+    if id_column is None:
+        several = ", ".join(name for name in ids if "parent" not in name.lower())
+        raise ColumnError(f"{several} could each be the span's id: {SPAN_IDS[0]} is expected")
+    span_ids = ids[id_column]
     names = [name for name in (*_COLUMNS, *_OPTIONAL) if name in frame.columns]
     cells = zip(span_ids, *(frame[name].tolist() for name in names), strict=True)
     annotations: list[Annotation] = []
@@ -95,63 +106,76 @@ def from_frame(frame: Any) -> Annotations:
     return Annotations(annotations, unscored)
 
 
-def _span_ids(frame: Any) -> tuple[str, Sequence[Any]]:
-    """The name under which annotations have the span's id, and the id of each row."""
-    names = {str(name): name for name in frame.columns}
-    for name in SPAN_IDS:
-        if name in names:
-            return name, frame[names[name]].tolist()
-        if name in frame.index.names:
-            return name, frame.index.get_level_values(name).tolist()
-    similar = [name for name in names if "span_id" in name.lower() and "parent" not in name.lower()]
-    if len(similar) != 1:
-        several = f"; {', '.join(similar)} could each be it" if similar else f"; its columns are {', '.join(names)}"
-        raise ColumnError(f"No column containing 'span_id' found in DataFrame: {SPAN_IDS[0]} is expected{several}")
-    return "span_id", frame[names[similar[0]]].tolist()
+def _id_columns(frame: Any) -> dict[str, list[Any]]:
+    """The columns and levels of the index with `span_id` in their name, and `span_id` if it is plain which that is."""
+    ids = {str(name): column.tolist() for name, column in frame.items() if "span_id" in str(name).lower()}
+    for level in frame.index.names:
+        if "span_id" in str(level).lower():
+            ids[f"{level}_from_index" if level in ids else str(level)] = frame.index.get_level_values(level).tolist()
+    likely = [name for name in ids if "parent" not in name.lower()]
+    if not likely:
+        columns = ", ".join(map(str, frame.columns))
+        raise ColumnError(f"No column containing 'span_id' found in DataFrame: {SPAN_IDS[0]} is expected in {columns}")
+    if len(likely) == 1 and likely[0] not in SPAN_IDS:
+        ids["span_id"] = ids[likely[0]]
+    return ids
 
 
-def _score_columns(frame: Any, wanted: Sequence[str] | None) -> dict[str, list[Mapping[str, Any] | None]]:
+def _id_column(ids: Mapping[str, list[Any]]) -> str | None:
+    """The name of the column with the span's id, None if several could be it."""
+    return next((name for name in SPAN_IDS if name in ids), None)
+
+
+def _score_columns(frame: Any, wanted: Sequence[str] | None) -> list[tuple[str, list[Mapping[str, Any] | None]]]:
     """The scores of each wanted name, or of all columns that hold some; None for a row without one."""
     if isinstance(wanted, str):
         raise TypeError(f"score_names: a list of names is expected, got {wanted!r}")
     columns = {str(name).removesuffix(_SUFFIX): column for name, column in frame.items() if str(name).endswith(_SUFFIX)}
-    scores = {}
+    scores = []
     for name in wanted or columns:
         if name not in columns:
             raise ColumnError(f"Score column '{name}{_SUFFIX}' not found in DataFrame{did_you_mean(name, columns)}")
         values = columns[name].tolist()
-        cells = [_to_score(value) for value in values]
+        cells = [_to_score(value, f"column {name}{_SUFFIX}, row {row}") for row, value in enumerate(values, 1)]
         others = [row for row, cell in enumerate(cells) if cell is _NOT_A_SCORE]
-        holds_scores = any(cell is not None and cell is not _NOT_A_SCORE for cell in cells)
-        if others and (wanted or holds_scores):
+        if others and (wanted or len(others) < len(cells) - cells.count(None)):
             got = f"{values[others[0]]!r:.60}"
             raise ColumnError(f"column {name}{_SUFFIX}, row {others[0] + 1}: a score's dict is expected, got {got}")
-        if wanted or holds_scores or (not others and columns[name].dtype == object):
-            scores[name] = cells
-    if not scores:
-        raise ColumnError(f"no column '<name>{_SUFFIX}' holds scores, as evaluate_dataframe writes them")
+        if not others:
+            scores.append((name, cells))
     return scores
 
 
-def _to_score(cell: Any) -> Any:
-    """A cell's score as a dict; None for an empty cell, `_NOT_A_SCORE` for anything else."""
+def _to_score(cell: Any, place: str) -> Any:
+    """A cell's score as a dict; None for an empty cell, `_NOT_A_SCORE` for anything else but text that is not JSON."""
     if _is_blank(cell):
         return None
     if isinstance(cell, str):
-        with suppress(ValueError):
+        try:
             cell = json.loads(cell)
+        except json.JSONDecodeError as error:
+            problem = f"{place}: a score as JSON is expected (score_names= selects columns), got {cell!r:.60}"
+            raise json.JSONDecodeError(problem, error.doc, error.pos) from None
     return cell if isinstance(cell, Mapping) and cell.keys() & {*_RESULT, "direction"} else _NOT_A_SCORE
 
 
+def _is_empty(score: Mapping[str, Any]) -> bool:
+    """Whether a score has nothing to log; the explanation of one of karat's metrics alone says why it has no score."""
+    ours = "signature" in (score.get("metadata") or {})
+    return all(_is_blank(score.get(part)) for part in (_RESULT[:2] if ours else _RESULT))
+
+
 def _to_row(name: str, score: Mapping[str, Any]) -> dict[str, Any]:
+    direction = {"direction": score["direction"]} if score.get("direction") else {}
+    kind = str(score.get("kind") or score.get("source")).upper()
     value, label, explanation = (None if _is_blank(score.get(part)) else score[part] for part in _RESULT)
     return {
         "score": None if value is None else float(value),
         "label": None if label is None else str(label),
         "explanation": None if explanation is None else str(explanation),
-        "metadata": {**(score.get("metadata") or {}), "direction": score.get("direction") or "maximize"},
+        "metadata": {**(score.get("metadata") or {}), **direction} or None,
         "annotation_name": name,
-        "annotator_kind": str(score.get("kind") or "LLM").upper(),
+        "annotator_kind": "CODE" if kind == "HEURISTIC" else kind if kind in _KINDS else "LLM",
     }
 
 
@@ -202,6 +226,10 @@ def _dtype(name: str, values: list[Any]) -> Any:
     if name == "score" and values and None not in values:
         return float
     return object if name in {*_RESULT, "metadata"} else str
+
+
+def _to_text(value: Any) -> str | None:
+    return None if is_missing(value) else str(value)
 
 
 def _is_absent(value: Any) -> bool:

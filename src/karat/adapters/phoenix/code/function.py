@@ -7,14 +7,14 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
-from karat.adapters.phoenix.evaluators.evaluator import Evaluator
-from karat.adapters.phoenix.evaluators.return_values import to_parts
-from karat.adapters.phoenix.schema import Schema
-from karat.adapters.phoenix.score import Direction, Kind, Score, parse_kind
+from karat.adapters.phoenix.code.evaluator import Evaluator
+from karat.adapters.phoenix.code.return_values import to_parts
+from karat.adapters.phoenix.schema.schema import Schema
+from karat.adapters.phoenix.score import DirectionType, KindType, Score, current_kind
 
 
 def create_evaluator(
-    name: str, source: Kind | None = None, direction: Direction = "maximize", kind: Kind | None = None
+    name: str, source: KindType | None = None, direction: DirectionType = "maximize", kind: KindType | None = None
 ) -> Callable[[Callable[..., Any]], Created]:
     """Decorate a function to make it an evaluator; calling the result still calls the function.
 
@@ -32,7 +32,7 @@ def create_evaluator(
     >>> short("Berlin")
     (False, '6 characters, and not too many')
     """
-    checked: Kind = parse_kind(kind, source) if kind or source else "code"
+    checked = current_kind(kind, source) or "code"
 
     def make(function: Callable[..., Any]) -> Created:
         return (AsyncCreated if _is_async(function) else Created)(function, name, checked, direction)
@@ -43,7 +43,7 @@ def create_evaluator(
 class Created(Evaluator):
     """An evaluator made from a function."""
 
-    def __init__(self, function: Callable[..., Any], name: str, kind: Kind, direction: Direction) -> None:
+    def __init__(self, function: Callable[..., Any], name: str, kind: KindType, direction: DirectionType) -> None:
         super().__init__(name=name, kind=kind, direction=direction, input_schema=Schema.of(function))
         self._function = function
         update_wrapper(self, function, updated=())  # the function keeps its attributes

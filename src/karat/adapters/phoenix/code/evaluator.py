@@ -8,11 +8,19 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from karat.adapters.phoenix.mapping import Extract, InputMapping, PathNotFound, extractor, remap_eval_input
-from karat.adapters.phoenix.schema import InputSchema, to_schema
-from karat.adapters.phoenix.score import Column, Direction, Kind, Read, Score, parse_kind
+from karat.adapters.phoenix.mapping import (
+    Extract,
+    InputMapping,
+    PathNotFound,
+    extract_with_jsonpath,
+    extractor,
+    remap_eval_input,
+)
+from karat.adapters.phoenix.schema.models import to_pydantic, to_schema
+from karat.adapters.phoenix.schema.schema import InputSchema
+from karat.adapters.phoenix.score import Column, DirectionType, KindType, Read, Score, current_kind
 from karat.core import telemetry as tracing
-from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.core.errors import ColumnError, SpecError, did_you_mean
 from karat.models.event_loop import run_coroutine
 
 
@@ -20,7 +28,7 @@ class Evaluator:
     """Returns a list of scores for a record. A subclass defines `_evaluate(eval_input)`, `_async_evaluate`, or both.
 
     `input_schema`: the fields of a record, as a pydantic model class or a `Schema`. Without one, the keys of the
-    mapping are the fields. Raises `karat.SpecError` for an unknown kind or direction.
+    mapping are the fields. Raises `karat.SpecError` for an unknown direction.
 
     >>> from karat.adapters.phoenix import Schema
     >>> class Brevity(Evaluator):
@@ -39,15 +47,18 @@ class Evaluator:
         self,
         *,
         name: str,
-        kind: Kind | None = None,
-        direction: Direction = "maximize",
+        kind: KindType | None = None,
+        direction: DirectionType = "maximize",
         input_schema: Any = None,
-        source: Kind | None = None,
+        source: KindType | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip():
             raise SpecError(f"name={name!r:.80}: the evaluator's name is expected, a text")
-        checked = Score(name=name, kind=parse_kind(kind, source), direction=direction)
-        self._name, self._kind, self._direction = name, checked.kind, direction
+        self._kind = current_kind(kind, source)
+        if self._kind is None:
+            raise SpecError("kind: who scores is expected: code, llm or human")
+        Score(direction=direction)  # raises if it is unknown
+        self._name, self._direction = name, direction
         self._input_schema, self._schema = input_schema, to_schema(input_schema)
         self._mapping: InputMapping | None = None
         self._extractors = self._make_extractors({})
@@ -59,12 +70,12 @@ class Evaluator:
         return self._name
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> KindType:
         """Who scores: code, llm or human."""
         return self._kind  # type: ignore[return-value]
 
     @property
-    def source(self) -> Kind:
+    def source(self) -> KindType:
         """The kind, under the name that Phoenix's experiments read.
 
         They keep one score of an evaluator, so one with several scores does not have this attribute;
@@ -75,14 +86,14 @@ class Evaluator:
         return self.kind
 
     @property
-    def direction(self) -> Direction:
+    def direction(self) -> DirectionType:
         """Whether a higher score is better."""
         return self._direction
 
     @property
     def input_schema(self) -> Any:
-        """The argument `input_schema`."""
-        return self._input_schema
+        """The argument `input_schema`; without one, the fields as a pydantic model class if pydantic is installed."""
+        return to_pydantic(self._input_schema, self.name)
 
     @property
     def input_mapping(self) -> InputMapping | None:
@@ -184,7 +195,9 @@ class Evaluator:
             raise TypeError(f"{self.name}: a record is expected, a dict of its fields; got {record!r:.80}")
         schema = self._schema
         if schema is None or getattr(schema, "rest", False):
-            return self._read_all(record, mapping or self._mapping)
+            mapping = mapping or self._mapping
+            fields = remap_eval_input(record, self._get_required_fields(mapping), mapping)
+            return fields if schema is None else schema.validate(fields)
         values = {}
         for name, extract, required in self._make_extractors(mapping) if mapping else self._extractors:
             if extract is None and name in record:
@@ -196,7 +209,7 @@ class Evaluator:
                     if required:
                         raise
             elif required:
-                raise self._field_missing(name, record, mapping or self._mapping)
+                values[name] = self._look_up(name, record, mapping or self._mapping)
         return schema.validate(values)
 
     def _make_extractors(self, mapping: InputMapping) -> list[tuple[str, Extract | None, bool]]:
@@ -206,20 +219,27 @@ class Evaluator:
         extractors = {name: extractor(name, source) for name, source in mapping.items()}
         return [(name, extractors.get(name), name in required) for name in (*required, *optional)]
 
-    def _read_all(self, record: Mapping[str, Any], mapping: InputMapping | None) -> dict[str, Any]:
+    def _get_required_fields(self, input_mapping: InputMapping | None) -> set[str]:
+        """The fields that a record must have: those that the schema requires, without a schema those of the mapping."""
         if self._schema is not None:
-            return self._schema.validate(remap_eval_input(record, self._schema.required, mapping))
-        if not mapping:
-            raise SpecError(f"{self.name} has no fields: give it an input_schema or an input_mapping")
-        return remap_eval_input(record, mapping.keys(), mapping)
+            return set(self._schema.required)
+        if mapping := input_mapping or self._mapping:
+            return set(mapping)
+        raise SpecError(
+            f"Cannot determine input fields for evaluator '{self.name}': an input_schema is expected, or an "
+            "input_mapping whose keys are the fields"
+        )
 
-    def _field_missing(self, name: str, record: Mapping[str, Any], mapping: InputMapping | None) -> DataError:
+    def _look_up(self, name: str, record: Mapping[str, Any], mapping: InputMapping | None) -> Any:
+        """The value of a required field that is not a key of the record: its name may be a path."""
+        if "." in name:
+            return extract_with_jsonpath(record, name)
         fields = [field for field, *_ in self._extractors]
         unknown = [key for key in mapping or () if key not in fields]
         hint = did_you_mean(name, map(str, record))
         if unknown:
             hint = f"; {unknown[0]!r} is not a field of {self.name}{did_you_mean(unknown[0], [name])}"
-        return ColumnError(f"Path not found: {name}{hint}")
+        raise ColumnError(f"Path not found: {name}{hint}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lstrip('_')} {self.name}>"
@@ -242,7 +262,7 @@ def bind_evaluator(
     >>> from karat.adapters.phoenix import exact_match
     >>> easy = bind_evaluator(exact_match, {"expected": "gold[0]"}, name="first_gold")
     >>> easy.evaluate({"output": "Paris", "gold": ["Paris", "City of Paris"]})
-    [Score(name='first_gold', score=1.0, label=True, kind='code', direction='maximize')]
+    [Score(name='first_gold', score=1.0, kind='code', direction='maximize')]
     """
     bound = copy(evaluator)
     if input_mapping is not None:

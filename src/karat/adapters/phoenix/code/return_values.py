@@ -29,7 +29,10 @@ def to_parts(returned: Any, name: str) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for value in returned if isinstance(returned, tuple) else (returned,):
         if (part := _from_value(value)) is None:
-            raise DataError(f"{name} returned {returned!r:.200} ({type(returned).__name__}){_hint(returned)}")
+            raise DataError(
+                f"Unsupported return type '{type(value).__name__}' for evaluator '{name}': a number, a bool, a text, a "
+                f"dict, a Score, or a tuple of the first three is expected. Got: {returned!r:.200}{_hint(returned)}"
+            )
         # the label of a bool does not replace an earlier label
         parts |= {**part, "label": parts["label"]} if len(part) > 1 and "label" in parts else part
     return parts
@@ -49,6 +52,8 @@ def _from_value(value: Any) -> dict[str, Any] | None:
 def _from_mapping(returned: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The parts under their names; all other keys become metadata, so that nothing is lost."""
     parts = {part: _to_python(returned[part]) for part in _PARTS if part in returned}
+    if parts.get("label") is not None:
+        parts["label"] = str(parts["label"])  # Phoenix's server takes no other label
     score = parts.get("score")
     if score is not None and not isinstance(score, int | float):
         raise DataError(f"{name} returned {score!r:.80} as its score: a number is expected")
@@ -67,5 +72,4 @@ def _to_python(value: Any) -> Any:
 
 
 def _hint(returned: Any) -> str:
-    several = "; for several scores, write a subclass of Evaluator" if isinstance(returned, list) else ""
-    return f": a number, a bool, a text, a dict, a Score, or a tuple of the first three is expected{several}"
+    return ". For several scores, write a subclass of Evaluator" if isinstance(returned, list) else ""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from math import fsum, inf
 from typing import Any, Literal, TypeAlias, get_args
 
-from karat.adapters.phoenix.evaluators.evaluator import Evaluator
-from karat.adapters.phoenix.schema import Schema
+from karat.adapters.phoenix.code.evaluator import Evaluator
+from karat.adapters.phoenix.schema.schema import Schema
 from karat.adapters.phoenix.score import Score
 from karat.core.errors import DataError, SpecError, did_you_mean
 

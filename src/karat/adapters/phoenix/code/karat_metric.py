@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.adapters.phoenix.evaluators.evaluator import Evaluator
+from karat.adapters.phoenix.code.evaluator import Evaluator
 from karat.adapters.phoenix.mapping import InputMapping, extractor, is_missing
-from karat.adapters.phoenix.score import Column, Direction, Kind, Read, Score
+from karat.adapters.phoenix.score import Column, DirectionType, KindType, Read, Score
 from karat.core.columns.kinds import IDS, NUMBER, TEXT, TEXTS, to_arrow
-from karat.core.errors import ColumnError
+from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.core.metric.score import score_columns
@@ -42,7 +42,8 @@ def as_evaluator(metric: str | Metric | Iterable[str | Metric], *, name: str | N
     use the names of other tools (`output`, `expected`, `input`, `context`). `name`: the name of the evaluator and of
     its only score; by default the metric's spec.
 
-    The explanation is the judge's, or the reason why a record has no score. The metadata hold the metric's signature,
+    The explanation is the judge's, or the reason why a record has no score, such as a null. If a judge gets no verdict
+    from its model, the record fails: `evaluate` raises a `karat.DataError`. The metadata hold the metric's signature,
     and for a judge its tokens, cost and latency. A judge that scores several fields also gives a score for each field.
     `karat.Judge(…, governor=…)`, or `karat.judges.use_governor` for a block, limits calls and costs.
 
@@ -64,7 +65,7 @@ class MetricEvaluator(Evaluator):
     def __init__(self, metrics: Sequence[Metric], name: str | None) -> None:
         self.metrics = tuple(metrics)
         kinds = {_kind(metric) for metric in metrics}
-        directions: set[Direction] = {metric.definition.direction for metric in metrics}
+        directions: set[DirectionType] = {metric.definition.direction for metric in metrics}
         super().__init__(
             name=name or " + ".join(metric.spec for metric in metrics),
             kind="llm" if "llm" in kinds else "code",
@@ -89,7 +90,11 @@ class MetricEvaluator(Evaluator):
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         values = {role: None if is_missing(value) else value for role, value in eval_input.items()}
         columns = {role: to_arrow([value], role, self._kinds[role]) for role, value in values.items()}
-        return [column.at(0) for column in self._score(columns)]
+        scored = self._score(columns)
+        failed = [column.reason for column in scored if column.reason is not None]
+        if len(failed) == len(scored):
+            raise DataError(f"{self.name}: {failed[0][0]}")
+        return [column.at(0) for column in scored]
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         if not any(metric.definition.remote for metric in self.metrics):
@@ -166,7 +171,7 @@ class Roles:
         return {"type": "object", "properties": properties, "required": list(self.required)}
 
 
-def _kind(metric: Metric) -> Kind:
+def _kind(metric: Metric) -> KindType:
     return "llm" if metric.definition.judge else "code"
 
 
@@ -189,7 +194,7 @@ def _to_columns(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:
         metadata={"signature": metric.signature},
         kind=_kind(metric),
         direction=metric.definition.direction,
-        reason=_not_asked(rows) if metric.definition.judge else None,
+        reason=_failures(rows, details) if metric.definition.judge else None,
     )
     names = _field_names(metric, name).items()
     fields = [replace(column, name=field_name, score=details.pop(field)) for field, field_name in names]
@@ -200,11 +205,14 @@ def _to_columns(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:
     yield from fields
 
 
-def _not_asked(rows: Rows) -> Sequence[str | None] | None:
-    """For each row that was not judged because the model could no longer be reached, the error; None if all were."""
-    reasons: Sequence[object] = () if rows.reasons is None else rows.reasons.tolist()
-    errors = [reason if isinstance(reason, NotJudged) else None for reason in reasons]
-    return None if all(error is None for error in errors) else errors
+def _failures(rows: Rows, details: Mapping[str, pa.Array]) -> Sequence[str | None] | None:
+    """For each row the error for which the judge gave no verdict; None if there was no error."""
+    if rows.reasons is None:
+        return None
+    reasons = [reason if isinstance(reason, NotJudged) else None for reason in rows.reasons.tolist()]
+    errors = details["error"].to_pylist() if "error" in details else reasons
+    failures = [reason or error for reason, error in zip(reasons, errors, strict=True)]
+    return failures if any(failures) else None
 
 
 def _field_names(metric: Metric, name: str) -> dict[str, str]:

@@ -92,7 +92,7 @@ def test_columns_that_are_no_text_are_left_to_the_rows():
 
 def test_texts_of_two_layouts():
     frame = Frame(output=pa.array(["a", "b"], pa.large_string()), expected=pa.array(["a", "a"], pa.string()))
-    assert [scores[0].label for scores in by_column(exact_match, frame)] == [True, False]
+    assert [scores[0].score for scores in by_column(exact_match, frame)] == [1.0, 0.0]
 
 
 def test_a_pattern_that_is_none():
@@ -203,12 +203,10 @@ def test_a_judge_is_an_evaluator():
     }
 
 
-def test_a_judge_whose_reply_cannot_be_read_gives_no_score_and_says_so():
+def test_a_record_fails_if_its_judge_s_reply_cannot_be_read():
     evaluator = as_evaluator(judge({"explanation": "", "label": "maybe"}), name="correctness")
-    (score,) = evaluator.evaluate({"input": "Capital?", "output": "Paris", "expected": "Paris"})
-    assert score.score is None
-    assert "label" in score.explanation
-    assert "maybe" in score.metadata["raw"]
+    with pytest.raises(DataError, match="correctness: the reply's 'label' is \"maybe\""):
+        evaluator.evaluate({"input": "Capital?", "output": "Paris", "expected": "Paris"})
 
 
 def test_a_judge_s_rows_are_asked_at_once_and_its_records_side_by_side():

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.adapters.phoenix.evaluators.evaluator import Evaluator
-from karat.adapters.phoenix.evaluators.precision_recall import PrecisionRecallFScore
-from karat.adapters.phoenix.schema import Schema
+from karat.adapters.phoenix.code.evaluator import Evaluator
+from karat.adapters.phoenix.code.precision_recall import PrecisionRecallFScore
+from karat.adapters.phoenix.schema.schema import Schema
 from karat.adapters.phoenix.score import Column, Read, Score
 from karat.core.columns.arrow import is_text
 
@@ -18,7 +18,7 @@ __all__ = ["MatchesRegex", "PrecisionRecallFScore", "exact_match", "matches_rege
 
 
 class ExactMatch(Evaluator):
-    """Whether two texts are equal, character by character; the label is True or False."""
+    """Whether two texts are equal, character by character: score 1 or 0, no label."""
 
     def __init__(self) -> None:
         schema = Schema({"output": str, "expected": str}, descriptions={"expected": "What the output must be."})
@@ -26,8 +26,7 @@ class ExactMatch(Evaluator):
 
     def __call__(self, output: str, expected: str) -> Score:
         """The score of a pair of texts."""
-        equal = output == expected
-        return Score(name=self.name, score=float(equal), label=equal, kind="code")
+        return Score(name=self.name, score=float(output == expected), kind="code")
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         return [self(**eval_input)]
@@ -42,7 +41,7 @@ class ExactMatch(Evaluator):
             return None
         equal = pc.equal(output.cast(pa.large_string()), expected.cast(pa.large_string()))
         reason = _missing(output=output, expected=expected) if equal.null_count else None
-        return [Column(name=self.name, score=equal.cast(pa.float64()), label=equal, reason=reason)]
+        return [Column(name=self.name, score=equal.cast(pa.float64()), reason=reason)]
 
 
 class MatchesRegex(Evaluator):
@@ -52,7 +51,7 @@ class MatchesRegex(Evaluator):
 
     >>> has_year = MatchesRegex(r"[0-9]{4}", name="has_year")
     >>> has_year.evaluate({"output": "from 1990 to 1994"})
-    [Score(name='has_year', score=1.0, explanation='2 matches of [0-9]{4}', kind='code', direction='maximize')]
+    [Score(name='has_year', score=1.0, explanation='There are 2 matches for the regex: [0-9]{4}', kind='code', ...)]
     """
 
     def __init__(
@@ -94,7 +93,9 @@ class MatchesRegex(Evaluator):
     def _explain(self, count: int) -> str | None:
         if not self.include_explanation:
             return None
-        return f"{count or 'no'} match{'' if count == 1 else 'es'} of {self.pattern.pattern}"
+        if count:
+            return f"There are {count} matches for the regex: {self.pattern.pattern}"
+        return f"No substrings matched the regex pattern {self.pattern.pattern}"
 
 
 def _missing(**columns: pa.Array) -> pa.Array:
