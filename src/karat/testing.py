@@ -83,10 +83,7 @@ def assert_better(
 
 
 def _row(key: str, question: str | None, prediction: str | None) -> str:
-    shown = f": {_cut(question)}" if question is not None and question != key else ""
-    return f"{_cut(key)}{shown} → {'(null)' if prediction is None else _cut(prediction)}"
+    from karat.runs.compare.flips import show_text  # noqa: PLC0415  (heavy)
 
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONG else f"{line[:_LONG]}…"
+    shown = f": {show_text(question, _LONG)}" if question is not None and question != key else ""
+    return f"{show_text(key, _LONG)}{shown} → {show_text(prediction, _LONG)}"

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
+from karat.cli.options.scoring import confidence_option, scored_metric_option
+
 WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 
 
 @click.command()
 @click.argument("systems", nargs=-1, required=True, metavar="A B [C]...")
-@click.option(
-    "-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="A metric that was scored; default: all."
-)
+@scored_metric_option
 @click.option("--by", metavar="COLUMN", help="Also compare for each value of this column.")
 @click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
 @click.option("--on", metavar="COLUMN", help="The id that matches the rows of the systems.")
@@ -29,10 +29,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
     "--fail-if-worse", is_flag=True,
     help=f"Exit with {WORSE} if a system is worse than A in any metric or slice, corrected for all tests (Holm).",
 )  # fmt: skip
-@click.option(
-    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
-    help="Of the intervals; 1 minus it is the level of the tests.",
-)  # fmt: skip
+@confidence_option("Of the intervals; 1 minus it is the level of the tests.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
 def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **options: Any) -> None:
     """Compare systems on the same rows, each with the first, A.

@@ -66,13 +66,10 @@ def experiment(
         parsed = parse_all(metrics)
         if not any(metric.asks_model for metric in parsed):
             model_settings = {**model_settings, "concurrency": None}  # it is the task's alone
-        with (
-            ask_models(parsed, model_settings, same, kept=run is not None) as chosen,
-            scoring.progress_bar() as progress,
-        ):
+        kept = run is not None
+        options |= {"map": roles, "resume": resume, "concurrency": concurrency}
+        with ask_models(parsed, model_settings, same, kept=kept) as chosen, scoring.progress_bar() as progress:
             warnings.simplefilter("always", UserWarning)
-            result = run_experiment(
-                data, task, chosen, map=roles, resume=resume, concurrency=concurrency, progress=progress, **options
-            )
+            result = run_experiment(data, task, chosen, progress=progress, **options)
     lines = [str(warning.message) for warning in warned]
     scoring.print_report(result, lines, bounds, as_json=as_json, by=options["by"])

@@ -5,21 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click import option
 
 
 @click.command("fake-llm")
-@click.option("--port", default=0, metavar="N", help="The port; default: any free one.")
-@click.option(
-    "--answer", metavar="TEXT", help="The reply; default: a random value that fits the schema of the request."
-)
-@click.option("--latency", default=0.0, type=click.FloatRange(min=0), metavar="SECONDS", help="Wait before each reply.")
-@click.option(
-    "--fault", "faults", multiple=True, metavar="NAME=SHARE", help="Let this share of the calls fail in this way."
-)
-@click.option("--no-schema", is_flag=True, help="Refuse requests for a reply by JSON Schema.")
-@click.option("--no-tools", is_flag=True, help="Refuse requests with tools.")
-@click.option("--key", metavar="KEY", help="Refuse calls with another API key.")
-@click.option("--seed", default=0, metavar="N", help="Of the random numbers.")
+@option("--port", default=0, metavar="N", help="The port; default: any free one.")
+@option("--answer", metavar="TEXT", help="The reply; default: a random value that fits the schema of the request.")
+@option("--latency", default=0.0, type=click.FloatRange(min=0), metavar="SECONDS", help="Wait before each reply.")
+@option("--fault", "faults", multiple=True, metavar="NAME=SHARE", help="Let this share of the calls fail in this way.")
+@option("--no-schema", is_flag=True, help="Refuse requests for a reply by JSON Schema.")
+@option("--no-tools", is_flag=True, help="Refuse requests with tools.")
+@option("--key", metavar="KEY", help="Refuse calls with another API key.")
+@option("--seed", default=0, metavar="N", help="Of the random numbers.")
 def fake_llm(faults: tuple[str, ...], *, no_schema: bool, no_tools: bool, **options: Any) -> None:
     """Serve a fake model at http://127.0.0.1:PORT/v1 until interrupted.
 

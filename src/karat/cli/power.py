@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.scoring import scored_metric_option
+
 if TYPE_CHECKING:
     from karat.stats.sample_size import SampleSize
 
@@ -22,9 +24,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--difference", type=click.FloatRange(0, min_open=True), required=True, metavar="D",
     help="The difference to find, such as 0.02.",
 )  # fmt: skip
-@click.option(
-    "-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="A metric that was scored; default: all."
-)
+@scored_metric_option
 @click.option("--power", type=_SHARE, default=0.8, show_default=True, help="The probability of finding it.")
 @click.option("--level", type=_SHARE, default=0.05, show_default=True, help="The level of the test.")
 @click.option(
@@ -54,7 +54,5 @@ def power(runs: tuple[str, ...], difference: float, *, as_json: bool, **options:
 def _describe(plan: SampleSize) -> str:
     assumed = "" if plan.correlation is None else f", if two systems correlate by {plan.correlation:g}"
     seen = "no difference is sure to be seen" if plan.smallest is None else f"{plan.smallest:.4f} can be seen"
-    return (
-        f"{plan.rows} rows show a difference of {plan.difference:g} with a chance of {100 * plan.power:g} % "
-        f"at level {plan.level:g}{assumed}; with {plan.n} rows {seen}"
-    )
+    shown = f"{plan.rows} rows show a difference of {plan.difference:g} with a chance of {100 * plan.power:g} %"
+    return f"{shown} at level {plan.level:g}{assumed}; with {plan.n} rows {seen}"

@@ -139,7 +139,6 @@ def _describe(run: Run) -> list[tuple[str, str]]:
 
 
 def _result(run: Run) -> Result:
-    """The values of a run, as `karat.score` returned them."""
     from karat.runs.scoring.result import Result, Values  # noqa: PLC0415  (heavy)
     from karat.stats.value import Value  # noqa: PLC0415
 

@@ -56,12 +56,9 @@ def score(
     outbox = None if dry_run else open_outbox(span_settings)
     if outbox is not None:
         options["keep"] = True
-    same = [
-        None if file is None else str(Path(file).absolute()),
-        roles,
-        {name: options[name] for name in ("gold", "on", "where", "limit")}
-        | {name: value for name, value in span_settings.items() if value},
-    ]
+    rows = {name: options[name] for name in ("gold", "on", "where", "limit")}
+    rows |= {name: value for name, value in span_settings.items() if value}
+    same = [None if file is None else str(Path(file).absolute()), roles, rows]
     with (
         warnings.catch_warnings(record=True) as warned,
         scoring.report_interruption(options["run"]),

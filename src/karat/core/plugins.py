@@ -44,9 +44,6 @@ def load_plugins() -> dict[str, str]:
 def compiled_kernels() -> dict[str, bool]:
     """Whether each of karat's kernels is compiled here, by module name; a kernel is a module with a `.pyi` stub."""
     source = Path(__file__).parents[2]  # files are looked for, because an import may need a missing extra
-    return {
-        ".".join(stub.relative_to(source).with_suffix("").parts): any(
-            stub.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES
-        )
-        for stub in sorted((source / "karat").rglob("*.pyi"))
-    }
+    modules = [stub.with_suffix("") for stub in sorted((source / "karat").rglob("*.pyi"))]
+    compiled = [any(module.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES) for module in modules]
+    return dict(zip([".".join(module.relative_to(source).parts) for module in modules], compiled, strict=True))

@@ -87,9 +87,8 @@ class Span:
     def raised(self, error: BaseException) -> None:
         """Mark the span as failed by an exception, and add the exception as an event."""
         self.fail(f"{type(error).__name__}: {error}", type(error).__qualname__)
-        kind, stack = type(error).__qualname__, "".join(format_exception(error))
-        about = {"exception.type": kind, "exception.message": str(error), "exception.stacktrace": stack}
-        self.event("exception", about)
+        about = {"exception.type": type(error).__qualname__, "exception.message": str(error)}
+        self.event("exception", about | {"exception.stacktrace": "".join(format_exception(error))})
 
     def drop(self) -> None:
         """Never export this span."""
@@ -199,9 +198,8 @@ def _recorded(
         trace = sys.modules["opentelemetry.trace"]
         if not sys.modules["opentelemetry.context"].get_value("suppress_instrumentation"):
             direction = trace.SpanKind.CLIENT if leaves else trace.SpanKind.INTERNAL
-            span = tracer.start_span(
-                name, kind=direction, attributes={"openinference.span.kind": kind}, start_time=start
-            )
+            attributes = {"openinference.span.kind": kind}
+            span = tracer.start_span(name, kind=direction, attributes=attributes, start_time=start)
             attached = trace.use_span(span, record_exception=False, set_status_on_exception=False)
             recorded = span_class(span) if span.is_recording() else None
     with attached:

@@ -1,6 +1,5 @@
 """Files and frames to Arrow and back: opening any source, finding columns by role, filtering, joining, writing.
 
-A `Source` is rows that can be read batch by batch, more than once. The sub-packages hold the file `formats`, `json`,
-`spans` of traces, `retrieval` (runs and qrels) and `storage` (temporary files, DuckDB). Nothing here knows metrics or
-runs. Open `source.py` first, then `open.py`.
+Sub-packages hold the file `formats`, `json`, `spans` of traces, `retrieval` (runs and qrels) and `storage` (temporary
+files, DuckDB). Nothing here knows metrics or runs. Open `source.py` first, then `open.py`.
 """

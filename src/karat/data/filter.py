@@ -81,7 +81,6 @@ def _names_in(where: str) -> set[str]:
 
 
 def _walk(tree: Any) -> Iterator[dict[str, Any]]:
-    """All objects in a JSON tree."""
     if isinstance(tree, dict):
         yield tree
     for inner in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():

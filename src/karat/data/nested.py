@@ -32,11 +32,10 @@ def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = Tr
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         for batch in source.read(text - types.keys()):
-            cells = [_column(batch, path) for path in types]
-            added = [
-                (_unquote(column) if types[path] != kind else column).cast(kind)
-                for column, (path, kind) in zip(cells, kinds.items(), strict=True)
-            ]
+            added = []
+            for path, kind in kinds.items():
+                column = _column(batch, path)
+                added.append((_unquote(column) if types[path] != kind else column).cast(kind))
             schema = pa.schema([*batch.schema, *kinds.items()])
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
@@ -52,11 +51,9 @@ def _find_type(source: Source, path: str) -> pa.DataType | None:
         empty = pa.nulls(0, source.schema.field(name).type)
         if (inside := _field(empty, path[len(name) + 1 :])) is not None:
             return inside.type
-    texts = [
-        name for name in holders if source.schema.field(name).type == RAW or is_text(source.schema.field(name).type)
-    ]
+    kinds = [source.schema.field(name).type for name in holders]
     present = (any(value is not None for value in _column(batch, path).to_pylist()) for batch in source.batches())
-    return RAW if texts and any(present) else None
+    return RAW if any(kind == RAW or is_text(kind) for kind in kinds) and any(present) else None
 
 
 def _column(batch: pa.RecordBatch, path: str) -> pa.Array:
@@ -84,10 +81,9 @@ def _field(column: pa.Array, path: str) -> pa.Array | None:
     for at, field in enumerate(column.type):
         if field.name == path:
             return pc.struct_field(column, [at])
-        if path.startswith(f"{field.name}."):
-            inside = _field(pc.struct_field(column, [at]), path[len(field.name) + 1 :])
-            if inside is not None:
-                return inside
+        below = path[len(field.name) + 1 :] if path.startswith(f"{field.name}.") else None
+        if below is not None and (inside := _field(pc.struct_field(column, [at]), below)) is not None:
+            return inside
     return None
 
 

@@ -104,14 +104,12 @@ def _open_rows(data: Any, role: Side) -> Source:
         return replace(source, read=read)
     path = Path(data)
     if glob.has_magic(str(path)) and not path.exists():
-        paths = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
-        if not paths:
+        if not (paths := sorted(glob.glob(str(path), recursive=True))):  # noqa: PTH207
             raise DataError(f"{path}: no file matches this pattern")
         from karat.data.formats.union import unite_sources  # noqa: PLC0415
 
-        return validate_source(
-            unite_sources(str(path), [_open_file(Path(one), one, role) for one in paths]), checked=True
-        )
+        sources = [_open_file(Path(one), one, role) for one in paths]
+        return validate_source(unite_sources(str(path), sources), checked=True)
     return _open_file(path, str(path), role)
 
 

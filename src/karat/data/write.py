@@ -29,10 +29,8 @@ def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
     path = Path(path)
     if not is_writable(path):
         *names, last = (ending for ending, kind in FORMATS.items() if kind in WRITERS)
-        raise DataError(
-            f"{path}: expected a name that ends in {', '.join(names)} or {last}, "
-            f"each also with {' or '.join(COMPRESSIONS)}"
-        )
+        endings = f"{', '.join(names)} or {last}, each also with {' or '.join(COMPRESSIONS)}"
+        raise DataError(f"{path}: expected a name that ends in {endings}")
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected the name of a file")
     if not path.parent.is_dir():

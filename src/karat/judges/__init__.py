@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from karat.judges.rubric import own_judges as own_judges
     from karat.models.context import use_governor as use_governor
 
-_get, __dir__, __all__ = lazy_names(
-    __name__, {".judge": "Judge", ".rubric": "own_judges", "karat.models.context": "use_governor"}
-)
+_HOMES = {".judge": "Judge", ".rubric": "own_judges", "karat.models.context": "use_governor"}
+_get, __dir__, __all__ = lazy_names(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -165,10 +165,8 @@ class JudgeFunction:
             raise SpecError(f"{self.name} needs a model: --model NAME (in Python, Judge(…, model='NAME'))")
         models = [self.models.get(name) or connect(name) for name in _model_names(settings)]
         sampled = [(model, sample) for model in models for sample in range(settings["samples"])]
-        return [
-            PanelMember(name, model, _request_settings(settings, sample), sample)
-            for name, (model, sample) in zip(member_names(settings), sampled, strict=True)
-        ]
+        named = zip(member_names(settings), sampled, strict=True)
+        return [PanelMember(name, model, _request_settings(settings, at), at) for name, (model, at) in named]
 
 
 def _metric(function: JudgeFunction) -> Metric:
@@ -228,10 +226,8 @@ def _rubric_from_instructions(
     form = Fields(names=field_names(outputs, f"{where}: outputs"), explanation=False)
     kinds = read_inputs(inputs, f"{where}: inputs")
     summary = f"What {', '.join(form.names)} {'is' if len(form.names) == 1 else 'are'}, by instructions."
-    rubric = Rubric(
-        name=name, summary=summary, source=_SOURCE, inputs=kinds, task=instructions, form=form, examples=pairs
-    )
-    return check_rubric(rubric, where)
+    prompt: dict[str, Any] = {"task": instructions, "form": form, "examples": pairs}
+    return check_rubric(Rubric(name=name, summary=summary, source=_SOURCE, inputs=kinds, **prompt), where)
 
 
 def _check_model(value: Any) -> None:

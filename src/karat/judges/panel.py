@@ -12,7 +12,7 @@ from karat.judges.prompt import messages, retry_messages
 from karat.judges.reply_forms import Form, Label, Verdict
 from karat.judges.reply_parser import ReplyError, read_reply
 from karat.judges.rubric import Rubric
-from karat.judges.votes import Vote, combine_items, combine_orders, combine_panel, sum_known
+from karat.judges.votes import USAGE, Vote, combine_items, combine_orders, combine_panel, sum_known
 from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
 from karat.models.request import Message, Model, Reply, Request
@@ -105,13 +105,8 @@ async def trace_vote(name: str, record: Any, voting: Awaitable[Vote], *, cls: st
 
 
 def _add_usage(vote: Vote, reply: Reply) -> Vote:
-    return replace(
-        vote,
-        input_tokens=sum_known([vote.input_tokens, reply.input_tokens]),
-        output_tokens=sum_known([vote.output_tokens, reply.output_tokens]),
-        cost=sum_known([vote.cost, reply.cost]),
-        latency=sum_known([vote.latency, reply.seconds]),
-    )
+    counts = {name: sum_known([getattr(vote, name), getattr(reply, name)]) for name in USAGE}
+    return replace(vote, **counts, latency=sum_known([vote.latency, reply.seconds]))
 
 
 def _valid_unicode(text: str) -> str:

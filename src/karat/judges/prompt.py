@@ -62,10 +62,8 @@ def prompt_prefix(text: str, examples: Sequence[tuple[Mapping[str, Any], Any]]) 
     """The messages that the prompts of all rows share: the instructions, then each example as a request and a reply."""
     prefix: list[Message] = [{"role": "system", "content": text}]
     for material, reply in examples:
-        prefix += [
-            {"role": "user", "content": wrap(material)},
-            {"role": "assistant", "content": json.dumps(reply, ensure_ascii=False)},
-        ]
+        prefix.append({"role": "user", "content": wrap(material)})
+        prefix.append({"role": "assistant", "content": json.dumps(reply, ensure_ascii=False)})
     return prefix
 
 

@@ -5,7 +5,9 @@
 ``fields``      named fields of 0 or 1; the score is their mean
 ``number``      a number on a scale, by default normalised to 0 to 1
 
-A reply has its reason before its verdict, so that the model derives the verdict from the reason.
+Each form has the `schema` of a reply (strict, every key required), its `outline` as the prompt shows it, the `range` of
+scores, the rule that turns a reply into a score (`worth`, a part of a judge's digest), and the `verdict` of a reply. A
+reply has its reason before its verdict, so that the model derives the verdict from the reason.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, TypeAlias
 
 from karat.judges.reply_parser import ReplyError, strict_object
 
@@ -32,31 +34,6 @@ class Verdict:
     reason: str | None = None
 
 
-class Form(Protocol):
-    """The form of a reply."""
-
-    kind: ClassVar[str]
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """The JSON Schema of a reply: strict, every key required."""
-
-    @property
-    def outline(self) -> str:
-        """An example of a reply, as the prompt shows it."""
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The lowest and the highest score."""
-
-    @property
-    def worth(self) -> dict[str, Any]:
-        """The rule that turns a reply into a score; a part of a judge's digest."""
-
-    def verdict(self, reply: Any) -> Verdict:
-        """The verdict of a reply that matches the schema."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Label:
     """One of several choices.
@@ -65,7 +42,6 @@ class Label:
     Verdict(score=1.0, label='correct', explanation='as the reference', statements=None, fields={}, reason=None)
     """
 
-    kind: ClassVar[str] = "label"
     choices: Mapping[str, float]
     explanation: bool = True
 
@@ -93,7 +69,6 @@ class Label:
 class Statements:
     """A list of statements with a verdict each. `empty`: the score of an empty list, or None for no score."""
 
-    kind: ClassVar[str] = "statements"
     verdicts: Mapping[str, float]
     empty: float | None = None
 
@@ -130,7 +105,6 @@ class Statements:
 class Fields:
     """Named fields of 0 or 1."""
 
-    kind: ClassVar[str] = "fields"
     names: tuple[str, ...]
     explanation: bool = True
 
@@ -163,7 +137,6 @@ class Number:
     0.75
     """
 
-    kind: ClassVar[str] = "number"
     low: float
     high: float
     whole: bool = True
@@ -195,9 +168,8 @@ class Number:
         return Verdict(float(score), explanation=reply.get("explanation"))
 
 
-FORMS: dict[str, type[Label | Statements | Fields | Number]] = {
-    form.kind: form for form in (Label, Statements, Fields, Number)
-}
+Form: TypeAlias = Label | Statements | Fields | Number
+KINDS = ("label", "statements", "fields", "number")
 
 
 def _explained(explanation: bool, properties: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.judges.reply_forms import FORMS, Fields, Form, Label, Number, Statements
+from karat.judges.reply_forms import KINDS, Fields, Form, Label, Number, Statements
 from karat.judges.reply_parser import ReplyError, check
 from karat.judges.toml_reader import TomlTable
 
@@ -192,7 +192,7 @@ def read_inputs(inputs: Any, where: str) -> dict[str, InputKind]:
 
 
 def _form(reply: TomlTable) -> Form:
-    kind = reply.choice("kind", tuple(FORMS))
+    kind = reply.choice("kind", KINDS)
     if kind == "label":
         return Label(choices=reply.scores("choices"), explanation=reply.take("explanation", bool, True))
     if kind == "statements":

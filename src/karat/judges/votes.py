@@ -13,6 +13,9 @@ from typing import Any
 from karat.judges.reply_forms import Form, Label, Verdict
 from karat.judges.rubric import Swap
 
+USAGE = ("input_tokens", "output_tokens", "cost")
+"""The fields of votes and of replies that add up."""
+
 
 class NotJudged(str):
     """The error of a row that was not judged, because its model could no longer be reached."""
@@ -125,14 +128,9 @@ def _agreement(verdicts: Sequence[Verdict], form: Form) -> float | None:
 def _add_usage(votes: Sequence[Vote]) -> Vote:
     """The usage of votes that were made at the same time, and the first error among them."""
     failed = next((vote for vote in votes if vote.error), Vote())
-    return Vote(
-        error=failed.error,
-        raw=failed.raw,
-        input_tokens=sum_known(vote.input_tokens for vote in votes),
-        output_tokens=sum_known(vote.output_tokens for vote in votes),
-        cost=sum_known(vote.cost for vote in votes),
-        latency=max((vote.latency for vote in votes if vote.latency is not None), default=None),
-    )
+    latency = max((vote.latency for vote in votes if vote.latency is not None), default=None)
+    counts = {name: sum_known(getattr(vote, name) for vote in votes) for name in USAGE}
+    return Vote(error=failed.error, raw=failed.raw, latency=latency, **counts)
 
 
 def sum_known(numbers: Iterable[int | float | None]) -> Any:

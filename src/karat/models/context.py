@@ -1,8 +1,7 @@
 """Which governor the running code sends its requests through, and how a model's name becomes a model.
 
-These belong to a run and are not settings of a metric. `use_governor` sets them for a ``with`` block. Outside of such a
-block there is one default for the process, `_default`: it is created at the first use, caches replies in the user's
-cache folder (`$KARAT_CACHE`), and takes the endpoint and the key from the environment.
+These belong to a run and are not settings of a metric. `use_governor` sets them for a ``with`` block. Outside of one, a
+default of the process caches replies in the user's cache folder, and takes endpoint and key from the environment.
 """
 
 from __future__ import annotations

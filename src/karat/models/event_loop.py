@@ -48,10 +48,7 @@ class _LoopThread:
 
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop until it is stopped.
-
-    SystemExit or KeyboardInterrupt raised in a task is re-raised in the caller that waits for it, not in this thread.
-    """
+    """Run the loop until it is stopped; what a task raises to end the process is raised in the caller that waits."""
     while True:
         with suppress(KeyboardInterrupt, SystemExit):
             return loop.run_forever()

@@ -61,10 +61,9 @@ class SharedDatabase:
         db = sqlite3.connect(self.path, TIMEOUT, isolation_level=None, check_same_thread=False)
         (current,) = db.execute("PRAGMA user_version").fetchone()
         if current > self.version:
-            raise DataError(
-                f"{self.path} was written by a newer karat (version {current} of the file; this karat reads "
-                f"{self.version}); set {self.variable} to another file"
-            )
+            versions = f"version {current} of the file; this karat reads {self.version}"
+            problem = f"{self.path} was written by a newer karat ({versions})"
+            raise DataError(f"{problem}; set {self.variable} to another file")
         if current < self.version:
             if file:
                 _use_write_ahead_log(db)

@@ -1,7 +1,5 @@
-"""Runs of metrics over tables: scoring, storing, comparing, and experiments whose answers are scored.
+"""Runs of metrics over tables: scoring, storing, comparing, and experiments. Open `scoring/pipeline.py` first.
 
-Here lives what turns a table and metrics into values, rows and run folders. The metrics, the statistics and the
-readers of files do not live here, nor does anything that prints: the command line is in `karat.cli`. `output_columns`
-names the columns that scoring adds; on it builds `store`, on that `scoring`, on that `compare` and `experiment`,
-which do not import each other. Open `scoring/pipeline.py` first.
+`output_columns` names the columns that scoring adds; on it builds `store`, on that `scoring`, on that `compare` and
+`experiment`. Metrics, statistics and readers of files are not here, nor anything that prints (`karat.cli`).
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,12 @@ from karat.core.errors import DataError
 from karat.stats.aggregate import Finish, Units, observe
 from karat.stats.student import student_quantile
 
+Ends: TypeAlias = tuple[float, float]  # of an interval
 PRIOR = 0.375  # unseen units at an end, where all seen are; by simulation: docs/explanation/statistics.md
 ROUNDING = 1e-9  # how far sums of floats may overstep a bound
 
 
-def wilson_interval(share: float, trials: float, deviations: float) -> tuple[float, float]:
+def wilson_interval(share: float, trials: float, deviations: float) -> Ends:
     """Wilson's score interval for a share of `trials`, `deviations` standard errors wide.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
@@ -29,9 +31,7 @@ def wilson_interval(share: float, trials: float, deviations: float) -> tuple[flo
     return (max(0.0, middle - reach) if share > 0 else 0.0), (min(1.0, middle + reach) if share < 1 else 1.0)
 
 
-def bounded_interval(
-    units: Units, finish: Finish | None, bounds: tuple[float, float], confidence: float
-) -> tuple[float, float]:
+def bounded_interval(units: Units, finish: Finish | None, bounds: Ends, confidence: float) -> Ends:
     """Wilson's interval of any value within its bounds; the whole range where a single unit decides the value.
 
     The value becomes a share of its range. Its variance, as scores or a jackknife give it, tells how many independent

@@ -14,16 +14,11 @@ from typing import Literal, NamedTuple
 
 Notation = Literal["any", "latex", "plain"]
 
+_COMMANDS = ["times", "cdot", "cdot", "le", "ge", "ne", "approx"]
+_COMMANDS += ["pi", "infty", "cup", "cap", "in", "pm", "emptyset", "theta"]
 _UNICODE = str.maketrans(
     dict(zip("−–²³°√÷\u00a0\u202f\u2009", ["-", "-", "^2", "^3", "", r"\sqrt ", "/", " ", " ", " "], strict=True))
-    | {
-        sign: rf"\{name} "
-        for sign, name in zip("×·⋅≤≥≠≈", ["times", "cdot", "cdot", "le", "ge", "ne", "approx"], strict=True)
-    }
-    | {
-        sign: rf"\{name} "
-        for sign, name in zip("π∞∪∩∈±∅θ", ["pi", "infty", "cup", "cap", "in", "pm", "emptyset", "theta"], strict=True)
-    }
+    | {sign: rf"\{name} " for sign, name in zip("×·⋅≤≥≠≈π∞∪∩∈±∅θ", _COMMANDS, strict=True)}
 )
 _SPACING = re.compile(
     r"(?<!\\)\\(?:(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits|q?quad|allowbreak)(?![A-Za-z])\.?|[,!;:> ])"

@@ -115,9 +115,8 @@ def _words(chunk: str) -> list[str]:
         bounds.difference_update(range(match.start(), match.end()))
     pieces = (chunk[start:stop] for start, stop in pairwise(sorted(bounds)))
     # regex keeps an apostrophe before a vowel with the word, UAX #29 does not
-    return [
-        piece.lstrip("'\u2019") for piece in pieces if any(unicodedata.category(char) not in _UNSEEN for char in piece)
-    ]
+    visible = (piece for piece in pieces if any(unicodedata.category(char) not in _UNSEEN for char in piece))
+    return [piece.lstrip("'\u2019") for piece in visible]
 
 
 def split_chars(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from karat.cli.options.screen import open_screen
 from karat.runs.compare.comparison import Compared, Finding
-from karat.runs.compare.flips import Flip
+from karat.runs.compare.flips import Flip, show_text
 from karat.stats.value import format_value
 
 _TESTS = {"mcnemar": "McNemar", "sign_flip": "sign flips", "swap": "swaps"}
@@ -60,12 +60,7 @@ def _short(p: float | None) -> str:
 
 
 def _describe_flip(flip: Flip, first: str) -> Iterator[str]:
-    question = "" if flip.question in (None, flip.id) else f": {_cut(flip.question or '')}"
-    yield f"\n{flip.metric}, {_cut(flip.id)}{question}"
+    question = "" if flip.question in (None, flip.id) else f": {show_text(flip.question, _LONG)}"
+    yield f"\n{flip.metric}, {show_text(flip.id, _LONG)}{question}"
     for name, score, prediction in zip((first, flip.system), flip.scores, flip.predictions, strict=True):
-        yield f"  {score:.4f}  {name}: {'(null)' if prediction is None else _cut(prediction)}"
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONG else f"{line[:_LONG]}…"
+        yield f"  {score:.4f}  {name}: {show_text(prediction, _LONG)}"

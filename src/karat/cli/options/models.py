@@ -9,6 +9,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click import option
+
+from karat.cli.options.scoring import add_options
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -18,11 +21,12 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 _LIMITS = ("concurrency", "rpm", "tpm", "budget", "max_calls", "price")
 _NAMES = ("models", "base_url", *_LIMITS, "resume", "dry_run", "no_cache")
+_ABOVE_0 = click.FloatRange(0, min_open=True)
 _ABSENT: tuple[Any, ...] = (None, False, ())
 RESUME = "replies so far are kept: the same command with --resume continues"
 
 
-def _price(_: click.Context, option: click.Parameter, text: str | None) -> tuple[float, float] | None:
+def _price(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, float] | None:
     if not text:
         return None
     try:
@@ -31,28 +35,22 @@ def _price(_: click.Context, option: click.Parameter, text: str | None) -> tuple
         price_in = price_out = -1.0
     if min(price_in, price_out) < 0:
         expected = "expected IN,OUT: USD per million input and output tokens, as in 0.15,0.6"
-        raise click.BadParameter(expected, param=option)
+        raise click.BadParameter(expected, param=parameter)
     return price_in, price_out
 
 
 _OPTIONS = [
-    click.option(
-        "--model", "models", multiple=True, metavar="NAME", help="Judges: the model to ask; repeat it for a panel."
-    ),
-    click.option("--base-url", metavar="URL", help="Models: an OpenAI-compatible endpoint; default: $OPENAI_BASE_URL."),
-    click.option(
-        "--concurrency", type=click.IntRange(min=1), metavar="MAX", help="Models: the most calls at the same time."
-    ),
-    click.option("--rpm", type=click.IntRange(min=1), metavar="N", help="Models: requests a minute."),
-    click.option("--tpm", type=click.IntRange(min=1), metavar="N", help="Models: tokens a minute."),
-    click.option(
-        "--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Models: a hard cap, retries included."
-    ),
-    click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Models: a hard cap, retries included."),
-    click.option("--price", callback=_price, metavar="IN,OUT", help="Models: USD per million tokens in and out."),
-    click.option("--resume", is_flag=True, help="Continue a --run that was stopped; models: its calls and caps too."),
-    click.option("--dry-run", is_flag=True, help="Models: print the calls and their cost; send none."),
-    click.option("--no-cache", is_flag=True, help="Judges: neither use cached replies nor cache any."),
+    option("--model", "models", multiple=True, metavar="NAME", help="Judges: the model to ask; repeat it for a panel."),
+    option("--base-url", metavar="URL", help="Models: an OpenAI-compatible endpoint; default: $OPENAI_BASE_URL."),
+    option("--concurrency", type=click.IntRange(min=1), metavar="MAX", help="Models: the most calls at the same time."),
+    option("--rpm", type=click.IntRange(min=1), metavar="N", help="Models: requests a minute."),
+    option("--tpm", type=click.IntRange(min=1), metavar="N", help="Models: tokens a minute."),
+    option("--budget", type=_ABOVE_0, metavar="USD", help="Models: a hard cap, retries included."),
+    option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Models: a hard cap, retries included."),
+    option("--price", callback=_price, metavar="IN,OUT", help="Models: USD per million tokens in and out."),
+    option("--resume", is_flag=True, help="Continue a --run that was stopped; models: its calls and caps too."),
+    option("--dry-run", is_flag=True, help="Models: print the calls and their cost; send none."),
+    option("--no-cache", is_flag=True, help="Judges: neither use cached replies nor cache any."),
 ]
 
 
@@ -67,9 +65,7 @@ def model_options(command: Command) -> Command:
             preload()
         return command(model_settings={name: values.pop(name) for name in _NAMES}, **values)
 
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return cast("Command", wrapped)
+    return cast("Command", add_options(wrapped, _OPTIONS))
 
 
 @contextmanager
@@ -157,7 +153,5 @@ def _describe_usage(totals: Totals) -> str:
 def _describe_estimate(estimate: Estimate, price: tuple[float, float] | None) -> str:
     """The calls that would be made, and about what they would use if every first reply is valid."""
     cost = "give --price IN,OUT for the cost" if price is None else f"about ${estimate.cost(price):.4f}"
-    return (
-        f"{estimate.calls} calls, of which {estimate.cached} are in the cache; "
-        f"about {estimate.input_tokens} tokens in, {estimate.output_tokens} out; {cost}"
-    )
+    calls = f"{estimate.calls} calls, of which {estimate.cached} are in the cache"
+    return f"{calls}; about {estimate.input_tokens} tokens in, {estimate.output_tokens} out; {cost}"

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click import option
 
-from karat.cli.options.scoring import progress_bar
+from karat.cli.options.scoring import add_options, progress_bar
 
 if TYPE_CHECKING:
     from karat.adapters.phoenix.server.outbox import Logged
@@ -23,15 +24,11 @@ UNLOGGED = 5  # exit code: scored, but not all scores are in Phoenix
 
 _NAMES = ("phoenix", "project", "since", "kind", "annotate")
 _OPTIONS = [
-    click.option(
-        "--phoenix", metavar="URL", help="Read spans from a running Phoenix, not FILE; key: $PHOENIX_API_KEY."
-    ),
-    click.option("--project", metavar="NAME", help="Phoenix: the project of the spans; default: `default`."),
-    click.option(
-        "--since", metavar="TIME", help="Spans: only those that started since then: `2h`, `3d` or an ISO time."
-    ),
-    click.option("--kind", metavar="KIND", help="Spans: only those of a kind, such as LLM, RETRIEVER or CHAIN."),
-    click.option("--annotate", is_flag=True, help="Phoenix: log the scores, as annotations of the spans."),
+    option("--phoenix", metavar="URL", help="Read spans from a running Phoenix, not FILE; key: $PHOENIX_API_KEY."),
+    option("--project", metavar="NAME", help="Phoenix: the project of the spans; default: `default`."),
+    option("--since", metavar="TIME", help="Spans: only those that started since then: `2h`, `3d` or an ISO time."),
+    option("--kind", metavar="KIND", help="Spans: only those of a kind, such as LLM, RETRIEVER or CHAIN."),
+    option("--annotate", is_flag=True, help="Phoenix: log the scores, as annotations of the spans."),
 ]
 
 
@@ -44,26 +41,21 @@ def span_options(command: Command) -> Command:
         _check(values["file"], settings)
         return command(span_settings=settings, **values)
 
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return cast("Command", wrapped)
+    return cast("Command", add_options(wrapped, _OPTIONS))
 
 
 def _check(file: str | None, settings: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for flags that do not go together."""
     url = settings["phoenix"]
     if file is None and url is None:
         raise click.UsageError("Missing argument 'FILE'; or --phoenix URL for the spans of a running Phoenix.")
     if settings["annotate"] and url is None:
         raise click.UsageError("--annotate logs scores to a running Phoenix: --phoenix URL says which")
     if file is not None and url is not None and not settings["annotate"]:
-        raise click.UsageError(
-            "FILE and --phoenix both name spans: expected one of them, or FILE with --phoenix URL --annotate"
-        )
+        expected = "one of them, or FILE with --phoenix URL --annotate"
+        raise click.UsageError(f"FILE and --phoenix both name spans: expected {expected}")
     if settings["project"] is not None and (url is None or file is not None):
-        raise click.UsageError(
-            "--project is about spans read from a running Phoenix: expected --phoenix URL, without FILE"
-        )
+        expected = "--phoenix URL, without FILE"
+        raise click.UsageError(f"--project is about spans read from a running Phoenix: expected {expected}")
 
 
 @contextmanager

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click import option
 
 if TYPE_CHECKING:
     from karat.runs.scoring.result import Result
@@ -19,34 +21,38 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 UNDER = 3  # exit code: a value is under --fail-under
 
 
-def _one(_: click.Context, option: click.Parameter, columns: tuple[str, ...]) -> str | None:
+def _one(_: click.Context, parameter: click.Parameter, columns: tuple[str, ...]) -> str | None:
     if len(columns) > 1:
-        raise click.BadParameter(f"expected one column, found {len(columns)}: {', '.join(columns)}", param=option)
+        raise click.BadParameter(f"expected one column, found {len(columns)}: {', '.join(columns)}", param=parameter)
     return columns[0] if columns else None
 
 
+def confidence_option(meaning: str) -> Callable[[Command], Command]:
+    """The flag `--confidence`; `meaning` is its help."""
+    share = click.FloatRange(0, 1, min_open=True, max_open=True)
+    return option("--confidence", type=share, default=0.95, show_default=True, help=meaning)
+
+
+_SCORED = "A metric that was scored; default: all."
+scored_metric_option = option("-m", "--metric", "metrics", multiple=True, metavar="SPEC", help=_SCORED)
+
 _OPTIONS = [
-    click.option(
+    option(
         "-m", "--metric", "metrics", multiple=True, required=True, metavar="SPEC", help="A metric: see `karat metrics`."
     ),
-    click.option(
+    option(
         "--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, reference, …"
     ),
-    click.option("-o", "--output", metavar="OUT", help="Write the scored rows to this file; its ending is the format."),
-    click.option("--run", metavar="NAME", help="Keep the whole run under this name: see `karat runs`."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."),
-    click.option(
-        "--by", metavar="COLUMN", callback=_one, multiple=True, help="Also a value for each value of this column."
-    ),
-    click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent."),
-    click.option("--where", metavar="SQL", help="Only rows for which this holds."),
-    click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals by resampling."),
-    click.option(
-        "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
-        help="Of the intervals.",
-    ),
-    click.option(
+    option("-o", "--output", metavar="OUT", help="Write the scored rows to this file; its ending is the format."),
+    option("--run", metavar="NAME", help="Keep the whole run under this name: see `karat runs`."),
+    option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."),
+    option("--by", metavar="COLUMN", callback=_one, multiple=True, help="Also a value for each value of this column."),
+    option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent."),
+    option("--where", metavar="SQL", help="Only rows for which this holds."),
+    option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows."),
+    option("--seed", type=int, default=0, show_default=True, help="Of the intervals by resampling."),
+    confidence_option("Of the intervals."),
+    option(
         "--fail-under", "floors", multiple=True, metavar="[SPEC=]VALUE",
         help="Exit with 3 if a value (of this metric, else of any) is lower; for errors and rates of them: higher.",
     ),
@@ -55,20 +61,20 @@ _OPTIONS = [
 
 def scoring_options(command: Command) -> Command:
     """Give a command the flags of scoring."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return add_options(command, _OPTIONS)
+
+
+def add_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    """Give a command these flags, in this order."""
+    return reduce(lambda wrapped, each: each(wrapped), reversed(options), command)
 
 
 def print_report(
     result: Result, warned: Iterable[str], floors: list[tuple[str, float]], *, as_json: bool, by: str | None
 ) -> None:
     """Print the result, and warnings on standard error; exit with 3 where a value is worse than its floor."""
-    missing = (
-        f"{spec} has no value: none of {value.n} rows is scored"
-        for spec, value in result.values.items()
-        if value.value is None
-    )
+    values = {spec: value for spec, value in result.values.items() if value.value is None}
+    missing = (f"{spec} has no value: none of {value.n} rows is scored" for spec, value in values.items())
     for line in dict.fromkeys([*warned, *missing]):
         click.echo(f"warning: {line}", err=True)
     if as_json:

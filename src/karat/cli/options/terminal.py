@@ -19,11 +19,9 @@ class Terminal:
         self.width = self._console.width
 
     def line(self, text: str, style: str = "") -> None:
-        """Print a text."""
         self._console.print(text, markup=False, style=style)
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> None:
-        """Print a table whose first `left` columns are aligned left, the others right."""
         table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
         for number, heading in enumerate(headings):
             table.add_column(Text(heading), justify="left" if number < left else "right")

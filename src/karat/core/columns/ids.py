@@ -1,10 +1,8 @@
 """Ids of documents: when two are equal, and columns of ranked and of judged ids.
 
-Two ids are equal when their spelling is: 7, 7.0 and "7" are one id and "007" is another; true is `true`; lists and
-objects are compared as JSON. Null, NaN and the empty text are not ids: they match nothing.
-
-A ranked column becomes list<int64> or (large_)list<(large_)string>, a judged one the same (every grade is 1) or
-map<int64 or string, double> from id to grade.
+Two ids are equal when their spelling is: 7, 7.0 and "7" are one id, "007" another; true is `true`; lists and objects
+are compared as JSON. Null, NaN and the empty text match nothing. A ranked column becomes list<int64> or (large_)list<
+(large_)string>, a judged one the same (every grade is 1) or map<int64 or string, double> from id to grade.
 """
 
 from __future__ import annotations
@@ -65,14 +63,10 @@ def cast_ids(column: pa.Array) -> pa.Array | None:
         return column.cast(pa.list_(pa.string()))
     if not is_list(column.type):
         return None
-    if _pair_names(column.type.value_type):
-        column, values, offsets = _opened(column)
-        ids, _ = _pairs(values)
-    elif _is_canonical(column.type.value_type) and plain_lists(column) is column:
+    if _is_canonical(column.type.value_type) and plain_lists(column) is column:
         return column
-    else:
-        column, values, offsets = _opened(column)
-        ids = _spelled(values)
+    column, values, offsets = _opened(column)
+    ids = _pairs(values)[0] if _pair_names(values.type) else _spelled(values)
     return keep_nulls(pa.LargeListArray.from_arrays(offsets, ids), column)
 
 
@@ -219,12 +213,10 @@ def _names_of(names: Iterable[Any]) -> tuple[str, str] | None:
 
 
 def _pair_names(kind: pa.DataType) -> tuple[str, str] | None:
-    """The fields of a struct that hold an id and its grade."""
     return _names_of([field.name for field in kind]) if pt.is_struct(kind) else None
 
 
 def _pairs(values: pa.StructArray) -> tuple[pa.Array, pa.Array]:
-    """The ids and the grades of a column of pairs."""
     fields = [values.type.get_field_index(name) for name in _pair_names(values.type) or ()]
     ids, grades = pc.struct_field(values, fields[0]), pc.struct_field(values, fields[1])
     return _spelled(ids), grades

@@ -66,8 +66,7 @@ def _chosen(across: str, scores: Array, starts: Array, sizes: Array) -> Array:
 
 def _aggregate(metric: Configured, across: Any, pairs: Rows, starts: Array) -> list[float]:
     if metric.definition.finish is not None:
-        raise SpecError(
-            f"{metric.name} gives counts, which a callable cannot combine; across takes max, mean, min, first"
-        )
+        allowed = "across takes max, mean, min, first"
+        raise SpecError(f"{metric.name} gives counts, which a callable cannot combine; {allowed}")
     groups = (part[~np.isnan(part)].tolist() for part in np.split(pairs.scores(metric), starts[1:]))
     return [float(across(group)) if group else np.nan for group in groups]

@@ -120,7 +120,6 @@ def metric(
 
 
 def _finish_settings(name: str, finish: Callable[..., Array], settings: Mapping[str, Setting]) -> tuple[str, ...]:
-    """The settings that a finish takes: its keyword-only parameters."""
     parameters = inspect.signature(finish).parameters.values()
     names = tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
     for unknown in set(names) - settings.keys():
@@ -130,7 +129,6 @@ def _finish_settings(name: str, finish: Callable[..., Array], settings: Mapping[
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[dict[str, Kind], dict[str, Setting]]:
-    """The columns and the settings that a function's signature declares."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:

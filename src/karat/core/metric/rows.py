@@ -79,15 +79,16 @@ def concat_rows(metric: Configured, parts: Sequence[Rows]) -> Rows:
     reasons = None
     if any(rows.reasons is not None for rows in parts):
         reasons = np.concatenate([rows.reason_column().to_numpy(zero_copy_only=False) for rows in parts])
-    return Rows(
-        stack_statistics([rows.statistics for rows in parts]),
-        reasons,
-        {name: pa.concat_arrays(pieces) for name, pieces in zip(metric.details, columns, strict=True)},
-    )
+    details = {name: pa.concat_arrays(pieces) for name, pieces in zip(metric.details, columns, strict=True)}
+    return Rows(stack_statistics([rows.statistics for rows in parts]), reasons, details)
 
 
 def stack_statistics(parts: Sequence[Array]) -> Array:
     """Statistics of several batches, shape (n, k); a batch without a scored row may be narrower, and is all NaN."""
     width = max(each.shape[1] for each in parts)
-    filled = [each if each.shape[1] == width else np.full((len(each), width), np.nan) for each in parts]
-    return np.concatenate(filled)
+    return np.concatenate([widen(each, width) for each in parts])
+
+
+def widen(statistics: Array, width: int) -> Array:
+    """Statistics of this width; without a scored row they are narrower whatever the metric, and are all NaN."""
+    return statistics if statistics.shape[1] == width else np.full((len(statistics), width), np.nan)

@@ -51,10 +51,8 @@ def score_columns(
         return compute_rows(metrics, dict(zip(columns, batch.columns, strict=True)), names)
 
     parts = list(map_ordered(compute, batches))
-    computed = [
-        None if metric.definition.remote else concat_rows(metric, rows)
-        for metric, rows in zip(metrics, zip(*parts, strict=True), strict=True)
-    ]
+    pairs = zip(metrics, zip(*parts, strict=True), strict=True)
+    computed = [None if metric.definition.remote else concat_rows(metric, rows) for metric, rows in pairs]
     if not any(metric.definition.remote for metric in metrics):
         return [rows for rows in computed if rows is not None]
     whole = {role: column.combine_chunks() for role, column in zip(columns, table.columns, strict=True)}
@@ -76,10 +74,8 @@ def complete_rows(
     names: Mapping[str, str] | None = None,
 ) -> list[Rows]:
     """The second step, in the caller's thread, where Ctrl-C arrives: the metrics that wait for other processes."""
-    return [
-        score_rows(metric, columns, names) if rows is None else rows
-        for metric, rows in zip(metrics, computed, strict=True)
-    ]
+    pairs = zip(metrics, computed, strict=True)
+    return [score_rows(metric, columns, names) if rows is None else rows for metric, rows in pairs]
 
 
 def score_rows(metric: Configured, columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None) -> Rows:
@@ -112,10 +108,8 @@ def _cast(metric: Configured, role: str, column: pa.Array, where: str) -> pa.Arr
     if not is_list(column.type) or not _takes_several(metric, role):
         return once(kind, (column,), lambda: kind.of(column, where))
     if metric.settings[SEVERAL[role]] == "one":
-        raise ColumnError(
-            f"{where} holds {column.type}: several a row. Which of them counts? "
-            f"{metric.name}({SEVERAL[role]}='first'), 'max', 'mean' or 'min'"
-        )
+        choice = f"{metric.name}({SEVERAL[role]}='first'), 'max', 'mean' or 'min'"
+        raise ColumnError(f"{where} holds {column.type}: several a row. Which of them counts? {choice}")
     return TEXTS.of(column, where)
 
 
@@ -225,7 +219,5 @@ def _check_range(metric: Configured, scores: Array) -> None:
         return
     beyond = ((scores < lowest) & (scores > -np.inf)) | ((scores > highest) & (scores < np.inf))
     if beyond.any():
-        raise SpecError(
-            f"{metric.name} returned {scores[beyond][0]:g}, outside its range of {low} to {high}: "
-            "declare the range with @metric(low=..., high=...), None for an open end"
-        )
+        problem = f"{metric.name} returned {scores[beyond][0]:g}, outside its range of {low} to {high}"
+        raise SpecError(f"{problem}: declare the range with @metric(low=..., high=...), None for an open end")

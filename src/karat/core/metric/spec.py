@@ -45,10 +45,8 @@ def _parse(text: str) -> Metric:
         tree = ast.parse(f"_{prefixed['rest']}" if prefixed else text.strip(), mode="eval").body
         name, settings = _read(tree)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        raise SpecError(
-            f"{text} is not a metric: name, name(setting=value, ...) or name@k (for k=...) is expected, "
-            "one at a time; put text that is more than a word in quotes"
-        ) from None
+        expected = "name, name(setting=value, ...) or name@k (for k=...) is expected, one at a time"
+        raise SpecError(f"{text} is not a metric: {expected}; put text that is more than a word in quotes") from None
     return find(prefixed["name"] if prefixed else name).using(**settings)
 
 

@@ -89,17 +89,15 @@ def _gather(rows: Iterator[list[str]], schema: pa.Schema, batch_rows: int) -> It
 
 
 def _batch(rows: list[list[str]], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)], schema=schema
-    )
+    columns = [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _table(path: Path, delimiter: str, cells: int, quotes: str, *, parallel: bool) -> str:
     keys = [f"c{at}" for at in range(cells)]  # to DuckDB, names that differ only in case are the same
     return (
-        f"read_csv({one_file(path)}, parallel={parallel}, auto_detect=false, header=true, "
-        f"strict_mode=true, null_padding=false, "
-        f"delim={literal(delimiter)}, quote={literal(quotes)}, escape={literal(quotes)}, "
+        f"read_csv({one_file(path)}, parallel={parallel}, auto_detect=false, header=true, strict_mode=true, "
+        f"null_padding=false, delim={literal(delimiter)}, quote={literal(quotes)}, escape={literal(quotes)}, "
         f"force_not_null={keys}, columns={structure(dict.fromkeys(keys, 'VARCHAR'))})"
     )
 

@@ -21,15 +21,13 @@ def read_cells(path: Path, name: str, delimiter: str, quotes: str) -> Iterator[l
     try:
         with open_bytes(path) as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            quotechar = quotes or None
-            reader = csv.reader(text, delimiter=delimiter, quotechar=quotechar, strict=True)
+            reader = csv.reader(text, delimiter=delimiter, quotechar=quotes or None, strict=True)
             for line_cells in reader:
                 row = line_cells or [""] * (cells == 1)  # an empty line is an empty cell where there is one column
                 cells = cells or len(row)
                 if row and len(row) != cells:
-                    raise RowError(
-                        f"{name}, line {line}: expected {cells} cells as in the header, found {len(row)}: {_short(row)}"
-                    )
+                    found = f"found {len(row)}: {_short(row)}"
+                    raise RowError(f"{name}, line {line}: expected {cells} cells as in the header, {found}")
                 if row:
                     yield row
                 line = reader.line_num + 1

@@ -46,9 +46,8 @@ def open_frame(data: Any) -> Source:
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
         keys = list(dict.fromkeys(key for row in data for key in row))
         return _from_table(_from_columns({key: [row.get(key) for row in data] for key in keys}), "list")
-    raise DataError(
-        f"expected a path, a list of dicts, a dict of columns or a frame (pandas, polars, DuckDB, Arrow), found {name}"
-    )
+    expected = "a path, a list of dicts, a dict of columns or a frame (pandas, polars, DuckDB, Arrow)"
+    raise DataError(f"expected {expected}, found {name}")
 
 
 def is_by_query(data: Mapping[Any, Any]) -> bool:
@@ -125,7 +124,6 @@ def _has_many_keys(values: Iterable[Any]) -> bool:
 
 
 def _spell(value: Any, where: str) -> str | None:
-    """A value as JSON text."""
     if _is_missing(value):
         return None
     try:

@@ -73,9 +73,8 @@ def _text(content: Any) -> str | None:
 def is_ragas(document: Mapping[str, Any]) -> bool:
     """Whether a JSON document is an export of annotated metric runs from ragas."""
     items = [each for value in document.values() if isinstance(value, list) for each in value]
-    return bool(items) and all(
-        isinstance(each, dict) and {"metric_input", "metric_output"} <= each.keys() for each in items
-    )
+    keys = {"metric_input", "metric_output"}
+    return bool(items) and all(isinstance(each, dict) and keys <= each.keys() for each in items)
 
 
 def ragas_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

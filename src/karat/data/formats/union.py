@@ -55,10 +55,8 @@ def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.S
             for other in sources:
                 at = other.schema.get_field_index(field.name)
                 if at >= 0 and other.schema.field(at).type != field.type:
-                    raise ColumnError(
-                        f"column {field.name!r} is {other.schema.field(at).type} in {other.name} "
-                        f"but {field.type} in {source.name}"
-                    ) from error
+                    here, there = f"{field.type} in {source.name}", f"{other.schema.field(at).type} in {other.name}"
+                    raise ColumnError(f"column {field.name!r} is {there} but {here}") from error
         raise ColumnError(f"{source.name}: {error}") from error
 
 

@@ -61,9 +61,8 @@ def _json(
 @contextmanager
 def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[WriteBatch]:
     deep = {at for at, field in enumerate(schema) if pa.types.is_nested(field.type) or field.type == RAW}
-    flat = pa.schema(
-        [field.with_type(pa.string() if at in deep else _supported_type(field.type)) for at, field in enumerate(schema)]
-    )
+    kinds = [pa.string() if at in deep else _supported_type(kind) for at, kind in enumerate(schema.types)]
+    flat = pa.schema(list(zip(schema.names, kinds, strict=True)))
     encode = _encoder([_cell(at, schema.field(at), "NULL") for at in sorted(deep)])
     import pyarrow.csv as pc  # noqa: PLC0415  (slow to import)
 

@@ -63,9 +63,8 @@ def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[
     if lines and (plain := count_lines(file.path, kinds)):
         return {key: replace_null_types(kind) for key, kind in kinds.items()}, *plain
     if rows == _SAMPLE or spans:
-        kinds, rows, size, unexpected = _unite_shapes(
-            connection, _shape_of_unexpected(file, kinds) if _is_flat(kinds) else shaped, kinds
-        )
+        shaped = _shape_of_unexpected(file, kinds) if _is_flat(kinds) else shaped
+        kinds, rows, size, unexpected = _unite_shapes(connection, shaped, kinds)
     kinds = _keep_nested_as_text(kinds) if spans else kinds
     ambiguous = {"", *same_but_case(list(kinds))}
     kinds = {key: RAW if key in ambiguous else replace_null_types(kind) for key, kind in kinds.items()}
@@ -83,8 +82,7 @@ def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kin
     cursor = connection.execute(
         f"SELECT shape, count(*) AS n, sum(strlen(json)) FROM ({shaped}) GROUP BY shape ORDER BY n DESC, shape"  # noqa: S608
     )
-    kinds = dict(kinds)
-    rows = size = unexpected = 0
+    kinds, rows, size, unexpected = dict(kinds), 0, 0, 0
     while fetched := cursor.fetchmany(1000):
         for shape, count, length in fetched:
             members = {} if shape == '"JSON"' else json.loads(shape)  # DuckDB's structure of {}

@@ -82,11 +82,9 @@ def _read_raw(
     for batch in stream(connection, query, batch_rows):
         extracted = [key for key in target if key not in typed]
         texts = extract_columns(batch.column(0), list(target), extracted)
-        cells = (
-            unquote(text) if target[key] == pa.string() else text for key, text in zip(extracted, texts, strict=True)
-        )
-        read = dict(zip([*typed, *extracted], [*batch.columns[1:], *cells], strict=True))
-        yield _to_batch([read[key] for key in target], target)
+        read = dict(zip([*typed, *extracted], [*batch.columns[1:], *texts], strict=True))
+        plain = {key for key in extracted if target[key] == pa.string()}
+        yield _to_batch([unquote(read[key]) if key in plain else read[key] for key in target], target)
 
 
 def _to_batch(columns: list[pa.Array], target: Kinds) -> pa.RecordBatch:

@@ -16,10 +16,9 @@ from karat.data.source import BATCH_ROWS, Source
 from karat.data.storage.duckdb import connect_on_disk, interruptible, stream
 from karat.data.storage.files import BatchFile
 
+_RANKED = [("retrieved", pa.list_(pa.string())), ("retrieved_scores", pa.list_(pa.float64()))]
 _SCHEMAS: dict[Side, pa.Schema] = {
-    "prediction": pa.schema(
-        [("query_id", pa.string()), ("retrieved", pa.list_(pa.string())), ("retrieved_scores", pa.list_(pa.float64()))]
-    ),
+    "prediction": pa.schema([("query_id", pa.string()), *_RANKED]),
     "reference": pa.schema([("query_id", pa.string()), ("relevant", pa.map_(pa.string(), pa.float64()))]),
 }
 
@@ -87,7 +86,6 @@ def _group(batches: Iterator[pa.RecordBatch], side: Side, notes: dict[str, int])
 
 
 def _rank(queries: pa.Array, bounds: Array, rows: pa.RecordBatch, notes: dict[str, int]) -> pa.RecordBatch:
-    """Queries with their documents, best first."""
     parents, documents, scores = _documents(bounds, rows)
     notes["duplicates"] += len(parents) - len(np.unique(_pairs(parents, documents)))
     with np.errstate(over="ignore"):
@@ -124,7 +122,6 @@ def _documents(bounds: Array, rows: pa.RecordBatch) -> tuple[Array, pa.Array, pa
 
 
 def _pairs(parents: Array, documents: pa.Array) -> Array:
-    """A number for each pair of query and document."""
     codes = documents.dictionary_encode(null_encoding="encode").indices
     return np.asarray(parents.astype(np.int64) << 32 | np.asarray(codes))
 

@@ -52,9 +52,8 @@ def find_columns(source: Source, side: Side, query: str | None = None) -> Column
     if value := _find(schema, _VALUES[side]):
         return Columns(query, document, value)
     missing = "score (is it the gold?)" if side == "prediction" else f"such as {_VALUES[side][0]}"
-    raise ColumnError(
-        f"{source.name} has one document per row (columns {query!r} and {document!r}), but no column {missing}"
-    )
+    found = f"one document per row (columns {query!r} and {document!r})"
+    raise ColumnError(f"{source.name} has {found}, but no column {missing}")
 
 
 def read_long(source: Source, columns: Columns) -> Iterator[pa.RecordBatch]:
@@ -66,8 +65,7 @@ def read_long(source: Source, columns: Columns) -> Iterator[pa.RecordBatch]:
     done = 0
     for batch in source.batches((columns.query, columns.document)):
         where = f"{source.name}, row "
-        query = _spell(batch.column(columns.query))
-        document = _spell(batch.column(columns.document))
+        query, document = (_spell(batch.column(name)) for name in (columns.query, columns.document))
         value = _numbers(batch.column(columns.value), columns.value, where, done)
         for wrong, text in (
             (pc.equal(pc.fill_null(query, ""), ""), f"expected a query in column {columns.query!r}, found none"),
@@ -92,7 +90,6 @@ def _has_lists(schema: pa.Schema, side: Side) -> bool:
 
 
 def _spell(ids: pa.Array) -> pa.Array:
-    """Ids as text, as they are spelled."""
     kind = ids.type
     if pt.is_dictionary(kind):
         return _spell(ids.dictionary).take(ids.indices)

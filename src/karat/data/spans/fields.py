@@ -59,16 +59,15 @@ def extract_fields(
     attributes = tuple((_attribute(name), column) for name, column in columns if name not in _IDENTIFYING)
     tree = Tree(attributes, batch.num_rows, connection, unreadable).unfold(names.ATTRIBUTES, names.LISTS)
     kind = _kind(row, tree)
-    input_value, output = tree.get(names.INPUT), tree.get(names.OUTPUT)
+    query, input_value, output = (tree.get(paths) for paths in (names.QUERY, names.INPUT, names.OUTPUT))
     user = _last_message(tree, names.INPUT_MESSAGES, ("user", "human"))
     assistant = _last_message(tree, names.OUTPUT_MESSAGES, ("assistant", "ai", "model"))
     is_llm = pc.fill_null(pc.equal(kind, "LLM"), False)
     contexts, retrieved, scores = _documents(tree)
     span, trace, parent = (_ids(row, paths) for paths in (names.SPAN_ID, names.TRACE_ID, names.PARENT_ID))
+    started = row.select(_PARSE_TIME, row.get(names.START_TIME))
     fields = {
-        "question": pc.if_else(
-            is_llm, pc.coalesce(user, input_value), pc.coalesce(tree.get(names.QUERY), input_value, user)
-        ),
+        "question": pc.if_else(is_llm, pc.coalesce(user, input_value), pc.coalesce(query, input_value, user)),
         "prediction": pc.if_else(is_llm, pc.coalesce(assistant, output), pc.coalesce(output, assistant)),
         "contexts": contexts,
         "retrieved": retrieved,
@@ -77,16 +76,11 @@ def extract_fields(
         "trace_id": trace,
         "parent_id": parent,
         "span_kind": kind,
-        "start_time": row.select(_PARSE_TIME, row.get(names.START_TIME))
-        .cast(pa.timestamp("us"))
-        .cast(FIELDS.field(9).type),
+        "start_time": started.cast(pa.timestamp("us")).cast(FIELDS.field(9).type),
     }
     derived = pa.RecordBatch.from_arrays([fields[name] for name in FIELDS.names], schema=FIELDS)
-    ids = [
-        row.select("CASE WHEN cell IS NULL THEN 0::UBIGINT ELSE hash(cell) END", column).to_numpy()
-        for column in (span, parent, trace)
-    ]
-    return derived, np.stack(ids, axis=1)
+    hashed = "CASE WHEN cell IS NULL THEN 0::UBIGINT ELSE hash(cell) END"
+    return derived, np.stack([row.select(hashed, ids).to_numpy() for ids in (span, parent, trace)], axis=1)
 
 
 _IDENTIFYING = {path.split(".")[0] for path in names.IDENTITY}

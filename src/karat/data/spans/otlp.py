@@ -106,7 +106,6 @@ def _camel(key: str) -> str:
 
 
 def _object(of: dict[str, Any]) -> dict[str, Any]:
-    """An OTLP message with its attributes as one object."""
     return of | {"attributes": {each["key"]: _value(each.get("value") or {}) for each in of.get("attributes") or ()}}
 
 

@@ -23,9 +23,8 @@ from karat.data.spans.retrievals import Retrievals, find_retrievals
 from karat.data.storage.disk_table import DiskTable
 from karat.data.storage.duckdb import connect
 
-ADDED_COLUMNS = pa.schema(
-    [*FIELDS, ("context_spans", pa.list_(pa.string())), ("context_positions", pa.list_(pa.int32()))]
-)
+_ORIGINS = [("context_spans", pa.list_(pa.string())), ("context_positions", pa.list_(pa.int32()))]
+ADDED_COLUMNS = pa.schema([*FIELDS, *_ORIGINS])
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_TIME = np.iinfo(np.int64).min
@@ -95,11 +94,8 @@ def open_spans(source: Source) -> Spans:
     """
     clash = [name for name in CONTENT_FIELDS if name in source.schema.names]
     if clash and len(clash) < len(CONTENT_FIELDS):  # spans that karat read and wrote before have all of them
-        columns = ", ".join(map(repr, clash))
-        warnings.warn(
-            f"{source.name}: its own columns {columns} are kept; the values in the attributes are not added",
-            stacklevel=2,
-        )
+        kept = f"its own columns {', '.join(map(repr, clash))} are kept"
+        warnings.warn(f"{source.name}: {kept}; the values in the attributes are not added", stacklevel=2)
     return _assemble(*_scan(source), None)
 
 
@@ -123,11 +119,8 @@ def _scan(source: Source) -> tuple[SpanTable, dict[str, int]]:
     schema = pa.schema([*(source.schema if slow else ()), *FIELDS])
     table = DiskTable(schema, batches())
     if sum(unreadable):
-        warnings.warn(
-            f"{source.name}: {sum(unreadable)} cells of attributes are neither JSON nor the repr of a Python dict; "
-            "their values are missing",
-            stacklevel=3,
-        )
+        problem = "cells of attributes are neither JSON nor the repr of a Python dict; their values are missing"
+        warnings.warn(f"{source.name}: {sum(unreadable)} {problem}", stacklevel=3)
     kind, start, keys = np.concatenate(kinds), np.concatenate(started), np.concatenate(ids)
     takes_contexts = (kind == "CHAIN") | (kind == "AGENT")
     retrievals = find_retrievals(keys, start, keys[:, 1] == 0, kind == "RETRIEVER", takes_contexts)
@@ -152,9 +145,8 @@ def _assemble(spans: SpanTable, kinds: Mapping[str, int], kept: np.ndarray | Non
 
     rows = len(spans.kinds) if kept is None else int(kept.sum())
     schema = pa.schema([*base.schema, *(ADDED_COLUMNS.field(name) for name in added)])
-    return Spans(
-        base.name, schema, rows, read, base.lossy_columns, base.reads_raw, base.notes, table=spans, kinds=kinds
-    )
+    about = (base.lossy_columns, base.reads_raw, base.notes)
+    return Spans(base.name, schema, rows, read, *about, table=spans, kinds=kinds)
 
 
 def _with_retrievals(spans: SpanTable, fields: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
@@ -195,7 +187,6 @@ def parse_time(since: str | datetime) -> datetime:
         try:
             since = datetime.fromisoformat(since)
         except ValueError:
-            raise DataError(
-                f"since={since!r}: expected a time such as 2026-11-21T10:00, or a duration such as 30m, 2h, 3d"
-            ) from None
+            expected = "a time such as 2026-11-21T10:00, or a duration such as 30m, 2h, 3d"
+            raise DataError(f"since={since!r}: expected {expected}") from None
     return since if since.tzinfo else since.replace(tzinfo=UTC)

@@ -18,13 +18,8 @@ from karat.core.parallel import threads
 
 def connect(**settings: str) -> duckdb.DuckDBPyConnection:
     """Open a connection that never installs or loads extensions and uses at most `KARAT_THREADS` threads."""
-    config: dict[str, Any] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "memory_limit": "384MB",
-        "threads": threads(),
-        **settings,
-    }
+    config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    config |= {"memory_limit": "384MB", "threads": threads(), **settings}
     connection = duckdb.connect(config=config)
     connection.execute("SET enable_progress_bar = false; SET python_enable_replacements = false")  # no Python variables
     return connection

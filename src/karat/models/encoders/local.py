@@ -10,7 +10,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.models.encoders.base import EncoderOutput, Pair
+from karat.models.encoders.base import Choice, EncoderOutput, Pair
+from karat.models.encoders.files import ModelFiles
 
 Feed: TypeAlias = dict[str, Array]
 """The input of a network: `input_ids`, `attention_mask` and `token_type_ids`, int64 of shape (batch, tokens)."""
@@ -117,3 +118,14 @@ class LocalEncoder:
                 feed["attention_mask"][row, : len(ids)] = 1
                 feed["token_type_ids"][row, : len(ids)] = encodings[place].type_ids
             yield feed
+
+
+def local_encoder(
+    network: Network, tokenizer: Any, padding: int, files: ModelFiles, choice: Choice, engine: str
+) -> LocalEncoder:
+    """The encoder of a loaded model; `engine` says what runs it. `SpecError` for settings that the model lacks."""
+    if files.cross:
+        files.check_labels()
+    max_length, prompt = files.max_length(choice.max_length), files.prompt(choice.prompt)
+    identity = f"{files.identity}|{engine}|{max_length}|{prompt}"
+    return LocalEncoder(network, tokenizer, max_length, identity, prompt, padding, files.cross)

@@ -13,7 +13,7 @@ from karat.core.errors import MissingExtra, SpecError
 from karat.core.parallel import map_ordered
 from karat.models.encoders.base import Choice
 from karat.models.encoders.files import ModelFiles
-from karat.models.encoders.local import Feed, LocalEncoder
+from karat.models.encoders.local import Feed, LocalEncoder, local_encoder
 from karat.models.encoders.machine import has_onnx
 
 BATCH = 16  # texts: their activations fit into a core's cache
@@ -45,7 +45,6 @@ class OnnxNetwork:
         return map_ordered(self._sentence, feeds)
 
     def tokens(self, feeds: Iterable[Feed]) -> Iterator[Array]:
-        """The vectors of tokens."""
         return map_ordered(self._read, feeds)
 
     labels = tokens
@@ -85,18 +84,8 @@ def open_onnx(files: ModelFiles, choice: Choice) -> LocalEncoder:
         from karat.models.encoders.onnx_export import export  # noqa: PLC0415  (needs torch)
 
         file = export(files)
-    if files.cross:
-        files.check_labels()
-    max_length, prompt = files.max_length(choice.max_length), files.prompt(choice.prompt)
-    return LocalEncoder(
-        OnnxNetwork(file, files.pooling_mode, choice.batch_size),
-        tokenizer,
-        max_length,
-        f"{files.identity}|onnx|{max_length}|{prompt}",
-        prompt,
-        int(files.config.get("pad_token_id") or 0),
-        files.cross,
-    )
+    network = OnnxNetwork(file, files.pooling_mode, choice.batch_size)
+    return local_encoder(network, tokenizer, int(files.config.get("pad_token_id") or 0), files, choice, "onnx")
 
 
 def lower_case(tokenizer: Any) -> None:

@@ -13,7 +13,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import MissingExtra, SpecError
 from karat.models.encoders.base import Choice
 from karat.models.encoders.files import ModelFiles
-from karat.models.encoders.local import FEED_NAMES, Feed, LocalEncoder
+from karat.models.encoders.local import FEED_NAMES, Feed, LocalEncoder, local_encoder
 from karat.models.encoders.machine import accelerator
 
 if TYPE_CHECKING:
@@ -40,11 +40,9 @@ class TorchNetwork:
         return self._fetch(feeds, lambda features: self._model(features)["sentence_embedding"])
 
     def tokens(self, feeds: Iterable[Feed]) -> Iterator[Array]:
-        """The vectors of tokens."""
         return self._fetch(feeds, lambda features: self._model(features)["token_embeddings"])
 
     def labels(self, feeds: Iterable[Feed]) -> Iterator[Array]:
-        """The logits of pairs."""
         return self._fetch(feeds, lambda features: self._model(**features).logits)
 
     def _fetch(self, feeds: Iterable[Feed], read: Any) -> Iterator[Array]:
@@ -87,19 +85,10 @@ def open_torch(files: ModelFiles, choice: Choice) -> LocalEncoder:
     if not getattr(tokenizer, "is_fast", False):
         remedy = "in Python, pass its function from texts to a matrix as model="
         raise SpecError(f"{files.name} is not a transformer with a fast tokenizer: {remedy}")
-    if files.cross:
-        files.check_labels()
     names = [name for name in FEED_NAMES if name in (*FEED_NAMES[:2], *tokenizer.model_input_names)]
-    max_length, prompt = files.max_length(choice.max_length), files.prompt(choice.prompt)
-    return LocalEncoder(
-        TorchNetwork(model, device, names, choice.batch_size),
-        tokenizer.backend_tokenizer,
-        max_length,
-        f"{files.identity}|torch|{device.partition(':')[0]}|{choice.dtype}|{max_length}|{prompt}",
-        prompt,
-        int(tokenizer.pad_token_id or 0),
-        files.cross,
-    )
+    network, padding = TorchNetwork(model, device, names, choice.batch_size), int(tokenizer.pad_token_id or 0)
+    engine = f"torch|{device.partition(':')[0]}|{choice.dtype}"
+    return local_encoder(network, tokenizer.backend_tokenizer, padding, files, choice, engine)
 
 
 def _load(name: str, where: dict[str, Any], *, cross: bool) -> tuple[Any, Any]:

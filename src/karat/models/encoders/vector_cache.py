@@ -111,13 +111,11 @@ class VectorCache(SharedDatabase):
 
     def _delete_oldest(self) -> None:
         """Delete the oldest quarter if the file is too large. SQLite reuses the freed pages."""
-        (pages,), (free,), (size,) = (
-            self._db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
-        )
+        pragmas = ("page_count", "freelist_count", "page_size")
+        (pages,), (free,), (size,) = (self._db.execute(f"PRAGMA {name}").fetchone() for name in pragmas)
         if (pages - free) * size > self._max_bytes:
-            self._db.execute(
-                "DELETE FROM vectors WHERE rowid <= (SELECT (3 * min(rowid) + max(rowid)) / 4 FROM vectors)"
-            )
+            oldest = "SELECT (3 * min(rowid) + max(rowid)) / 4 FROM vectors"
+            self._db.execute(f"DELETE FROM vectors WHERE rowid <= ({oldest})")  # noqa: S608
 
 
 def _keys(identity: str, items: Sequence[str] | Sequence[Pair]) -> list[bytes]:

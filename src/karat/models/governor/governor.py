@@ -202,7 +202,6 @@ class Governor:
             pending.seconds_left -= now() - start
 
     async def _sleep(self, pending: _Pending, seconds: float) -> None:
-        """Pause before the next attempt."""
         fault = pending.fault
         if fault and fault.kind == "overload" and fault.retry_after is not None:
             seconds = 0.0  # the rate limiter delays all calls to the endpoint
@@ -223,10 +222,8 @@ class Governor:
                 async with asyncio.timeout(seconds) as timeout:
                     awaitable = pending.model(request.messages, request.schema, request.settings)
                     if not hasattr(awaitable, "__await__"):
-                        raise SpecError(
-                            f"{endpoint.name} is not a model: expected an async callable, but it returned "
-                            f"{type(awaitable).__name__}"
-                        )
+                        problem = f"expected an async callable, but it returned {type(awaitable).__name__}"
+                        raise SpecError(f"{endpoint.name} is not a model: {problem}")
                     reply = Reply.from_value(await awaitable)
             except Exception as error:
                 if isinstance(error, KaratError) and not isinstance(error, RequestError):

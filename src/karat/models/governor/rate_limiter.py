@@ -62,9 +62,7 @@ class RateLimiter:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             if self.active:
-                raise KaratError(
-                    "this governor is in use in another event loop: use one governor for each running loop"
-                )
+                raise KaratError("this governor is in use in another event loop: use one governor for each loop")
             self._loop, self._timer = loop, None
             self._waiting.clear()
         now = loop.time()

@@ -80,10 +80,8 @@ def find_endpoint(name: str, base_url: str | None = None, api_key: str | None = 
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or "").strip()
     key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()  # files and shells add line ends
     if not url and not key:
-        raise SpecError(
-            f"the model {name!r} has neither key nor endpoint: set OPENAI_API_KEY, or OPENAI_BASE_URL to use another "
-            "endpoint than OpenAI's"
-        )
+        remedy = "set OPENAI_API_KEY, or OPENAI_BASE_URL to use another endpoint than OpenAI's"
+        raise SpecError(f"the model {name!r} has neither key nor endpoint: {remedy}")
     url = (url or DEFAULT_URL).rstrip("/")
     if not re.fullmatch(r"https?://([^/?#@:\s]+|\[[\da-fA-F:.]+\])(:\d{1,5})?([/?]\S*)?", url):
         raise SpecError("base_url= or OPENAI_BASE_URL: a base URL is http(s)://host/path, with the key apart")
@@ -149,9 +147,8 @@ def _find_proxy(url: str) -> str | None:
     if "://" not in proxy:
         return f"http://{proxy}"
     if not proxy.startswith(("http://", "https://")):
-        raise SpecError(
-            f"the proxy for {parts.hostname} is {proxy.partition(':')[0]}://…: expected an http or https proxy"
-        )
+        kind = proxy.partition(":")[0]
+        raise SpecError(f"the proxy for {parts.hostname} is {kind}://…: expected an http or https proxy")
     return proxy
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
+from karat.core.metric.rows import widen
 from karat.runs.compare.comparison import Compared, Finding, apply_holm
 from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, list_unsigned, share_metrics
 from karat.runs.compare.flips import find_flips
@@ -66,20 +67,16 @@ def compare(
     if len(more) > len(_LETTERS) - 2:
         raise SpecError(f"expected at most {len(_LETTERS)} systems, found {len(more) + 2}")
     inference = Inference(confidence, seed)
-    runs = list(
-        _number_names([open_system(system, label) for system, label in zip((a, b, *more), _LETTERS, strict=False)])
-    )
+    labelled = zip((a, b, *more), _LETTERS, strict=False)
+    runs = list(_number_names([open_system(system, label) for system, label in labelled]))
     shared = share_metrics(runs, metrics)
     rows = align(runs, on)
     if not allow_different:
         check_comparable(runs, shared, rows)
     cluster = cluster or _cluster_column(runs)
-    paired = _PairedRows(
-        runs,
-        rows,
-        clusters=None if cluster is None else cluster_keys(_column(runs, rows, cluster)),
-        slices={} if by is None else group_rows(_column(runs, rows, by), set(), by),
-    )
+    clusters = None if cluster is None else cluster_keys(_column(runs, rows, cluster))
+    slices = {} if by is None else group_rows(_column(runs, rows, by), set(), by)
+    paired = _PairedRows(runs, rows, clusters, slices)
     findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])
     return Compared(
         systems=tuple(run.name for run in runs),
@@ -110,29 +107,18 @@ class _PairedRows:
 
     def compare(self, metric: SharedMetric, inference: Inference) -> Iterator[Finding]:
         """Compare each system with the first, over all rows and over each slice."""
-        first, *others = (
-            run.statistics(scored.spec)[order]
-            for run, scored, order in zip(self.runs, metric.by_run, self.rows.orders, strict=True)
-        )
+        columns = zip(self.runs, metric.by_run, self.rows.orders, strict=True)
+        first, *others = (run.statistics(scored.spec)[order] for run, scored, order in columns)
         parts: list[tuple[str | None, Any]] = [(None, slice(None)), *sorted(self.slices.items())]
         for run, other in zip(self.runs[1:], others, strict=True):
-            # statistics without a scored row have one column, whatever the width of the metric's counts
             width = max(first.shape[1], other.shape[1])
-            one, two = _widen(first, width), _widen(other, width)
+            one, two = widen(first, width), widen(other, width)
             unscored = np.isnan(one).all() and np.isnan(two).all()
+            scale = replace(metric.scale, finish=None) if unscored and width == 1 else metric.scale
             for label, part in parts:
-                comparison = compare_rows(
-                    one[part],
-                    two[part],
-                    replace(metric.scale, finish=None) if unscored and width == 1 else metric.scale,
-                    keys=None if self.clusters is None else self.clusters[part],
-                    inference=inference,
-                )
+                keys = None if self.clusters is None else self.clusters[part]
+                comparison = compare_rows(one[part], two[part], scale, keys=keys, inference=inference)
                 yield Finding(metric.spec, self.runs[0].name, run.name, label, comparison, metric.scale.bounds)
-
-
-def _widen(statistics: Array, width: int) -> Array:
-    return statistics if statistics.shape[1] == width else np.full((len(statistics), width), np.nan)
 
 
 def _column(runs: Sequence[Run], rows: Alignment, name: str) -> pa.Array:
@@ -163,7 +149,5 @@ def _note_draws(findings: Sequence[Finding]) -> Iterator[str]:
     """A note where the random swaps are too few for a p below its corrected level."""
     drawn = [each.comparison for each in findings if each.comparison.draws]
     if drawn and findings[0].family > drawn[0].level * (drawn[0].draws + 1):
-        yield (
-            f"with {findings[0].family} tests counted, {drawn[0].draws} random swaps cannot show a difference: "
-            "compare fewer metrics or slices at a time"
-        )
+        shown = f"{drawn[0].draws} random swaps cannot show a difference"
+        yield f"with {findings[0].family} tests counted, {shown}: compare fewer metrics or slices at a time"

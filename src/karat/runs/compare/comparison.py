@@ -93,12 +93,8 @@ class Finding:
         else:
             shown = f"{self._size(found.difference)} {self._interval(low, high)}, {self._p_value()}"
             yield f"no difference could be shown ({shown})"
-            visible = self.smallest_visible
-            yield (
-                "this data could show none"
-                if visible is None
-                else f"the smallest this data could show is {self._size(visible)}"
-            )
+            visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
+            yield f"the smallest this data could show is {visible}" if visible else "this data could show none"
         if self.could_turn:
             missing = found.n - found.scored
             rows = f"{missing} row{'s' * (missing > 1)}"
@@ -193,7 +189,5 @@ def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     above = [level for p, level in zip(ps, levels, strict=True) if p is not None and level is not None and p > level]
     held = [None if level is None else min([level, *above]) for level in levels]
     family = sum(p is not None for p in ps)
-    return tuple(
-        replace(each, held=level, adjusted=p, family=family)
-        for each, level, p in zip(findings, held, holm(ps), strict=True)
-    )
+    corrected = zip(findings, held, holm(ps), strict=True)
+    return tuple(replace(each, held=level, adjusted=p, family=family) for each, level, p in corrected)

@@ -61,11 +61,11 @@ def share_metrics(runs: Sequence[Run], metrics: str | Metric | Iterable[str | Me
     for ours in chosen:
         if any(ours.spec == other.spec for other in shared):
             raise SpecError(f"{ours.spec} is given twice")
-        by_run = [
-            _counterpart(runs[0], ours, run) or (run.manifest.metric(ours.spec) if wanted else None) for run in runs
-        ]
-        if None not in by_run:
-            shared.append(SharedMetric(tuple(scored for scored in by_run if scored)))
+        same = [(_counterpart(runs[0], ours, run), run) for run in runs]
+        found = [scored or (run.manifest.metric(ours.spec) if wanted else None) for scored, run in same]
+        by_run = tuple(scored for scored in found if scored)
+        if len(by_run) == len(runs):
+            shared.append(SharedMetric(by_run))
     if not shared:
         specs = "; ".join(f"{run.name} has {', '.join(run.specs)}" for run in runs)
         raise SpecError(f"no metric was scored in all systems: {specs}")
@@ -88,17 +88,14 @@ def check_comparable(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: 
     for metric in shared:
         for run, scored in zip(runs[1:], metric.by_run[1:], strict=True):
             if difference := _compare_signatures(metric.by_run[0], scored):
-                raise DataError(
-                    f"{metric.spec} was scored differently in {runs[0].name} and {run.name}: {difference}. "
-                    f"Score both in the same way, or {_ALLOW}"
-                )
+                problem = f"{metric.spec} was scored differently in {runs[0].name} and {run.name}: {difference}"
+                raise DataError(f"{problem}. Score both in the same way, or {_ALLOW}")
     for run, order in zip(runs[1:], rows.orders[1:], strict=True):
-        different = _compare_gold(runs[0], rows.orders[0], run, order)
-        if different:
+        if different := _compare_gold(runs[0], rows.orders[0], run, order):
+            first = f"first in that of {rows.by} {rows.ids[different[0]].as_py()}"
             raise DataError(
                 f"{runs[0].name} and {run.name} were scored against different gold: it differs in {len(different)} of "
-                f"{len(rows)} rows, first in that of {rows.by} {rows.ids[different[0]].as_py()}. "
-                f"Score both against the same, or {_ALLOW}"
+                f"{len(rows)} rows, {first}. Score both against the same, or {_ALLOW}"
             )
 
 

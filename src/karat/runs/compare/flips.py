@@ -65,11 +65,16 @@ def find_worst(run: Run, spec: str, most: int) -> list[tuple[str, str | None, st
     return [(str(row + 1) if ids is None else str(ids[row]), *texts[row], float(scores[row])) for row in rows]
 
 
+def show_text(text: str | None, most: int) -> str:
+    """A text on one line, cut after `most` characters; `(null)` where there is none."""
+    line = "(null)" if text is None else " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
 def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: int) -> Iterator[_Place]:
     sign = 1 if metric.by_run[0].direction == "maximize" else -1
-    scores = [
-        run.scores(scored.spec)[order] for run, scored, order in zip(runs, metric.by_run, rows.orders, strict=True)
-    ]
+    columns = zip(runs, metric.by_run, rows.orders, strict=True)
+    scores = [run.scores(scored.spec)[order] for run, scored, order in columns]
     for system in range(1, len(runs)):
         gains = np.nan_to_num(sign * (scores[system] - scores[0]))
         losses, wins = (np.argsort(order, kind="stable")[:most] for order in (gains, -gains))
@@ -83,8 +88,7 @@ def _read(run: Run, wanted: set[int]) -> dict[int, tuple[str | None, str | None]
     names = [question_column(run), mapping.get("prediction", mapping.get("retrieved"))]
     if not wanted or not any(names):
         return dict.fromkeys(wanted, (None, None))
-    texts: dict[int, tuple[str | None, str | None]] = {}
-    first = 0
+    texts, first = dict[int, tuple[str | None, str | None]](), 0
     for batch in run.batches([name for name in dict.fromkeys(names) if name]):
         here: Array = np.array(sorted(row for row in wanted if first <= row < first + len(batch)), dtype=np.int64)
         for row, cells in zip(here.tolist(), batch.take(here - first).to_pylist(), strict=True):

@@ -67,11 +67,8 @@ def align(runs: Sequence[Run], on: str | None = None) -> Alignment:
         return Alignment(columns[0], ranked[0], tuple(np.asarray(order, np.int64) for order in orders))
     if alignment := _by_order(runs):
         return alignment
-    tried = f"; {'; '.join(problems)}" if problems else ""
-    raise JoinError(
-        f"no column identifies the rows of {' and '.join(run.name for run in runs)}: "
-        f"name one that holds an id with on (--on){tried}"
-    )
+    remedy = "; ".join(["name one that holds an id with on (--on)", *problems])
+    raise JoinError(f"no column identifies the rows of {' and '.join(run.name for run in runs)}: {remedy}")
 
 
 def _candidates(runs: Sequence[Run], on: str | None) -> Iterator[tuple[str, ...]]:

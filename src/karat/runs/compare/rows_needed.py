@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
@@ -40,19 +41,14 @@ def plan_rows(
     5061
     """
     if isinstance(systems, tuple):
+        plan = partial(sample_size_from_comparison, difference=difference, power=power, level=level)
         findings = compare(*systems, metrics=metrics, confidence=1 - level).findings
-        return {
-            each.metric: sample_size_from_comparison(each.comparison, difference, power=power, level=level)
-            for each in findings
-        }
+        return {each.metric: plan(each.comparison) for each in findings}
     run = open_system(systems, "the result")
     shared = [SharedMetric((run.manifest.metric(spec),)) for spec in list_specs(metrics) or run.specs]
-    return {
-        metric.spec: sample_size_from_scores(
-            _units(run, metric.spec), metric.scale, difference, correlation=correlation, power=power, level=level
-        )
-        for metric in shared
-    }
+    planned = {"correlation": correlation, "power": power, "level": level}
+    plans = (sample_size_from_scores(_units(run, each.spec), each.scale, difference, **planned) for each in shared)
+    return {metric.spec: plan for metric, plan in zip(shared, plans, strict=True)}
 
 
 def _units(run: Run, spec: str) -> Units:

@@ -26,7 +26,7 @@ from karat.models.request import Request
 from karat.runs.experiment.task import RowTask, TaskModel, failed_reply
 from karat.runs.store.folders import answers_folder, partial_folder, run_folder
 from karat.runs.store.lock import lock
-from karat.runs.store.writer import check_name_free, check_resumed, check_unchanged, remove_command
+from karat.runs.store.writer import check_name_free, check_resumed, check_unchanged, other_name
 
 ROW, REPETITION, ERROR = "row", "repetition", "error"
 REPLIES = "answers.sqlite"
@@ -48,9 +48,7 @@ def open_answers(name: str | None, settings: dict[str, Any], *, resume: bool) ->
     run = run_folder(name)
     folder = answers_folder(run)
     if not folder.exists() and partial_folder(run).exists():
-        raise DataError(
-            f"run {name} was started without a task: choose another name (--run OTHER), or {remove_command(name)}"
-        )
+        raise DataError(f"run {name} was started without a task: {other_name(name)}")
     folder.mkdir(parents=True, exist_ok=True)
     with lock(folder / "lock", name):
         if run.exists():
@@ -138,9 +136,8 @@ class AnsweredRows:
     def count_errors(self) -> Counter[str]:
         """How many rows have each error."""
         at = self.answers.schema.get_field_index(ERROR)
-        return Counter(
-            str(each) for batch in self.answers.batches() for each in batch.column(at).drop_null().to_pylist()
-        )
+        columns = (batch.column(at) for batch in self.answers.batches())
+        return Counter(str(each) for column in columns for each in column.drop_null().to_pylist())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         reader = pa.RecordBatchReader.from_batches(self._schema, self._batches(self._schema))

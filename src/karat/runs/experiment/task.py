@@ -65,9 +65,8 @@ class Task:
         if parameters and len(needed) <= 1 and all(each.kind is not each.KEYWORD_ONLY for each in needed):
             return None
         which = f"; there is no column {missing[0]!r}{did_you_mean(missing[0], columns)}" if missing else ""
-        raise SpecError(
-            f"task {self.name} takes neither the row, as its only parameter, nor columns by their names{which}"
-        )
+        expected = "the row, as its only parameter, nor columns by their names"
+        raise SpecError(f"task {self.name} takes neither {expected}{which}")
 
 
 def load_task(task: str | Callable[..., Any]) -> Task:
@@ -158,7 +157,6 @@ def failed_reply(message: str) -> Reply:
 
 
 def _to_json(answer: Any) -> str:
-    """An answer as a JSON object of its columns."""
     columns = answer if isinstance(answer, Mapping) else {"prediction": answer}
     text = json.dumps({**columns, "error": columns.get("error")}, ensure_ascii=False, allow_nan=False, default=_plain)
     text.encode()  # raises for a lone surrogate
@@ -166,7 +164,6 @@ def _to_json(answer: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Values of NumPy as those of Python."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"the task returned {type(value).__name__}; expected text, numbers, lists or a dict of columns")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from karat.core.metric.metric import Metric
 
 if TYPE_CHECKING:
+    from karat.models.governor.budget import Totals
     from karat.models.governor.governor import Governor
 
 
@@ -17,7 +18,12 @@ class ModelUsage:
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
         self._judges = [metric for metric in metrics if metric.definition.judge]
-        self._before = [(governor, replace(governor.totals)) for governor in self._governors()]
+        self._before: list[tuple[Governor, Totals]] = []
+        if self._judges:
+            from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
+
+            governors = dict.fromkeys(each.definition.governor or current_models().governor for each in self._judges)
+            self._before = [(governor, replace(governor.totals)) for governor in governors]
 
     def since_start(self) -> dict[str, Any] | None:
         """The names of the models, and the calls, tokens and USD since the start; None without a judge."""
@@ -32,11 +38,3 @@ class ModelUsage:
                 if now is not None:
                     totals[what] = totals.get(what, 0) + now - (earlier[what] or 0)
         return {"names": list(dict.fromkeys(names)), **totals}
-
-    def _governors(self) -> list[Governor]:
-        if not self._judges:
-            return []
-        from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
-
-        governors = (metric.definition.governor or current_models().governor for metric in self._judges)
-        return list(dict.fromkeys(governors))

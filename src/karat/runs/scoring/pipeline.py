@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from karat.core import telemetry
 from karat.core.columns.column_cache import column_cache
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
@@ -25,7 +26,6 @@ from karat.runs.scoring.plan import Plan, plan_run, warn_of_lists_in_text
 from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.result import Result, Values
 from karat.runs.scoring.totals import Totals
-from karat.runs.scoring.value_spans import trace_values
 from karat.stats.inference import Inference
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def _score_all(plan: Plan, destination: Destination, progress: Progress | None, 
         write(_collect(batches, rows), plan.output.schema, destination.output)
     output = None if destination.output is None else Path(destination.output).resolve()
     result = replace(_summarise(plan, totals), output=output, batches=tuple(rows) if destination.keeps_rows else None)
-    trace_values(result, started)
+    if telemetry.on():
+        _trace_values(result, started)
     return result
 
 
@@ -182,11 +183,8 @@ def _collect(batches: Iterable[pa.RecordBatch], rows: deque[pa.RecordBatch]) -> 
 
 
 def _summarise(plan: Plan, totals: Totals) -> Result:
-    """The values of all metrics."""
-    groups = {
-        spec: {label: total.value() for label, total in sorted(each.groups.items())}
-        for spec, each in totals.metrics.items()
-    }
+    grouped = {spec: sorted(each.groups.items()) for spec, each in totals.metrics.items()}
+    groups = {spec: {label: total.value() for label, total in each} for spec, each in grouped.items()}
     joined = None
     if found := plan.joined:
         joined = {
@@ -209,3 +207,17 @@ def _summarise(plan: Plan, totals: Totals) -> Result:
         confidence=plan.inference.confidence,
         schema=plan.output.schema,
     )
+
+
+def _trace_values(result: Result, started: int) -> None:
+    """Record a span for each value; judges record theirs for each row. `started` is in ns of `time.time_ns`."""
+    for metric in result.metrics:
+        if "trace_id" in metric.details:
+            continue
+        value = result.values[metric.spec]
+        about: dict[str, Any] = {"rows": value.n, "unscored": value.failed, "interval": [value.low, value.high]}
+        about |= {"how": "score", "cls": "Metric", "start": started, "signature": metric.signature}
+        inputs = {"rows": value.n, "columns": {role: result.mapping.get(role) for role in metric.definition.columns}}
+        with telemetry.evaluation(metric.spec, inputs, **about) as span:
+            if span is not None:
+                span.result(metric.spec, value.value)

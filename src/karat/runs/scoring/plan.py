@@ -81,8 +81,7 @@ def plan_run(
     source = open_sources(selection.data, selection.gold, selection.on, ranked=ranked)
     joined = source if isinstance(source, Joined) else None
     by_value = [name for name in (selection.by, selection.cluster) if name is not None]
-    source = extract_nested(source, by_value, keep_json=False)
-    source = extract_nested(source, selection.map.values())
+    source = extract_nested(extract_nested(source, by_value, keep_json=False), selection.map.values())
     if selection.where is not None or selection.limit is not None:
         from karat.data.filter import filter_rows  # noqa: PLC0415  (seldom needed)
 
@@ -109,8 +108,5 @@ def warn_of_lists_in_text(plan: Plan, batch: pa.RecordBatch) -> None:
         column = batch.column(plan.mapping[role])
         texts = list(filter(None, column.slice(0, 100).to_pylist())) if is_text(column.type) else []
         if texts and all(text.startswith("[") and text.endswith("]") for text in texts):
-            warnings.warn(
-                f"{plan.labels[role]} looks like JSON lists but is text, and each is scored as one; "
-                "JSON Lines and Parquet hold lists",
-                stacklevel=2,
-            )
+            problem = "looks like JSON lists but is text, and each is scored as one"
+            warnings.warn(f"{plan.labels[role]} {problem}; JSON Lines and Parquet hold lists", stacklevel=2)

@@ -58,7 +58,6 @@ def _source_name(source: Any) -> str:
 
 
 def _command_line() -> str:
-    """The command line of this process."""
     program, *words = sys.argv or ["python"]
     called = "python -m karat" if Path(program).name == "__main__.py" else shlex.quote(Path(program).name)
     return " ".join([called, *map(shlex.quote, words)])

@@ -71,9 +71,8 @@ class Result:
             return table if table.column(reason).null_count < len(table) else table.drop_columns(reason)
         written = self.output or (self.run and self.run.rows)
         if written is None:
-            raise DataError(
-                "the rows are not in memory: score(..., keep=True) keeps them there, output='FILE' writes them"
-            )
+            remedy = "score(..., keep=True) keeps them there, output='FILE' writes them"
+            raise DataError(f"the rows are not in memory: {remedy}")
         from karat.data.open import open_source  # noqa: PLC0415  (only for rows on the disk)
 
         source = open_source(written)

@@ -40,9 +40,8 @@ def _refuse_ungrouped(source: Source) -> None:
     from karat.data.retrieval.group import group_by_query  # noqa: PLC0415  (only for rankings)
 
     if group_by_query(source, "prediction") is not source:
-        raise ColumnError(
-            f"{source.name} has one document a row, and no relevance: name a second table with it as gold (--gold)"
-        )
+        remedy = "name a second table with it as gold (--gold)"
+        raise ColumnError(f"{source.name} has one document a row, and no relevance: {remedy}")
 
 
 def _by_query(source: Source, side: Side, named: str | None) -> tuple[Source, str]:
@@ -55,9 +54,7 @@ def _by_query(source: Source, side: Side, named: str | None) -> tuple[Source, st
     if query is None:
         if not (names := grouped.schema.names):
             raise DataError(f"{source.name} is empty; expected queries with documents")
-        columns = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
-        raise SpecError(
-            f"{source.name} has no column of queries, such as query_id (its columns: {columns}): "
-            "on (--on) names the id that joins"
-        )
+        columns = f"its columns: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
+        problem = f"{source.name} has no column of queries, such as query_id ({columns})"
+        raise SpecError(f"{problem}: on (--on) names the id that joins")
     return grouped, query

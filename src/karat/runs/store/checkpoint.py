@@ -119,13 +119,10 @@ def _from_batch(metrics: Sequence[Metric], batch: pa.RecordBatch) -> list[Rows]:
     scored = []
     for at, metric in enumerate(metrics):
         lists, reasons = batch.column(f"{at}.statistics"), batch.column(f"{at}.reasons")
-        scored.append(
-            Rows(
-                np.asarray(lists.flatten()).reshape(len(lists), -1),
-                None if reasons.null_count == len(reasons) else reasons.to_numpy(zero_copy_only=False),
-                {name: batch.column(f"{at}.{name}") for name in metric.details if f"{at}.{name}" in batch.schema.names},
-            )
-        )
+        statistics = np.asarray(lists.flatten()).reshape(len(lists), -1)
+        why = None if reasons.null_count == len(reasons) else reasons.to_numpy(zero_copy_only=False)
+        names = [name for name in metric.details if f"{at}.{name}" in batch.schema.names]
+        scored.append(Rows(statistics, why, {name: batch.column(f"{at}.{name}") for name in names}))
     return scored
 
 

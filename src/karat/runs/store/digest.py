@@ -40,11 +40,11 @@ class Digests:
     @property
     def by_role(self) -> dict[str, str]:
         """The digests of the rows that were added so far."""
-        joined = {
-            role: "".join(f"{part}:{states[part].hexdigest()};" for part in sorted(states))
-            for role, states in self._states.items()
-        }
-        return {role: sha256(each.encode()).hexdigest()[:32] for role, each in joined.items()}
+        digests = {}
+        for role, states in self._states.items():
+            joined = "".join(f"{part}:{states[part].hexdigest()};" for part in sorted(states))
+            digests[role] = sha256(joined.encode()).hexdigest()[:32]
+        return digests
 
 
 def _parts(column: pa.Array, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -77,7 +77,6 @@ def _lengths(lengths: pa.Array) -> bytes:
 
 
 def _content(text: pa.Array) -> Any:
-    """The bytes of all values, one after the other."""
     _, offsets, content = text.buffers()
     if content is None or not len(text):
         return b""
@@ -86,7 +85,6 @@ def _content(text: pa.Array) -> Any:
 
 
 def _fixed(column: pa.Array) -> Any:
-    """The bytes of values of fixed width."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     width = column.type.byte_width

@@ -106,14 +106,11 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text("utf-8"))
         if content["format"] > FORMAT:
-            raise DataError(
-                f"{path} is of a newer karat (format {content['format']}, this one reads {FORMAT}): update it"
-            )
+            formats = f"format {content['format']}, this one reads {FORMAT}"
+            raise DataError(f"{path} is of a newer karat ({formats}): update it")
         known = {each.name for each in fields(Manifest)}
-        return Manifest(
-            **{name: value for name, value in content.items() if name in known}
-            | {"metrics": tuple(ScoredMetric(**each) for each in content["metrics"])}
-        )
+        content["metrics"] = tuple(ScoredMetric(**each) for each in content["metrics"])
+        return Manifest(**{name: value for name, value in content.items() if name in known})
     except DataError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

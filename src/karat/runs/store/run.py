@@ -1,8 +1,7 @@
 """Stored runs, each a folder with its manifest, rows, statistics and values, and files of scored rows.
 
-A run is in `$KARAT_RUNS`, else in `karat-runs` in the working directory. Its files are plain: `manifest.json`,
-`rows.parquet` (the user's columns and the scores), `statistics.parquet` (the counts of metrics whose value is not the
-mean of the scores) and `values.json`. Any other tool can read them.
+A run is in `$KARAT_RUNS`, else in `karat-runs`. Any tool can read its files: `manifest.json`, `rows.parquet` (with the
+scores), `statistics.parquet` (the counts of metrics whose value is not the mean of the scores) and `values.json`.
 """
 
 from __future__ import annotations
@@ -133,10 +132,8 @@ class ScoredFile(Run):
         return self.path
 
     def _read_counts(self, metric: ScoredMetric) -> Array:
-        raise DataError(
-            f"{self.name}: the value of {metric.spec} is computed from counts, which only a stored run has; "
-            "score it again with run='NAME' (--run NAME)"
-        )
+        problem = f"the value of {metric.spec} is computed from counts, which only a stored run has"
+        raise DataError(f"{self.name}: {problem}; score it again with run='NAME' (--run NAME)")
 
 
 def _to_scores(column: pa.ChunkedArray, where: str) -> Array:
@@ -224,8 +221,6 @@ def open_scored(path: str | Path) -> Run:
                 raise ColumnError(f"{path}: are the scores of {name} in column {name!r} or {f'{name}_2'!r}?")
             metrics.append(describe_metric(metric, name, signed=False))
     if not metrics:
-        raise DataError(
-            f"{path} holds no scores: no column has the name of a metric, such as exact_match; "
-            "karat score -o FILE writes such a file"
-        )
+        missing = "no column has the name of a metric, such as exact_match"
+        raise DataError(f"{path} holds no scores: {missing}; karat score -o FILE writes such a file")
     return ScoredFile(path, Manifest(str(path), "", tuple(metrics), {}))

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from karat.core.atomic import replacing, sync, write_text
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
-from karat.core.metric.rows import Rows
+from karat.core.metric.rows import Rows, widen
 from karat.data.formats.writers import WRITERS
 from karat.runs.store.checkpoint import Checkpoint, Replay
 from karat.runs.store.digest import Digests
@@ -96,10 +95,8 @@ class RunWriter:
         now = self._digests.by_role
         if changed := [role for role, digest in self._digests_before.items() if now[role] != digest]:
             columns = ", ".join(f"column {self.manifest.mapping[role]!r} ({role})" for role in changed)
-            raise DataError(
-                f"run {self.manifest.name}: {columns}: its first {self.replayed} rows are not those it was started "
-                f"with; resume with the same rows, or start again after {remove_command(self.manifest.name)}"
-            )
+            name, problem = self.manifest.name, f"its first {self.replayed} rows are not those it was started with"
+            raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {_start_again(name)}")
 
 
 @contextmanager
@@ -132,15 +129,16 @@ def open_writer(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> I
 def check_name_free(folder: Path) -> None:
     """Raise `DataError` where a finished run is in that folder."""
     if folder.exists():
-        name = folder.name
-        raise DataError(
-            f"run {name} exists already, in {folder}: choose another name (--run OTHER), or {remove_command(name)}"
-        )
+        raise DataError(f"run {folder.name} exists already, in {folder}: {other_name(folder.name)}")
 
 
-def remove_command(name: str) -> str:
-    """The command that removes a run, for messages."""
-    return f"`karat runs remove {name}`"
+def other_name(name: str) -> str:
+    """The remedies, for messages, where a run of that name is in the way."""
+    return f"choose another name (--run OTHER), or `karat runs remove {name}`"
+
+
+def _start_again(name: str) -> str:
+    return f"or start again after `karat runs remove {name}`"
 
 
 def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str, Any]]) -> None:
@@ -152,18 +150,14 @@ def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str,
         if before.get(key) != now.get(key)
     ]
     if changes:
-        raise DataError(
-            f"run {name} was started with other {'; '.join(changes)}. "
-            f"Resume with the same, or start again after {remove_command(name)}"
-        )
+        problem = f"run {name} was started with other {'; '.join(changes)}"
+        raise DataError(f"{problem}. Resume with the same, {_start_again(name)}")
 
 
 def check_resumed(name: str, *, resume: bool) -> None:
     """Raise `DataError` where a run was not finished and `resume` is not set."""
     if not resume:
-        raise DataError(
-            f"run {name} was not finished: continue it with --resume, or start again after {remove_command(name)}"
-        )
+        raise DataError(f"run {name} was not finished: continue it with --resume, {_start_again(name)}")
 
 
 def _make_folder(root: Path) -> None:
@@ -197,12 +191,8 @@ def _write_statistics(checkpoint: Checkpoint, path: Path) -> None:
     schema = pa.schema([(spec, pa.list_(pa.float64(), widths[at])) for at, spec in counted.items()])
     with pq.ParquetWriter(path, schema, compression="snappy", use_dictionary=False) as writer:
         for scored in checkpoint:
-            lists = [_to_lists(scored[at], width) for at, width in widths.items()]
+            lists = []
+            for at, width in widths.items():
+                counts, unscored = widen(scored[at].statistics, width), pa.array(~scored[at].scored)
+                lists.append(pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), width, mask=unscored))
             writer.write_batch(pa.RecordBatch.from_arrays(lists, schema=schema))
-
-
-def _to_lists(rows: Rows, width: int) -> pa.Array:
-    counts = rows.statistics
-    if counts.shape[1] < width:
-        counts = np.full((len(counts), width), np.nan)
-    return pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), width, mask=pa.array(~rows.scored))

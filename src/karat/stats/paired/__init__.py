@@ -1,6 +1,5 @@
-"""Two systems on the same rows: the difference of their values, its interval and the paired test.
+"""Two systems on the same rows: the difference of their values, its interval and the paired test. Open `compare` first.
 
-`compare` is the entry: it checks both systems' statistics and returns a `comparison`. `paired_rows` computes what is in
-it, with McNemar's test and Tango's interval (`mcnemar`) or the permutation test (`permutation`). Which runs and which
-rows are compared is decided in `karat.runs.compare`. Open `compare` first.
+It returns a `comparison`; `paired_rows` computes what is in it, by McNemar's test and Tango's interval (`mcnemar`) or
+the permutation test (`permutation`). Which runs and rows are compared is decided in `karat.runs.compare`.
 """

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from karat.core.columns.kinds import Array
 from karat.stats.aggregate import Bounds, Finish, Units, observe
 from karat.stats.interval import interval
 from karat.stats.paired.comparison import Test
@@ -108,10 +109,8 @@ class PairedRows:
         wins, losses = (trials * (differing + sign * mean) / 2 for sign in (1, -1))
         low, high = tango_interval(wins, losses, trials, student_quantile(likely, math.inf))
         reach = student_quantile(likely, self.independent - 1) * math.sqrt(variance)
-        return (
-            max(-span, min(low * size, self.difference - reach)),
-            min(span, max(high * size, self.difference + reach)),
-        )
+        low, high = min(low * size, self.difference - reach), max(high * size, self.difference + reach)
+        return max(-span, low), min(span, high)
 
     @cached_property
     def deviation(self) -> float | None:
@@ -182,12 +181,10 @@ class PairedRows:
         finish, width = self.finish, self.a.shape[1]
         return None if finish is None else lambda sums: finish(sums[..., width:]) - finish(sums[..., :width])
 
-    def _both(self, rows: NDArray[np.intp]) -> Units:
+    def _both(self, rows: Array) -> Units:
         return self._add(2 * self.a.shape[1], rows, lambda part: np.hstack([self.a[part], self.b[part]]))
 
-    def _add(
-        self, width: int, rows: NDArray[np.intp], take: Callable[[NDArray[np.intp]], NDArray[np.float64]]
-    ) -> Units:
+    def _add(self, width: int, rows: Array, take: Callable[[Array], Array]) -> Units:
         """Add up what `take` returns for `rows`, a bounded number of rows at a time."""
         units = Units(width, clustered=self.keys is not None, seed=self.seed)
         for start in range(0, len(rows), BATCH):
