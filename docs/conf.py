@@ -12,6 +12,7 @@ import re
 from functools import cache
 from importlib import import_module
 from inspect import isclass, isroutine
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
@@ -21,6 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.inspect import signature, stringify_signature
 
 import karat
+import karat.adapters
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -53,13 +55,8 @@ maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 
 PUBLIC = [  # what reference/api documents; tests/docs/test_site.py checks that it is complete
-    "karat",
-    "karat.judges",
-    "karat.testing",
-    "karat.adapters.haystack",
-    "karat.adapters.phoenix",
-    "karat.adapters.remem",
-    "karat.adapters.dataflow",
+    *("karat", "karat.judges", "karat.testing"),
+    *(f"karat.adapters.{each.name}" for each in iter_modules(karat.adapters.__path__)),
 ]
 
 

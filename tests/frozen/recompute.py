@@ -16,6 +16,7 @@ from contextlib import ExitStack, chdir, contextmanager
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from unittest import mock
 
 import click
@@ -24,6 +25,7 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 import karat
+import karat.adapters
 from karat.cli.main import main
 from karat.core.metric.registry import all_metrics
 from karat.core.metric.spec import parse
@@ -36,7 +38,7 @@ PORT = 47_653
 ENDPOINT = f"http://127.0.0.1:{PORT}/v1"  # whose replies are stored: the key of a request holds it
 PUBLIC = (
     *("karat", "karat.judges", "karat.testing", "karat.metrics"),
-    *(f"karat.adapters.{name}" for name in ("dataflow", "haystack", "phoenix", "remem")),
+    *(f"karat.adapters.{each.name}" for each in iter_modules(karat.adapters.__path__)),
 )
 
 SPECS = """

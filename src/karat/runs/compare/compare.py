@@ -46,11 +46,11 @@ def compare(
     that the systems share. `by`: a column of slices, each of which is also compared. `cluster`: a column with equal
     values in rows that are not independent; by default the one that the runs were scored with. `flipped`: how many rows
     to report on which a system loses most against the first, and as many on which it wins most. `allow_different`:
-    compare even what was not scored alike. `confidence`: of the intervals; 1 - `confidence` is the level of the tests,
-    which are corrected for their number by Holm's method. `seed`: of the permutation test.
+    compare even what was scored differently. `confidence`: of the intervals; 1 - `confidence` is the level of the
+    tests, which are corrected for their number by Holm's method. `seed`: of the permutation test.
 
-    Raises `JoinError` where the systems do not have the same rows; `DataError` where they were not scored alike or
-    against different gold, unless `allow_different`; `SpecError` for a metric that one of them does not have.
+    Raises `JoinError` where the systems do not have the same rows; `DataError` where they were scored differently
+    or against different gold, unless `allow_different`; `SpecError` for a metric that one of them does not have.
 
     >>> import karat
     >>> rows = {"id": range(9), "question": ["?"] * 9, "gold": ["yes"] * 9}

@@ -1,4 +1,4 @@
-"""The checkpoint of a run: the statistics of the rows scored so far, on the disk, from which a stopped run goes on.
+"""The checkpoint of a run: the statistics of the rows scored so far, on disk, from which a stopped run is continued.
 
 It consists of parts, Arrow files with the statistics, reasons and details of some rows. The rest (the user's columns,
 totals, values) is computed again from the rows by the same code as for rows that were just scored.

@@ -101,7 +101,7 @@ class RunWriter:
 
 @contextmanager
 def open_writer(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> Iterator[RunWriter]:
-    """Write a run, or with `resume` go on with one that was stopped. After any error the scored rows stay stored.
+    """Write a run, or with `resume` continue one that was stopped. After any error the scored rows stay stored.
 
     Raises `DataError` where a run of that name exists, was started with other arguments, or is being written by another
     process.
@@ -142,7 +142,7 @@ def _start_again(name: str) -> str:
 
 
 def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str, Any]]) -> None:
-    """Raise `DataError` where arguments of a run that goes on, as pairs of before and now, have changed."""
+    """Raise `DataError` where arguments of a continued run, as pairs of before and now, have changed."""
     changes = [
         f"{key}: {before.get(key)!r}; now {now.get(key)!r}"
         for before, now in arguments
@@ -171,7 +171,7 @@ def _make_folder(root: Path) -> None:
 
 
 def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
-    """The manifest of a run that goes on; `DataError` where `resume` is not set or an argument has changed."""
+    """The manifest of a continued run; `DataError` where `resume` is not set or an argument has changed."""
     check_resumed(manifest.name, resume=resume)
     decided = [
         ({"metrics": ", ".join(str(each.signature) for each in one.metrics)}, one.mapping, one.settings)
