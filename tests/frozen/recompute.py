@@ -277,7 +277,7 @@ _MADE_BY = ("__init__", "__new__", "__call__")
 
 
 def _is_ours(kind):
-    return kind.__module__.partition(".")[0] == "karat"
+    return "karat" in kind.__module__.split(".")  # also that of Haystack's integrations
 
 
 class _Unwritten:

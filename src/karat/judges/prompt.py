@@ -25,9 +25,10 @@ from typing import Any
 from karat.judges.reply_forms import Form
 from karat.models.request import Message
 
-# Characters that could close a tag, control characters, line separators, surrogates and invisible characters.
-_ESCAPED = re.compile("[<>&\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufe00-\ufe0f"
-                      "\ufeff\ufff9-\ufffc\uff1c\uff1e\U000e0000-\U000e0fff]")  # fmt: skip
+# Control characters, line separators, surrogates and invisible characters; and those that could close a tag.
+_INVISIBLE = ("\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufe00-\ufe0f"
+              "\ufeff\ufff9-\ufffc\U000e0000-\U000e0fff")  # fmt: skip
+_ESCAPED = re.compile(f"[<>&\uff1c\uff1e{_INVISIBLE}]")
 MAX_REPLY, MAX_ERROR = 4_000, 300  # characters of an unreadable reply, and of its error, that the model is shown
 
 _RULES = """\
@@ -80,6 +81,15 @@ def wrap(material: Mapping[str, Any]) -> str:
     body = _ESCAPED.sub(_escape, "{\n" + ",\n".join(members) + "\n}")
     digest = sha256(body.encode()).hexdigest()[:16]
     return f"<data-{digest}>\n{body}\n</data-{digest}>"
+
+
+def show_invisible(text: str) -> str:
+    r"""JSON with the same value, in which characters that are invisible or end a line are escape sequences.
+
+    >>> print(show_invisible('"a\u2028b"'))
+    "a\u2028b"
+    """
+    return re.sub(f"[{_INVISIBLE}]", _escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:

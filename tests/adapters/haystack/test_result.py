@@ -81,6 +81,13 @@ def test_a_wrong_format_gives_haystacks_message(settings):
     )
 
 
+def test_a_run_is_one_of_haystacks():
+    ours, theirs = EvaluationRunResult("a", INPUTS, RESULTS), Theirs("b", INPUTS, OTHER)
+    assert isinstance(ours, Theirs)
+    assert ours.comparative_detailed_report(theirs) == Theirs("a", INPUTS, RESULTS).comparative_detailed_report(theirs)
+    assert theirs.comparative_detailed_report(ours) == theirs.comparative_detailed_report(Theirs("a", INPUTS, RESULTS))
+
+
 def test_only_runs_are_compared():
     with pytest.raises(TypeError, match="Comparative scores can only be computed between"):
         EvaluationRunResult("a", INPUTS, RESULTS).comparative_detailed_report(RESULTS)

@@ -22,7 +22,7 @@ def run_both(model, said, gold):
     pytest.importorskip("sentence_transformers")
     from haystack.components.evaluators import SASEvaluator as Original
 
-    theirs, ours = Original(model=model), SASEvaluator(model=model)
+    theirs, ours = Original(model=model), SASEvaluator(model=model, details=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs.warm_up()
@@ -34,8 +34,9 @@ def test_a_bi_encoder_scores_as_in_haystack(minilm):
     expected, made = run_both(minilm, SAID, GOLD)
     np.testing.assert_allclose(made["individual_scores"], expected["individual_scores"], rtol=0, atol=1e-5)
     assert made["score"] == pytest.approx(expected["score"], abs=1e-5)
-    assert made["interval"][0] < made["score"] < made["interval"][1]
-    assert {type(each) for each in [made["score"], *made["individual_scores"], *made["interval"]]} == {float}
+    low, high = made["details"]["interval"]
+    assert low < made["score"] < high
+    assert {type(each) for each in [made["score"], *made["individual_scores"], low, high]} == {float}
 
 
 def test_a_cross_encoder_scores_as_in_haystack(cross_encoder):
@@ -80,7 +81,7 @@ def test_it_is_stored_and_restored(monkeypatch):
     }
     again = SASEvaluator.from_dict(stored)
     assert again.to_dict() == stored
-    assert again.token.resolve_value() == "hf_secret"
+    assert again._token.resolve_value() == "hf_secret"
     pipeline = Pipeline()
     pipeline.add_component("sas", SASEvaluator())
     assert "hf_secret" not in pipeline.dumps()
@@ -88,8 +89,8 @@ def test_it_is_stored_and_restored(monkeypatch):
 
 
 def test_the_default_model_is_haystacks():
-    assert SASEvaluator().model == "sentence-transformers/paraphrase-multilingual-mpnet-base-v2"
-    assert SASEvaluator().batch_size == 32
+    assert SASEvaluator()._model == "sentence-transformers/paraphrase-multilingual-mpnet-base-v2"
+    assert SASEvaluator()._batch_size == 32
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,17 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from haystack import Document, component, default_from_dict, default_to_dict
+from haystack import Document, component, default_to_dict
 
-from karat.adapters.haystack.field import Field, reader, restore, store
-from karat.adapters.haystack.output import check_lengths, mean_of
+from karat.adapters.haystack.field import Field, reader, restore_field, store
+from karat.adapters.haystack.output import (
+    INTEGRATION,
+    check_lengths,
+    declare_details,
+    interval_of,
+    mean_of,
+    restore,
+)
 from karat.adapters.haystack.ranking import grade, to_columns
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.metric import Metric
@@ -53,16 +60,21 @@ class _DocumentEvaluator:
     metric: Metric
     first_match_only: bool = False
 
-    def __init__(self, document_comparison_field: Field = "content", *, k: int | None = None) -> None:
+    def __init__(
+        self, document_comparison_field: Field = "content", *, k: int | None = None, details: bool = False
+    ) -> None:
         """An evaluator of the first `k` retrieved documents, or of all.
 
+        With `details`, its results have the 95 % confidence interval of the score.
+
         `document_comparison_field`: `"content"`, `"id"`, `"meta.<key>"` (with dots between nested keys), a function
-        of a document, or a list of these that must all be equal. Raises `karat.SpecError` for another field or `k` < 1.
+        of a document, or a list of these that must all be equal. Raises `karat.SpecError` for `k` < 1; another field is
+        an error of `run`, as in Haystack.
         """
-        reader(document_comparison_field)
         self.metric.using(k=k)
         self.document_comparison_field = document_comparison_field
-        self.k = k
+        self.k, self.details = k, details
+        declare_details(self)
 
     def _mode(self) -> dict[str, str]:
         return {}
@@ -71,7 +83,7 @@ class _DocumentEvaluator:
         """The column of ground truth documents: ids, or ids with grades."""
         return ids
 
-    @component.output_types(score=float, individual_scores=list[float], interval=list[float])
+    @component.output_types(score=float, individual_scores=list[float])
     def run(
         self, ground_truth_documents: list[list[Document]], retrieved_documents: list[list[Document]]
     ) -> dict[str, Any]:
@@ -79,9 +91,9 @@ class _DocumentEvaluator:
 
         Both are lists of documents for each question: the relevant ones, and the retrieved ones, best first.
 
-        Returns `individual_scores`, floats from 0 to 1, their mean as `score`, and `interval`, the 95 % confidence
-        interval of the mean. Raises `karat.RowError`, a `ValueError`, for lists of unequal length, empty lists, and
-        anything that is not a list of lists of documents.
+        Returns `individual_scores`, floats from 0 to 1, and their mean as `score`. Raises `karat.RowError`, a
+        `ValueError`, for lists of unequal length, empty lists, and anything that is not a list of lists of documents,
+        and `karat.SpecError`, a `ValueError` too, for an unknown `document_comparison_field`.
         """
         check_lengths(ground_truth_documents=ground_truth_documents, retrieved_documents=retrieved_documents)
         retrieved, relevant = to_columns(
@@ -93,7 +105,8 @@ class _DocumentEvaluator:
         if math.isnan(total := sum(listed)):
             question = int(np.isnan(scores).argmax()) + 1
             raise RowError(f"ground_truth_documents, question {question}: a finite score is expected")
-        return mean_of(listed, total, float(scores @ scores))
+        outputs = mean_of(listed, total)
+        return outputs | {"details": {"interval": interval_of(listed)}} if self.details else outputs
 
     @staticmethod
     def validate_inputs(gt_docs: list[list[Document]], ret_docs: list[list[Document]]) -> None:
@@ -102,27 +115,29 @@ class _DocumentEvaluator:
 
     def to_dict(self) -> dict[str, Any]:
         """The component as a dict, as Haystack stores it; `SerializationError` for a field that is a lambda."""
-        settings = {"document_comparison_field": store(self.document_comparison_field), "k": self.k}
-        return default_to_dict(self, **self._mode(), **settings)
+        own = {name: value for name, value in (("k", self.k), ("details", self.details)) if value}
+        field = store(self.document_comparison_field)
+        return default_to_dict(self, **self._mode(), document_comparison_field=field, **own)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component from a dict of `to_dict`."""
-        settings = dict(data.get("init_parameters", {}))
-        if "document_comparison_field" in settings:
-            settings["document_comparison_field"] = restore(settings["document_comparison_field"])
-        return default_from_dict(cls, {**data, "init_parameters": settings})
+        """The component from a dict of `to_dict`, its own or that of Haystack's component of the same name."""
+        field = data.get("init_parameters", {}).get("document_comparison_field", "content")
+        return restore(cls, data, document_comparison_field=restore_field(field))
 
 
 @component
 class DocumentMAPEvaluator(_DocumentEvaluator):
     """Mean average precision: the mean precision at the ranks of the relevant documents.
 
+    >>> from haystack import Document
     >>> gold = [[Document(content="France")], [Document(content="9th century"), Document(content="9th")]]
     >>> retrieved = [gold[0], [gold[1][0], Document(content="10th century"), gold[1][1]]]
     >>> DocumentMAPEvaluator().run(gold, retrieved)
-    {'individual_scores': [1.0, 0.8333333333333333], 'score': 0.9166666666666666, 'interval': [0.02..., 0.99...]}
+    {'individual_scores': [1.0, 0.8333333333333333], 'score': 0.9166666666666666}
     """
+
+    __module__ = INTEGRATION
 
     metric = average_precision
 
@@ -131,10 +146,13 @@ class DocumentMAPEvaluator(_DocumentEvaluator):
 class DocumentMRREvaluator(_DocumentEvaluator):
     """Mean reciprocal rank: one over the rank of the first relevant document.
 
+    >>> from haystack import Document
     >>> gold, retrieved = [[Document(content="9th")]], [[Document(content="8th"), Document(content="9th")]]
     >>> DocumentMRREvaluator().run(gold, retrieved)["score"]
     0.5
     """
+
+    __module__ = INTEGRATION
 
     metric = reciprocal_rank
     first_match_only = True
@@ -144,6 +162,7 @@ class DocumentMRREvaluator(_DocumentEvaluator):
 class DocumentRecallEvaluator(_DocumentEvaluator):
     """Whether a relevant document was retrieved, or with `mode="multi_hit"` the share of the relevant ones that was.
 
+    >>> from haystack import Document
     >>> gold, retrieved = [[Document(content="8th"), Document(content="9th")]], [[Document(content="9th")]]
     >>> DocumentRecallEvaluator().run(gold, retrieved)["score"]
     1.0
@@ -151,18 +170,22 @@ class DocumentRecallEvaluator(_DocumentEvaluator):
     0.5
     """
 
+    __module__ = INTEGRATION
+
     def __init__(
         self,
         mode: str | RecallMode = RecallMode.SINGLE_HIT,
         document_comparison_field: Field = "content",
         *,
         k: int | None = None,
+        details: bool = False,
     ) -> None:
         """Like the other evaluators; `karat.SpecError`, a `ValueError`, for an unknown `mode`."""
         self.mode = RecallMode.from_str(str(mode))
         self.first_match_only = self.mode is RecallMode.SINGLE_HIT
         self.metric = hit_rate if self.first_match_only else recall
-        _DocumentEvaluator.__init__(self, document_comparison_field, k=k)  # no super(): `component` replaces the class
+        # No super(): `component` replaces the class.
+        _DocumentEvaluator.__init__(self, document_comparison_field, k=k, details=details)
 
     def _mode(self) -> dict[str, str]:
         return {"mode": str(self.mode)}
@@ -174,11 +197,14 @@ class DocumentNDCGEvaluator(_DocumentEvaluator):
 
     A score below 0 counts as 0.
 
+    >>> from haystack import Document
     >>> gold = [[Document(content="France", score=1.0), Document(content="Paris", score=0.5)]]
     >>> retrieved = [[Document(content="France"), Document(content="Germany"), Document(content="Paris")]]
     >>> round(DocumentNDCGEvaluator().run(gold, retrieved)["score"], 4)
     0.9502
     """
+
+    __module__ = INTEGRATION
 
     metric = ndcg
 

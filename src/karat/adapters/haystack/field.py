@@ -71,10 +71,10 @@ def store(field: Field) -> Any:
     return {"callable": serialize_callable(field)}
 
 
-def restore(stored: Any) -> Field:
+def restore_field(stored: Any) -> Field:
     """The field from the JSON of `store`."""
     if isinstance(stored, list | tuple):
-        return [restore(part) for part in stored]
+        return [restore_field(part) for part in stored]
     return deserialize_callable(stored["callable"]) if isinstance(stored, dict) else stored
 
 

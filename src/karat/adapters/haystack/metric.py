@@ -6,7 +6,7 @@ from typing import Any, Self, Union
 
 from haystack import component, default_from_dict, default_to_dict
 
-from karat.adapters.haystack.output import check_lengths
+from karat.adapters.haystack.output import INTEGRATION, check_lengths
 from karat.core.columns.kinds import GRADED, IDS, NUMBER, TEXT, TEXTS, Kind
 from karat.core.errors import ColumnError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
@@ -33,6 +33,8 @@ class KaratEvaluator:
     >>> evaluator.to_dict()["init_parameters"]
     {'metric': "token_f1(normalize='unicode')"}
     """
+
+    __module__ = INTEGRATION
 
     def __init__(self, metric: str | Metric) -> None:
         """A component of one metric; `karat.SpecError`, a `ValueError`, for an unknown metric."""

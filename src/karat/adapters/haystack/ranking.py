@@ -107,7 +107,8 @@ def _warn_of_missing_values(wanted: Numbers, ends: Numbers) -> None:
     counts = np.diff(np.concatenate([[0], np.cumsum(wanted != NONE)])[ends])
     if missing := int((counts == 0).sum()):
         logger.warning(
-            "{n} of {all} questions have no ground truth document with a value to compare; they score 0.",
+            "There are no ground truth documents or none of them contain a valid comparison value in {n} of {all} "
+            "questions. Score will be set to 0.",
             n=missing,
             all=len(ends) - 1,
         )

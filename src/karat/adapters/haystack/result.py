@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from haystack import logging
+from haystack.evaluation import EvaluationRunResult as HaystackResult
 
 from karat.core.errors import ColumnError, RowError, SpecError, did_you_mean
 from karat.core.lazy import import_extra
@@ -16,8 +17,8 @@ logger = logging.getLogger(__name__)
 Columns = dict[str, list[Any]]
 
 
-class EvaluationRunResult:
-    """The inputs and the outputs of an evaluation run.
+class EvaluationRunResult(HaystackResult):
+    """The inputs and the outputs of an evaluation run, which is a run of Haystack's too.
 
     `inputs`: columns by name, of the same length. `results`: the output of each evaluator by its name, of which `score`
     and `individual_scores` are used. Raises a `ValueError` if one is missing, lengths differ, or two names are equal.
@@ -67,7 +68,7 @@ class EvaluationRunResult:
 
     def comparative_detailed_report(
         self,
-        other: "EvaluationRunResult",
+        other: HaystackResult,
         keep_columns: Sequence[str] | None = None,
         output_format: str = "json",
         csv_file: str | Path | None = None,
@@ -78,7 +79,7 @@ class EvaluationRunResult:
         `aggregated_report`. Raises a `TypeError` if `other` is no run, a `ValueError` for runs of the same name or of
         unequal length and for a column in `keep_columns` that is not an input.
         """
-        if not isinstance(other, EvaluationRunResult):
+        if not isinstance(other, HaystackResult):
             raise TypeError("Comparative scores can only be computed between EvaluationRunResults.")
         if self.run_name == other.run_name:
             raise ColumnError(f"both runs are named {self.run_name!r}; give one of them another name")
@@ -100,7 +101,7 @@ class EvaluationRunResult:
         return _report(columns, output_format, csv_file)
 
 
-def _details(run: EvaluationRunResult) -> Columns:
+def _details(run: HaystackResult) -> Columns:
     """The inputs and scores; if one score of a metric is a float, all are."""
     columns = dict(run.inputs)
     for metric, outputs in run.results.items():

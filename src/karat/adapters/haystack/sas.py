@@ -6,16 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from haystack import component, default_from_dict, default_to_dict
+from haystack import component, default_to_dict
 from haystack.utils import ComponentDevice
 from haystack.utils.auth import Secret, deserialize_secrets_inplace
 
+from karat.adapters.haystack.output import INTEGRATION, declare_details, interval_of, restore, text_of
 from karat.core.errors import RowError
 from karat.metrics.similarity.pair_scoring import cosines, score_pairs, sigmoids
 from karat.models.encoders.base import Choice
 from karat.models.encoders.open import open_encoder
-from karat.stats.aggregate import Units
-from karat.stats.interval import interval
 
 MODEL = "sentence-transformers/paraphrase-multilingual-mpnet-base-v2"
 
@@ -31,37 +30,44 @@ class SASEvaluator:
     'sentence-transformers/paraphrase-multilingual-mpnet-base-v2'
     """
 
+    __module__ = INTEGRATION
+
     def __init__(
         self,
         model: str = MODEL,
         batch_size: int = 32,
         device: ComponentDevice | None = None,
         token: Secret | None = Secret.from_env_var(["HF_API_TOKEN", "HF_TOKEN"], strict=False),  # noqa: B008
+        *,
+        details: bool = False,
     ) -> None:
         """A component of one model, a name on the Hugging Face hub or a folder, which is loaded on first use.
 
         `batch_size`: texts that the model encodes at a time. `device`: by default an accelerator, if there is one.
-        `token`: for models of the hub that are not public.
+        `token`: for models of the hub that are not public. With `details`, results have the 95 % confidence interval of
+        the score.
         """
-        self.model, self.batch_size, self.device, self.token = model, batch_size, device, token
+        self._model, self._batch_size, self._device, self._token = model, batch_size, device, token
+        self.details = details
+        declare_details(self)
 
     def warm_up(self) -> None:
         """Load the model; `karat.SpecError`, a `ValueError`, if it is not found."""
         self._encoder()
 
     def _encoder(self) -> Any:
-        device = None if self.device is None else self.device.to_torch_str()
-        token = None if self.token is None else self.token.resolve_value()
-        choice = Choice(self.model, device=device, batch_size=self.batch_size)
+        device = None if self._device is None else self._device.to_torch_str()
+        token = None if self._token is None else self._token.resolve_value()
+        choice = Choice(self._model, device=device, batch_size=self._batch_size)
         return open_encoder(choice, cross=None, token=token)
 
-    @component.output_types(score=float, individual_scores=list[float], interval=list[float])
+    @component.output_types(score=float, individual_scores=list[float])
     def run(self, ground_truth_answers: list[str], predicted_answers: list[str]) -> dict[str, Any]:
         """Score each predicted answer against the expected one.
 
-        Returns `individual_scores`, from -1 to 1 for a bi-encoder and from 0 to 1 for a cross-encoder, their mean as
-        `score`, and `interval`, the 95 % confidence interval of the mean. Raises `karat.RowError`, a `ValueError`, for
-        lists of unequal length, empty lists, None, and anything that is not a text.
+        Returns `individual_scores`, from -1 to 1 for a bi-encoder and from 0 to 1 for a cross-encoder, and their mean
+        as `score`. Raises `karat.RowError`, a `ValueError`, for lists of unequal length, empty lists, None, and
+        anything that is not a text, a `GeneratedAnswer`, an `ExtractedAnswer` or a `ChatMessage`.
         """
         predicted, gold = _texts(predicted_answers, "Predicted"), _texts(ground_truth_answers, "Ground truth")
         if len(predicted) != len(gold):
@@ -73,22 +79,20 @@ class SASEvaluator:
             raise RowError("ground_truth_answers and predicted_answers must be provided: an empty list has no score.")
         encoder = self._encoder()
         rows = score_pairs(predicted, gold, encoder, sigmoids if encoder.cross else cosines(), empty=True)
-        units = Units(width=1)
-        units.add(rows.statistics)
-        return {
-            "score": float(np.mean(rows.statistics)),
-            "individual_scores": rows.statistics[:, 0].tolist(),
-            "interval": list(interval(units, bounds=(0.0 if encoder.cross else -1.0, 1.0))),
-        }
+        scores = rows.statistics[:, 0].tolist()
+        outputs = {"score": float(np.mean(scores)), "individual_scores": scores}
+        low = 0.0 if encoder.cross else -1.0
+        return outputs | {"details": {"interval": interval_of(scores, low)}} if self.details else outputs
 
     def to_dict(self) -> dict[str, Any]:
         """The component as a dict, as Haystack stores it."""
         return default_to_dict(
             self,
-            model=self.model,
-            batch_size=self.batch_size,
-            device=None if self.device is None else self.device.to_dict(),
-            token=None if self.token is None else self.token.to_dict(),
+            model=self._model,
+            batch_size=self._batch_size,
+            device=None if self._device is None else self._device.to_dict(),
+            token=None if self._token is None else self._token.to_dict(),
+            **({"details": True} if self.details else {}),
         )
 
     @classmethod
@@ -98,13 +102,13 @@ class SASEvaluator:
         deserialize_secrets_inplace(settings, keys=["token"])
         if isinstance(settings.get("device"), dict):
             settings["device"] = ComponentDevice.from_dict(settings["device"])
-        return default_from_dict(cls, {**data, "init_parameters": settings})
+        return restore(cls, data, **settings)
 
 
 def _texts(answers: Any, name: str) -> pa.Array:
     try:
         if not isinstance(answers, str):
-            return pa.array(answers, pa.large_string())
+            return pa.array(map(text_of, answers), pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
         pass
     raise RowError(f"{name} answers: a list with one text for each question is expected, found {answers!r:.80}")

@@ -38,12 +38,16 @@ def llm(generator, **options):
 def test_positional_parameters_of_old_and_new_releases():
     secret = Secret.from_env_var("OTHER")
     evaluator = LLMEvaluator(*INIT.values(), False, False, "openai", secret)
-    assert (evaluator.progress_bar, evaluator.raise_on_failure, evaluator.api_key) == (False, False, secret)
+    assert (evaluator.progress_bar, evaluator.raise_on_failure) == (False, False)
+    assert evaluator._chat_generator.api_key == secret
     for kind in (FaithfulnessEvaluator, ContextRelevanceEvaluator):
-        evaluator = kind(None, False, "openai", secret, False)
-        assert (evaluator.progress_bar, evaluator.raise_on_failure, evaluator.api_key) == (False, False, secret)
-        with pytest.raises(SpecError, match="Unsupported API: False"):
-            kind(None, True, False)
+        generator = Silent()
+        evaluator = kind(None, False, False, generator)
+        assert (evaluator.progress_bar, evaluator.raise_on_failure) == (False, False)
+        assert evaluator._chat_generator is generator
+        assert kind(api="openai", api_key=secret)._chat_generator.api_key == secret
+        with pytest.raises(SpecError, match="raise_on_failure: True or False is expected, found 'openai'"):
+            kind(None, True, "openai")
 
 
 @pytest.mark.parametrize(
@@ -66,6 +70,7 @@ def test_positional_parameters_of_old_and_new_releases():
         ({"api": "other"}, "Unsupported API: 'other'"),
         ({"api_key": "sk-secret"}, "a haystack.utils.Secret is expected"),
         ({"chat_generator": 7}, "a ChatGenerator is expected, found 7"),
+        ({"chat_generator": Silent(), "model": "m"}, "model and api_key are those of the default generator"),
         ({"concurrency": 0}, "concurrency=0"),
     ],
 )

@@ -7,18 +7,22 @@ os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 import asyncio
 import json
 import math
+import pickle
 import threading
 import time
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from typing import Any
 
 import pytest
 
 pytest.importorskip("haystack")
 
-from haystack import Pipeline, component, default_from_dict, default_to_dict
+from haystack import component
 from haystack.components.evaluators import LLMEvaluator as TheirEvaluator
+from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.core.errors import DeserializationError
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, GeneratedAnswer
 from haystack.utils import Secret
 
 from karat import SpecError
@@ -35,10 +39,19 @@ INIT = {
 }
 
 
+OUTPUTS = {
+    "individual_scores": list[float],
+    "score": float,
+    "results": list[dict[str, Any]],
+    "meta": list[dict[str, Any]] | None,
+}
+
+
 def asked(prompt):
     """The inputs in the last section of a prompt."""
-    (_, *body, _), _ = (part.splitlines() for part in prompt.rpartition("Inputs:\n")[2].split("\nOutputs:"))
-    return json.loads("\n".join(body))
+    body, _ = prompt.rpartition("Inputs:\n")[2].split("\nOutputs:")
+    assert len(body.splitlines()) == 1
+    return json.loads(body)
 
 
 @component
@@ -46,35 +59,15 @@ class Scripted:
     """A chat generator whose reply is a function of the row's inputs."""
 
     def __init__(self, say=lambda row: {"score": 0}, meta=None):
-        self.say, self.meta, self.prompts, self.busy, self.most, self.events = say, meta, [], 0, 0, []
-        self.lock = threading.Lock()
+        self.say, self.meta, self.prompts, self.lock = say, meta, [], threading.Lock()
 
     @component.output_types(replies=list[ChatMessage])
     def run(self, messages: list[ChatMessage]):
         with self.lock:
             self.prompts.append(messages[-1].text)
-            self.busy += 1
-            self.most = max(self.most, self.busy)
-        try:
-            said = self.say(asked(messages[-1].text))
-        finally:
-            with self.lock:
-                self.busy -= 1
+        said = self.say(asked(messages[-1].text))
         text = said if isinstance(said, str) else json.dumps(said)
         return {"replies": [ChatMessage.from_assistant(text, meta=self.meta)]}
-
-    def warm_up(self):
-        self.events.append("warm_up")
-
-    def close(self):
-        self.events.append("close")
-
-    def to_dict(self):
-        return default_to_dict(self, meta=self.meta)
-
-    @classmethod
-    def from_dict(cls, data):
-        return default_from_dict(cls, data)
 
 
 @component
@@ -83,17 +76,8 @@ class Async(Scripted):
 
     @component.output_types(replies=list[ChatMessage])
     async def run_async(self, messages: list[ChatMessage]):
-        self.busy += 1
-        self.most = max(self.most, self.busy)
-        await asyncio.sleep(0.01)
-        self.busy -= 1
+        await asyncio.sleep(0.001)
         return Scripted.run(self, messages)
-
-    async def warm_up_async(self):
-        self.events.append("warm_up_async")
-
-    async def close_async(self):
-        self.events.append("close_async")
 
 
 def llm(generator, **options):
@@ -102,8 +86,10 @@ def llm(generator, **options):
 
 def test_no_rows_have_no_results():
     nothing = {"results": [], "meta": None}
-    assert llm(Scripted()).run(predicted_answers=[]) == nothing | {"reasons": [], "failed": 0}
-    found = FaithfulnessEvaluator(progress_bar=False, chat_generator=Scripted()).run([], [], [])
+    assert llm(Scripted()).run(predicted_answers=[]) == nothing
+    assert llm(Scripted(), details=True).run(predicted_answers=[])["details"] == {"reasons": [], "failed": 0}
+    nothing = {"questions": [], "contexts": [], "predicted_answers": []}
+    found = FaithfulnessEvaluator(progress_bar=False, chat_generator=Scripted()).run(**nothing)
     assert math.isnan(found["score"])
     assert found["individual_scores"] == found["results"] == []
 
@@ -188,28 +174,53 @@ def test_instructions_and_examples_are_no_template():
     odd = 'Mind {{ this }}, {% if %} and {"predicted_answers": {{ predicted_answers }}}.'
     examples = [{"inputs": {"predicted_answers": odd}, "outputs": {"score": 1}}]
     llm(generator, instructions=odd, examples=examples).run(predicted_answers=["a"])
-    assert generator.prompts[0].startswith(f"Instructions:\n{odd}\n\n")
+    assert f"\n\nInstructions:\n{odd}\n\n" in generator.prompts[0]
+    assert f"Inputs:\n{json.dumps({'predicted_answers': odd})}\nOutputs:" in generator.prompts[0]
     assert asked(generator.prompts[0]) == {"predicted_answers": "a"}
 
 
-def test_the_template_has_haystacks_sections():
-    ours, theirs = llm(Scripted()).prepare_template(), TheirEvaluator(**INIT, chat_generator=Scripted())
-    lines = theirs.prepare_template().splitlines()
-    kept = [line for line in lines if not line.startswith('{"predicted_answers": "')]
-    assert [line for line in ours.splitlines() if line in lines] == kept
+def test_the_template_is_haystacks():
+    theirs = TheirEvaluator(**INIT, chat_generator=Scripted())
+    assert llm(Scripted()).prepare_template() == theirs.prepare_template()
 
 
-def test_a_subclass_may_have_its_own_template():
+def test_a_subclass_may_have_any_template():
     class Other(LLMEvaluator):
         def prepare_template(self):
-            return 'Judge!\nInputs:\n{"predicted_answers": {{ predicted_answers }}}\nOutputs:\n'
+            return "Rate {{ answers | join('; ') }}:{% for answer in answers %}\n- {{ answer }}{% endfor %}"
 
     generator = Scripted()
-    Other(**INIT, progress_bar=False, chat_generator=generator).run(predicted_answers=["a"])
-    assert generator.prompts[0].startswith("Judge!\nInputs:\n<data-")
-    Other.prepare_template = lambda self: "Judge!"
-    with pytest.raises(SpecError, match="the template must contain"):
-        Other(**INIT, chat_generator=generator)
+    generator.say = None
+    several = INIT | {"inputs": [("answers", list[list[str]])]}
+    with pytest.raises(EvaluationError):
+        Other(**several, progress_bar=False, chat_generator=generator).run(answers=[["a", 'b"\n'], ["c"]])
+    assert generator.prompts[0].endswith('Rate "a; b\\"\\n":\n- "a"\n- "b\\"\\n"')
+    Other.prepare_template = lambda self: "{{ other }}"
+    with pytest.raises(SpecError, match="prepare_template: 'other' is undefined"):
+        Other(**several, progress_bar=False, chat_generator=generator).run(answers=[["a"]])
+    Other.prepare_template = lambda self: "{{ answers"
+    with pytest.raises(SpecError, match="prepare_template: "):
+        Other(**several, chat_generator=generator)
+
+
+def test_a_subclass_may_have_its_own_run():
+    @component
+    class Counted(FaithfulnessEvaluator):
+        @component.output_types(**OUTPUTS, rows=int)
+        def run(self, **inputs: Any) -> dict[str, Any]:
+            return super(Counted, self).run(**inputs) | {"rows": len(inputs["questions"])}  # noqa: UP008
+
+        @component.output_types(**OUTPUTS, rows=int)
+        async def run_async(self, **inputs: Any) -> dict[str, Any]:
+            return await super(Counted, self).run_async(**inputs) | {"rows": len(inputs["questions"])}  # noqa: UP008
+
+    reply = {"statements": ["a"], "statement_scores": [1]}
+    evaluator = Counted(progress_bar=False, chat_generator=Scripted(lambda row: reply))
+    inputs = {"questions": ["q"], "contexts": [["c"]], "predicted_answers": ["a"]}
+    found = evaluator.run(**inputs)
+    assert (found["score"], found["rows"]) == (1.0, 1)
+    assert asyncio.run(evaluator.run_async(**inputs)) == found
+    assert Counted().to_dict()["type"] == f"{__name__}.Counted"
 
 
 def test_inputs_of_other_types_are_data_too():
@@ -235,24 +246,27 @@ def faulty(row):
 
 @pytest.mark.parametrize("kind", [Scripted, Async])
 def test_a_failed_row_does_not_affect_others(kind, caplog):
-    evaluator = llm(kind(faulty, {"row": 1}), raise_on_failure=False)
+    evaluator = llm(kind(faulty, {"row": 1}), raise_on_failure=False, details=True)
     found = evaluator.run(predicted_answers=[str(n) for n in range(1000)])
     bad = {n for n in range(1000) if n % 10 in {1, 2, 3}}
     assert found["results"] == [None if n in bad else {"score": n} for n in range(1000)]
-    assert {n for n, reason in enumerate(found["reasons"]) if reason} == bad
-    assert found["failed"] == 300
-    assert found["reasons"][11] == "RuntimeError: broken 11"
-    assert "'no json'" in found["reasons"][12]
-    assert "Missing expected keys in JSON: ['score']" in found["reasons"][13]
-    assert {n for n, meta in enumerate(found["meta"]) if meta is None} == {n for n in bad if n % 10 == 1}
+    reasons = found["details"]["reasons"]
+    assert {n for n, reason in enumerate(reasons) if reason} == bad
+    assert found["details"]["failed"] == 300
+    assert reasons[11] == "failed during chat generation: RuntimeError: broken 11"
+    assert reasons[12].startswith("failed to parse the ChatGenerator response 'no json': the reply is not one JSON")
+    assert "Missing expected keys in JSON: ['score']" in reasons[13]
+    assert found["meta"] == [{"row": 1}] * 900  # of all replies, as in Haystack
     assert len(caplog.records) == 1
-    assert "LLMEvaluator failed for 300 of 1000 inputs, whose results are None" in caplog.text
+    assert "LLMEvaluator failed for 300 out of 1000 inputs. The results for these inputs are None." in caplog.text
+    assert "Row 2, the first of them, failed during chat generation: RuntimeError: broken 1" in caplog.text
 
 
 @pytest.mark.parametrize("kind", [Scripted, Async])
 def test_the_first_failure_is_raised_with_the_results_of_other_rows(kind):
     generator = kind(faulty)
-    with pytest.raises(EvaluationError, match="row 12: RuntimeError: broken 11") as raised:
+    message = "Error while generating response for row 12: it failed during chat generation: RuntimeError: broken 11"
+    with pytest.raises(EvaluationError, match=message) as raised:
         llm(generator, concurrency=1).run(
             predicted_answers=[str(n) for n in [0, 4, 5, 6, 7, 8, 9, 10, 20, 30, 40, 11, 50]]
         )
@@ -266,81 +280,30 @@ def test_a_generator_without_a_reply_fails_that_row():
         def run(self, messages):  # noqa: ARG002  (Haystack's name)
             return {"replies": []}
 
-    found = llm(Silent(), raise_on_failure=False).run(predicted_answers=["a"])
-    assert found["reasons"] == ["the generator returned no reply"]
-
-
-@pytest.mark.parametrize("kind", [Scripted, Async])
-@pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (5, 5)])
-def test_rows_are_asked_concurrently_up_to_the_limit(kind, concurrency, most):
-    together = threading.Barrier(most)
-
-    def say(row):
-        if kind is Scripted:
-            together.wait(timeout=10)  # passes only once so many are asked at a time
-        return {"score": 1}
-
-    generator = kind(say)
-    llm(generator, concurrency=concurrency).run(predicted_answers=["a"] * 20)
-    assert generator.most == most
-
-
-def test_it_runs_inside_a_running_event_loop():
-    evaluator, theirs = llm(Async(lambda row: {"score": 1}), concurrency=5), None
-
-    async def main():
-        return await evaluator.run_async(predicted_answers=["a"] * 10), evaluator.run(predicted_answers=["b"])
-
-    (awaited, plain), theirs = asyncio.run(main()), evaluator._chat_generator
-    assert awaited["results"] == [{"score": 1}] * 10
-    assert plain["results"] == [{"score": 1}]
-    assert theirs.most == 5
-    sync = llm(Scripted(lambda row: {"score": 1}))
-    assert asyncio.run(sync.run_async(predicted_answers=["a"]))["results"] == [{"score": 1}]
-
-
-def test_the_generator_is_warmed_up_and_closed():
-    plain, awaited = Scripted(), Async(lambda row: {"score": 1})
-    for generator in (plain, awaited):
-        evaluator = llm(generator)
-        evaluator.run(predicted_answers=["a"])
-        evaluator.close()
-    assert plain.events == ["warm_up", "close"]
-    assert awaited.events == ["warm_up", "warm_up_async", "close_async", "close"]
-
-    async def main(evaluator):
-        await evaluator.run_async(predicted_answers=["a"])
-        await evaluator.close_async()
-
-    for generator in (plain, awaited):
-        generator.events.clear()
-        asyncio.run(main(llm(generator)))
-    assert (plain.events, awaited.events) == (["warm_up", "close"], ["warm_up_async", "close_async"])
-
-
-def test_the_progress_bar_counts_rows(capsys):
-    LLMEvaluator(**INIT, chat_generator=Async(lambda row: {"score": 1})).run(predicted_answers=["a"] * 3)
-    assert "3/3" in capsys.readouterr().err
-    llm(Scripted()).run(predicted_answers=["a"] * 3)
-    assert not capsys.readouterr().err
+    found = llm(Silent(), raise_on_failure=False, details=True).run(predicted_answers=["a"])
+    assert found["details"]["reasons"] == ["failed during chat generation: it returned no reply"]
 
 
 def test_it_is_stored_and_restored():
-    secret = Secret.from_env_var("OTHER")
-    evaluator = LLMEvaluator(**INIT, raise_on_failure=False, api_key=secret, model="small", concurrency=7)
+    evaluator = LLMEvaluator(
+        **INIT, raise_on_failure=False, api_key=Secret.from_env_var("OTHER"), model="small", concurrency=7, details=True
+    )
     stored = evaluator.to_dict()
+    generator = OpenAIChatGenerator(
+        Secret.from_env_var("OTHER"),
+        "small",
+        generation_kwargs={"response_format": {"type": "json_object"}, "seed": 42},
+    )
+    haystacks = {
+        **INIT,
+        "inputs": [["predicted_answers", "list[str]"]],
+        "progress_bar": True,
+        "raise_on_failure": False,
+        "chat_generator": generator.to_dict(),
+    }
     assert stored == {
-        "type": "karat.adapters.haystack.llm.evaluator.LLMEvaluator",
-        "init_parameters": {
-            **INIT,
-            "inputs": [["predicted_answers", "list[str]"]],
-            "progress_bar": True,
-            "raise_on_failure": False,
-            "api": "openai",
-            "api_key": {"type": "env_var", "env_vars": ["OTHER"], "strict": True},
-            "model": "small",
-            "concurrency": 7,
-        },
+        "type": "haystack_integrations.components.evaluators.karat.LLMEvaluator",
+        "init_parameters": {**haystacks, "concurrency": 7, "details": True},
     }
     before = deepcopy(stored)
     again = LLMEvaluator.from_dict(stored)
@@ -352,46 +315,30 @@ def test_it_is_stored_and_restored():
         FaithfulnessEvaluator.from_dict(before)
 
 
-def test_an_async_pipeline_runs_it():
-    pipeline = Pipeline()
-    pipeline.add_component("llm", llm(Async(lambda row: {"score": 1})))
-    if not hasattr(pipeline, "run_async"):
-        pytest.skip("pipelines of this release are not async")
-    found = asyncio.run(pipeline.run_async({"llm": {"predicted_answers": ["a", "b"]}}))
-    assert found["llm"]["results"] == [{"score": 1}] * 2
+@pytest.mark.parametrize("options", [{}, {"raise_on_failure": False, "progress_bar": False}])
+def test_haystack_reads_what_is_stored_and_the_other_way_round(options):
+    ours, theirs = LLMEvaluator(**INIT, **options), TheirEvaluator(**INIT, **options)
+    stored = ours.to_dict()
+    assert stored["init_parameters"] == theirs.to_dict()["init_parameters"]
+    assert TheirEvaluator.from_dict(deepcopy(stored) | {"type": theirs.to_dict()["type"]}).to_dict() == theirs.to_dict()
+    assert LLMEvaluator.from_dict(theirs.to_dict()).to_dict() == stored
 
 
-def test_each_call_is_a_span_for_tracers():
-    from contextlib import contextmanager
+@pytest.mark.parametrize("kind", [list[str] | None, Sequence[str], Iterable[str], list[list[str]], list[Any], Any])
+def test_inputs_have_any_type_of_list(kind):
+    evaluator = llm(Scripted(lambda row: {"score": 1}), inputs=[("predicted_answers", kind)])
+    assert evaluator.__haystack_input__._sockets_dict["predicted_answers"].type == kind
+    assert evaluator.run(predicted_answers=["a"])["results"] == [{"score": 1}]
 
-    from haystack.tracing import Span, Tracer, disable_tracing, enable_tracing, tracer
 
-    spans = []
+def test_haystacks_answers_are_asked_about_by_their_text():
+    generator = Scripted()
+    answers = [GeneratedAnswer("Paris", "Capital?", []), ChatMessage.from_assistant("Lyon")]
+    llm(generator).run(predicted_answers=answers)
+    assert sorted(asked(prompt)["predicted_answers"] for prompt in generator.prompts) == ["Lyon", "Paris"]
 
-    class Noted(Span):
-        def __init__(self, tags):
-            self.tags = dict(tags)
 
-        def set_tag(self, key, value):
-            self.tags[key] = value
-
-    class Notes(Tracer):
-        @contextmanager
-        def trace(self, operation_name, tags=None, parent_span=None):  # noqa: ARG002
-            spans.append(Noted({"operation": operation_name, **tags}))
-            yield spans[-1]
-
-        def current_span(self):
-            return None
-
-    enable_tracing(Notes())
-    tracer.is_content_tracing_enabled = True
-    try:
-        llm(Scripted()).run(predicted_answers=["a"])
-    finally:
-        disable_tracing()
-        tracer.is_content_tracing_enabled = False
-    (span,) = spans
-    assert span.tags["operation"] == "haystack.chat_generator.run"
-    assert span.tags["haystack.component.type"] == "Scripted"
-    assert {"haystack.component.input", "haystack.component.output"} <= span.tags.keys()
+def test_a_component_is_pickled():
+    evaluator = pickle.loads(pickle.dumps(LLMEvaluator(**INIT, details=True)))  # noqa: S301
+    assert evaluator.to_dict() == LLMEvaluator(**INIT, details=True).to_dict()
+    assert type(evaluator) is LLMEvaluator

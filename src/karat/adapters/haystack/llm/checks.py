@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_origin
+from typing import Any
 
 from haystack import logging
 
@@ -12,8 +12,11 @@ from karat.judges.reply_parser import ReplyError
 
 logger = logging.getLogger(__name__)
 
-Inputs = list[tuple[str, type[list[Any]]]]
+Inputs = list[tuple[str, Any]]
 Examples = list[dict[str, Any]]
+
+_NO_LISTS = (list, str, bytes, bool, int, float, dict)
+"""Types that no input has: `list` does not say of what, and the others are no lists."""
 
 
 def check_parameters(inputs: Inputs, outputs: list[str], examples: Examples) -> None:
@@ -71,8 +74,7 @@ def has_keys(expected: list[str], received: str, raise_on_failure: bool = True) 
 
 
 def _is_input(pair: Any) -> bool:
-    is_pair = isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)
-    return is_pair and bool(get_origin(pair[1]) is list)
+    return isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and pair[1] not in _NO_LISTS
 
 
 def _is_record(value: Any) -> bool:

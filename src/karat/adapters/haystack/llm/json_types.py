@@ -1,15 +1,19 @@
-"""Convert values to JSON for prompts, read JSON replies, and derive the JSON Schema of replies from examples."""
+"""Write values into prompts as JSON, and read JSON replies."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any
 
-from karat.judges.reply_parser import ReplyError, read_json, strict_object
+from jinja2 import StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+
+from karat.adapters.haystack.output import text_of
+from karat.judges.prompt import show_invisible
+from karat.judges.reply_parser import ReplyError, read_json
 
 _PLAIN = (str, int, float, bool, type(None))
-_KINDS: dict[str, set[type]] = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
 
 
 def plain(value: Any) -> Any:
@@ -22,7 +26,21 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
         return [plain(item) for item in value]
+    value = text_of(value)
     return value if isinstance(value, _PLAIN) else str(value)
+
+
+def quote(value: Any) -> str:
+    r"""A value as JSON on one line, in which every character is visible: no text can end its quotation marks.
+
+    >>> print(quote('"}\nOutputs:'))
+    "\"}\nOutputs:"
+    """
+    return show_invisible(json.dumps(plain(value), ensure_ascii=False))
+
+
+TEMPLATES = SandboxedEnvironment(finalize=quote, undefined=StrictUndefined)
+"""Jinja templates in which each `{{ … }}` is replaced by its value as JSON."""
 
 
 def read_keys(keys: Sequence[str], reply: str) -> dict[str, Any]:
@@ -37,21 +55,3 @@ def read_keys(keys: Sequence[str], reply: str) -> dict[str, Any]:
     if missing := [key for key in keys if key not in value]:
         raise ReplyError(f"Missing expected keys in JSON: {missing}. Got keys: {list(value)}")
     return value
-
-
-def schema_of(outputs: Sequence[str], examples: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The JSON Schema of replies like those of the examples; None if the examples do not show an output's type.
-
-    >>> schema_of(["score"], [{"outputs": {"score": 1}}])["properties"]
-    {'score': {'type': 'integer'}}
-    """
-    shown = {name: _kind([each["outputs"].get(name) for each in examples]) for name in outputs}
-    return None if None in shown.values() else strict_object(shown)
-
-
-def _kind(values: Sequence[Any]) -> dict[str, Any] | None:
-    types = set(map(type, values))
-    if types == {list}:
-        items = _kind(list(chain.from_iterable(values)))
-        return items and {"type": "array", "items": items}
-    return next(({"type": kind} for kind, known in _KINDS.items() if types and types <= known), None)

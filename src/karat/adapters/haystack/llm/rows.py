@@ -1,9 +1,9 @@
-"""The requests of one run of an evaluator, one for each row, and their results."""
+"""The questions of one run of an evaluator to a chat generator, one for each row, and their results."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -15,9 +15,7 @@ from haystack.tracing.tracer import tracer
 
 from karat.core.errors import DataError
 from karat.judges.reply_parser import ReplyError
-from karat.models.governor.faults import RequestError
-from karat.models.governor.governor import Governor
-from karat.models.request import Message, Model, Reply, Request, Schema
+from karat.models.governor.faults import classify
 
 
 class EvaluationError(DataError):
@@ -30,122 +28,84 @@ class EvaluationError(DataError):
 
 
 @dataclass(frozen=True)
-class ChatReply(Reply):
-    """A reply with the metadata of a chat generator."""
+class Generator:
+    """A chat generator of Haystack's: `run` is called in one of `threads`, or `run_async` is awaited if `awaited`.
 
-    meta: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class ChatModel:
-    """A chat generator of Haystack's as a model: awaited if it is asynchronous, else run in a thread.
-
-    It has no endpoint, so its replies are not cached.
+    Retries and time limits are the generator's own.
     """
 
-    generator: Any
+    component: Any
     threads: Executor
+    awaited: bool
 
-    @property
-    def name(self) -> str:
-        """The name in error messages."""
-        return type(self.generator).__name__
-
-    async def __call__(self, messages: Sequence[Message], _: Schema | None, __: Mapping[str, Any]) -> Reply:
-        """The generator's first reply; the call is a span for Haystack's tracers."""
-        chat = [ChatMessage.from_user(message["content"]) for message in messages]
-        tags = {"haystack.component.name": "chat_generator", "haystack.component.type": self.name}
-        with tracer.trace("haystack.chat_generator.run", tags=tags) as span:
-            span.set_content_tag("haystack.component.input", {"messages": chat})
-            output = await self._run(chat)
+    async def ask(self, prompt: str) -> ChatMessage:
+        """The first reply; the call is a span for Haystack's tracers."""
+        messages = [ChatMessage.from_user(prompt)]
+        tags = {"haystack.component.name": "chat_generator", "haystack.component.type": type(self.component).__name__}
+        parent = tracer.current_span()
+        with tracer.trace("haystack.chat_generator.run", tags=tags, parent_span=parent) as span:
+            span.set_content_tag("haystack.component.input", {"messages": messages})
+            output = await self._run(messages)
             span.set_content_tag("haystack.component.output", output)
         if not output["replies"]:
-            raise RequestError("the generator returned no reply")
-        first = output["replies"][0]
-        return ChatReply(first.text or "", meta=first.meta or None)
+            raise ReplyError("it returned no reply")
+        reply: ChatMessage = output["replies"][0]
+        return reply
 
     async def _run(self, messages: list[ChatMessage]) -> Any:
-        if hasattr(self.generator, "run_async"):
-            return await self.generator.run_async(messages=messages)
-        call = partial(copy_context().run, self.generator.run, messages=messages)
+        if self.awaited and hasattr(self.component, "run_async"):
+            try:
+                return await self.component.run_async(messages=messages)
+            except NotImplementedError:
+                pass  # it has only `run`
+        call = partial(copy_context().run, self.component.run, messages=messages)
         return await asyncio.get_running_loop().run_in_executor(self.threads, call)
-
-
-@dataclass(frozen=True)
-class PromptFormat:
-    """How a row becomes a prompt and a reply a result.
-
-    `read` raises `ReplyError` for an invalid reply. `schema`: the JSON Schema that is sent with the prompt.
-    """
-
-    write: Callable[[dict[str, Any]], str]
-    read: Callable[[str], dict[str, Any]]
-    schema: Schema | None
 
 
 @dataclass
 class Questions:
-    """One request for each row, sent through a governor; `results`, `meta` and `reasons` have an entry for each row.
+    """One question for each row; `results`, `metas` and `reasons` have an entry for each row.
 
-    `strict`: raise an error for the first row that fails.
+    `write` makes a row's prompt. `read` raises `ReplyError` for an invalid reply. `strict`: raise an error for the
+    first row that fails.
     """
 
-    model: Model
-    governor: Governor
+    generator: Generator
     rows: Sequence[dict[str, Any]]
-    format: PromptFormat
+    write: Callable[[dict[str, Any]], str]
+    read: Callable[[str], dict[str, Any]]
     strict: bool
     results: list[dict[str, Any] | None] = field(init=False)
-    meta: list[dict[str, Any] | None] = field(init=False)
+    metas: list[dict[str, Any] | None] = field(init=False)
     reasons: list[str | None] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.results, self.meta = [None] * len(self.rows), [None] * len(self.rows)
-        self.reasons = ["not asked"] * len(self.rows)
+        self.results, self.metas = [None] * len(self.rows), [None] * len(self.rows)
+        self.reasons = [None] * len(self.rows)
 
     async def ask(self, place: int) -> None:
         """Ask about one row and store its result, or the reason why there is none."""
+        prompt = self.write(self.rows[place])
         try:
-            prompt = [{"role": "user", "content": self.format.write(self.rows[place])}]
-            reply = await self.governor.ask(self.model, Request(prompt, self.format.schema, {"seed": 42}))
-            self.meta[place] = reply.meta if isinstance(reply, ChatReply) else _metadata(reply)
-            self.results[place] = _read(self.format.read, reply)
-        except (RequestError, ReplyError) as error:
-            self.reasons[place] = str(error)
-            if self.strict:
-                raise EvaluationError(f"row {place + 1}: {error}") from error
-        else:
-            self.reasons[place] = None
+            reply = await self.generator.ask(prompt)
+        except Exception as error:  # noqa: BLE001  (whatever a generator raises fails its row)
+            self._fail(place, f"failed during chat generation: {classify(error).message}", error)
+            return
+        text = reply.text or ""
+        self.metas[place] = reply.meta or None
+        try:
+            self.results[place] = self.read(text)
+        except ReplyError as error:
+            shown = text if len(text) <= 200 else f"{text[:199]}…"
+            self._fail(place, f"failed to parse the ChatGenerator response {shown!r}: {error}", error)
 
-    def stop(self, error: Exception) -> None:
-        """Store the error as the reason of all rows that were not asked."""
-        self.reasons = [str(error) if reason == "not asked" else reason for reason in self.reasons]
-
-    def error(self, why: Exception) -> EvaluationError:
-        """The error to raise, with the results so far."""
-        done = sum(result is not None for result in self.results)
-        error = EvaluationError(
-            f"Error while generating response for {why} ({done} of {len(self.rows)} rows have results, see the "
-            "attribute `results` of this error; requests that were running are cancelled)"
-        )
-        error.results = self.results
-        return error
-
-    @property
-    def failed(self) -> int:
-        """The number of rows without a result."""
-        return sum(reason is not None for reason in self.reasons)
-
-
-def _read(read: Callable[[str], dict[str, Any]], reply: Reply) -> dict[str, Any]:
-    try:
-        return read(reply.text)
-    except ReplyError as error:
-        text = reply.text if len(reply.text) <= 200 else f"{reply.text[:199]}…"
-        raise ReplyError(f"{reply.problem or error}; the reply: {text!r}") from None
-
-
-def _metadata(reply: Reply) -> dict[str, Any]:
-    """The metadata of a reply of karat's own client, with the keys of Haystack's generators."""
-    usage = {"prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens}
-    return {"model": reply.model, "usage": usage, "cost": reply.cost}
+    def _fail(self, place: int, reason: str, error: Exception) -> None:
+        self.reasons[place] = reason
+        if self.strict:
+            done = sum(result is not None for result in self.results)
+            failure = EvaluationError(
+                f"Error while generating response for row {place + 1}: it {reason} ({done} of {len(self.rows)} rows "
+                "have results, see the attribute `results` of this error; requests that were running are cancelled)"
+            )
+            failure.results = self.results
+            raise failure from error
