@@ -12,7 +12,7 @@ import click
 from karat.cli.options import scoring
 from karat.cli.options.hidden_pandas import hide_pandas
 from karat.cli.options.models import ask_models, model_options
-from karat.cli.options.phoenix import annotate, open_outbox, read_data, span_options
+from karat.cli.options.phoenix import annotate, check_span_map, open_outbox, read_data, span_options
 
 
 @click.command()
@@ -44,6 +44,8 @@ def score(
     karat score --phoenix http://localhost:6006 --project NAME --since 2h -m judge:refusal --model NAME --annotate
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     roles = dict(scoring.read_pair(each, "--map") for each in mapping)
+    if file is None and options["gold"] is None:
+        check_span_map(roles, metrics)
     bounds = [scoring.read_floor(each) for each in floors]
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.scoring.pipeline import score as score_rows  # noqa: PLC0415

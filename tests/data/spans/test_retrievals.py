@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
+import karat
 from karat.data.open import open_source
 
 
@@ -68,3 +70,28 @@ def test_contexts_come_from_far_away_spans(tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     first = next(iter(open_source(path).batches()))
     assert first.column("contexts")[0].as_py() == ["far"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "contexts"),
+    [
+        ("RETRIEVER", {}, []),
+        ("RETRIEVER", {"output": {"value": '{"documents": []}'}}, []),
+        ("RETRIEVER", {"output": {"value": " [] "}}, []),
+        ("RETRIEVER", {"output": {"value": '[{"text": "in another convention"}]'}}, None),
+        ("LLM", {}, None),
+    ],
+)
+def test_a_retriever_that_found_nothing_has_an_empty_list(kind, attributes, contexts):
+    row = {"span_id": "a", "trace_id": "t", "span_kind": kind, "attributes": {"input": {"value": "q"}} | attributes}
+    table = pa.table(karat.spans([row]))
+    assert [table[name].to_pylist() for name in ("contexts", "retrieved", "retrieved_scores")] == [[contexts]] * 3
+
+
+def test_a_retriever_that_found_nothing_counts_in_recall():
+    found = {"retrieval": {"documents": [{"document": {"id": "d1", "content": "x"}}]}}
+    rows = [
+        {"span_id": f"{n}", "trace_id": f"{n}", "span_kind": "RETRIEVER", "attributes": attributes, "gold": ["d1"]}
+        for n, attributes in enumerate([found, {"input": {"value": "q"}}])
+    ]
+    assert karat.score(rows, "recall@5", map={"relevant": "gold"}).values["recall@5"].value == 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -76,6 +76,14 @@ def read_data(file: str | None, settings: Mapping[str, Any]) -> Iterator[Any]:
         yield exported(file, kind=settings["kind"], since=settings["since"])
     else:
         yield file
+
+
+def check_span_map(roles: Mapping[str, str], metrics: Sequence[str]) -> None:
+    """Raise `karat.ColumnError` if the metrics cannot be computed on a server's spans, before these are read."""
+    from karat.adapters.phoenix.server.connection import check_map  # noqa: PLC0415  (heavy)
+    from karat.core.metric.spec import parse_all  # noqa: PLC0415
+
+    check_map(roles, parse_all(metrics))
 
 
 def annotate(result: Result, url: str, outbox: Path) -> None:

@@ -31,6 +31,8 @@ FIELDS = pa.schema(
 )
 _NO_ID = pa.array(["", "None", "null", "nan", "NaN", "<NA>", "0000000000000000", "0"])
 """How exports write that a span has no parent."""
+_NOTHING = r'^\s*(\[\s*\]|null|None|\{(\s*"[^"]*"\s*:\s*(\[\s*\]|null)\s*,?)*\s*\})?\s*$'
+"""JSON without a value in it: empty lists, alone or in an object."""
 _PARSE_TIME = (
     "CASE WHEN regexp_full_match(cell, '[0-9]{18,19}') THEN make_timestamp(cell::BIGINT // 1000) "
     "WHEN regexp_full_match(cell, '[0-9]{12,13}') THEN make_timestamp(cell::BIGINT * 1000) "
@@ -63,7 +65,7 @@ def extract_fields(
     user = _last_message(tree, names.INPUT_MESSAGES, ("user", "human"))
     assistant = _last_message(tree, names.OUTPUT_MESSAGES, ("assistant", "ai", "model"))
     is_llm = pc.fill_null(pc.equal(kind, "LLM"), False)
-    contexts, retrieved, scores = _documents(tree)
+    contexts, retrieved, scores = _documents(tree, _found_nothing(kind, output))
     span, trace, parent = (_ids(row, paths) for paths in (names.SPAN_ID, names.TRACE_ID, names.PARENT_ID))
     started = row.select(_PARSE_TIME, row.get(names.START_TIME))
     fields = {
@@ -142,8 +144,17 @@ def _text(message: Tree) -> pa.Array:
     return pc.coalesce(*texts)
 
 
-def _documents(tree: Tree) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The texts, ids and scores of the documents of each span; null for a span without documents."""
+def _found_nothing(kind: pa.Array, output: pa.Array) -> pa.Array:
+    """Which spans, if they have no documents, are retrievers that found none: their output holds nothing else."""
+    nothing = pc.fill_null(pc.match_substring_regex(output, _NOTHING), True)
+    return pc.and_(pc.fill_null(pc.equal(kind, "RETRIEVER"), False), nothing)
+
+
+def _documents(tree: Tree, found_nothing: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """The texts, ids and scores of the documents of each span; null for a span without documents.
+
+    For a span that `found_nothing` they are empty lists.
+    """
     texts, ids, scores = ([pa.nulls(tree.rows, FIELDS.field(at).type)] for at in (2, 3, 4))
     for path in names.DOCUMENTS:
         for found in tree.items(path, (*names.DOCUMENT, *names.DOCUMENT_ID, *names.DOCUMENT_SCORE)):
@@ -154,7 +165,10 @@ def _documents(tree: Tree) -> tuple[pa.Array, pa.Array, pa.Array]:
     for path in names.PASSAGES:
         for found in tree.items(path, ()):
             texts.append(make_lists(found.tree.get(("",)), found.row, found.present))
-    return pc.coalesce(*texts), pc.coalesce(*ids), pc.coalesce(*scores)
+    lists = [pc.coalesce(*each) for each in (texts, ids, scores)]
+    absent = pc.and_(pc.and_(lists[0].is_null(), lists[1].is_null()), found_nothing)
+    text, identity, score = (pc.if_else(absent, pa.scalar([], each.type), each) for each in lists)
+    return text, identity, score
 
 
 def null_if_blank(lists: pa.Array) -> pa.Array:

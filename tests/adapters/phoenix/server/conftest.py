@@ -19,15 +19,17 @@ class FakePhoenix:
     A fault is a status, `(status, headers)`, "late" (kept, answered too late) or "lost" (kept, never answered).
     """
 
-    def __init__(self, unknown=(), poison=()):
+    def __init__(self, unknown=(), poison=(), broken=()):
         self.kept, self.faults, self.requests = {}, [], []
-        self.unknown, self.poison = set(unknown), set(poison)
+        self.unknown, self.poison, self.broken = set(unknown), set(poison), set(broken)
         self.spans = []
 
     def answer(self, path, batch):
         """Keep a batch; a status and what is said."""
         if gone := sorted(self.unknown & {each["span_id"] for each in batch}):
             return 404, f"Spans with IDs {', '.join(gone)} do not exist."
+        if self.broken & {each["span_id"] for each in batch}:
+            return 500, "the server broke"
         if self.poison & {each["span_id"] for each in batch}:
             return 422, "something in it is wrong"
         for each in batch:

@@ -15,6 +15,7 @@ from karat.cli.main import main
 pytest.importorskip("phoenix.client")
 
 from karat.adapters.phoenix.server.outbox import NotLogged, log_annotations, send_annotations
+from karat.adapters.phoenix.server.retry import RETRIES as PATIENCE
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -83,6 +84,28 @@ def test_a_server_that_lets_nobody_in_is_not_asked_again(scored, status, said, f
     assert len(fake.requests) == 1
 
 
+def test_a_lasting_500_holds_up_nothing_behind_it(scored, fake_phoenix):
+    fake = fake_phoenix(broken=[f"{130:016x}"])
+    with fake.serving() as url, pytest.raises(NotLogged, match="refused: HTTP 500: the server broke") as told:
+        log_annotations(scored, url)
+    assert {each["span_id"] for each in told.value.left} == fake.broken
+    assert len(fake.kept) == 496
+
+
+def test_a_server_that_only_breaks_is_given_up(scored, fake_phoenix):
+    fake = fake_phoenix(broken=[f"{n:016x}" for n in range(250)])
+    with fake.serving() as url, pytest.raises(NotLogged, match="498 of 498 annotations are not logged"):
+        log_annotations(scored, url)
+    assert len(fake.requests) == 4 * 10  # attempts, requests in a row
+
+
+def test_a_restarted_server_is_waited_for_two_minutes():
+    from karat.models.governor.faults import Fault
+
+    lost = Fault("transient", "connection refused")
+    assert sum(PATIENCE.pause(number, lost) for number in range(1, PATIENCE.attempts)) == 120
+
+
 def test_ctrl_c_keeps_what_is_not_logged(scored, tmp_path, fake_phoenix):
     fake = fake_phoenix()
 
@@ -120,7 +143,7 @@ def test_the_command_says_what_is_left_and_leaves_with_its_own_code(scored, tmp_
     fake.faults = ["lost"] * 4
     with fake.serving() as url, pytest.raises(NotLogged) as told:
         log_annotations(scored, url)
-    fake.faults = [None, *[500] * 4]
+    fake.faults = [None, *[503] * 4]
     with fake.serving() as url:
         first = CliRunner().invoke(main, ["annotate", str(told.value.path), "--phoenix", url])
         second = CliRunner().invoke(main, ["annotate", str(told.value.path), "--phoenix", url])
@@ -161,7 +184,7 @@ def test_scores_of_exported_spans_are_shown_before_they_are_logged(tmp_path, fak
     (tmp_path / "spans.jsonl").write_text("\n".join(map(json.dumps, spans)))
     command = ["score", "spans.jsonl", "--kind", "LLM", "-m", "em", "--map", "reference=span_kind", "--annotate"]
     fake = fake_phoenix()
-    fake.faults = [500] * 4
+    fake.faults = [503] * 4
     with fake.serving() as url:
         left = CliRunner().invoke(main, [*command, "--phoenix", url])
         under = CliRunner().invoke(main, [*command, "--phoenix", url, "--fail-under", "0.5"])

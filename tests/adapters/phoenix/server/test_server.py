@@ -250,6 +250,32 @@ def test_experiments_keep_every_score_of_every_evaluator(server, way):
     assert sum(each["name"] == "other" and each["score"] == 1 for row in rows for each in row["annotations"]) == 1
 
 
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_bare_evaluators_keep_their_scores_in_experiments(server, way):
+    """As Phoenix's documentation passes them, without `experiment_evaluator`."""
+
+    @adapter.create_evaluator(name="short")
+    def short(output: str) -> bool:
+        return len(output) < 3
+
+    dataset = server.client.datasets.create_dataset(
+        name=f"bare, {way}", inputs=[{"n": n} for n in range(8)], outputs=[{"answer": "ab"[n % 2]} for n in range(8)]
+    )
+    equal = adapter.bind_evaluator(adapter.exact_match, {"expected": "expected.answer"})
+    f1 = adapter.bind_evaluator(adapter.as_evaluator("token_f1", name="f1"), {"reference": "expected.answer"})
+    evaluators = [equal, short, f1, adapter.matches_regex("b")]
+    asked = {"dataset": dataset, "task": lambda example: "a", "evaluators": evaluators, "print_summary": False}
+    ran = server.client.experiments.run_experiment(**asked) if way == "sync" else asyncio.run(_run(server.url, asked))
+    rows = httpx.get(f"{server.url}/v1/experiments/{ran['experiment_id']}/json").json()
+    scores = {}
+    for each in (annotation for row in rows for annotation in row["annotations"]):
+        scores.setdefault(each["name"], []).append((each["score"], each["label"]))
+    assert Counter(scores["exact_match"]) == {(1.0, None): 4, (0.0, None): 4}
+    assert Counter(scores["short"]) == {(1.0, "True"): 8}
+    assert Counter(scores["f1"]) == {(1.0, None): 4, (0.0, None): 4}
+    assert Counter(scores["matches_regex"]) == {(0.0, None): 8}
+
+
 async def _run(url, asked):
     async with httpx.AsyncClient(base_url=url) as http:
         client = client_package.AsyncClient(http_client=http)

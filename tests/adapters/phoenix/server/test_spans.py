@@ -1,11 +1,17 @@
 """Spans of a Phoenix server: its errors, its pages, its projects."""
 
+import json
+
+import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import karat
+from karat.cli.main import main
 
 pytest.importorskip("phoenix.client")
 
+from karat.adapters.phoenix.server import connection
 from karat.adapters.phoenix.server.connection import ServerError, spans
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -33,17 +39,22 @@ def test_an_empty_project_is_told_with_the_others(fake_phoenix):
         spans(url, "demo")
 
 
-def test_reading_goes_on_where_a_page_failed(fake_phoenix):
+def span(number, **attributes):
+    return {
+        "context": {"span_id": f"{number + 1:016x}", "trace_id": f"{number + 1:032x}"},
+        **dict.fromkeys(("parent_id", "name", "end_time", "status_code", "status_message")),
+        "span_kind": "LLM",
+        "start_time": "2026-01-02T03:04:05+00:00",
+        "attributes": attributes,
+    }
+
+
+def test_reading_goes_on_where_a_page_failed(monkeypatch, fake_phoenix):
+    monkeypatch.setattr(connection, "_PAGE", 100)
     fake = fake_phoenix()
     fake.faults = [None, None, 503, 500]
     fake.spans = [
-        {
-            "context": {"span_id": f"{n + 1:016x}", "trace_id": f"{n + 1:032x}"},
-            **dict.fromkeys(("parent_id", "name", "end_time", "status_code", "status_message")),
-            "span_kind": "LLM",
-            "start_time": "2026-01-02T03:04:05+00:00",
-            "attributes": {"input.value": f"Q{n}?", "output.value": "A" if n else 1, "metadata.gold": "A"},
-        }
+        span(n, **{"input.value": f"Q{n}?\u2028", "output.value": "A" if n else 1, "metadata.gold": "A"})
         for n in range(250)
     ]
     seen = []
@@ -52,4 +63,33 @@ def test_reading_goes_on_where_a_page_failed(fake_phoenix):
         result = karat.score(frame, "em", map={"reference": "attributes.metadata.gold"})
     assert (result.n, result.mapping["prediction"]) == (250, "prediction")
     assert result.table["span_id"].to_pylist() == [f"{n:016x}" for n in range(250, 0, -1)]
-    assert seen == [100, 200, 250, 250]  # the last page is empty
+    assert seen == [100, 200, 250]
+    assert frame.rows == 250
+
+
+def test_attributes_that_few_spans_have_are_kept_as_json(monkeypatch, fake_phoenix):
+    monkeypatch.setattr(connection, "_MOST_COLUMNS", 1)
+    fake = fake_phoenix()
+    fake.spans = [span(n, common=n, **({"rare": "x", "list.0.it": 1} if n == 1 else {})) for n in range(3)]
+    with fake.serving() as url:
+        table = pa.table(spans(url, "demo"))
+    assert table["attributes.common"].to_pylist() == [2, 1, 0]
+    assert [json.loads(cell) for cell in table["attributes"].to_pylist()] == [{}, {"rare": "x", "list.0.it": 1}, {}]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        (["prediction=outptu"], "no column 'outptu' for prediction"),
+        (["predicted=prediction", "reference=question"], "no metric has a column 'predicted'"),
+        ([], "no column fits 'reference'"),
+    ],
+)
+def test_a_mapping_is_checked_before_spans_are_read(mapping, message, fake_phoenix):
+    fake = fake_phoenix()
+    flags = [flag for each in mapping for flag in ("--map", each)]
+    with fake.serving() as url:
+        result = CliRunner().invoke(main, ["score", "--phoenix", url, "--project", "demo", "-m", "em", *flags])
+    assert result.exit_code == 1
+    assert message in " ".join(result.stderr.split())
+    assert fake.requests == []

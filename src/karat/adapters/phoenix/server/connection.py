@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from karat.core.errors import DataError, KaratError, MissingExtra, did_you_mean
-from karat.data.formats.frames import open_frame
+from karat.core.metric.metric import Metric
+from karat.data.json.reader import open_json_rows
+from karat.data.roles import map_columns
+from karat.data.source import Source
+from karat.data.spans.fields import FIELDS
 from karat.data.spans.source import Spans, open_spans, parse_time
+from karat.data.storage.files import BatchFile
 from karat.data.storage.validate import validate_source
 
 Progress = Callable[[int, int | None], None]
 
 _FIELDS = ("parent_id", "span_kind", "name", "start_time", "end_time", "status_code", "status_message")
+_OWN = ("context.span_id", "context.trace_id", *_FIELDS, "attributes")
+_PAGE = 1000  # spans, the most that the server allows
 _INDEXED = re.compile(r"\.\d+(\.|$)")  # in the name of an attribute that is an item of a list
 _MOST_COLUMNS = 500  # for attributes
 
@@ -41,21 +49,20 @@ def check_address(url: str) -> None:
 
 
 @contextmanager
-def connect(url: str, *, wait: bool = False, on_response: Callable[[Any], None] = lambda _: None) -> Iterator[Any]:
-    """Phoenix's client for the server at `url`; errors within the block are raised as `ServerError`.
+def connect(url: str, *, wait: bool = False) -> Iterator[Any]:
+    """An httpx client for the server at `url`; errors within the block are raised as `ServerError`.
 
-    `wait`: retry also if the server has never answered. `on_response`: called with each successful response.
+    `wait`: retry also if the server has never answered.
     """
     check_address(url)
     import httpx  # noqa: PLC0415  (an extra)
-    from phoenix.client import Client  # noqa: PLC0415
     from phoenix.client.utils.config import get_env_client_headers  # noqa: PLC0415
 
     from karat.adapters.phoenix.server.retry import RetryingClient, response_fault  # noqa: PLC0415  (it needs httpx)
 
-    with RetryingClient(base_url=url, headers=get_env_client_headers(), wait=wait, on_response=on_response) as http:
+    with RetryingClient(base_url=url, headers=get_env_client_headers(), wait=wait) as http:
         try:
-            yield Client(http_client=http)
+            yield http
         except httpx.HTTPStatusError as error:
             key = "; $PHOENIX_API_KEY is the key" if error.response.status_code in {401, 403} else ""
             raise ServerError(f"Phoenix at {url}: {response_fault(error.response).message}{key}") from error
@@ -79,31 +86,55 @@ def spans(
     at or after this ISO time, or within the last `"2h"`, `"3d"`. `kind`: only spans of this kind, such as `"LLM"` or
     `"RETRIEVER"`, become rows. `progress`: called with the number of spans read so far, and None.
 
-    Rows are in the order in which the server received the spans. Raises `ServerError` if the server does not answer,
-    `karat.DataError` for an unknown project, a project without spans, or an unknown kind.
+    The spans are read page by page into a temporary file, so they need not fit into memory. Rows are in the order in
+    which the server received the spans. Raises `ServerError` if the server does not answer, `karat.DataError` for an
+    unknown project, a project without spans, or an unknown kind.
     """
     since = None if since is None else parse_time(since)
-    read = 0
+    with TemporaryDirectory(prefix="karat-") as folder:
+        with connect(url) as http:
+            from phoenix.client import Client  # noqa: PLC0415  (an extra)
 
-    def count_spans(response: Any) -> None:
-        nonlocal read
-        if progress is not None and response.url.path.endswith("/spans"):
-            read += len(response.json()["data"])
-            progress(read, None)
-
-    with connect(url, on_response=count_spans) as client:
-        from karat.adapters.phoenix.server.retry import TIMEOUT  # noqa: PLC0415  (it needs httpx)
-
-        ids = {each["name"]: each["id"] for each in client.projects.list()}
-        received = client.spans.get_spans(
-            project_identifier=_project_id(ids, url, project), start_time=since, limit=sys.maxsize, timeout=TIMEOUT
-        )
-    if not received:
-        others = sorted(ids.keys() - {project})
-        hint = f" since {since:%Y-%m-%d %H:%M:%S %Z}" if since else f"; other projects: {', '.join(others) or 'none'}"
-        raise DataError(f"project {project!r} at {url} holds no spans{hint}")
-    source = replace(open_frame(_columns(received[::-1])), name=f"Phoenix's project {project!r}")
+            ids = {each["name"]: each["id"] for each in Client(http_client=http).projects.list()}
+            pages = _Pages(Path(folder) / "pages.jsonl")
+            for page in _read_pages(http, _project_id(ids, url, project), since):
+                pages.add(page)
+                if progress is not None:
+                    progress(pages.spans, None)
+        if not pages.spans:
+            others = sorted(ids.keys() - {project})
+            hint = (
+                f" since {since:%Y-%m-%d %H:%M:%S %Z}" if since else f"; other projects: {', '.join(others) or 'none'}"
+            )
+            raise DataError(f"project {project!r} at {url} holds no spans{hint}")
+        rows = open_json_rows(pages.in_order(), f"Phoenix's project {project!r}", "newline_delimited")
+        file = BatchFile(rows.schema, rows.batches())
+    source = Source(rows.name, rows.schema, pages.spans, file.read)
     return open_spans(validate_source(source, checked=False)).filter(kind, since)
+
+
+def check_map(roles: Mapping[str, str], metrics: Iterable[Metric]) -> None:
+    """Raise `karat.ColumnError` if metrics cannot be computed on a server's spans with this mapping, or without one.
+
+    It is known before spans are read: only columns of attributes differ from project to project.
+    """
+    attributes = [column for column in roles.values() if column.startswith("attributes.")]
+    names = [*_OWN, *FIELDS.names, *attributes]
+    wanted = dict.fromkeys(role for metric in metrics for role in metric.definition.columns)
+    map_columns(names, list(wanted), roles, where="spans of Phoenix")
+
+
+def _read_pages(http: Any, project: str, since: datetime | None) -> Iterator[list[dict[str, Any]]]:
+    """The spans of a project, the latest first."""
+    query: dict[str, Any] = {"limit": _PAGE} | ({"start_time": since.isoformat()} if since else {})
+    cursor: str | None = ""
+    while cursor is not None:
+        found = http.get(f"v1/projects/{project}/spans", params=query | ({"cursor": cursor} if cursor else {}))
+        found.raise_for_status()
+        page = found.json()
+        if page["data"]:
+            yield page["data"]
+        cursor = page.get("next_cursor") if page["data"] else None
 
 
 def _project_id(ids: Mapping[str, str], url: str, project: str) -> str:
@@ -115,15 +146,38 @@ def _project_id(ids: Mapping[str, str], url: str, project: str) -> str:
     return ids[project]
 
 
-def _columns(spans: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Spans as columns: one for each attribute that is not an item of a list, and one with all others as JSON."""
-    attributes = [span["attributes"] for span in spans]
-    counts = Counter(key for each in attributes for key in each if not _INDEXED.search(key))
-    named = dict(counts.most_common(_MOST_COLUMNS))
-    rest = [{key: value for key, value in each.items() if key not in named} for each in attributes]
+class _Pages:
+    """Spans in a file, page after page, in the order in which they were read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._ends, self._names = path, [0], Counter[str]()
+        self.spans = 0
+
+    def add(self, page: Sequence[Mapping[str, Any]]) -> None:
+        self._names.update(key for span in page for key in span["attributes"] if not _INDEXED.search(key))
+        with self._path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(span) + "\n" for span in reversed(page))
+            self._ends.append(file.tell())
+        self.spans += len(page)
+
+    def in_order(self) -> Path:
+        """The path of a file with a row for each span, the earliest first."""
+        named = dict(self._names.most_common(_MOST_COLUMNS))
+        ordered = self._path.with_name("spans.jsonl")
+        with self._path.open("rb") as file, ordered.open("w", encoding="utf-8") as rows:
+            for start, end in reversed([*pairwise(self._ends)]):
+                file.seek(start)
+                for line in file.read(end - start).splitlines():
+                    rows.write(json.dumps(_to_row(json.loads(line), named)) + "\n")
+        return ordered
+
+
+def _to_row(span: Mapping[str, Any], named: Mapping[str, int]) -> dict[str, Any]:
+    """A span with a column for each of the named attributes, and one with all others as JSON."""
+    attributes = span["attributes"]
     return {
-        **{f"context.{name}": [span["context"][name] for span in spans] for name in ("span_id", "trace_id")},
-        **{name: [span[name] for span in spans] for name in _FIELDS},
-        **{f"attributes.{key}": [each.get(key) for each in attributes] for key in named},
-        "attributes": [json.dumps(each, ensure_ascii=False) for each in rest],
+        **{f"context.{name}": span["context"][name] for name in ("span_id", "trace_id")},
+        **{name: span[name] for name in _FIELDS},
+        **{f"attributes.{key}": attributes.get(key) for key in named},
+        "attributes": json.dumps({key: value for key, value in attributes.items() if key not in named}),
     }

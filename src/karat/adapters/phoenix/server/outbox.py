@@ -27,7 +27,8 @@ from karat.data.storage.validate import name_errors
 from karat.runs.scoring.result import Result
 
 _BATCH = 100
-_REFUSED = {400, 413, 422}  # statuses caused by the annotations, not by the server
+_REFUSED = {400, 413, 422}  # statuses caused by the annotations, not by the server; so may be 500
+_MOST_500 = 10  # in a row, then it is the server: one annotation in a batch causes at most eight
 _REQUIRED = ("span_id", "name", "annotator_kind", "result")
 
 
@@ -103,8 +104,10 @@ def _send(annotations: Sequence[Annotation], url: str, path: Path, progress: Pro
     _write(annotations, path)
     delivery = _Delivery(annotations, progress)
     try:
-        with connect(url, wait=True) as client:
-            delivery.run(client)
+        with connect(url, wait=True) as http:
+            from phoenix.client import Client  # noqa: PLC0415  (an extra)
+
+            delivery.run(Client(http_client=http))
     except ServerError as error:
         delivery.errors.append(str(error))
     finally:
@@ -121,6 +124,7 @@ class _Delivery:
     progress: Progress | None
     logged: set[int] = field(default_factory=set)
     errors: list[str] = field(default_factory=list)
+    failures: int = 0  # 500s since the last batch that was logged
 
     @property
     def left(self) -> list[Annotation]:
@@ -146,19 +150,24 @@ class _Delivery:
             unknown = {n for n in positions if self.annotations[n]["span_id"] in text}
             if status == 404 and unknown:
                 parts = [rest] if (rest := [n for n in positions if n not in unknown]) else []
-            elif status not in _REFUSED:
+            elif status not in _REFUSED and not self._counts_as_refused(status):
                 raise
             else:
                 middle = len(positions) // 2
                 parts = [positions[:middle], positions[middle:]] if middle else []
             if len(parts) < 2:
-                self.errors.append(f"refused: {text[:300]}")
+                self.errors.append(f"refused: HTTP {status}: {text[:300]}")
             for part in parts:
                 self._log(part, post)
         else:
             self.logged.update(positions)
+            self.failures = 0
             if self.progress is not None:
                 self.progress(len(self.logged), len(self.annotations))
+
+    def _counts_as_refused(self, status: int) -> bool:
+        self.failures += status == 500
+        return status == 500 and self.failures < _MOST_500
 
 
 def _write(annotations: Sequence[Annotation], path: Path) -> None:

@@ -1,11 +1,13 @@
 """A connection to Phoenix that repeats requests after lost connections, timeouts, 429 and 5xx.
 
+A server that is restarted is waited for two minutes. A 500 is repeated only a few times: it may be about the request.
 Repeating is safe: reading changes nothing, and logging the same annotation again replaces it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,25 +16,33 @@ import httpx
 from karat.models.governor.faults import Fault, classify
 from karat.models.governor.retry import RetryPolicy, retry_blocking
 
-# 1, 2, 4, 8 and 15 seconds: enough for a server to restart
-RETRIES = RetryPolicy(6, first_pause=1.0, longest_pause=15.0, jitter=False, longest_retry_after=60.0)
+# 1, 2, 4, 8 seconds, then 15 seconds seven times: two minutes
+RETRIES = RetryPolicy(12, first_pause=1.0, longest_pause=15.0, jitter=False, longest_retry_after=60.0)
+ATTEMPTS_AT_500 = 4  # seven seconds
 TIMEOUT = 60.0  # seconds without a byte
 
 
 class RetryingClient(httpx.Client):
-    """An httpx client that repeats requests and calls `on_response` with each successful response.
+    """An httpx client that repeats requests.
 
     Unless `wait`, it repeats them only after the server has responded once, so a wrong address fails at once.
     """
 
-    def __init__(self, *, wait: bool, on_response: Callable[[httpx.Response], None], **options: Any) -> None:
+    def __init__(self, *, wait: bool, **options: Any) -> None:
         super().__init__(timeout=httpx.Timeout(TIMEOUT, connect=10.0), **options)
         self._retries_connecting = wait
-        self._on_response = on_response
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         send = partial(super().send, request, **options)
-        outcome = retry_blocking(lambda: self._attempt(send), RETRIES)
+        errors = 0
+
+        def attempt() -> httpx.Response | Fault:
+            nonlocal errors
+            outcome = self._attempt(send)
+            errors += isinstance(outcome, Fault) and outcome.status == 500
+            return replace(outcome, kind="row") if isinstance(outcome, Fault) and errors == ATTEMPTS_AT_500 else outcome
+
+        outcome = retry_blocking(attempt, RETRIES)
         if not isinstance(outcome, Fault):
             return outcome
         if isinstance(outcome.error, httpx.HTTPStatusError):
@@ -47,10 +57,7 @@ class RetryingClient(httpx.Client):
                 raise
             return classify(error)
         self._retries_connecting = True
-        if not response.is_success:
-            return response_fault(response)
-        self._on_response(response)
-        return response
+        return response if response.is_success else response_fault(response)
 
 
 def response_fault(response: httpx.Response) -> Fault:
