@@ -107,6 +107,8 @@ def test_labels_are_normalised_as_the_columns_are():
     [
         ({}, r"average='macro'\) needs labels=\[...\].*the references are: 'a', 'b'"),
         ({"average": "weighted"}, "needs labels"),
+        ({"positive": "a"}, r"positive='a'\) needs average='binary'.*average='macro' is over all labels"),
+        ({"positive": "a", "labels": ["a", "b"]}, "needs average='binary'"),
         ({"average": "binary"}, "needs positive=.*the references are: 'a', 'b'"),
         ({"labels": []}, "one or more labels"),
         ({"average": "micro", "zero_division": 2.0}, "0 to 1"),

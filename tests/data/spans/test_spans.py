@@ -232,7 +232,8 @@ def test_the_columns_of_the_spans_stay_as_they_are(form, tmp_path, monkeypatch):
     monkeypatch.setattr("karat.data.open.is_spans", lambda _: False)
     plain = open_source(data)
     assert found.schema.names[: len(plain.schema)] == plain.schema.names
-    assert [{name: row[name] for name in plain.schema.names} for row in rows_of(found)] == rows_of(plain)
+    expected = [row | {"parent_id": row["parent_id"] or None} for row in rows_of(plain)]
+    assert [{name: row[name] for name in plain.schema.names} for row in rows_of(found)] == expected
 
 
 def test_attributes_in_json_keep_their_spelling(tmp_path):
@@ -385,3 +386,14 @@ def test_cells_that_cannot_be_read_are_counted_and_the_rest_is_kept(tmp_path):
 def test_parents_that_are_none_in_words_make_roots(none):
     rows = [row | {"parent_id": row["parent_id"] or none} for row in nested()]
     assert rows_of(open_source(rows))[0]["contexts"] == EXPECTED["contexts"][0]
+
+
+@pytest.mark.parametrize("none", ["None", "", "null", "nan"])
+def test_a_column_of_parents_is_null_where_they_are_none_in_words(none, tmp_path):
+    rows = [
+        {"parent_id": row["parent_id"] or none, "attributes.input.value": "x", **row["context"]} for row in nested()
+    ]
+    path = tmp_path / "a.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    for data in (pa.Table.from_pylist(rows), pd.DataFrame(rows), pl.DataFrame(rows), path):
+        assert [row["parent_id"] for row in rows_of(open_source(data))] == [None, "a", "a", "a", "a"]

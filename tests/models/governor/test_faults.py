@@ -1,5 +1,6 @@
 """What exceptions mean: of openai's client, of others, and of any callable."""
 
+import socket
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -61,6 +62,19 @@ def test_a_prompt_that_is_too_long_is_its_rows_failure_though_no_code_says_so():
 )
 def test_a_lost_connection_may_work_next_time(error):
     assert classify(error).kind == "transient"
+
+
+def test_an_endpoint_is_unreachable_only_where_there_never_was_a_connection():
+    refused, caused = ConnectionRefusedError("refused"), ConnectionError("all attempts failed")
+    caused.__cause__ = socket.gaierror("no such host")
+    for error, unreachable in (
+        (refused, True),
+        (caused, True),
+        (ConnectionResetError(), False),
+        (TimeoutError(), False),
+    ):
+        assert classify(error).unreachable is unreachable
+        assert not classify(error, proven=True).unreachable
 
 
 @pytest.mark.parametrize(

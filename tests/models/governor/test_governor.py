@@ -210,6 +210,9 @@ def test_an_endpoint_that_has_died_stops_the_run(virtually):
     with pytest.raises(ModelError, match=rf"{GIVE_UP} requests in a row.*refused"):
         gathered(virtually, Governor(), model, map(str, range(10_000)))
     assert len(model.asked) < 100 + GIVE_UP + 64
+    never = Fake(lambda *_: ConnectionRefusedError("refused"))
+    with pytest.raises(ModelError, match=r"cannot be reached; is it running\? ConnectionRefusedError.*attempts: 3"):
+        gathered(virtually, Governor(concurrency=1), never, "abc")
 
 
 def test_a_row_has_its_own_time_out_over_all_attempts(virtually):

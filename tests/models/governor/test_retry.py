@@ -10,6 +10,7 @@ from karat.models.governor.retry import RetryPolicy, retry, retry_blocking
 
 BUSY = Fault("overload", "HTTP 429", retry_after=7.0)
 LOST = Fault("transient", "ConnectionError: gone")
+GONE = Fault("transient", "ConnectionRefusedError: refused", unreachable=True)
 BAD = Fault("row", "HTTP 400")
 
 
@@ -45,11 +46,13 @@ def run(outcomes, policy, blocking, monkeypatch):
         ([BAD], (BAD, 1, [])),
         ([LOST, BAD], (BAD, 2, [0.5])),
         ([BUSY, "yes"], ("yes", 2, [7.0])),
+        ([GONE, GONE, "yes"], ("yes", 3, [0.5, 1.0])),
+        ([GONE] * 9, (GONE, 3, [0.5, 1.0])),
         ([LOST] * 9, (LOST, 5, [0.5, 1.0, 2.0, 3.0])),
     ],
 )
 def test_only_what_may_pass_is_repeated(outcomes, expected, blocking, monkeypatch):
-    policy = RetryPolicy(5, longest_pause=3.0, jitter=False)
+    policy = RetryPolicy(5, longest_pause=3.0, jitter=False, unreachable_attempts=3)
     assert run(outcomes, policy, blocking, monkeypatch) == expected
 
 

@@ -47,8 +47,8 @@ def test_frames_of_every_kind_score_the_same(kind):
 def test_the_users_columns_stay_and_names_that_are_taken_get_a_number():
     rows = [{"prediction": "a", "reference": "a", "exact_match": 7, "exact_match_2": None, "reason": "mine"}]
     table = karat.score(rows, "em").table
-    assert table.column_names == ["prediction", "reference", "exact_match", "exact_match_2", "reason", "exact_match_3"]
-    assert table.to_pylist() == [rows[0] | {"exact_match_3": 1.0}]
+    assert table.column_names == [*rows[0], "exact_match_3", "reason_2"]
+    assert table.to_pylist() == [rows[0] | {"exact_match_3": 1.0, "reason_2": None}]
 
 
 def test_reasons_are_one_column_and_told_apart_where_metrics_differ():

@@ -33,6 +33,8 @@ def is_inspect(document: Mapping[str, Any]) -> bool:
 def inspect_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One row per sample: question, prediction, reference, and a column `score.SCORER` for each scorer.
 
+    Targets lose whitespace at their ends, as Inspect's scorers drop it; the column `sample` has all as it was.
+
     >>> sample = {"id": 1, "input": "2+2?", "target": "4", "scores": {"match": {"value": "C"}}}
     >>> [row] = inspect_rows({"eval": {"task": "sums"}, "samples": [sample]})
     >>> row["question"], row["reference"], row["score.match"]
@@ -49,11 +51,17 @@ def inspect_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "epoch": sample.get("epoch"),
             "question": _question(sample.get("input")),
             "prediction": output.get("completion") or _text((choices[0].get("message") or {}).get("content")),
-            "reference": sample.get("target"),
+            "reference": _target(sample.get("target")),
             **{f"score.{scorer}": score.get("value") for scorer, score in (sample.get("scores") or {}).items()},
             "error": sample.get("error"),
             "sample": json.dumps(sample, ensure_ascii=False),
         }
+
+
+def _target(target: Any) -> Any:
+    if isinstance(target, list):
+        return [_target(each) for each in target]
+    return target.strip() if isinstance(target, str) else target
 
 
 def _question(messages: Any) -> str | None:

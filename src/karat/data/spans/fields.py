@@ -102,8 +102,16 @@ def _attribute(name: str) -> str:
 
 
 def _ids(row: Tree, paths: Sequence[str]) -> pa.Array:
-    ids = row.get(paths)
-    return pc.if_else(pc.is_in(ids, _NO_ID), None, ids)
+    return null_if_no_id(row.get(paths))
+
+
+def null_if_no_id(ids: pa.Array) -> pa.Array:
+    """The ids, with null for the words that exports write instead of it.
+
+    >>> null_if_no_id(pa.array(["a1", "None", ""])).to_pylist()
+    ['a1', None, None]
+    """
+    return pc.if_else(pc.is_in(ids, _NO_ID.cast(ids.type)), None, ids)
 
 
 def _kind(row: Tree, tree: Tree) -> pa.Array:

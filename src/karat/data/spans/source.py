@@ -18,7 +18,7 @@ from karat.core.errors import DataError
 from karat.core.parallel import map_ordered
 from karat.data.filter import filter_batch
 from karat.data.source import Source
-from karat.data.spans.fields import CONTENT_FIELDS, FIELDS, extract_fields, make_lists, null_if_blank
+from karat.data.spans.fields import CONTENT_FIELDS, FIELDS, extract_fields, make_lists, null_if_blank, null_if_no_id
 from karat.data.spans.retrievals import Retrievals, find_retrievals
 from karat.data.storage.disk_table import DiskTable
 from karat.data.storage.duckdb import connect
@@ -90,7 +90,7 @@ def open_spans(source: Source) -> Spans:
     """Spans from a source with columns of spans; reads all of it once.
 
     If the source has a column with the name of a field, that column stays and the field is not added; there is a
-    warning if it is one of `CONTENT_FIELDS`.
+    warning if it is one of `CONTENT_FIELDS`. In its own `parent_id`, `None` and the like become null.
     """
     clash = [name for name in CONTENT_FIELDS if name in source.schema.names]
     if clash and len(clash) < len(CONTENT_FIELDS):  # spans that karat read and wrote before have all of them
@@ -135,9 +135,13 @@ def _assemble(spans: SpanTable, kinds: Mapping[str, int], kept: np.ndarray | Non
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([*base.schema_as(text), *(ADDED_COLUMNS.field(name) for name in added)])
+        parents = [each.name == "parent_id" and is_text(each.type) for each in base.schema_as(text)]
         for own, fields, rows in spans.read(text):
             whole = _with_retrievals(spans, fields, rows)
-            columns = [*own.columns, *(whole.column(name) for name in added)]
+            parts = (
+                null_if_no_id(part) if is_parent else part for part, is_parent in zip(own.columns, parents, strict=True)
+            )
+            columns = [*parts, *(whole.column(name) for name in added)]
             batch = pa.RecordBatch.from_arrays(columns, schema=schema)
             chosen = batch if kept is None or kept[rows].all() else filter_batch(batch, pa.array(kept[rows]))
             if chosen.num_rows:

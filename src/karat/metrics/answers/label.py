@@ -165,6 +165,11 @@ class _Classes:
             if self.positive is None:
                 raise SpecError(f"{self.metric}(average='binary') needs positive=LABEL; {_list_labels(expected)}")
             return [self.positive]
+        if self.positive is not None:
+            raise SpecError(
+                f"{self.metric}(positive={self.positive!r}) needs average='binary', which scores that class alone; "
+                f"average={self.average!r} is over all labels"
+            )
         if self.labels is None and self.average != "micro":
             raise SpecError(
                 f"{self.metric}(average={self.average!r}) needs labels=[...], all labels to average over; "

@@ -24,6 +24,8 @@ SECRET = re.compile(r"\b(?:sk-|Bearer\s+)[\w.*-]{4,}")
 # Names of classes that mean a lost connection in openai, httpx and aiohttp, which have no common base class.
 CONNECTION_ERRORS = {"APIConnectionError", "APIResponseValidationError", "TransportError", "DecodingError"}
 CONNECTION_ERRORS |= {"ClientConnectionError", "ClientPayloadError"}
+# Errors of which no connection comes about: nothing listens at the address, or the host has none; in httpx, aiohttp.
+UNREACHABLE = {"ConnectionRefusedError", "gaierror", "ConnectError", "ClientConnectorError", "EndpointUnreachable"}
 # Errors of the operating system about files: retrying does not help.
 FILE_ERRORS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
@@ -46,6 +48,7 @@ class Fault:
 
     `overload`: the endpoint wants fewer calls; `transient`: the same call may succeed later; `row`: this request never
     succeeds; `fatal`: no request does. `retry_after` is in seconds. `status` is the HTTP status, None without a reply.
+    `unreachable`: there was no connection, now or ever before.
     """
 
     kind: Literal["overload", "transient", "row", "fatal"]
@@ -53,6 +56,7 @@ class Fault:
     retry_after: float | None = None
     status: int | None = None
     error: BaseException | None = field(default=None, compare=False, repr=False)
+    unreachable: bool = field(default=False, repr=False)
 
     @property
     def retryable(self) -> bool:
@@ -81,7 +85,9 @@ def _classify(error: BaseException, proven: bool) -> Fault:
     if status is None:
         lost = isinstance(error, OSError) and not isinstance(error, FILE_ERRORS)  # TimeoutError is one of them
         by_name = any(each.__name__ in CONNECTION_ERRORS for each in type(error).__mro__)
-        return Fault("transient" if lost or by_name else "row", _describe(error))
+        if not (lost or by_name):
+            return Fault("row", _describe(error))
+        return Fault("transient", _describe(error), unreachable=not proven and _is_unreachable(error))
     details = _details(error)
     named = (getattr(error, "code", None), details.get("code"), details.get("type"))
     codes = {each for each in named if isinstance(each, str)}
@@ -94,6 +100,15 @@ def _classify(error: BaseException, proven: bool) -> Fault:
         return Fault("transient", message, status=status)
     row = proven or status == 413 or codes & ROW_CODES or TOO_LONG.search(message)
     return Fault("row" if row else "fatal", message, status=status)
+
+
+def _is_unreachable(error: BaseException | None) -> bool:
+    """Whether an error, or one that caused it, means that there was no connection."""
+    while error is not None:
+        if any(each.__name__ in UNREACHABLE for each in type(error).__mro__):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _status(error: BaseException) -> int | None:

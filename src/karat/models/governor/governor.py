@@ -58,9 +58,9 @@ class Governor:
     """Sends requests to models: as many at a time as an endpoint accepts, each until it is answered, within hard caps.
 
     `concurrency` is the most calls at a time to one model of one endpoint, and the most rows in progress; `rpm` and
-    `tpm` its requests and tokens a minute. A request with transient errors is sent up to `attempts` times. Each call
-    may take `timeout` seconds, a request with its pauses `row_timeout` (without waiting for the rate limit). A model
-    may have a `timeout` and an `rpm` of its own.
+    `tpm` its requests and tokens a minute. A request with transient errors is sent up to `attempts` times; three times
+    if there never was a connection, and then the run stops. Each call may take `timeout` seconds, a request with its
+    pauses `row_timeout` (without waiting for the rate limit). A model may have a `timeout` and an `rpm` of its own.
 
     `max_calls` and `budget` (USD) are never exceeded, including retries and running calls. The cost of a call is what
     the endpoint reports, or follows from `price`: USD per million input and output tokens. Before the call it is
@@ -101,7 +101,8 @@ class Governor:
                 raise SpecError(f"{name}={seconds!r}: expected seconds above 0")
         self.totals = Totals()
         self._concurrency, self._rpm, self._tpm = concurrency, rpm, tpm
-        self._retries, self._timeout, self._row_timeout = RetryPolicy(attempts), timeout, row_timeout
+        self._retries = RetryPolicy(attempts, unreachable_attempts=3)
+        self._timeout, self._row_timeout = timeout, row_timeout
         self._price = None if price is None else Price(*price)
         self._measured = tpm is not None or budget is not None or price is not None
         self._store, self._run, self._progress = store, run, progress
@@ -282,6 +283,8 @@ class Governor:
         limiter, fault = pending.endpoint.limiter, pending.fault
         reason = f"{fault.message if fault else 'not sent'} (attempts: {pending.attempts})"
         limiter.failed += 1
+        if fault and fault.unreachable:
+            return ModelError(f"{pending.endpoint.name} cannot be reached; is it running? {reason}")
         if limiter.failed < GIVE_UP:
             return RequestError(reason)
         count = f"{limiter.failed} requests in a row got no reply"

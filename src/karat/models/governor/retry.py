@@ -20,7 +20,7 @@ class RetryPolicy:
     """At most `attempts` attempts. The pauses between them, in seconds, double up to `longest_pause`.
 
     `jitter` multiplies a pause by a random number from 0.5 to 1. A longer Retry-After, up to `longest_retry_after`,
-    replaces it.
+    replaces it. There are at most `unreachable_attempts` while there never was a connection.
     """
 
     attempts: int = 6
@@ -28,6 +28,7 @@ class RetryPolicy:
     longest_pause: float = 30.0
     jitter: bool = True
     longest_retry_after: float = inf
+    unreachable_attempts: float = inf
 
     def pause(self, attempt: int, fault: Fault) -> float:
         """Seconds to wait after the attempt of this number, from 1, has failed.
@@ -50,6 +51,8 @@ async def retry(
     for number in range(1, policy.attempts):
         outcome = await attempt()
         if not isinstance(outcome, Fault) or not outcome.retryable:
+            return outcome
+        if outcome.unreachable and number >= policy.unreachable_attempts:
             return outcome
         await sleep(policy.pause(number, outcome))
     return await attempt()

@@ -52,6 +52,10 @@ class EndpointConnectionError(ConnectionError):
     """No complete reply: no connection, or one that broke off."""
 
 
+class EndpointUnreachable(EndpointConnectionError):
+    """No connection: nothing listens at the address, or the host is not known."""
+
+
 class UnreadableReply(Exception):
     """A reply of status 200 that is not what was requested, such as a proxy's web page."""
 
@@ -102,21 +106,22 @@ async def post(endpoint: Endpoint, path: str, body: Mapping[str, Any], parse: Ca
     Raises `EndpointError` for an HTTP error status, `EndpointConnectionError` without a complete reply, and
     `UnreadableReply` if `parse` raises ValueError, LookupError, TypeError or AttributeError.
     """
-    from aiohttp import ClientError  # noqa: PLC0415  (an extra, slow to import)
+    from aiohttp import ClientConnectorError, ClientError  # noqa: PLC0415  (an extra, slow to import)
 
     session = await _open_session()
     data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     secure = _ssl_context() if endpoint.url.startswith("https") else True
     place, query, parameters = endpoint.url.partition("?")
     url, proxy = f"{place.rstrip('/')}{path}{query}{parameters}", _find_proxy(endpoint.url)
-    failure = ""
+    failure, kind = "", EndpointConnectionError
     try:
         async with session.post(url, data=data, headers=_headers(endpoint.key), proxy=proxy, ssl=secure) as response:
             text = (await response.read()).decode(errors="replace")
     except ClientError as error:  # not kept as the cause: some of these errors hold the request's headers and URLs
+        kind = EndpointUnreachable if isinstance(error, ClientConnectorError) else EndpointConnectionError
         failure = f"{type(error).__name__}: {re.sub('//[^/@]*@', '//', endpoint.hide_key(str(error)))}"
     if failure:
-        raise EndpointConnectionError(f"no complete reply ({failure})")
+        raise kind(f"no {'connection' if kind is EndpointUnreachable else 'complete reply'} ({failure})")
     if not 200 <= response.status < 300:
         raise EndpointError(response.status, response.headers, endpoint.hide_key(text))
     try:

@@ -14,7 +14,6 @@ import pyarrow as pa
 from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
-from karat.runs.output_columns import OutputColumns
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
@@ -61,14 +60,12 @@ class Result:
 
     @property
     def table(self) -> pa.Table:
-        """The user's columns, then the scores of each metric; where rows are unscored, a last column says why.
+        """The user's columns, then the scores of each metric, then `reason`: why a row is unscored.
 
         Rows that were written to a file and not kept in memory are read from there.
         """
         if self.batches is not None and self.schema is not None:
-            table = pa.Table.from_batches(self.batches, self.schema)
-            reason = OutputColumns.of_scored(self.schema, self.metrics).reason
-            return table if table.column(reason).null_count < len(table) else table.drop_columns(reason)
+            return pa.Table.from_batches(self.batches, self.schema)
         written = self.output or (self.run and self.run.rows)
         if written is None:
             remedy = "score(..., keep=True) keeps them there, output='FILE' writes them"
