@@ -54,6 +54,12 @@ class _Pending:
     fault: Fault | None = None
 
 
+def _own_limit(model: Model, name: str) -> float | None:
+    """A limit that is an attribute of the model itself."""
+    limit = getattr(model, name, None)
+    return limit if isinstance(limit, int | float) and limit > 0 else None
+
+
 class Governor:
     """Sends requests to models: as many at a time as an endpoint accepts, each until it is answered, within hard caps.
 
@@ -152,7 +158,7 @@ class Governor:
         key = id(model) if url is None or name is None else (url, name)
         if (endpoint := self._endpoints.get(key)) is None:
             label = " at ".join(filter(None, [name, url])) or getattr(model, "__name__", type(model).__name__)
-            rpm = min(filter(None, [self._rpm, getattr(model, "rpm", None)]), default=None)
+            rpm = min((int(each) for each in (self._rpm, _own_limit(model, "rpm")) if each), default=None)
             limiter = RateLimiter(self._concurrency, rpm, self._tpm)
             endpoint = self._endpoints[key] = _Endpoint(label, model, limiter)
             if self._caps.budget is not None and self._price is None:
@@ -187,7 +193,7 @@ class Governor:
         start = now()
         try:
             with trace_call(pending.model, pending.request) as span:
-                timeout = getattr(pending.model, "timeout", None) or self._timeout
+                timeout = _own_limit(pending.model, "timeout") or self._timeout
                 outcome = await self._call(pending, min(timeout, pending.seconds_left))
                 record_outcome(span, outcome)
             if isinstance(outcome, Reply):

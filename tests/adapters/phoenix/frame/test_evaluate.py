@@ -23,6 +23,7 @@ from karat.adapters.phoenix import (
     evaluate_dataframe,
     exact_match,
     matches_regex,
+    to_annotation_dataframe,
 )
 from karat.adapters.phoenix.code.evaluator import Evaluator
 from karat.adapters.phoenix.frame import columnwise
@@ -30,6 +31,7 @@ from karat.adapters.phoenix.schema.schema import Schema
 from karat.adapters.phoenix.score import Column
 from karat.core.errors import SpecError
 from karat.models.governor.faults import ModelError
+from karat.models.testing.fake import FakeModel
 
 FRAME = pd.DataFrame(
     {
@@ -300,3 +302,25 @@ def test_rows_that_were_judged_before_the_model_could_no_longer_be_asked_keep_th
     assert found["j_score"][3]["explanation"] == "reference is null"
     assert [cell["status"] for cell in found["j_execution_details"]] == ["COMPLETED"] * 2 + ["FAILED", "COMPLETED"]
     assert len(asked) == 3
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_rows_whose_judge_gives_no_verdict_fail_with_its_error_and_leave_no_annotation(by_rows):
+    def reply(messages):
+        return {
+            "explanation": "e",
+            "label": "maybe" if any("BAD" in each["content"] for each in messages) else "correct",
+        }
+
+    frame = pd.DataFrame({"input": list("abc"), "output": ["x", "BAD", "y"], "expected": ["x", "x", None]})
+    judge = as_evaluator(Judge("correctness", model=FakeModel(reply), governor=Governor()), name="j")
+    if by_rows:
+        judge.bind({"prediction": lambda row: row["output"]})
+    with pytest.warns(UserWarning, match=r"j: 1 of 3 rows failed .*which is not one of"):
+        found = evaluate_dataframe(frame.assign(span_id=list("pqr")), [judge])
+    details = found["j_execution_details"].tolist()
+    assert [cell["status"] for cell in details] == ["COMPLETED", "FAILED", "COMPLETED"]
+    assert "which is not one of" in details[1]["exceptions"][0]
+    assert [score and score.get("label") for score in found["j_score"]] == ["correct", None, None]
+    with pytest.warns(UserWarning, match="left out: 1 that failed, 1 with nothing to log"):
+        assert to_annotation_dataframe(found)["span_id"].tolist() == ["p"]

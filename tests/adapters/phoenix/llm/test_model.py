@@ -99,7 +99,9 @@ def test_llm_is_a_class_and_asks_its_endpoint():
         assert '"label"' in llm.generate_text("Is it so?", temperature=0.5)
         assert llm.generate_object([{"role": "user", "content": "?"}], {"type": "object"})["label"] == "good"
         assert llm.generate_classification("?", {"good": "so", "bad": ""})["label"] == "good"
-        assert asyncio.run(llm.async_generate_classification("?", ["good", "bad"], False))["label"] == "good"
+        assert asyncio.run(llm.async_generate_classification("?", ["good", "bad"], description="d"))["label"] == "good"
+        with pytest.raises(DataError, match='"good", which is not one of'):
+            llm.generate_classification("?", ["fair"])
         assert '"label"' in asyncio.run(llm.async_generate_text("?"))
         evaluator = classifier(llm, max_tokens=9)
         assert evaluator.evaluate({"x": "it"})[0].label == "good"

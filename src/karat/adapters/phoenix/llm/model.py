@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from karat.adapters.phoenix.llm.prompts import PromptLike, to_plain
 from karat.core.errors import SpecError, did_you_mean
 from karat.judges.reply_forms import Label
-from karat.judges.reply_parser import read_json
+from karat.judges.reply_parser import check, read_json
 from karat.models.context import current_models
 from karat.models.event_loop import await_coroutine, run_coroutine
 from karat.models.openai.model import OpenAIModel
@@ -100,16 +100,31 @@ class LLM(OpenAIModel):
         return read_json((await await_coroutine(self._ask(prompt, schema, settings))).text)
 
     def generate_classification(
-        self, prompt: PromptLike, labels: Labels, include_explanation: bool = True, **settings: Any
+        self,
+        prompt: PromptLike,
+        labels: Labels,
+        include_explanation: bool = True,
+        description: str | None = None,
+        **settings: Any,
     ) -> dict[str, Any]:
-        """A dict with the `label` that the model chooses, and its `explanation` if included."""
-        return dict(self.generate_object(prompt, _label_schema(labels, include_explanation), **settings))
+        """A dict with the `label` that the model chooses, and its `explanation` if included.
+
+        `description`: what the label says. Raises `karat.DataError` for a reply that is none of the labels.
+        """
+        schema = _label_schema(labels, include_explanation, description)
+        return dict(_check(self.generate_object(prompt, schema, **settings), schema))
 
     async def async_generate_classification(
-        self, prompt: PromptLike, labels: Labels, include_explanation: bool = True, **settings: Any
+        self,
+        prompt: PromptLike,
+        labels: Labels,
+        include_explanation: bool = True,
+        description: str | None = None,
+        **settings: Any,
     ) -> dict[str, Any]:
         """The same, awaited."""
-        return dict(await self.async_generate_object(prompt, _label_schema(labels, include_explanation), **settings))
+        schema = _label_schema(labels, include_explanation, description)
+        return dict(_check(await self.async_generate_object(prompt, schema, **settings), schema))
 
     async def _ask(self, prompt: PromptLike, schema: Schema | None, settings: Mapping[str, Any]) -> Reply:
         return await current_models().governor.ask(self, Request(to_plain(prompt), schema, settings))
@@ -119,11 +134,18 @@ def _wait(work: Coroutine[Any, Any, Reply]) -> Reply:
     return run_coroutine(work, drain=lambda: None)
 
 
-def _label_schema(labels: Labels, include_explanation: bool) -> Schema:
+def _label_schema(labels: Labels, include_explanation: bool, description: str | None) -> Schema:
     schema = Label(choices=dict.fromkeys(labels, 0.0), explanation=include_explanation).schema
-    if isinstance(labels, Mapping):
-        schema["properties"]["label"]["description"] = "; ".join(f"{label}: {text}" for label, text in labels.items())
+    meanings = labels.items() if isinstance(labels, Mapping) else ()
+    about = [description, *(f"{label}: {text}" for label, text in meanings if text)]
+    if texts := list(filter(None, about)):
+        schema["properties"]["label"]["description"] = "\n".join(texts)
     return schema
+
+
+def _check(reply: Any, schema: Schema) -> Any:
+    check(reply, schema)
+    return reply
 
 
 class _ObjectModel:
