@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.column_cache import once
 from karat.core.errors import RowError
-from karat.text.normalise import SQUEEZED, normalizer
+from karat.text.normalise import MARKS, SQUEEZED, normalizer, strip_marks
 from karat.text.tokenise import tokenizer
 
 try:
@@ -72,6 +72,33 @@ def tokenise(column: pa.Array, name: str) -> pa.Array:
     if name == "whitespace" and _squeezed.get(id(column)) is column:
         return column
     return _mapped(column, name, lambda text: " ".join(split(text)))
+
+
+def has_marks(column: pa.Array) -> pa.Array:
+    """Which texts may have marks that `drop_marks` drops; takes the same columns as `normalise`.
+
+    >>> has_marks(pa.array(["Paris", "Paris¹"])).to_pylist()
+    [False, True]
+    """
+    if pa.types.is_dictionary(column.type):
+        return has_marks(column.dictionary).take(column.indices)
+    data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+    if not (data >= 128).any() and not (data == ord("[")).any():  # no mark is ASCII but the bracket
+        return pa.array(np.zeros(len(column), bool))
+    return pc.match_substring_regex(column, MARKS)
+
+
+def drop_marks(column: pa.Array) -> pa.Array:
+    """The column without citations, trade marks and invisible characters; takes the same as `normalise`.
+
+    >>> drop_marks(pa.array(["Paris", "Paris¹."])).to_pylist()
+    ['Paris', 'Paris .']
+    """
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, drop_marks(column.dictionary))
+    marked = has_marks(column)
+    texts = [strip_marks(text) for text in column.filter(marked).to_pylist()]
+    return pc.replace_with_mask(column, marked, pa.array(texts, column.type)) if texts else column
 
 
 def _mapped(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:

@@ -13,9 +13,30 @@ from hypothesis import strategies as st
 from karat.metrics.text import string_comparison
 
 TOKENS = st.sampled_from(
-    ["a", "b", "ab", "a\0", "\0", "é", "12345678", "123456789", "12345678a", "x" * 16, "x" * 17, "x" * 23 + "y"]
+    [
+        "a",
+        "b",
+        "ab",
+        "a\0",
+        "\0",
+        "é",
+        "a'b",
+        "b.1",
+        "a:é",
+        "1.a",
+        "a는",
+        "각a",
+        "'b",
+        ".",
+        "12345678",
+        "123456789",
+        "12345678a",
+        "x" * 16,
+        "x" * 17,
+        "x" * 23 + "y",
+    ]
 )
-TEXT = st.lists(TOKENS, max_size=90).map(" ".join) | st.text("ab ", max_size=12)
+TEXT = st.lists(TOKENS, max_size=90).map(" ".join) | st.text("ab1é는 '.:", max_size=12)
 PAIRS = st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=40)
 
 
@@ -25,8 +46,7 @@ def shared(a: str, b: str) -> tuple[int, int, int]:
 
 
 def holds(a: str, b: str) -> bool:
-    x, y = a.split(" ") if a else [], b.split(" ") if b else []
-    return any(x[i : i + len(y)] == y for i in range(len(x) - len(y) + 1)) if y else not x
+    return string_comparison.has_tokens(a, b)
 
 
 @settings(max_examples=400, deadline=None)

@@ -50,10 +50,32 @@ cdef bint find(Bytes a, int64_t a_size, Bytes b, int64_t b_size, bint whole, int
             held = border[held]
         held += a[i] == b[held]
         if held == b_size:
-            if not whole or ((i + 1 == b_size or a[i - b_size] == 32) and (i + 1 == a_size or a[i + 1] == 32)):
+            if not whole or (starts_word(a, i + 1 - b_size) and ends_word(a, i + 1, a_size)):
                 return True
             held = border[held]
     return False
+
+
+cdef inline bint starts_word(Bytes a, int64_t at) noexcept nogil:
+    return at == 0 or a[at - 1] == 32 or (at > 1 and joins(a[at - 1]) and is_letter(a[at - 2]))
+
+
+cdef inline bint ends_word(Bytes a, int64_t at, int64_t size) noexcept nogil:
+    if at == size or a[at] == 32:
+        return True
+    return (at + 1 < size and joins(a[at]) and is_letter(a[at + 1])) or (at + 2 < size and is_hangul(a + at))
+
+
+cdef inline bint joins(uint8_t byte) noexcept nogil:
+    return byte == 39 or byte == 46 or byte == 58  # ' . :
+
+
+cdef inline bint is_letter(uint8_t byte) noexcept nogil:
+    return byte >= 128 or 97 <= (byte | 32) <= 122
+
+
+cdef inline bint is_hangul(Bytes a) noexcept nogil:
+    return a[0] & 0xF0 == 0xE0 and 0xAC00 <= ((a[0] & 15) << 12 | (a[1] & 63) << 6 | (a[2] & 63)) <= 0xD7A3
 
 
 def overlap(a_offsets, a_places, a_data, b_offsets, b_places, b_data,
