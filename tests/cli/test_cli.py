@@ -33,6 +33,17 @@ def test_a_table_of_values_with_the_mapping(run):
     assert line.split() == ["token_f1", "1.0000", *line.split()[2:5], "3", "2", "1", "0.6667", "–", "1.0000"]
 
 
+def test_exact_match_and_f1_by_one_rule(run):
+    squad = run("score", "answers.jsonl", "-m", "squad")
+    lines = [line.split()[:2] for line in squad.output.splitlines() if line.startswith(("exact", "token"))]
+    assert lines == [["exact_match(normalize='squad')", "1.0000"], ["token_f1", "1.0000"]]
+    note = "exact_match takes texts as they are, token_f1 normalises"
+    assert note in run("score", "answers.jsonl", "-m", "em", "-m", "f1").output
+    for metrics in (["squad"], ["em"], ["squad", "em"], ["em", "f1(normalize=none)"]):
+        assert note not in run("score", "answers.jsonl", *(word for each in metrics for word in ("-m", each))).output
+    assert "token_f1" in run("metrics", "squad").output
+
+
 def test_json_is_one_object_with_the_documented_fields(run):
     result = run("score", "answers.jsonl", "-m", "em", "--by", "topic", "--json")
     said = json.loads(result.stdout)

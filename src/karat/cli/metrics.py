@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def metrics(name: str | None) -> None:
     """List the metrics and judges, or explain the one called NAME."""
     from karat.core.metric.registry import all_metrics  # noqa: PLC0415  (heavy)
-    from karat.core.metric.spec import parse  # noqa: PLC0415
+    from karat.core.metric.spec import parse_all  # noqa: PLC0415
     from karat.judges import Judge, own_judges  # noqa: PLC0415
 
     if name is not None:
-        click.echo(explain(parse(name)))
+        click.echo("\n\n".join(explain(metric) for metric in parse_all(name)))
         return
     listed = [*all_metrics(), *map(Judge, own_judges())]
     width = max(len(metric.name) for metric in listed)

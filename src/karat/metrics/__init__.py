@@ -12,10 +12,11 @@ from importlib.machinery import PathFinder
 
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
-from karat.core.metric.registry import add_index, all_metrics, find
+from karat.core.metric.registry import add_index, add_preset, all_metrics, find
 from karat.metrics import index
 
 add_index(index)
+add_preset("squad", "exact_match(normalize='squad')", "token_f1")
 
 
 def __dir__() -> list[str]:

@@ -38,7 +38,7 @@ class KaratEvaluator:
 
     def __init__(self, metric: str | Metric) -> None:
         """A component of one metric; `karat.SpecError`, a `ValueError`, for an unknown metric."""
-        (self.metric,) = parse_all([metric])
+        (self.metric,) = parse_all([parse(metric) if isinstance(metric, str) else metric])
         columns = self.metric.definition.columns
         component.set_input_types(self, **{role: _SOCKETS.get(kind, list[Any]) for role, kind in columns.items()})
 

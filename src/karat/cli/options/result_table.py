@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from karat.cli.options.screen import open_screen
 from karat.runs.scoring.result import Result
@@ -32,14 +33,26 @@ def print_result(result: Result, by: str | None) -> None:
         screen.line("failed: rows without a score; worst – best: the value had each been scored so", "dim")
         for line in _describe_reasons(result):
             screen.line(line, "dim")
-    for spec, counts in result.counts.items():
-        for name, counted in counts.items():
-            labels = ", ".join(f"{label} {count}" for label, count in sorted(counted.items()))
-            screen.line(f"{spec}.{name}: {labels}", "dim")
+    for line in chain(_describe_rules(result), _describe_counts(result)):
+        screen.line(line, "dim")
     if result.output is not None:
         screen.line(f"rows written to {result.output}", "dim")
     if result.run is not None:
         screen.line(f"run {result.run.name} is kept in {result.run.path}", "dim")
+
+
+def _describe_rules(result: Result) -> Iterator[str]:
+    """A line where exact matches are strict beside an F1 that normalises as SQuAD does, and none is SQuAD's."""
+    rules = {(metric.name, metric.settings.get("normalize")) for metric in result.metrics}
+    if {("exact_match", "none"), ("token_f1", "squad")} <= rules and ("exact_match", "squad") not in rules:
+        yield "exact_match takes texts as they are, token_f1 normalises them as SQuAD does; -m squad: both as SQuAD"
+
+
+def _describe_counts(result: Result) -> Iterator[str]:
+    """How often a judge returned each label."""
+    for spec, counts in result.counts.items():
+        for name, counted in counts.items():
+            yield f"{spec}.{name}: {', '.join(f'{label} {count}' for label, count in sorted(counted.items()))}"
 
 
 def _describe_join(result: Result) -> Iterator[str]:

@@ -33,6 +33,7 @@ _aliases: dict[str, str] = {}
 _dialects: dict[str, Dialect] = {}
 _makers: dict[str, Callable[[str], Metric]] = {}
 _indexes: list[Index] = []
+_presets: dict[str, tuple[str, ...]] = {}
 
 
 def register(metric: Metric) -> None:
@@ -68,7 +69,7 @@ def find(name: str) -> Metric:
         found = _look_up(name)
     if found is None:
         all_metrics()  # so that the nearest name is among all of them
-        raise SpecError(f"there is no metric {name!r}{did_you_mean(name, [*_metrics, *_aliases])}")
+        raise SpecError(f"there is no metric {name!r}{did_you_mean(name, [*_metrics, *_aliases, *_presets])}")
     return found
 
 
@@ -81,6 +82,16 @@ def add_index(index: Index) -> None:
 def add_maker(prefix: str, make: Callable[[str], Metric]) -> None:
     """Define `prefix:NAME` as the metric that `make` returns for NAME, which may be the name of a file."""
     _makers[prefix] = make
+
+
+def add_preset(name: str, *specs: str) -> None:
+    """Define a name for several metrics that belong together."""
+    _presets[name] = specs
+
+
+def preset(name: str) -> tuple[str, ...]:
+    """The specs that a preset names; empty where there is no preset of that name."""
+    return _presets.get(name.strip(), ())
 
 
 def add_dialect(translate: Dialect) -> None:

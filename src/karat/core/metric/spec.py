@@ -13,7 +13,7 @@ from typing import Any
 
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
-from karat.core.metric.registry import find, translated
+from karat.core.metric.registry import find, preset, translated
 
 _PREFIXED = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
 _WORDS = {"true": True, "false": False, "null": None}
@@ -31,6 +31,8 @@ def parse(text: str) -> Metric:
         ...
     karat.core.errors.SpecError: token_f1 has no setting 'nomalize'; did you mean 'normalize'?
     """
+    if specs := preset(text):
+        raise SpecError(f"{text} stands for {len(specs)} metrics, one is expected: {', '.join(specs)}")
     try:
         return _parse(text)
     except SpecError:
@@ -51,9 +53,15 @@ def _parse(text: str) -> Metric:
 
 
 def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
-    """The metrics of one or many specs; raises `SpecError` if two are equal or there is none."""
-    given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    found = [parse(each) if isinstance(each, str) else each for each in given]
+    """The metrics of one or many specs or presets; raises `SpecError` if two are equal or there is none.
+
+    >>> import karat.metrics
+    >>> parse_all(["squad", "rouge_l"])
+    [exact_match(normalize='squad'), token_f1, rouge_l]
+    """
+    found: list[Metric] = []
+    for each in [metrics] if isinstance(metrics, str | Metric) else metrics:
+        found += [parse(spec) for spec in preset(each) or (each,)] if isinstance(each, str) else [each]
     if not found:
         raise SpecError("no metric is given")
     for each in found:
