@@ -89,6 +89,17 @@ def test_an_unknown_kind_stays_as_in_phoenix():
         Evaluator(name="a")
 
 
+def test_labels_are_text():
+    class Own(Evaluator):
+        def _evaluate(self, eval_input):
+            return [Score(name="own", score=1.0, label=eval_input["x"])]
+
+    own = Own(name="own", kind="code", input_schema=Schema({"x": object}))
+    returned = create_evaluator(name="r")(lambda x: {"label": x})
+    for value, label in ((True, "True"), (2, "2"), ("good", "good"), (None, None)):
+        assert own.evaluate({"x": value})[0].label == returned.evaluate({"x": value})[0].label == label
+
+
 def test_old_names_warn_and_work():
     with pytest.warns(DeprecationWarning, match="heuristic"):
         assert Score(kind="heuristic").kind == "code"

@@ -181,11 +181,16 @@ class Evaluator:
         return f"{self._name}_{name}"
 
     def _check_scores(self, scores: list[Score]) -> list[Score]:
-        """The scores after `rename`, with the evaluator's kind if they have none; `TypeError` for anything else."""
+        """The scores after `rename`, with the evaluator's kind if they have none, and labels as text.
+
+        `TypeError` for anything else. Phoenix's server takes no label but text.
+        """
         if not isinstance(scores, list) or not all(isinstance(score, Score) for score in scores):
             whose = f"{self.name}: {type(self).__name__}"
             raise TypeError(f"{whose} must return a list of Scores, it returned {scores!r:.80}")
         scores = [score if score.kind else replace(score, kind=self.kind) for score in scores]
+        typed = (str, type(None))
+        scores = [each if isinstance(each.label, typed) else replace(each, label=str(each.label)) for each in scores]
         if self._original_name is None:
             return scores
         return [replace(score, name=self._rename_score(score.name)) for score in scores]
