@@ -97,7 +97,7 @@ def test_search_and_dark_mode(site):
 def test_every_public_name_is_in_the_reference(module, pages):
     documented = set().union(*(page.anchors for path, page in pages.items() if path.parent.name == "api"))
     loaded = import_module(module)
-    own = [name for name, value in vars(loaded).items() if getattr(value, "__module__", None) == module]
+    own = [name for name, value in list(vars(loaded).items()) if getattr(value, "__module__", None) == module]
     functions = [name for name in own if callable(vars(loaded)[name]) and not hasattr(vars(loaded)[name], "spec")]
     names = [name for name in getattr(loaded, "__all__", functions) if name[0] != "_" and name != "metrics"]
     aliases = {("karat.judges", "Judge"): "karat.Judge"}

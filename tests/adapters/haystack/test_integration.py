@@ -5,6 +5,7 @@ import os
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +79,17 @@ def test_a_component_is_pickled(kind):
     again = pickle.loads(pickle.dumps(kind()))  # noqa: S301
     assert type(again) is kind
     assert again.to_dict() == kind().to_dict()
+
+
+def test_a_stored_pipeline_changes_sides_when_its_types_are_replaced(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    theirs = Pipeline()
+    for name in {*adapter.__all__} & {*evaluators.__all__}:
+        init = {"instructions": "Rude?", "inputs": [("answers", list[str])], "outputs": ["score"], "examples": []}
+        theirs.add_component(name, getattr(evaluators, name)(**(init if name == "LLMEvaluator" else {})))
+    stored = re.sub(
+        r"haystack\.components\.evaluators\.\w+\.(?=\w+Evaluator)", f"{integration.__name__}.", theirs.dumps()
+    )
+    ours = Pipeline.loads(stored)
+    assert ours.dumps() == stored
+    assert all(type(ours.get_component(name)) is getattr(adapter, name) for name in theirs.graph.nodes)
