@@ -1,4 +1,6 @@
-"""Verdicts on mathematics: karat beside Math-Verify, in one process, on GSM8K's solutions and Math-Verify's cases.
+"""Verdicts on mathematics: karat beside Math-Verify, in one process.
+
+On GSM8K's solutions, Math-Verify's cases, and pairs of answers whose verdict is known by construction.
 
 `python bench/mathematics.py FOLDER`, where the folder holds `gsm8k_example_model_solutions.jsonl.gz` and
 `math_verify_cases.jsonl`. Both score the same texts, from the main thread, one core each.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import runpy
 import sys
 import time
 from pathlib import Path
@@ -40,18 +43,26 @@ def cases(folder: Path) -> tuple[list[str], list[str], list[bool]]:
     return [r["pred"] for r in rows], [r["gold"] for r in rows], [r["expected"] for r in rows]
 
 
+def generated(count: int) -> tuple[list[str], list[str], list[bool]]:
+    """Pairs from the generator of the tests."""
+    script = Path(__file__).parents[1] / "tests/agree/math_pairs.py"
+    pairs = list(runpy.run_path(str(script))["generate"](count, 7))
+    return [p.prediction for p in pairs], [p.gold for p in pairs], [p.equal for p in pairs]
+
+
 def main(folder: Path) -> None:
     from math_verify import parse, verify  # noqa: PLC0415
 
     from karat.metrics import math_match  # noqa: PLC0415
 
-    math_match([r"\sin(x)^2 + \cos(x)^2 + \tan(y)"], [r"1 + \tan(y)"])  # starts the worker
+    math_match([r"\sin(x+y)"], [r"\sin x\cos y + \cos x\sin y"])  # starts the worker
     verify(parse("$1$"), parse("$1$"))
     print(f"{'data':24}{'rows':>7}{'karat rows/s':>14}{'right':>8}{'Math-Verify':>14}{'right':>8}{'faster':>8}")
     data = {
         "GSM8K, answers": gsm8k(folder, whole=False),
         "GSM8K, solutions": gsm8k(folder, whole=True),
         "Math-Verify's cases": cases(folder),
+        "generated pairs": generated(2_600),
     }
     for name, (given, wanted, right) in data.items():
         columns = pa.array(given), pa.array(wanted)

@@ -1,16 +1,18 @@
 """Parses a formula, in LaTeX or plain text, into a tree of `Node`s, by its own grammar; executes nothing.
 
 Kinds of nodes:
-``num`` a Fraction and whether it was written as a decimal · ``sym`` a name · ``add`` ``mul`` ``pow`` ``neg`` ``div``
-``pm`` (a ± b) ``abs`` ``root`` ``percent`` ``factorial`` arithmetic · ``fn`` a function's name and its arguments ·
-``tuple`` ``list`` ``set`` ``braced`` of items · ``interval`` left bracket, ends, right bracket · ``union`` ``meet``
-``minus`` of sets · ``rel`` operators and sides of a chain · ``matrix`` rows.
+``num`` a Fraction and the decimals written, None for a whole number · ``sym`` a name · ``add`` ``mul`` ``pow`` ``neg``
+``div`` ``pm`` (a ± b) ``abs`` ``root`` ``percent`` ``factorial`` arithmetic · ``fn`` a function's name and arguments ·
+``sum`` ``prod`` ``int`` ``lim`` a symbol, its bounds, a term · ``mod`` a node and its modulus · ``ratio`` of terms ·
+``tuple`` ``list`` ``set`` ``braced`` of items, ``any`` of items joined by "or" · ``interval`` left bracket, ends, right
+bracket · ``union`` ``meet`` ``minus`` of sets · ``rel`` operators and sides of a chain · ``matrix`` ``det`` rows.
 Longer than 300 lines because a grammar is understood only as a whole.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -29,17 +31,36 @@ FUNCTIONS = {
 }
 _SAME = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "log": "ln"}
 _CONSTANTS = {"pi": "pi", "infty": "oo", "infinity": "oo", "oo": "oo", "inf": "oo"}
+_DECORATIONS = {"vec", "overrightarrow", "overline", "bar", "hat", "tilde", "widehat", "boldsymbol", "bm", "mathcal"}
+_DECORATIONS |= {"underline", "overleftrightarrow", "dot"}
+_BRACKETS = {"\\langle": "\\rangle", "\\lfloor": "\\rfloor", "\\lceil": "\\rceil"}
 _OTHERS = ("sqrt", "cbrt", "pi", "infinity", "infty", "theta", "alpha", "beta", "oo", "inf")
 _PLAIN = sorted([*FUNCTIONS, *_OTHERS], key=len, reverse=True)
 _RELATIONS = dict.fromkeys(("=", "==", "\\equiv"), "=") | {"<": "<", "\\lt": "<", ">": ">", "\\gt": ">", "\\in": "in"}
-_RELATIONS |= dict.fromkeys(("<=", "\\le", "\\leq", "\\leqslant"), "<=") | {"\\approx": "~"}
+_RELATIONS |= dict.fromkeys(("<=", "\\le", "\\leq", "\\leqslant"), "<=") | dict.fromkeys(("\\approx", "\\simeq"), "~")
 _RELATIONS |= dict.fromkeys((">=", "\\ge", "\\geq", "\\geqslant"), ">=") | dict.fromkeys(("!=", "\\ne", "\\neq"), "!=")
-_BOUND = {"int", "iint", "oint", "sum", "prod", "lim", "sup"}
+_BOUND = {"iint", "oint", "sup"}
 _SETS = {"\\cup": "union", "\\cap": "meet", "\\setminus": "minus"}
+_CONSTRUCTS = {
+    *_DECORATIONS,
+    "langle",
+    "lfloor",
+    "lceil",
+    "sum",
+    "prod",
+    "int",
+    "lim",
+    "emptyset",
+    "varnothing",
+    "binom",
+}
+_NO_ATOM = {*_RELATIONS, *_SETS, *_BRACKETS.values(), "\\pm", "\\mp", "\\}", "\\\\", "\\end", "\\lor", "\\mod"}
+_NO_ATOM |= {"\\cdot", "\\times", "\\div"}
 _TIMES = {"*": "mul", "\\cdot": "mul", "\\times": "mul", "/": "div", "\\div": "div"}
 _CLOSING = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
 _TOKEN = re.compile(
-    r"\s*(?:(?P<num>\d+(?:\.\d*)?|\.\d+)|(?P<cmd>\\(?:[A-Za-z]+|.))|(?P<word>[A-Za-z]+)|(?P<op><=|>=|!=|==|\*\*|[^\s]))",
+    r"\s*(?:(?P<num>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE](?:-?\d{2,4}|\d)(?!\w))?)|(?P<cmd>\\(?:[A-Za-z]+|.))"
+    r"|(?P<word>[A-Za-z]+)(?P<index>(?<![A-Za-z][A-Za-z])(?<!\\)\d+)?|(?P<op><=|>=|!=|==|\*\*|[^\s]))",
     re.DOTALL,
 )
 
@@ -50,9 +71,20 @@ class Node(NamedTuple):
     kind: str
     parts: tuple[Any, ...]
 
-    def holds(self, kind: str) -> bool:
-        """Whether this node or a node below it is of that kind."""
-        return self.kind == kind or any(isinstance(part, Node) and part.holds(kind) for part in self.parts)
+    def walk(self) -> Iterator[Node]:
+        """The node itself and all nodes below it."""
+        waiting: list[Any] = [self]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Node):
+                yield part
+                waiting.extend(part.parts)
+            elif isinstance(part, tuple):
+                waiting.extend(part)
+
+    def holds(self, *kinds: str) -> bool:
+        """Whether this node or a node below it is of one of these kinds."""
+        return any(node.kind in kinds for node in self.walk())
 
 
 class NotAFormula(ValueError):
@@ -80,7 +112,7 @@ def parse_formula(text: str) -> Node:
 
 
 def number(value: int | Fraction) -> Node:
-    return Node("num", (Fraction(value), False))
+    return Node("num", (Fraction(value), None))
 
 
 def tokens(text: str) -> list[str]:
@@ -88,7 +120,10 @@ def tokens(text: str) -> list[str]:
     for match in _TOKEN.finditer(text):
         if match["num"] and len(match["num"]) > DIGITS:
             raise Refused(f"a number has more than {DIGITS} digits")
-        parts += _split(match["word"]) if match["word"] else [match[0].strip()]
+        if match["index"]:
+            parts += [match["word"], "_", match["index"]]  # H0 is H with an index
+        else:
+            parts += _split(match["word"]) if match["word"] else [match[0].strip()]
     return parts
 
 
@@ -128,6 +163,13 @@ class _Parser:
 
     def items(self, kind: str = "list") -> Node:
         """Relations separated by commas; a single one is returned itself unless `kind` is that of a bracket."""
+        choices = [self.commas(kind)]
+        while self.next == "\\lor":
+            self.take()
+            choices.append(self.commas("list"))
+        return choices[0] if len(choices) == 1 else Node("any", tuple(choices))
+
+    def commas(self, kind: str) -> Node:
         items = [self.relation()]
         while self.next in {",", ";"}:
             self.take()
@@ -138,12 +180,25 @@ class _Parser:
         self.depth += 1
         if self.depth > DEPTH:
             raise Refused(f"a formula is nested more than {DEPTH} levels deep")
-        sides, operators = [self.sets()], []
+        sides, operators = [self.ratio()], []
         while self.next in _RELATIONS:
             operators.append(_RELATIONS[self.take()])
-            sides.append(self.sets())
+            sides.append(self.ratio())
         self.depth -= 1
-        return Node("rel", (tuple(operators), tuple(sides))) if operators else sides[0]
+        node = Node("rel", (tuple(operators), tuple(sides))) if operators else sides[0]
+        if self.next == "\\mod":
+            self.take()
+            node = Node("mod", (node, self.argument(power=True)))
+        return node
+
+    def ratio(self) -> Node:
+        terms = [self.sets()]
+        while self.next == ":":
+            self.take()
+            terms.append(self.sets())
+        if len(terms) == 2:
+            return Node("div", tuple(terms))
+        return terms[0] if len(terms) == 1 else Node("ratio", tuple(terms))
 
     def sets(self) -> Node:
         node = self.sum()
@@ -155,10 +210,8 @@ class _Parser:
         node = self.sign(self.product)
         while self.next in {"+", "-", "\\pm", "\\mp"}:
             operator, right = self.take(), self.product()
-            if operator in {"\\pm", "\\mp"}:
-                node = Node("pm", (node, right))
-            else:
-                node = Node("add", (node, right if operator == "+" else Node("neg", (right,))))
+            kind = "add" if operator in {"+", "-"} else "pm"
+            node = Node(kind, (node, right if operator in {"+", "\\pm"} else Node("neg", (right,))))
         return node
 
     def sign(self, inner: Any) -> Node:
@@ -179,10 +232,14 @@ class _Parser:
             if self.next in _TIMES:
                 node = Node(_TIMES[self.take()], (node, self.sign(self.power)))
             elif self.starts_atom():
-                right = self.power()
-                mixed = node.kind == "num" and right.kind == "div" and "\\frac" in self.tokens[self.at - 8 : self.at]
+                right, percent = self.power(), False
+                if right.kind == "percent" and right.parts[0].kind == "div":
+                    right, percent = right.parts[0], True
+                mixed = node.kind == "num" and right.kind == "div"
+                mixed = mixed and "\\frac" in self.tokens[max(0, self.at - 9) : self.at]
                 plain = mixed and all(p.kind == "num" for p in right.parts) and node.parts[0].denominator == 1
                 node = Node("add" if plain else "mul", (node, right))  # 1\frac12 is one and a half
+                node = Node("percent", (node,)) if percent else node
             else:
                 return node
 
@@ -191,7 +248,7 @@ class _Parser:
         if mark == "|":
             return self.bars == 0
         if mark.startswith("\\"):
-            return mark not in {*_RELATIONS, *_SETS, "\\pm", "\\mp", "\\}", "\\\\", "\\end"}
+            return mark not in _NO_ATOM
         return bool(mark) and (mark.isalnum() or mark in "([{" or mark[0] == ".")
 
     def power(self) -> Node:
@@ -231,16 +288,14 @@ class _Parser:
     def atom(self) -> Node:
         mark = self.take()
         if mark[0].isdigit() or (mark[0] == "." and len(mark) > 1):
-            return self.based(mark) if self.next == "_" else Node("num", (Fraction(mark), "." in mark))
+            return self.based(mark) if self.next == "_" else _literal(mark)
         if mark in {"(", "["}:
             return self.bracket(mark)
         if mark == "{":
             self.at -= 1
             return self.group()
         if mark == "\\{":
-            inner = () if self.next == "\\}" else self.items("set").parts
-            self.take("\\}")
-            return Node("set", inner)
+            return self.set()
         if mark in {"|", "\\lvert"}:
             self.bars += 1
             node = self.relation()
@@ -254,9 +309,40 @@ class _Parser:
         self.at -= 1
         return Node("", (self.take("a term"),))
 
+    def set(self) -> Node:
+        r"""Elements, `x | condition`, or, without a closing brace, the equations of a system."""
+        if self.next == "\\}":
+            self.take()
+            return Node("set", ())
+        if self.next == "\\begin":
+            system = self.power()
+            if self.next != "\\}":
+                return Node("list", tuple(row[0] for row in system.parts))
+            self.take()
+            return Node("set", (system,))
+        self.bars += 1
+        inner = self.ratio() if self.tokens[self.at + 1 : self.at + 2] == ["|"] else self.items("set")
+        self.bars -= 1
+        condition = inner.kind not in {"set", "any"} and self.next == "|"
+        if inner.kind == "set" and len(inner.parts) == 1 and self.next == "|":
+            inner, condition = inner.parts[0], True
+        if condition:
+            self.take()
+            inner = Node("set", (Node("where", (inner, self.items())),))
+        elif inner.kind == "set" and len(inner.parts) == 1 and inner.parts[0].kind == "rel":
+            signs, sides = inner.parts[0].parts
+            if sides[0].kind == "div" and sides[0].parts[0].kind == "sym":  # {x : x > 1}
+                relation = Node("rel", (signs, (sides[0].parts[1], *sides[1:])))
+                inner = Node("set", (Node("where", (sides[0].parts[0], relation)),))
+        self.take("\\}")
+        return Node("set", inner.parts if inner.kind in {"set", "any"} else (inner,))
+
     def bracket(self, left: str) -> Node:
-        items = self.items("tuple").parts
+        inner = self.items("tuple")
+        items = inner.parts if inner.kind == "tuple" else (inner,)
         right = self.take()
+        if left == "[" and right == "]" and (rows := _rows(items)):
+            return Node("matrix", rows)
         if right not in {")", "]"}:
             raise NotAFormula(f"{left} is closed by {right}")
         if len(items) == 2 and (left == "[" or right == "]"):
@@ -278,15 +364,21 @@ class _Parser:
         if self.next == "_":
             self.take()
             name += "_" + _flat(self.argument())
-        if name[0] in "fgh" and self.next == "(":
+        if name[0] in "fghFG":
+            called = self.tokens[self.at : self.at + 6]
+            if called == ["^", "{", "-", "1", "}", "("]:
+                self.at, name = self.at + 5, name + "^-1"
+            while self.next == "'" and "(" in called:
+                name += self.take()
+        if (name[0] in "fgh" or len(name) > 1) and self.next == "(" and (name[0] in "fghFG" or "_" in name):
             return Node("fn", (name, *self.arguments()))
         return Node("sym", (name,))
 
     def arguments(self) -> tuple[Any, ...]:
         self.take("(")
-        inner = self.items("tuple").parts
+        inner = self.items("tuple")
         self.take(")")
-        return inner
+        return inner.parts if inner.kind == "tuple" else (inner,)
 
     def command(self, name: str) -> Node:
         if name == "frac":
@@ -309,10 +401,22 @@ class _Parser:
             return Node("sym", ("".join(words).replace("\\", "").strip("()"),))
         if name == "begin":
             return self.matrix()
-        if name in {"emptyset", "varnothing"}:
-            return Node("set", ())
+        if name in _CONSTRUCTS:
+            return self.construct(name)
+        return self.letter(_CONSTANTS.get(name, self.allowed(name)))
+
+    def construct(self, name: str) -> Node:
+        if name in _DECORATIONS:
+            return self.letter(_flat(self.argument()))
+        if "\\" + name in _BRACKETS:
+            inner = self.items("tuple")
+            self.take(_BRACKETS["\\" + name])
+            return inner if name == "langle" else Node("fn", ("floor" if name == "lfloor" else "ceil", *inner.parts))
         if name == "binom":
             return Node("fn", ("binom", self.argument(), self.argument()))
+        return Node("set", ()) if name in {"emptyset", "varnothing"} else self.bound(name)
+
+    def allowed(self, name: str) -> str:
         if name in {"end", "\\", "}", "]", ")"}:
             self.at -= 1
             self.take("a term")
@@ -320,7 +424,52 @@ class _Parser:
             raise Refused(f"\\{name} is not evaluated")
         if not name[0].isalpha():
             raise NotAFormula(f"\\{name}")
-        return self.letter(_CONSTANTS.get(name, name))
+        return name
+
+    def bound(self, name: str) -> Node:
+        r"""A sum, product, limit or integral: the symbol that is bound, its bounds and the term."""
+        if name == "lim":
+            return self.limit()
+        low: Node | None = None
+        high: Node | None = None
+        while self.next in {"_", "^"}:
+            if self.take() == "^":
+                high = self.argument(power=True)
+            elif self.next == "{":
+                self.take()
+                low = self.relation()
+                self.take("}")
+            else:
+                low = self.argument()
+        if low is None or high is None:
+            raise Refused(f"\\{name} without bounds is not evaluated")
+        if name == "int":
+            return self.integral(low, high)
+        if low.kind != "rel" or low.parts[1][0].kind != "sym":
+            raise NotAFormula(f"\\{name}")
+        return Node(name, (low.parts[1][0], low.parts[1][1], high, self.product()))
+
+    def integral(self, low: Node, high: Node) -> Node:
+        r"""The term up to the last `d` with a symbol after it."""
+        end = next((at for at in range(self.at, len(self.tokens) - 1) if self.tokens[at] == "d"), self.at)
+        rest, self.tokens = self.tokens[end:], self.tokens[:end]
+        term = self.sum() if self.next else number(1)
+        if self.next:
+            self.take("d")
+        self.tokens += rest
+        self.take("d")
+        return Node("int", (self.letter(self.take()), low, high, term))
+
+    def limit(self) -> Node:
+        self.take("_")
+        self.take("{")
+        name = self.letter(self.take())
+        if self.next not in {"\\to", "\\rightarrow"}:
+            self.take("\\to")
+        self.take()
+        place = self.sign(self.product)
+        self.take("}")
+        return Node("lim", (name, place, self.product()))
 
     def function(self, name: str) -> Node:
         base: tuple[Node, ...] = ()
@@ -348,7 +497,7 @@ class _Parser:
         return node
 
     def matrix(self) -> Node:
-        self.group()
+        name = self.environment()
         if self.next == "{":
             self.group()  # the columns of an array
         rows = [[self.relation()]]
@@ -357,14 +506,36 @@ class _Parser:
                 self.take()
                 rows[-1].append(self.relation())
             else:
+                if self.next == ",":
+                    self.take()
                 self.take("\\\\")
                 if self.next != "\\end":
                     rows.append([self.relation()])
         self.take("\\end")
-        self.group()
+        self.environment()
+        if name in {"cases", "aligned"} and all(len(row) == 1 for row in rows):
+            return Node("list", tuple(row[0] for row in rows))
         if len(set(map(len, rows))) != 1:
             raise NotAFormula("the rows of a matrix have different lengths")
-        return Node("matrix", tuple(map(tuple, rows)))
+        return Node("det" if name == "vmatrix" else "matrix", tuple(map(tuple, rows)))
+
+    def environment(self) -> str:
+        self.take("{")
+        return "".join(iter(self.take, "}"))
+
+
+def _rows(items: tuple[Node, ...]) -> tuple[tuple[Node, ...], ...]:
+    """The rows of [[1, 2], [3, 4]], or none."""
+    if not all(item.kind == "tuple" or (item.kind == "interval" and item.parts[::3] == ("[", "]")) for item in items):
+        return ()
+    rows = tuple(item.parts if item.kind == "tuple" else item.parts[1:3] for item in items)
+    return rows if len(set(map(len, rows))) == 1 and items else ()
+
+
+def _literal(text: str) -> Node:
+    digits, _, exponent = text.lower().partition("e")
+    decimals = len(digits.partition(".")[2]) - int(exponent or 0)
+    return Node("num", (Fraction(text), decimals if "." in digits or decimals > 0 else None))
 
 
 def as_set(node: Node) -> Node:
@@ -375,4 +546,5 @@ def as_set(node: Node) -> Node:
 
 
 def _flat(node: Node) -> str:
-    return "".join(_flat(part) if isinstance(part, Node) else str(part) for part in node.parts)
+    parts = node.parts[:1] if node.kind == "num" else node.parts
+    return "".join(_flat(part) if isinstance(part, Node) else str(part) for part in parts)

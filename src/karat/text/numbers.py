@@ -44,11 +44,16 @@ _RAISED_TEN = re.compile(r"10([⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
 @dataclass(frozen=True)
 class Number:
-    """A number as it is written: 50 % has the value 50 and is a percentage."""
+    """A number as it is written: 50 % has the value 50 and is a percentage.
+
+    `places` is how many decimals are written, with the exponent: 2 for 1.50, 36 for 6.62e-34, None for a whole number
+    or fraction.
+    """
 
     value: Fraction | Decimal
     percent: bool = False
     unit: bool = False
+    places: int | None = None
 
 
 def parse_number(text: str, *, decimal_comma: bool = True) -> Number | None:
@@ -76,7 +81,16 @@ def parse_number(text: str, *, decimal_comma: bool = True) -> Number | None:
         return None
     if "-" in match["sign"] + match["inner"]:
         value = -value if isinstance(value, Fraction) else value.copy_negate()
-    return Number(value, match["percent"] is not None, match["unit"] is not None)
+    return Number(value, match["percent"] is not None, match["unit"] is not None, _places(match))
+
+
+def _places(match: re.Match[str]) -> int | None:
+    if not match["decimal"] or match["below"]:
+        return None
+    mark = re.search(r"[.,](\d*)$", match["decimal"])
+    written = len(mark[1]) if mark and (match["thousands"] != mark[0][0] or mark[0][0] == ".") else 0
+    places = written - int(match["e"] or match["ten"] or 0) - _SCALES.get(match["scale"], 0)
+    return places if written or places > 0 else None
 
 
 def _value(match: re.Match[str], decimal_comma: bool) -> Fraction | Decimal | None:

@@ -15,7 +15,7 @@ from karat.metrics import math_match
 from karat.metrics.answers.algebra import worker
 from karat.text.latex import NotAFormula, parse_formula
 
-OPEN = (r"$\sin(2x)\cos(x) + \tan(y)$", r"$2\sin(x)\cos(x)^2 + \tan(y)$")  # only algebra settles it
+OPEN = (r"$\sin(x+y) + \ln(2x)$", r"$\sin x\cos y + \cos x\sin y + \ln 2 + \ln x$")  # only algebra settles it
 
 
 def verdict(given, references, **settings):

@@ -1,14 +1,14 @@
 """Proves that formulas are equal by a canonical form: quotients of polynomials over ℚ in symbols, roots and functions.
 
-It never proves that they differ: formulas with two canonical forms may still be equal (tan² + 1 and sec²).
+It never proves that they differ: formulas with two canonical forms may still be equal (√(3 + 2√2) and 1 + √2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from math import factorial
-from typing import TypeAlias
+from math import ceil, comb, factorial, floor, gcd, lcm
+from typing import Any, TypeAlias
 
 from karat.text.latex import Node, Refused
 
@@ -22,6 +22,21 @@ POWER = 40
 BITS = 20_000
 """Powers of numbers with more bits than this are not computed at all."""
 PRIMES = 1000
+
+LARGEST = 10_000
+"""Whole numbers above this are not arguments of functions that are computed."""
+_COMPUTED: dict[str, Callable[..., Any]] = {
+    "gcd": gcd,
+    "lcm": lcm,
+    "binom": comb,
+    "floor": floor,
+    "ceil": ceil,
+    "min": lambda *numbers: min(numbers),
+    "max": lambda *numbers: max(numbers),
+}
+_RATIOS = {"tan": ("sin", "cos"), "cot": ("cos", "sin"), "sec": ("", "cos"), "csc": ("", "sin")}
+HALVINGS = 3
+"""Angles are halved so often: sin 8x is written with sin x and cos x."""
 
 ONE: Polynomial = {(): Fraction(1)}
 
@@ -74,7 +89,11 @@ class CanonicalForm:
 
     def function(self, kind: str, parts: tuple[Node, ...]) -> Quotient:
         if kind == "fn":
-            name, *arguments = parts
+            name, arguments = str(parts[0]), parts[1:]
+            if (value := self.computed(name, arguments)) is not None:
+                return {(): value} if value else {}, ONE
+            if len(arguments) == 1 and name in {"sin", "cos", *_RATIOS}:
+                return self.trigonometric(name, self.of(arguments[0]))
             return _generator(f"{name}({';'.join(self.key(argument) for argument in arguments)})"), ONE
         if kind == "abs":
             value = constant(self.of(parts[0]))
@@ -90,6 +109,36 @@ class CanonicalForm:
             return {(): Fraction(factorial(int(value)))}, ONE
         raise Undecided
 
+    def trigonometric(self, name: str, angle: Quotient, halvings: int = HALVINGS) -> Quotient:
+        """A function of an angle in sines and cosines; squares of sines become those of cosines."""
+        if name in _RATIOS:
+            over, under = ((self.trigonometric(each, angle) if each else (ONE, ONE)) for each in _RATIOS[name])
+            return self.times(over[0], under[1]), self.times(over[1], under[0])
+        top, bottom = angle
+        if top and min(top.items())[1] < 0:
+            sine, rest = self.trigonometric(name, (_scaled(top, Fraction(-1)), bottom))
+            return _scaled(sine, Fraction(-1 if name == "sin" else 1)), rest
+        if halvings and top and bottom == ONE and all(c.denominator == 1 and c % 2 == 0 for c in top.values()):
+            half = _scaled(top, Fraction(1, 2)), bottom
+            sine, cosine = (self.trigonometric(each, half, halvings - 1)[0] for each in ("sin", "cos"))
+            if name == "sin":
+                return _scaled(self.times(sine, cosine), Fraction(2)), ONE
+            return _sum(_scaled(self.times(cosine, cosine), Fraction(2)), {(): Fraction(-1)}), ONE
+        key = _key(top) if bottom == ONE else f"{_key(top)}/{_key(bottom)}"
+        self.rules[f"sin({key})"] = (2, _sum(ONE, {((f"cos({key})", 2),): Fraction(-1)}))
+        return _generator(f"{name}({key})"), ONE
+
+    def computed(self, name: str, arguments: tuple[Node, ...]) -> Fraction | None:
+        """The value of a function of whole or other rational numbers; None if an argument is another number."""
+        if name not in _COMPUTED:
+            return None
+        values = [constant(self.of(argument)) for argument in arguments]
+        numbers = [value for value in values if value is not None]
+        whole = name not in {"gcd", "lcm", "binom"} or all(0 <= n <= LARGEST and n.denominator == 1 for n in numbers)
+        if len(numbers) < len(values) or not whole:
+            return None
+        return Fraction(_COMPUTED[name](*(int(n) if n.denominator == 1 else n for n in numbers)))
+
     def key(self, node: Node) -> str:
         top, bottom = self.of(node)
         return _key(top) if bottom == ONE else f"{_key(top)}/{_key(bottom)}"
@@ -97,8 +146,30 @@ class CanonicalForm:
     def power(self, base: Node, exponent: Node) -> Quotient:
         value = constant(self.of(exponent))
         if value is None:
+            return self.symbolic_power(base, exponent)
+        return self.raised(self.of(base), value)
+
+    def symbolic_power(self, base: Node, exponent: Node) -> Quotient:
+        """A power with symbols in its exponent: 4^(n + 1) is 4 (2^n)²."""
+        (top, bottom), number = self.of(exponent), constant(self.of(base))
+        share = constant((bottom, ONE))
+        if share is None:
             return _generator(f"pow({self.key(base)};{self.key(exponent)})"), ONE
-        quotient = self.of(base)
+        factors = {self.key(base): 1}
+        if number and number.denominator == 1 and 1 < number < PRIMES:
+            factors = {str(prime): count for prime, count in _primes(int(number)).items()}
+        over, under = self.raised(self.of(base), top.get((), Fraction(0)) / share) if () in top else (ONE, ONE)
+        for monomial, coefficient in top.items():
+            for name, count in factors.items() if monomial else ():
+                times = coefficient * count / share
+                name_of_power = f"pow({name};{_key({monomial: Fraction(1, times.denominator)})})"
+                if abs(times.numerator) > POWER:
+                    raise Undecided
+                power: Polynomial = {((name_of_power, abs(times.numerator)),): Fraction(1)}
+                over, under = (self.times(over, power), under) if times > 0 else (over, self.times(under, power))
+        return over, under
+
+    def raised(self, quotient: Quotient, value: Fraction) -> Quotient:
         if value.denominator != 1:
             if value.denominator > POWER or abs(value) > POWER:
                 raise Undecided
@@ -188,6 +259,18 @@ def constant(quotient: Quotient) -> Fraction | None:
     if set(bottom) != {()} or not set(top) <= {()}:
         return None
     return top.get((), Fraction(0)) / bottom[()]
+
+
+def _primes(number: int) -> dict[int, int]:
+    """The prime factors of a small whole number, and how often each occurs."""
+    counts: dict[int, int] = {}
+    prime = 2
+    while number > 1:
+        while number % prime == 0:
+            counts[prime] = counts.get(prime, 0) + 1
+            number //= prime
+        prime += 1
+    return counts
 
 
 def _generator(name: str) -> Polynomial:

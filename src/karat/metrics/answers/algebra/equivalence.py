@@ -1,20 +1,24 @@
-"""Decides whether two formulas are equal: sets by their elements, relations up to a factor, others by their values."""
+"""Decides whether two answers are equal: sets by their elements, relations up to a factor, others by their values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from karat.metrics.answers.algebra.canonical import CanonicalForm, Undecided, constant
-from karat.metrics.answers.algebra.matrices import multiply_out
-from karat.metrics.answers.algebra.numeric import CONSTANTS, differ, value
+from karat.metrics.answers.algebra.canonical import CanonicalForm, Undecided
+from karat.metrics.answers.algebra.expansion import expand
+from karat.metrics.answers.algebra.numeric import differ
+from karat.metrics.answers.algebra.regions import MIRRORED, NotARegion, Region
+from karat.metrics.answers.algebra.rounding import Rounding, has_decimal, read_written
+from karat.metrics.answers.algebra.solution import LISTS, Solution, in_one_case, read_solution, spread_signs
 from karat.text.latex import Node, as_set
 
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _SET_KINDS = {"interval", "union", "meet", "minus", "set"}
-_GROUP_KINDS = {"tuple", "list", "set", "braced"}
+_RELATED = {"rel", "list", "any"}
+_GROUP_KINDS = {"tuple", *LISTS}
+_SINGLE = {*_SET_KINDS, *_GROUP_KINDS, "matrix", "rel", "where"}
 MEMBERS = 50
 """Sets with more members than this are compared in the order in which they are written."""
 
@@ -25,58 +29,114 @@ Decide = Callable[[Node, Node], bool]
 class Equivalence:
     """The settings of a comparison.
 
-    `decide` compares two expressions that arithmetic cannot. `places`: how many decimals of a decimal number count.
-    `ranges`: whether a predicted inequality may equal an expected interval.
+    `decide` compares two expressions that arithmetic cannot. `rounding` compares decimals. `ranges`: whether a
+    predicted inequality may equal an expected interval.
     """
 
     decide: Decide
-    places: int = 6
+    rounding: Rounding = field(default_factory=Rounding)
     ranges: bool = False
 
     def same_answer(self, predicted: Node, expected: Node) -> bool:
         """Whether a whole predicted answer equals the expected one."""
-        predicted, expected = _expand_plus_minus(predicted), _expand_plus_minus(expected)
+        predicted, expected = in_one_case(predicted, expected)
+        if predicted.kind == expected.kind == "mod":
+            return self._sides(predicted.parts, expected.parts)
+        predicted, expected = (
+            spread_signs(node.parts[0] if node.kind == "mod" else node) for node in (predicted, expected)
+        )
         if predicted == expected:
             return True
-        expected, bounds = _as_one_equation(expected), _member(expected)
-        if predicted.kind == "rel" and expected.kind != "rel" and bounds is expected:
-            predicted = _last_side(predicted)
-        elif expected.kind == "rel" and predicted.kind != "rel" and _is_assignment(expected):
-            expected = expected.parts[1][-1]
-        predicted, expected = _as_one_equation(_member(predicted)), _member(expected)
-        if expected.kind == "rel" and (predicted.kind in _SET_KINDS or predicted.kind == "tuple"):
-            expected = _as_interval(expected) or expected
-        if self.ranges and predicted.kind == "rel" and expected.kind in _SET_KINDS:
-            predicted = _as_interval(predicted) or predicted
-        if (predicted.kind == "percent") != (expected.kind == "percent"):
-            bare = [node.parts[0] if node.kind == "percent" else node for node in (predicted, expected)]
+        answer, gold = read_solution(predicted), read_solution(expected)
+        if answer.names and gold.names:
+            if set(answer.names) != set(gold.names):
+                return predicted.kind == expected.kind == "rel" and self.relations(predicted, expected)
+            return self._same_value(answer, gold, answer.ordered(gold.names))
+        equations = "rel" in {answer.value.kind, gold.value.kind} and predicted.kind == expected.kind == "rel"
+        if equations and self.relations(_plain(predicted), _plain(expected)):
+            return True
+        if gold.value.kind in _RELATED and gold.value.holds("rel"):
+            related = answer.value.kind in {*_SET_KINDS, "tuple"} or answer.value.holds("rel")
+            return related and self.equal(answer.value, gold.value)
+        if answer.value.kind == "rel" and answer.value.parts[0] == ("=",):
+            answer = Solution((), answer.value.parts[1][-1])
+        elif answer.value.kind in _RELATED and answer.value.holds("rel") and not self.ranges:
+            return gold.value.kind in _GROUP_KINDS and _is_group(answer.value) and self.groups(answer.value, gold.value)
+        if self._same_value(answer, gold, answer.value):
+            return True
+        names = tuple(sorted(answer.names))
+        return names != answer.names and self._same_value(answer, gold, answer.ordered(names))
+
+    def _same_value(self, answer: Solution, gold: Solution, value: Node) -> bool:
+        candidates = [(value, gold.value)]
+        candidates += [(answer.about, gold.value)] if answer.about else []
+        candidates += [(value, gold.about)] if gold.about else []
+        return any(self._same_share(*pair) for pair in candidates)
+
+    def _same_share(self, a: Node, b: Node) -> bool:
+        """Whether two values are equal, with 50 % equal to both 50 and 0.5."""
+        if (a.kind == "percent") != (b.kind == "percent"):
+            bare = [node.parts[0] if node.kind == "percent" else node for node in (a, b)]
             if self.equal(*bare):
                 return True
-        return self.equal(predicted, expected)
+        return self.equal(a, b)
 
     def equal(self, a: Node, b: Node) -> bool:
         """Whether two formulas of any kind are equal."""
         if a == b:
             return True
+        if (verdict := self._regions(a, b)) is not None:
+            return verdict
         if a.kind == "rel" or b.kind == "rel":
             return a.kind == b.kind and self.relations(a, b)
-        a, b = multiply_out(a), multiply_out(b)
+        a, b = expand(a), expand(b)
         if a.kind == "matrix" or b.kind == "matrix":
             same_shape = a.kind == b.kind and list(map(len, a.parts)) == list(map(len, b.parts))
             return same_shape and all(map(self._sides, a.parts, b.parts))
+        if a.kind == b.kind == "ratio":
+            products = [
+                Node("ratio", tuple(Node("mul", (x, y.parts[0])) for x in node.parts)) for node, y in ((a, b), (b, a))
+            ]
+            return len(a.parts) == len(b.parts) and self._sides(products[0].parts, products[1].parts)
+        if a.kind == b.kind == "where":
+            return self._sides(a.parts, b.parts)
         if _is_group(a) and _is_group(b):
             return self.groups(a, b)
         if a.kind in _SET_KINDS | _GROUP_KINDS or b.kind in _SET_KINDS | _GROUP_KINDS:
             return self.sets(a, b)
         return self.values(a, b)
 
+    def _regions(self, a: Node, b: Node) -> bool | None:
+        """Whether two sets of real numbers are equal; None if one of them is not such a set, or both are lists."""
+        if not (_is_region(a) or _is_region(b)) or a.kind == b.kind == "rel":
+            return None
+        try:
+            p, q = Region(a), Region(b)
+        except NotARegion:
+            return None
+        if p.variable and q.variable and p.variable != q.variable:
+            return False
+        cuts, others = ([cut for piece in region.pieces for cut in piece] for region in (p, q))
+        return len(cuts) == len(others) and all(
+            side == other and (x == y or (x in p.ends and y in q.ends and self.equal(p.ends[x], q.ends[y])))
+            for (x, side), (y, other) in zip(cuts, others, strict=True)
+        )
+
     def groups(self, a: Node, b: Node) -> bool:
         """Tuples, and a tuple and a list, are compared in order; sets and lists without brackets in any order."""
-        if len(a.parts) != len(b.parts):
-            return False
-        if "tuple" in {a.kind, b.kind} or len(a.parts) > MEMBERS:
-            return self._sides(a.parts, b.parts)
-        return _pair_off(a.parts, b.parts, self.equal)
+        p, q = a.parts, b.parts
+        if "tuple" in {a.kind, b.kind} or max(len(p), len(q)) > MEMBERS:
+            return len(p) == len(q) and self._sides(p, q)
+        if len(p) != len(q):
+            p, q = self._distinct(p), self._distinct(q)
+        return len(p) == len(q) and _pair_off(p, q, self.equal)
+
+    def _distinct(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        kept: list[Node] = []
+        for node in nodes:
+            if not any(self.equal(node, other) for other in kept):
+                kept.append(node)
+        return tuple(kept)
 
     def sets(self, a: Node, b: Node) -> bool:
         """Unions are compared piece by piece, in any order; (1, 2) is an interval if the other side is one."""
@@ -103,7 +163,7 @@ class Equivalence:
         if len(signs) != len(others):
             return False
         if len(signs) > 1:
-            mirrored = tuple(_MIRRORED.get(sign, sign) for sign in reversed(signs))
+            mirrored = tuple(MIRRORED.get(sign, sign) for sign in reversed(signs))
             return (signs == others and self._sides(sides, against)) or (
                 mirrored == others and self._sides(sides[::-1], against)
             )
@@ -113,12 +173,12 @@ class Equivalence:
         left, right = _difference(*sides), _difference(*against)
         if sign == other and self.values(left, right):
             return True
-        if _MIRRORED[sign] == other and self.values(left, Node("neg", (right,))):
+        if MIRRORED[sign] == other and self.values(left, Node("neg", (right,))):
             return True
-        factor = _factor(left, right)
+        factor = _factor(left, right, denominators=sign not in {"=", "!="})
         if factor is None:
             return False
-        return bool((sign if factor > 0 or sign in {"=", "!="} else _MIRRORED[sign]) == other)
+        return bool((sign if factor > 0 or sign in {"=", "!="} else MIRRORED[sign]) == other)
 
     def _sides(self, a: tuple[Node, ...], b: tuple[Node, ...]) -> bool:
         return all(map(self.equal, a, b))
@@ -127,18 +187,22 @@ class Equivalence:
         """Whether two expressions are equal, by the first method that can decide it."""
         if a == b:
             return True
-        if any(node.holds(kind) for node in (a, b) for kind in (*_SET_KINDS, *_GROUP_KINDS, "matrix", "rel")):
+        if a.holds(*_SINGLE) or b.holds(*_SINGLE):
             return False  # sets and matrices have no single value
         form = CanonicalForm()
-        try:
-            left, right = constant(form.of(a)), constant(form.of(b))
-        except Undecided:
-            left = right = None
-        rounded = (_has_decimal(a) or _has_decimal(b)) and not _symbols(a) and not _symbols(b)
-        if left is not None and right is not None:
-            return left == right or (rounded and abs(left - right) <= Fraction(1, 2 * 10**self.places))
-        if rounded and (x := value(a)) is not None and (y := value(b)) is not None:
-            return abs(x - y) <= 0.5 * 0.1**self.places
+        x, y = read_written(a, form), read_written(b, form)
+        if x is not None and y is not None:
+            exact = isinstance(x.value, Fraction) and isinstance(y.value, Fraction)
+            if self.rounding.equal(x, y):
+                return True
+            if exact and (x.places, y.places) != (None, None):
+                return False
+            if exact:
+                return x.value == y.value
+            if x.places is not None or y.places is not None:
+                return False
+            if has_decimal(a) or has_decimal(b):
+                return self.rounding.close(complex(x.value), complex(y.value))
         if differ(a, b):
             return False
         with suppress(Undecided):
@@ -162,56 +226,6 @@ def _is_group(node: Node) -> bool:
     return node.kind in _GROUP_KINDS
 
 
-def _is_assignment(node: Node) -> bool:
-    signs, sides = node.parts
-    return set(signs) <= {"=", "~"} and sides[0].kind in {"sym", "fn", "tuple"}
-
-
-def _as_one_equation(node: Node) -> Node:
-    """A chain of equations as one: x = 1 + 1 = 2 is x = 2, 1 = y = x = 0 is x = 0; approximate sides are dropped."""
-    if node.kind != "rel":
-        return node
-    signs, sides = node.parts
-    if not set(signs) <= {"=", "~"}:
-        return node
-    if "~" in signs and "=" in signs:
-        end = signs.index("~")
-        signs, sides = signs[:end], sides[: end + 1]
-    if len(signs) == 1:
-        return Node("rel", (("=",), sides))
-    return Node("rel", (("=",), (sides[0] if _is_assignment(node) else sides[-2], sides[-1])))
-
-
-def _last_side(node: Node) -> Node:
-    """The last side of an equation; an inequality is unchanged."""
-    node = _as_one_equation(node)
-    signs, sides = node.parts
-    return sides[-1] if set(signs) <= {"=", "in"} else node
-
-
-def _member(node: Node) -> Node:
-    """The set S of x ∈ S."""
-    return as_set(node.parts[1][1]) if node.kind == "rel" and node.parts[0] == ("in",) else node
-
-
-def _as_interval(node: Node) -> Node | None:
-    """The interval that an inequality of one symbol describes, or None."""
-    signs, sides = node.parts
-    if all(sign in {">", ">="} for sign in signs):
-        signs, sides = tuple(_MIRRORED[sign] for sign in reversed(signs)), sides[::-1]
-    if not all(sign in {"<", "<="} for sign in signs):
-        return None
-    left, right = ("(" if signs[0] == "<" else "["), (")" if signs[-1] == "<" else "]")
-    infinity = Node("sym", ("oo",))
-    if len(signs) == 2 and sides[1].kind == "sym":
-        return Node("interval", (left, sides[0], sides[2], right))
-    if len(signs) == 1 and sides[0].kind == "sym":
-        return Node("interval", ("(", Node("neg", (infinity,)), sides[1], right))
-    if len(signs) == 1 and sides[1].kind == "sym":
-        return Node("interval", (left, sides[0], infinity, ")"))
-    return None
-
-
 def _pieces(node: Node) -> Iterator[Node]:
     if node.kind == "union":
         for part in node.parts:
@@ -220,51 +234,35 @@ def _pieces(node: Node) -> Iterator[Node]:
         yield as_set(node)
 
 
-def _expand_plus_minus(node: Node) -> Node:
-    """The formula with a + b and a − b for every a ± b: 1 ± √5 is the list 1 + √5, 1 − √5."""
-    if node.kind == "rel" and len(node.parts[0]) == 1 and node.parts[1][1].holds("pm"):
-        return Node("rel", (node.parts[0], (node.parts[1][0], _expand_plus_minus(node.parts[1][1]))))
-    if node.kind in {"set", "list", "braced"}:
-        spread = [
-            side for part in node.parts for side in (_expand_plus_minus(part).parts if part.holds("pm") else [part])
-        ]
-        return Node(node.kind, tuple(spread))
-    if node.holds("pm") and node.kind not in {"rel", *_SET_KINDS, *_GROUP_KINDS}:
-        return Node("list", (_choose_sign(node, plus=True), _choose_sign(node, plus=False)))
-    return node
+def _is_region(node: Node) -> bool:
+    """Whether a node is a set of real numbers even without another set beside it."""
+    if node.kind in {"union", "meet", "minus", "interval", "where"} or node == Node("sym", ("RR",)):
+        return True
+    if node.kind in {"list", "any", "set"} and node.parts:
+        return all(part.kind == "where" or (part.kind == "rel" and part.parts[0] != ("=",)) for part in node.parts)
+    return node.kind == "rel" and not {"=", "~"} & set(node.parts[0])
 
 
-def _choose_sign(node: Node, *, plus: bool) -> Node:
-    parts = tuple(_choose_sign(part, plus=plus) if isinstance(part, Node) else part for part in node.parts)
-    if node.kind == "pm":
-        return Node("add", parts if plus else (parts[0], Node("neg", (parts[1],))))
-    return Node(node.kind, parts)
-
-
-def _has_decimal(node: Node) -> bool:
-    if node.kind == "num":
-        return bool(node.parts[1])
-    return any(isinstance(part, Node) and _has_decimal(part) for part in node.parts)
-
-
-def _symbols(node: Node) -> bool:
-    if node.kind == "sym":
-        return node.parts[0] not in CONSTANTS
-    return any(isinstance(part, Node) and _symbols(part) for part in node.parts)
+def _plain(node: Node) -> Node:
+    """An equation from the first to the last side of a chain."""
+    signs, sides = node.parts
+    return Node("rel", (("=",), (sides[0], sides[-1]))) if set(signs) <= {"=", "~"} else node
 
 
 def _difference(a: Node, b: Node) -> Node:
     return Node("add", (a, Node("neg", (b,))))
 
 
-def _factor(a: Node, b: Node) -> Fraction | None:
-    """The number c for which a is c·b, if arithmetic finds one, or None."""
+def _factor(a: Node, b: Node, *, denominators: bool) -> Fraction | None:
+    """The number c for which a is c·b, with or without their denominators, if arithmetic finds one; or None."""
     form = CanonicalForm()
     try:
         (top, bottom), (over, under) = form.of(a), form.of(b)
         p, q = form.times(top, under), form.times(over, bottom)
     except Undecided:
         return None
+    if not denominators and set(p) != set(q):  # y = 1/x and xy = 1
+        p, q = top, over
     if not p or set(p) != set(q):
         return None
     factors = {p[monomial] / q[monomial] for monomial in p}

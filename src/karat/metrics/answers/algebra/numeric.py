@@ -88,6 +88,10 @@ class Point:
             return _FUNCTIONS[name](values[0])
         if name in {"min", "max"} and not any(value.imag for value in values):
             return complex((min if name == "min" else max)(value.real for value in values))
+        if name in {"floor", "ceil"} and not values[0].imag:
+            return complex((math.floor if name == "floor" else math.ceil)(values[0].real))
+        if name in {"gcd", "lcm"} and all(value == int(value.real) for value in values):
+            return complex((math.gcd if name == "gcd" else math.lcm)(*(int(value.real) for value in values)))
         if name == "binom" and all(value.real == int(value.real) and 0 <= value.real < 1000 for value in values):
             return complex(float(math.comb(int(values[0].real), int(values[1].real))))
         if name[0] in "fgh":  # an unknown function: any value that depends on its arguments alone
@@ -116,8 +120,13 @@ def differ(a: Node, b: Node) -> bool | None:
     return False if agreed == POINTS else None
 
 
-def value(node: Node) -> complex | None:
-    """The value of a formula without symbols, or None."""
+def constant_value(node: Node) -> complex | None:
+    """The value of a formula; None if it has symbols or no value."""
+    for part in node.walk():
+        if part.kind == "sym" and part.parts[0] not in CONSTANTS:
+            return None
+        if part.kind == "fn" and part.parts[0][0] in "fgh" and part.parts[0] != "floor":
+            return None
     try:
         return Point(0).of(node)
     except NoValue:

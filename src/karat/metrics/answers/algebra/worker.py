@@ -123,6 +123,7 @@ def serve() -> None:
     import sympy  # noqa: F401, PLC0415  (before memory is limited and time is measured)
 
     from karat.metrics.answers.algebra.equivalence import Equivalence  # noqa: PLC0415
+    from karat.metrics.answers.algebra.rounding import Rounding  # noqa: PLC0415
     from karat.metrics.answers.algebra.symbolic import decide  # noqa: PLC0415
     from karat.text.latex import NotAFormula, Refused, parse_formula  # noqa: PLC0415
 
@@ -131,7 +132,8 @@ def serve() -> None:
     for request in map(json.loads, sys.stdin):
         answer: dict[str, Any]
         try:
-            equivalence = Equivalence(decide, places=request["places"], ranges=request["ranges"])
+            rounding = Rounding(request["places"], request["relative"])
+            equivalence = Equivalence(decide, rounding, ranges=request["ranges"])
             predicted, expected = parse_formula(request["prediction"]), parse_formula(request["reference"])
             answer = {"verdict": equivalence.same_answer(predicted, expected)}
         except (Refused, NotAFormula) as error:
