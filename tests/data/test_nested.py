@@ -26,7 +26,7 @@ def test_groups_and_conditions_take_paths_as_mappings_do(metadata):
     where = """ "attributes.metadata.tier" = 'paid' AND CAST("attributes.metadata.n" AS INT) > 9"""
     chosen = karat.score(data, "em", where=where)
     assert chosen.n == 1
-    assert chosen.table.column_names == ["output", "gold", "attributes.metadata", "exact_match"]
+    assert chosen.table.column_names == ["output", "gold", "attributes.metadata", "exact_match", "reason"]
 
 
 def test_a_condition_is_told_that_names_with_dots_stand_in_quotes():

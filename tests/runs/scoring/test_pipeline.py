@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import ColumnError, Counts, DataError, SpecError, Text, metric
+from karat import ColumnError, Counts, DataError, RowError, SpecError, Text, metric
 from karat.data import source as source_module
 from karat.data.open import open_source
 
@@ -248,6 +248,47 @@ def test_lists_that_csv_made_text_are_warned_of(tmp_path):
     karat.score(ROWS, "em", output=out)
     with pytest.warns(UserWarning, match="'gold' .reference. looks like JSON lists"):
         karat.score(out, "em")
+
+
+@pytest.mark.parametrize("cell", ['["Lyon", "Paris"]', ' {"answer": "Paris"}\n', '[{"text": "Paris"}]'])
+@pytest.mark.parametrize("rows", [1, 5000])
+def test_one_json_cell_in_text_is_warned_of_once(cell, rows):
+    intervals = ["x", *["[0, 1]"] * rows]
+    table = pa.table({"prediction": [*intervals, "x"], "reference": [*intervals, cell]})
+    with pytest.warns(
+        UserWarning, match=r"'reference' .reference. looks like JSON (list|object)s but is text"
+    ) as found:
+        karat.score(table, "em")
+    assert len(found) == 1
+    karat.score(table, ["valid_json", "json_match"])  # which read JSON: filterwarnings=error
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ('{"text": "a"}', r"an object with the keys 'text'; --map prediction=prediction.KEY .*selects a part of it"),
+        ('[["a"]]', "found a list of lists$"),
+    ],
+)
+def test_objects_where_text_is_expected_name_file_row_column_and_remedy(tmp_path, cell, message):
+    rows = (f'{{"prediction": {each}, "reference": "a"}}' for each in ('"a"', cell))
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    with pytest.raises(RowError, match=r"a.jsonl: column 'prediction' .prediction., row 2: expected text.*" + message):
+        karat.score(tmp_path / "a.jsonl", "em")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"a": 1}, "--map ROLE=COLUMN.KEY.*: 'a'"),
+        ([["a"]], "each row needs one flat list"),
+        ([{"a": 1}], "one flat list"),
+    ],
+)
+@pytest.mark.parametrize("role", ["prediction", "reference"])
+def test_nested_columns_of_frames_say_what_to_do(role, value, message):
+    with pytest.raises(ColumnError, match=f"column '{role}'.*{message}"):
+        karat.score([{"prediction": "x", "reference": "x"} | {role: value}], "em")
 
 
 def test_what_reading_counted_is_reported_for_chosen_rows_too(tmp_path):

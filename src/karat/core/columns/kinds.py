@@ -45,9 +45,17 @@ class Kind:
         cast = self.cast(column)
         if cast is None:
             inexact = pt.is_floating(column.type) or pt.is_decimal(column.type)
-            hint = "; a number has many spellings (1e3, 1000.0): store it as text" if inexact else ""
+            hint = "; a number has many spellings (1e3, 1000.0): store it as text" if inexact else _hint(column.type)
             raise ColumnError(f"{where} holds {column.type}, {self.name} is expected{hint}")
         return cast
+
+
+def _hint(kind: pa.DataType) -> str:
+    """What to do about objects and lists of lists."""
+    if pt.is_struct(kind):
+        keys = ", ".join(repr(field.name) for field in kind)
+        return f"; --map ROLE=COLUMN.KEY (in Python, map=) selects a part of an object: {keys:.80}"
+    return "; each row needs one flat list of texts" if is_list(kind) else ""
 
 
 def _text(column: pa.Array) -> pa.Array | None:

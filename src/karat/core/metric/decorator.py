@@ -49,6 +49,7 @@ def metric(
     remote: bool = False,
     asks_model: Callable[[Mapping[str, Any]], bool] | None = None,
     details: Details | None = None,
+    reads_json: bool = False,
     register: bool = True,
 ) -> Callable[[Callable[..., Any]], Metric]:
     """Turn a function from columns to scores, or to additive counts, into a metric.
@@ -68,7 +69,7 @@ def metric(
     avoid repeating a prediction for each of its references. `remote`: the function waits for another process, such as
     a model; it is called in the caller's thread. `asks_model`: from the settings to whether requests are sent to a
     model's endpoint. `details`: from the settings to the Arrow type of each further column in the `karat.Rows`.
-    `register`: whether the metric can be found by name.
+    `reads_json`: the texts are expected to be JSON. `register`: whether the metric can be found by name.
 
     Raises `SpecError` when the function is decorated, if a part of the description is missing or contradictory.
     """
@@ -106,6 +107,7 @@ def metric(
                 remote=remote,
                 asks_model=asks_model,
                 details=details,
+                reads_json=reads_json,
             )
         )
         for setting in settings.values():

@@ -27,8 +27,8 @@ class Definition:
     dictionary-encoded columns. `remote`: it waits for other processes, so it is called in the caller's thread.
     `judge`: a language model grades the answers. `asks_model`: whether calls leave the process, by the settings.
     `governor`: what all its requests go through (`karat.models.governor`); None: the one of the context.
-    `fields`: the details that are scores of their own. `marks`: further parts of the signature, such as a prompt's
-    digest.
+    `reads_json`: its texts are expected to be JSON. `fields`: the details that are scores of their own. `marks`:
+    further parts of the signature, such as a prompt's digest.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Definition:
     judge: bool = False
     asks_model: Callable[[Mapping[str, Any]], bool] | None = field(default=None, compare=False)
     governor: Any = field(default=None, compare=False)
+    reads_json: bool = False
     fields: tuple[str, ...] = ()
     details: Details | None = field(default=None, compare=False)
     marks: Mapping[str, str] = field(default_factory=dict)

@@ -107,10 +107,11 @@ def _cast(metric: Configured, role: str, column: pa.Array, where: str) -> pa.Arr
     kind = metric.definition.columns[role]
     if not is_list(column.type) or not _takes_several(metric, role):
         return once(kind, (column,), lambda: kind.of(column, where))
+    several = TEXTS.of(column, where)
     if metric.settings[SEVERAL[role]] == "one":
         choice = f"{metric.name}({SEVERAL[role]}='first'), 'max', 'mean' or 'min'"
         raise ColumnError(f"{where} holds {column.type}: several a row. Which of them counts? {choice}")
-    return TEXTS.of(column, where)
+    return several
 
 
 def _takes_several(metric: Configured, role: str) -> bool:

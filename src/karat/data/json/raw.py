@@ -125,5 +125,6 @@ def _spell(value: Any, row: int) -> str | None:
         return "true" if value else "false"
     if value is None or isinstance(value, str):
         return value
-    found = "an object" if isinstance(value, dict) else "a list of lists"
+    keys = ", ".join(map(repr, value)) if isinstance(value, dict) else ""
+    found = f"an object with the keys {keys:.80}" if keys else "an object" if value == {} else "a list of lists"
     raise RowError(f"row {row}: expected text, a number, true, false, null or a list of these, found {found}")

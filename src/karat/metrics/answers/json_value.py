@@ -22,7 +22,7 @@ _EXACT = Context(prec=40, traps=[])  # differences of numbers, never an exceptio
 _MISSING = object()
 
 
-@metric(source=RFC)
+@metric(source=RFC, reads_json=True)
 def valid_json(prediction: Text, *, fences: bool = False) -> Score:
     """1 where the prediction is JSON and nothing else, else 0.
 
@@ -35,7 +35,10 @@ def valid_json(prediction: Text, *, fences: bool = False) -> Score:
     return [not isinstance(_parse(text, fences=fences), _Invalid) for text in prediction.to_pylist()]
 
 
-@metric(source=f"ours; equality of {RFC}; JSONDiff of autoevals and JSONDistance of Phoenix count leaves too")
+@metric(
+    source=f"ours; equality of {RFC}; JSONDiff of autoevals and JSONDistance of Phoenix count leaves too",
+    reads_json=True,
+)
 def json_match(
     prediction: Text,
     reference: Text,

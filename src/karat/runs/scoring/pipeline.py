@@ -22,7 +22,7 @@ from karat.data.write import write
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.judged_documents import count_judged
 from karat.runs.scoring.model_usage import ModelUsage
-from karat.runs.scoring.plan import Plan, plan_run, warn_of_lists_in_text
+from karat.runs.scoring.plan import Plan, plan_run, warn_of_json_in_text
 from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.result import Result, Values
 from karat.runs.scoring.totals import Totals
@@ -141,6 +141,7 @@ def _score_batches(
     arrives. Rows that the writer has from before are not scored again.
     """
     before = 0 if writer is None else writer.replayed
+    warned: set[str] = set()
 
     def compute(numbered: tuple[int, pa.RecordBatch]) -> _Batch:
         first, rows = numbered
@@ -151,8 +152,7 @@ def _score_batches(
         return _Batch(first, rows, columns, computed, documents)
 
     for batch in map_ordered(compute, _number_rows(plan.source.batches(plan.text), before)):
-        if batch.first == 1:
-            warn_of_lists_in_text(plan, batch.rows)
+        warn_of_json_in_text(plan, batch.rows, batch.first, warned)
         if writer is not None and batch.first <= before:
             scored = writer.replay(batch.rows)
         else:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
 from karat.core.columns.arrow import is_text
 from karat.core.columns.kinds import NUMBER, Kind
+from karat.core.errors import RowError
 from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns
 from karat.core.metric.setting import SEVERAL
@@ -57,7 +60,12 @@ class Plan:
         if column.type != RAW:
             return column
         read = self.kinds[role].read
-        return decode_text(column, first) if read is None else decode_ids(column, first, read)
+        try:
+            return decode_text(column, first) if read is None else decode_ids(column, first, read)
+        except RowError as error:
+            path = f"{self.mapping[role]}.KEY"
+            remedy = f"; --map {role}={path} (in Python, map={{{role!r}: {path!r}}}) selects a part of it"
+            raise RowError(f"{self.labels[role]}, {error}{remedy if 'an object' in str(error) else ''}") from None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -102,11 +110,42 @@ def plan_run(
     return plan
 
 
-def warn_of_lists_in_text(plan: Plan, batch: pa.RecordBatch) -> None:
-    """Warn where text looks like JSON lists: CSV has no lists, so each would be scored as one long text."""
-    for role in SEVERAL.keys() & plan.mapping.keys():
+def warn_of_json_in_text(plan: Plan, batch: pa.RecordBatch, first: int, warned: set[str]) -> None:
+    """Warn once for each role where a text is a JSON list or object, as in CSV, and a metric scores it as text.
+
+    Lists of numbers may be intervals or points: they count where each of the first 100 texts is a list.
+    """
+    for role in (SEVERAL.keys() & plan.mapping.keys()) - warned:
         column = batch.column(plan.mapping[role])
-        texts = list(filter(None, column.slice(0, 100).to_pylist())) if is_text(column.type) else []
-        if texts and all(text.startswith("[") and text.endswith("]") for text in texts):
-            problem = "looks like JSON lists but is text, and each is scored as one"
-            warnings.warn(f"{plan.labels[role]} {problem}; JSON Lines and Parquet hold lists", stacklevel=2)
+        if not is_text(column.type) or not any(_scores_text(metric, role) for metric in plan.metrics):
+            continue
+        texts = column.slice(0, 100).drop_null().to_pylist() if first == 1 else []
+        listed = bool(texts) and all(text.startswith("[") and text.endswith("]") for text in texts)
+        maybe = pc.match_substring_regex(column.cast(pa.large_string()), _JSON).fill_null(False)
+        found = next(filter(_is_json, column.filter(maybe).slice(0, 1000).to_pylist()), None)
+        if listed or found:
+            warned.add(role)
+            problem = f"looks like JSON {'objects' if found and found.lstrip()[0] == '{' else 'lists'} but is text"
+            warnings.warn(
+                f"{plan.labels[role]} {problem}, and each is scored as one; JSON Lines and Parquet hold lists, and "
+                f"--map {role}={plan.mapping[role]}.KEY selects a part of an object",
+                stacklevel=2,
+            )
+
+
+_JSON = r"""(?s)^\s*(?:\[.*["\[{].*\]|\{\s*".*\})\s*$"""
+"""What a JSON object looks like, or a list that holds more than numbers."""
+
+
+def _scores_text(metric: Metric, role: str) -> bool:
+    """Whether a metric takes the texts of a role as they are, and expects no JSON."""
+    extracts = role == "prediction" and metric.settings.get("extract", "none") != "none"
+    return role in metric.definition.columns and not (metric.definition.reads_json or extracts)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
