@@ -41,7 +41,8 @@ def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
         extended = extract_nested(source, names, keep_json=False)
         folded = {name.casefold() for name in names}
         used = [name for name in extended.schema.names if name.casefold() in folded]
-        _evaluate(connect(**_OFFLINE), where, used, extended.schema.empty_table())
+        empty = pa.table([pa.nulls(0, kind) for kind in extended.schema.types], schema=extended.schema)
+        _evaluate(connect(**_OFFLINE), where, used, empty)
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         connection = connect(**_OFFLINE)

@@ -15,8 +15,8 @@ LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, p
 def plain_column(column: pa.Array, *, nested: bool = False) -> pa.Array:
     """The same values in layouts that every function of Arrow takes; the column itself if it has them.
 
-    Views and run-end encoding become what they stand for, JSON text is stored as `string`. A dictionary stays one, with
-    the nulls outside of it; a nested one does not.
+    Views and run-end encoding become what they stand for, JSON text is stored as `string`, UUIDs are text. A dictionary
+    stays one, with the nulls outside of it; a nested one does not.
 
     >>> plain_column(pa.array([["a"], None], pa.list_view(pa.string_view()))).type
     LargeListType(large_list<item: large_string>)
@@ -26,6 +26,8 @@ def plain_column(column: pa.Array, *, nested: bool = False) -> pa.Array:
         return column.cast(pa.large_string() if pt.is_string_view(kind) else pa.large_binary())
     if isinstance(kind, pa.JsonType) and not pt.is_string(kind.storage_type):
         return column.storage.cast(pa.string()).cast(pa.json_(pa.string()))
+    if isinstance(kind, pa.UuidType):
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
     if pt.is_run_end_encoded(kind):
         rows = np.arange(column.offset, column.offset + len(column))
         return plain_column(column.values, nested=True).take(pa.array(np.searchsorted(column.run_ends, rows, "right")))

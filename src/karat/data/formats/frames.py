@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -86,7 +85,14 @@ def _from_pandas(data: Any) -> pa.Table:
         raise ColumnError(f"the index cannot be a column: {error}") from error
     names = [str(name) for name in data.columns]
     check_unique(names, "the frame")
-    return _from_columns(dict(zip(names, (column for _, column in data.items()), strict=True)))
+    return _from_columns({name: _storable(column) for name, (_, column) in zip(names, data.items(), strict=True)})
+
+
+def _storable(column: Any) -> Any:
+    """The column of pandas; periods and intervals, which only pandas knows, as text, also where they are categories."""
+    kind = column.cat.categories.dtype if str(column.dtype) == "category" else column.dtype
+    special = str(kind).startswith(("period[", "interval["))
+    return column.astype(object).map(str, na_action="ignore") if special else column
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
@@ -104,7 +110,7 @@ def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
         raise ColumnError(f"column {key!r}: expected a list of values, found {type(values).__name__}")
     if not _has_many_keys(values):
-        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+        with suppress(pa.ArrowException, OverflowError, UnicodeEncodeError):
             return pa.array(values)
     cells = [_spell(value, f"column {key!r}, row {row}") for row, value in enumerate(values, 1)]
     return pa.array(cells, pa.string()).cast(RAW)
@@ -127,7 +133,7 @@ def _spell(value: Any, where: str) -> str | None:
     if _is_missing(value):
         return None
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False, default=_unwrap)
         text.encode()
     except UnicodeEncodeError as error:
         raise RowError(f"{where}: half of a surrogate pair (\\ud800 to \\udfff), which is not a character") from error
@@ -138,8 +144,18 @@ def _spell(value: Any, where: str) -> str | None:
     return text
 
 
+def _unwrap(value: Any) -> Any:
+    """A scalar or an array of NumPy as Python has it."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
 def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    """Whether a value is None, NaN, or one of the nulls of pandas."""
+    if type(value).__name__ in ("NoneType", "NAType", "NaTType"):
+        return True
+    return isinstance(value, Real) and value != value  # noqa: PLR0124  (NaN)
 
 
 def _from_table(table: pa.Table, name: str) -> Source:

@@ -19,6 +19,7 @@ from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows, widen
 from karat.data.formats.writers import WRITERS
+from karat.data.write import check_output
 from karat.runs.store.checkpoint import Checkpoint, Replay
 from karat.runs.store.digest import Digests
 from karat.runs.store.folders import MANIFEST, lock_file, partial_folder, run_folder
@@ -64,6 +65,7 @@ class RunWriter:
 
     def write_rows(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Write the scored rows, and yield them."""
+        check_output(self._path(ROWS), schema)
         with (
             replacing(self._path(ROWS)) as temporary,
             pa.OSFile(str(temporary), "wb") as sink,
