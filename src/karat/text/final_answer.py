@@ -71,6 +71,7 @@ _OPTION = re.compile(
     r"(?=(?P<close>[)\]}>*_\"'”`$.,:;。，、：）~]|\\[ ,;~]|\s*$)|(?P<more>\s+[^\W\d_]{2}|[^\W\d_A-Za-z]))"
     r"(?:[)\]}>*_\"'”`$.,:;：）~\s]|\\[ ,;~])*+"
 )
+_ARITHMETIC = re.compile(r"[\\=+^²]")
 _LETTERS = re.compile(r"(?:(?:[\s,;、&$(){}]|and|\\text|\\quad|\\[ ,;])*+[A-Z](?![A-Za-z]))++[\s.)}$]*")
 
 
@@ -125,7 +126,10 @@ def find_letter(text: str) -> tuple[str, str] | None:
             if _LETTERS.fullmatch(rest):
                 return "".join(sorted(option["letter"] + re.sub("[^A-Z]", "", rest))), ""
             return option["letter"], rest
-    index = read_choice(text[-LOOK:], [None] * 26, count_from=1_000)  # so that numbers name no option
+    prose = _SPANS.sub(" ", text[-LOOK:])
+    if _ARITHMETIC.search(prose):  # the C of x + C is no option
+        return None
+    index = read_choice(prose, [None] * 26, count_from=1_000)  # so that numbers name no option
     return None if isinstance(index, str) else (chr(ord("A") + index), "")
 
 

@@ -59,7 +59,7 @@ _NO_ATOM |= {"\\cdot", "\\times", "\\div"}
 _TIMES = {"*": "mul", "\\cdot": "mul", "\\times": "mul", "/": "div", "\\div": "div"}
 _CLOSING = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
 _TOKEN = re.compile(
-    r"\s*(?:(?P<num>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE](?:-?\d{2,4}|\d)(?!\w))?)|(?P<cmd>\\(?:[A-Za-z]+|.))"
+    r"\s*(?:(?P<num>(?:\d+\.\d*|\.\d+)(?:[eE]-?\d{1,4}(?!\w))?|\d+(?:[eE](?:-?\d{2,4}|\d)(?!\w))?)|(?P<cmd>\\(?:[A-Za-z]+|.))"
     r"|(?P<word>[A-Za-z]+)(?P<index>(?<![A-Za-z][A-Za-z])(?<!\\)\d+)?|(?P<op><=|>=|!=|==|\*\*|[^\s]))",
     re.DOTALL,
 )
@@ -422,7 +422,7 @@ class _Parser:
             self.take("a term")
         if name in _BOUND:
             raise Refused(f"\\{name} is not evaluated")
-        if not name[0].isalpha():
+        if not name[:1].isalpha():
             raise NotAFormula(f"\\{name}")
         return name
 

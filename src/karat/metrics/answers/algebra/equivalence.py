@@ -59,6 +59,8 @@ class Equivalence:
             related = answer.value.kind in {*_SET_KINDS, "tuple"} or answer.value.holds("rel")
             return related and self.equal(answer.value, gold.value)
         if answer.value.kind == "rel" and answer.value.parts[0] == ("=",):
+            if gold.names:
+                return False
             answer = Solution((), answer.value.parts[1][-1])
         elif answer.value.kind in _RELATED and answer.value.holds("rel") and not self.ranges:
             return gold.value.kind in _GROUP_KINDS and _is_group(answer.value) and self.groups(answer.value, gold.value)
@@ -68,6 +70,8 @@ class Equivalence:
         return names != answer.names and self._same_value(answer, gold, answer.ordered(names))
 
     def _same_value(self, answer: Solution, gold: Solution, value: Node) -> bool:
+        if max(len(answer.names), len(gold.names)) > 1 and (_is_region(value) or _is_region(gold.value)):
+            return False  # x = 1, y = 2 is no interval
         candidates = [(value, gold.value)]
         candidates += [(answer.about, gold.value)] if answer.about else []
         candidates += [(value, gold.about)] if gold.about else []
