@@ -35,7 +35,7 @@ def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = Tr
             added = []
             for path, kind in kinds.items():
                 column = _column(batch, path)
-                added.append((_unquote(column) if types[path] != kind else column).cast(kind))
+                added.append((unquote(column) if types[path] != kind else column).cast(kind))
             schema = pa.schema([*batch.schema, *kinds.items()])
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
@@ -68,9 +68,9 @@ def _column(batch: pa.RecordBatch, path: str) -> pa.Array:
     return pa.nulls(batch.num_rows, pa.string())
 
 
-def _unquote(column: pa.Array) -> pa.Array:
-    """JSON values as text: strings without quotes and escapes, other values as they are spelled."""
-    cells = (json.loads(cell) if cell and cell.startswith('"') else cell for cell in column.to_pylist())
+def unquote(column: pa.Array) -> pa.Array:
+    """JSON values as text: strings without quotes and escapes, null for `null`, other values as they are spelled."""
+    cells = (json.loads(cell) if cell == "null" or (cell and cell[0] == '"') else cell for cell in column.to_pylist())
     return pa.array(cells, pa.string())
 
 

@@ -73,6 +73,25 @@ def test_groups_have_values_of_their_own_and_add_up():
     assert json.loads(json.dumps(result.as_dict()))["metrics"][0]["groups"]["sea"]["value"] == 0.5
 
 
+@pytest.mark.parametrize("form", ["rows", "file"])
+def test_groups_of_mixed_values_are_called_as_they_are_spelled(form, tmp_path):
+    values = ["a", 1, "1", None, 1.50, "null", True, 'say "x"']
+    data = [{"prediction": "a", "reference": "a", "kind": value} for value in values]
+    if form == "file":
+        (tmp_path / "mixed.jsonl").write_text("\n".join(map(json.dumps, data)))
+        data = tmp_path / "mixed.jsonl"
+    groups = karat.score(data, "em", by="kind", cluster="kind").groups["exact_match"]
+    assert {label: value.n for label, value in groups.items()} == {
+        "(null)": 1,
+        "1": 2,
+        "1.5": 1,
+        "a": 1,
+        "null": 1,
+        'say "x"': 1,
+        "true": 1,
+    }
+
+
 def test_a_column_of_ids_is_no_group():
     rows = {"prediction": ["a"] * 1500, "reference": ["a"] * 1500, "id": list(range(1500))}
     with pytest.raises(DataError, match="'id' has more than 1000 values"):

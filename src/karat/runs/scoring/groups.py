@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, did_you_mean
+from karat.data.nested import unquote
 from karat.data.source import RAW
 
 MAX_GROUPS = 1_000  # values of a column of groups; a column with more holds ids
@@ -57,7 +58,9 @@ def _encode(column: pa.Array) -> tuple[Array, list[str]]:
     """Each row's code, shape (rows,), and the label of each code."""
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
-    if isinstance(column, pa.ExtensionArray) or column.type == RAW:
+    if column.type == RAW:
+        column = unquote(column.storage)
+    elif isinstance(column, pa.ExtensionArray):
         column = column.cast(pa.string())
     encoded = pc.dictionary_encode(column, null_encoding="encode")
     return np.asarray(encoded.indices), [_label(value) for value in encoded.dictionary.to_pylist()]
