@@ -385,7 +385,9 @@ def test_gold_that_differs_between_two_published_files_is_found(real_data):
 def test_published_systems_compare_as_scipy_says(real_data):
     folder = real_data("qa_human_openqa_eval") / "model_outputs"
     results = [karat.score(folder / f"NQ_{name}.jsonl.gz", "em(normalize=squad)") for name in ("FiD", "FiD-KD")]
-    a, b = (dict(zip(r.table["question"].to_pylist(), r.table[-1].to_pylist(), strict=True)) for r in results)
+    a, b = (
+        dict(zip(r.table["question"].to_pylist(), r.table[r.metrics[0].spec].to_pylist(), strict=True)) for r in results
+    )
     wins, losses = (sum(b[q] - a[q] == sign for q in a) for sign in (1, -1))
     found = only(compare(*results)).comparison
     assert (found.wins, found.losses) == (wins, losses)
