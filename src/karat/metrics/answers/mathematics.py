@@ -190,7 +190,7 @@ def _answer(text: str, notation: Notation, *, stated: bool = False) -> Answer | 
     prose = len(text) > 10 * _SHORT or (
         len(text) > _SHORT and "\\" not in text and len(_LONG_WORD.findall(text, 0, 4 * _SHORT)) > 6
     )
-    bare = text.strip(" *.")
+    bare = text.lstrip(" *").rstrip(" *.")
     if (
         notation == "any"
         and not prose

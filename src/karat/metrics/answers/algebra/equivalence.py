@@ -45,7 +45,7 @@ class Equivalence:
         predicted, expected = (
             spread_signs(node.parts[0] if node.kind == "mod" else node) for node in (predicted, expected)
         )
-        if predicted == expected:
+        if predicted == expected or self._same_relations(predicted, expected):
             return True
         answer, gold = read_solution(predicted), read_solution(expected)
         if answer.names and gold.names:
@@ -68,6 +68,15 @@ class Equivalence:
             return True
         names = tuple(sorted(answer.names))
         return names != answer.names and self._same_value(answer, gold, answer.ordered(names))
+
+    def _same_relations(self, a: Node, b: Node) -> bool:
+        """Whether both are lists of equations, and each equals one of the other list, however it is written."""
+        lists = a.kind in {"list", "any"} and b.kind in {"list", "any"} and len(a.parts) == len(b.parts) <= MEMBERS
+        return (
+            lists
+            and all(part.kind == "rel" for part in (*a.parts, *b.parts))
+            and _pair_off(a.parts, b.parts, self.equal)
+        )
 
     def _same_value(self, answer: Solution, gold: Solution, value: Node) -> bool:
         if max(len(answer.names), len(gold.names)) > 1 and (_is_region(value) or _is_region(gold.value)):
