@@ -104,7 +104,7 @@ def test_plain_lists_say_nothing_of_judgements(run):
         "run.txt", "map", gold=[{"query_id": "1", "relevant": ["b"]}, {"query_id": "2", "relevant": []}]
     )
     assert "unjudged" not in result.joined
-    assert result.table.column(-1).to_pylist() == [0.5, 0.0]
+    assert result.table["average_precision"].to_pylist() == [0.5, 0.0]
 
 
 @pytest.mark.parametrize("on", ["query_id", "query_id=number", "qid=number"])

@@ -138,9 +138,10 @@ _JSON = r"""(?s)^\s*(?:\[.*["\[{].*\]|\{\s*".*\})\s*$"""
 
 
 def _scores_text(metric: Metric, role: str) -> bool:
-    """Whether a metric takes the texts of a role as they are, and expects no JSON."""
+    """Whether a metric takes the texts of a role as they are, and expects no JSON; a language model reads JSON."""
     extracts = role == "prediction" and metric.settings.get("extract", "none") != "none"
-    return role in metric.definition.columns and not (metric.definition.reads_json or extracts)
+    reads_json = metric.definition.reads_json or metric.definition.judge
+    return role in metric.definition.columns and not (reads_json or extracts)
 
 
 def _is_json(text: str) -> bool:
