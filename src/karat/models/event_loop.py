@@ -23,28 +23,37 @@ class _LoopThread:
     """The event loop and its thread, started at the first use."""
 
     def __init__(self) -> None:
-        self._reset()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._reset)  # threads do not survive a fork
-
-    def _reset(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._of_parents: list[asyncio.AbstractEventLoop] = []
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)  # threads do not survive a fork
+
+    def _forget(self) -> None:
+        """Start anew in a forked process. The loop is kept: to close it would close what the parent process uses."""
+        if self._loop is not None:
+            self._of_parents.append(self._loop)
+        self._lock, self._loop = threading.Lock(), None
 
     def loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run_forever, args=(self._loop,), name="karat models", daemon=True).start()
-                atexit.register(self._stop)
+                thread = threading.Thread(target=_run_forever, args=(self._loop,), name="karat models", daemon=True)
+                thread.start()
+                atexit.register(self._stop, self._loop, thread)
             return self._loop
 
-    def _stop(self) -> None:
-        """Close the connections of clients, and stop the loop."""
-        loop, self._loop = self._loop, None
-        if loop is not None:
-            wait([asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop)], timeout=1)
-            loop.call_soon_threadsafe(loop.stop)
+    def _stop(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+        """At the end of the process: let asynchronous generators end, then stop and close the loop."""
+        if loop is not self._loop:
+            return  # a parent process's
+        self._loop = None
+        wait([asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop)], timeout=1)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout=1)
+        if not loop.is_running():
+            loop.close()
 
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:

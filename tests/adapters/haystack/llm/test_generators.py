@@ -173,14 +173,13 @@ def test_retries_are_the_generators(monkeypatch):
         assert llm(generator).run(predicted_answers=["a"])["results"] == [{"score": 1}]
 
 
-@pytest.mark.parametrize("generator", [Mock, MockChatGenerator])
+@pytest.mark.parametrize("generator", [Mock, MockChatGenerator, Sync])
 def test_replies_in_turn_belong_to_the_rows_in_turn(generator):
     texts = [f'{{"score": {row}}}' for row in range(50)]
-    if generator is Mock:
-        replies = [{"replies": [ChatMessage.from_assistant(text)]} for text in texts]
-        made = Mock(spec=["run"], run=Mock(side_effect=replies))
-    else:
-        made = generator(texts)
+    in_turn = Mock(side_effect=[{"replies": [ChatMessage.from_assistant(text)]} for text in texts])
+    made = generator(texts) if generator is MockChatGenerator else generator()
+    if generator is not MockChatGenerator:
+        made.run = in_turn
     assert llm(made).run(predicted_answers=["a"] * 50)["results"] == [{"score": row} for row in range(50)]
 
 

@@ -159,7 +159,7 @@ def test_a_command_that_is_stopped_loses_nothing(scored, tmp_path, press, fake_p
     fake.faults = ["lost"] * 4
     with fake.serving() as url, pytest.raises(NotLogged) as told:
         log_annotations(scored, url)
-    fake.requests, fake.faults = [], ["late"] * 5
+    fake.requests, fake.faults = [], [None, None, "late"]
     with fake.serving() as url:
         command = [sys.executable, "-m", "karat", "annotate", str(told.value.path), "--phoenix", url]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

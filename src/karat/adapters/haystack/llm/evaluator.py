@@ -26,7 +26,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from karat.adapters.haystack.llm.checks import Examples, Inputs, check_inputs, check_parameters, has_keys
 from karat.adapters.haystack.llm.json_types import TEMPLATES, read_keys
-from karat.adapters.haystack.llm.rows import Generator, Questions
+from karat.adapters.haystack.llm.rows import Generator, Questions, is_double
 from karat.adapters.haystack.output import INTEGRATION, declare_details, restore
 from karat.core.errors import SpecError
 from karat.models.governor.governor import Governor
@@ -92,7 +92,8 @@ class LLMEvaluator:
 
         `chat_generator`: any generator of Haystack's. The default is an `OpenAIChatGenerator` in JSON mode, of `model`
         and `api_key` (by default its own). `concurrency`: the largest number of rows that are asked about at the same
-        time, by default 64 for a generator that has `run_async`, else 4; use 1 for a generator that is not thread-safe.
+        time, by default 64 for a generator that has `run_async`, else 4, and 1 for a mock, whose replies come in turn;
+        use 1 for a generator that is not thread-safe.
         `details`: add an output `details` with the number of failed rows and the reason of each. Raises a `ValueError`
         for invalid arguments.
         """
@@ -160,8 +161,11 @@ class LLMEvaluator:
                 threads.shutdown(wait=False, cancel_futures=True)
 
     def _rows_at_a_time(self, concurrency: int | None) -> int:
-        default = CONCURRENCY if hasattr(self._chat_generator, "run_async") else THREADS
-        return default if concurrency is None else concurrency
+        if concurrency is not None:
+            return concurrency
+        if is_double(self._chat_generator):
+            return 1
+        return CONCURRENCY if hasattr(self._chat_generator, "run_async") else THREADS
 
     def _output(self, questions: Questions) -> dict[str, Any]:
         """The outputs of a run; its failures are logged."""

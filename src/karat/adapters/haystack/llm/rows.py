@@ -9,7 +9,9 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from unittest.mock import NonCallableMock
 
+from haystack.components.generators.chat import MockChatGenerator
 from haystack.dataclasses import ChatMessage
 from haystack.tracing.tracer import tracer
 
@@ -25,6 +27,11 @@ class EvaluationError(DataError):
     """
 
     results: Sequence[dict[str, Any] | None] = ()
+
+
+def is_double(generator: Any) -> bool:
+    """Whether a chat generator is a mock of the standard library's, Haystack's own mock, or one with a mocked `run`."""
+    return isinstance(generator, NonCallableMock | MockChatGenerator) or isinstance(generator.run, NonCallableMock)
 
 
 @dataclass(frozen=True)
