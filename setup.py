@@ -4,6 +4,7 @@ Each kernel is optional: where no C compiler is found, the install still succeed
 the plain Python definitions are used, and `karat doctor` reports it.
 """
 
+import os
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -15,7 +16,7 @@ extensions = cythonize(
             ".".join(path.with_suffix("").parts[1:]),
             [path.as_posix()],
             optional=True,
-            extra_compile_args=["-O3", "-ffp-contract=off"],
+            extra_compile_args=["-O3", "-g0", "-ffp-contract=off"],
         )
         for path in sorted(Path("src").rglob("*.pyx"))
     ],
@@ -24,4 +25,4 @@ extensions = cythonize(
 for extension in extensions:
     extension.optional = True
 
-setup(ext_modules=extensions)
+setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count() or 1}})
