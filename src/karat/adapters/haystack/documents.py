@@ -23,7 +23,7 @@ from karat.adapters.haystack.output import (
     mean_of,
     restore,
 )
-from karat.adapters.haystack.ranking import grade, to_columns
+from karat.adapters.haystack.ranking import grade, to_columns, warn_of_missing_retrievals
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.metric import Metric
 from karat.metrics import average_precision, hit_rate, ndcg, recall, reciprocal_rank
@@ -59,6 +59,7 @@ class _DocumentEvaluator:
 
     metric: Metric
     first_match_only: bool = False
+    warn_of_missing_retrievals: bool = False
 
     def __init__(
         self, document_comparison_field: Field = "content", *, k: int | None = None, details: bool = False
@@ -99,6 +100,8 @@ class _DocumentEvaluator:
         retrieved, relevant = to_columns(
             retrieved_documents, ground_truth_documents, self.document_comparison_field, first=self.first_match_only
         )
+        if self.warn_of_missing_retrievals:
+            warn_of_missing_retrievals(retrieved_documents, retrieved, self.document_comparison_field)
         relevant = self._relevant(ground_truth_documents, relevant)
         scores = self.metric.using(k=self.k)(retrieved, relevant).to_numpy(zero_copy_only=False)
         listed = scores.tolist()
@@ -171,6 +174,8 @@ class DocumentRecallEvaluator(_DocumentEvaluator):
     """
 
     __module__ = INTEGRATION
+
+    warn_of_missing_retrievals = True
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ def to_columns(retrieved: Lists, relevant: Lists, field: Field, *, first: bool =
         _check_documents(retrieved, "retrieved_documents")
         _check_documents(relevant, "ground_truth_documents")
         raise
-    _warn_of_missing_values(relevant_ids, ends[1])
+    _warn(int((_count(relevant_ids, ends[1]) == 0).sum()), len(relevant), "ground truth")
     ids = pa.array(retrieved_ids), pa.array(relevant_ids, mask=relevant_ids == NONE)
     return pa.LargeListArray.from_arrays(ends[0], ids[0]), pa.LargeListArray.from_arrays(ends[1], ids[1])
 
@@ -102,13 +102,28 @@ def _check_documents(lists: Lists, name: str) -> None:
                 raise RowError(f"{name}, question {question}: a Document is expected, found {document!r:.80}")
 
 
-def _warn_of_missing_values(wanted: Numbers, ends: Numbers) -> None:
-    """Log how many questions score 0 because none of their relevant documents can be compared."""
-    counts = np.diff(np.concatenate([[0], np.cumsum(wanted != NONE)])[ends])
-    if missing := int((counts == 0).sum()):
+def warn_of_missing_retrievals(retrieved: Lists, found: pa.Array, field: Field) -> None:
+    """Log how many questions score 0 because none of their retrieved documents can be compared.
+
+    `found` is the column of the retrieved documents: where one of them is relevant, the others are not read.
+    """
+    read = reader(field)
+    hits = _count(np.asarray(found.values), np.asarray(found.offsets))
+    unmatched = (retrieved[question] for question in np.flatnonzero(hits == 0))
+    _warn(sum(all(read(each) in (None, "") for each in documents) for documents in unmatched), len(hits), "retrieved")
+
+
+def _count(numbers: Numbers, ends: Numbers) -> Numbers:
+    """How many documents of each question have a number."""
+    return np.diff(np.concatenate([[0], np.cumsum(numbers != NONE)])[ends])
+
+
+def _warn(missing: int, questions: int, kind: str) -> None:
+    if missing:
         logger.warning(
-            "There are no ground truth documents or none of them contain a valid comparison value in {n} of {all} "
+            "There are no {kind} documents or none of them contain a valid comparison value in {n} of {all} "
             "questions. Score will be set to 0.",
+            kind=kind,
             n=missing,
-            all=len(ends) - 1,
+            all=questions,
         )
