@@ -109,7 +109,7 @@ def warn_of_missing_retrievals(retrieved: Lists, found: pa.Array, field: Field) 
     """
     read = reader(field)
     hits = _count(np.asarray(found.values), np.asarray(found.offsets))
-    unmatched = (retrieved[question] for question in np.flatnonzero(hits == 0))
+    unmatched = (retrieved[question] for question in np.flatnonzero(hits == 0).tolist())
     _warn(sum(all(read(each) in (None, "") for each in documents) for documents in unmatched), len(hits), "retrieved")
 
 
