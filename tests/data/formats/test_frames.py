@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import karat
-from karat.core.errors import ColumnError
+from karat.core.errors import ColumnError, DataError
 from karat.data.open import open_source
 
 ROWS = {"prediction": list("abcd"), "reference": list("abcx")}
@@ -75,3 +75,10 @@ def test_a_run_names_the_column_that_it_cannot_hold(value, tmp_path, monkeypatch
     with pytest.raises(ColumnError, match=r"rows\.parquet: .* column 'x', which is"):
         karat.score(relation, "em", run="kept")
     assert not any(path.name == "kept" for path in tmp_path.iterdir())
+
+
+def test_a_lazy_frame_is_to_be_collected_first():
+    lazy = pytest.importorskip("polars").LazyFrame({"prediction": ["a"], "reference": ["a"]})
+    with pytest.raises(DataError, match=r"found LazyFrame: call its collect\(\) first"):
+        open_source(lazy)
+    assert open_source(lazy.collect()).schema.names == ["prediction", "reference"]

@@ -46,7 +46,8 @@ def open_frame(data: Any) -> Source:
         keys = list(dict.fromkeys(key for row in data for key in row))
         return _from_table(_from_columns({key: [row.get(key) for row in data] for key in keys}), "list")
     expected = "a path, a list of dicts, a dict of columns or a frame (pandas, polars, DuckDB, Arrow)"
-    raise DataError(f"expected {expected}, found {name}")
+    remedy = ": call its collect() first" if hasattr(data, "collect") else ""
+    raise DataError(f"expected {expected}, found {name}{remedy}")
 
 
 def is_by_query(data: Mapping[Any, Any]) -> bool:
