@@ -1,4 +1,4 @@
-"""Real and tiny models for the tests of similarity; each skips where what it needs is not installed."""
+"""Settings of generated cases, and models for the tests of similarity, which skip where what they need is missing."""
 
 import json
 import os
@@ -6,8 +6,13 @@ import warnings
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefgh")]
+
+# A busy machine is no reason for a test to fail.
+settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

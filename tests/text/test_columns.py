@@ -66,7 +66,7 @@ def define(apply, name: str):
 
 
 @each_map
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts=TEXTS)
 def test_a_kernel_equals_its_definition(apply, name: str, texts: list[str]) -> None:
     assert apply(pa.array(texts), name).to_pylist() == list(map(define(apply, name), texts))

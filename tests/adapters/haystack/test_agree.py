@@ -63,7 +63,7 @@ def _quiet():
 
 
 @pytest.mark.parametrize(("name", "given_settings"), KINDS)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(questions=questions, field=st.sampled_from(FIELDS))
 def test_scores_equal_haystacks(name, given_settings, questions, field):
     columns = [documents for documents, _ in questions], [documents for _, documents in questions]
@@ -77,7 +77,6 @@ def test_scores_equal_haystacks(name, given_settings, questions, field):
     assert scored["score"] == pytest.approx(expected["score"], rel=1e-12)
 
 
-@settings(deadline=None)
 @given(gold=gold, retrieved=st.lists(found, max_size=8), field=st.sampled_from(FIELDS[:4]))
 def test_gains_equal_haystacks(gold, retrieved, field):
     mine, other = ours.DocumentNDCGEvaluator(field), theirs.DocumentNDCGEvaluator(field)

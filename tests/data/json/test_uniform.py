@@ -28,7 +28,7 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rows=rows, spaced=st.booleans(), ended=st.booleans())
 def test_quick_and_close_look_agree(rows, spaced, ended, tmp_path_factory):
     file = tmp_path_factory.mktemp("look") / "rows.jsonl"

@@ -44,7 +44,6 @@ SPECS = {  # pytrec_eval's name -> a spec
 }
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -79,7 +78,6 @@ def test_every_measure_of_pytrec_eval_topic_by_topic(topics):
 
 
 @pytest.mark.skipif(not alignment.COMPILED, reason="nothing is compiled")
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(rankings, graded), max_size=8),
     st.integers(0, 3),
@@ -111,7 +109,6 @@ def test_numbers_and_their_text_align_alike(retrieved, relevant, as_text):
 
 @pytest.mark.skipif(not ranking.COMPILED, reason="nothing is compiled")
 @pytest.mark.parametrize("name", DEFINITIONS)
-@settings(deadline=None)
 @given(
     rows=st.lists(st.tuples(rankings, graded), min_size=1, max_size=6),
     k=st.none() | st.integers(1, 30),
@@ -213,7 +210,7 @@ def test_rank_biased_precision_is_moffat_and_zobels():
     np.testing.assert_allclose(scores, [expected], rtol=1e-14)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.lists(names, min_size=1, unique=True), st.dictionaries(names, st.integers(0, 3), min_size=1), st.integers(1, 20)
 )

@@ -21,7 +21,7 @@ TEXT = st.lists(TOKENS, max_size=9).map(" ".join) | st.lists(TOKENS, min_size=60
 ROWS = st.lists(st.tuples(TEXT, st.lists(TEXT, max_size=3)), min_size=1, max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rows=ROWS, order=st.integers(1, 6), shortest=st.booleans())
 def test_n_grams_are_counted_as_defined(rows, order, shortest) -> None:
     predicted, expected = zip(*rows, strict=True)
@@ -31,7 +31,7 @@ def test_n_grams_are_counted_as_defined(rows, order, shortest) -> None:
     assert counts.tolist() == [ngram.count_ngrams(*row, order, shortest=shortest) for row in rows]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pairs=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=8))
 def test_longest_common_subsequences_are_as_defined(pairs) -> None:
     a, b = map(pa.array, zip(*pairs, strict=True))
@@ -39,7 +39,7 @@ def test_longest_common_subsequences_are_as_defined(pairs) -> None:
     assert list(zip(*map(np.ndarray.tolist, rouge.longest_common(a, b)), strict=True)) == want
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pairs=st.lists(st.tuples(st.lists(TEXT, max_size=4), st.lists(TEXT, max_size=4)), min_size=1, max_size=5))
 def test_union_common_subsequences_are_as_defined(pairs) -> None:
     a, b = (pa.array(each, pa.list_(pa.string())) for each in zip(*pairs, strict=True))
