@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.stats.aggregate import Bounds, Finish
-from karat.stats.multiple import holm
+from karat.stats.paired.multiple import holm
 from karat.stats.paired.paired_rows import PairedRows
 from karat.stats.power import pairs_needed, rows_needed
 

@@ -17,9 +17,9 @@ from statsmodels.stats.power import TTestPower
 
 from karat.metrics.text.bleu import finish_bleu
 from karat.stats.aggregate import Scale
-from karat.stats.multiple import holm
 from karat.stats.paired.compare import compare
 from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
+from karat.stats.paired.multiple import holm
 from karat.stats.paired.paired_rows import PairedRows
 from karat.stats.power import power_of, rows_needed, smallest_visible
 

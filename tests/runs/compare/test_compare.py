@@ -13,7 +13,7 @@ import karat
 from karat.runs.compare.compare import compare
 from karat.runs.compare.row_alignment import align
 from karat.runs.compare.systems import open_system
-from karat.stats.multiple import holm
+from karat.stats.paired.multiple import holm
 
 random = np.random.default_rng(5)
 N = 60

@@ -8,8 +8,8 @@ from typing import Any
 
 from karat.runs.compare.flips import Flip
 from karat.stats.aggregate import Bounds
-from karat.stats.multiple import holm, holm_levels
 from karat.stats.paired.comparison import Comparison, Verdict
+from karat.stats.paired.multiple import holm, holm_levels
 from karat.stats.power import smallest_share, smallest_visible
 
 

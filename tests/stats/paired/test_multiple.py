@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.stats.multiple import holm, holm_levels
+from karat.stats.paired.multiple import holm, holm_levels
 
 FAMILIES = st.lists(st.none() | st.floats(0, 1))
 
