@@ -8,6 +8,7 @@ import pytest
 from karat.core.errors import DataError, SpecError
 from karat.stats.aggregate import Scale, Units
 from karat.stats.paired.compare import compare
+from karat.stats.paired.sample_size import sample_size_from_comparison, sample_size_from_scores
 from karat.stats.power import (
     paired_deviation,
     pairs_needed,
@@ -16,7 +17,6 @@ from karat.stats.power import (
     smallest_share,
     smallest_visible,
 )
-from karat.stats.sample_size import sample_size_from_comparison, sample_size_from_scores
 
 SHARE = (0.0, 1.0)
 TIMES = 400

@@ -10,7 +10,7 @@ import click
 from karat.cli.options.scoring import scored_metric_option
 
 if TYPE_CHECKING:
-    from karat.stats.sample_size import SampleSize
+    from karat.stats.paired.sample_size import SampleSize
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 

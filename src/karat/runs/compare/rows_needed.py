@@ -15,7 +15,7 @@ from karat.runs.compare.systems import System, open_system
 from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Units
-from karat.stats.sample_size import SampleSize, sample_size_from_comparison, sample_size_from_scores
+from karat.stats.paired.sample_size import SampleSize, sample_size_from_comparison, sample_size_from_scores
 
 
 def plan_rows(
