@@ -61,7 +61,23 @@ def bounded_interval(units: Units, finish: Finish | None, bounds: Ends, confiden
         variance, freedom = jackknife(observed, value_of) / span**2, len(units) - 1
     if math.isinf(variance):
         return low, high
-    each = unit_weight(units)
+    return effective_interval(low + span * share, variance * span**2, (unit_weight(units), freedom), bounds, confidence)
+
+
+def effective_interval(value: float, variance: float, size: Ends, bounds: Ends, confidence: float) -> Ends:
+    """Wilson's interval of a value within its bounds that has this variance, for the effective number of trials.
+
+    `size` is the inverse of the effective number of units, and the degrees of freedom of the variance.
+
+    >>> [round(end, 4) for end in effective_interval(0.95, 0.95 * 0.05 / 20, (1 / 20, math.inf), (0.0, 1.0), 0.95)]
+    [0.7639, 0.9911]
+    """
+    low, high = bounds
+    span = high - low
+    share = min(max((value - low) / span, 0.0), 1.0)
+    room = share * (1 - share)
+    variance /= span**2
+    each, freedom = size
     spread = variance / (each * room) if room else 0.0  # 1 where each unit is at a bound
     likely = (1 + confidence) / 2
     if spread > ROUNDING:
