@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from karat.runs.compare.compare import compare as compare
     from karat.runs.compare.comparison import Compared as Compared
     from karat.runs.experiment.experiment import experiment as experiment
+    from karat.runs.labels.labels import Labels as Labels
+    from karat.runs.labels.labels import read_labels as read_labels
     from karat.runs.scoring.pipeline import score as score
     from karat.runs.scoring.result import Result as Result
     from karat.stats.value import Value as Value
@@ -63,6 +65,7 @@ else:
             ".runs.compare.compare": "compare",
             ".runs.compare.comparison": "Compared",
             ".runs.experiment.experiment": "experiment",
+            ".runs.labels.labels": "Labels read_labels",
             ".runs.scoring.pipeline": "score",
             ".runs.scoring.result": "Result",
             ".stats.value": "Value",

@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.errors import ColumnError, JoinError, did_you_mean
-from karat.data.json.raw import decode_text
+from karat.data.json.raw import spell_ids
 from karat.data.roles import Side
-from karat.data.source import RAW, Source
+from karat.data.source import Source
 from karat.data.storage.disk_table import DiskTable
 from karat.data.storage.duckdb import connect_on_disk, interruptible
 
@@ -156,12 +156,9 @@ def _load(connection: duckdb.DuckDBPyConnection, table: str, ids: _Half) -> None
     connection.execute(f"CREATE TABLE {table} (key VARCHAR, row BIGINT)")
     row = 0
     for batch in ids.source.batches():
-        keys = batch.column(ids.key)
-        keys = decode_text(keys, row + 1) if keys.type == RAW else keys
-        if pa.types.is_nested(keys.type):
-            raise JoinError(f"{ids} holds {keys.type}; expected ids that are text or numbers")
+        keys = spell_ids(batch.column(ids.key), str(ids), row + 1)
         numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
-        connection.register("part", pa.table([keys.cast(pa.string()), numbers], ["key", "row"]))
+        connection.register("part", pa.table([keys, numbers], ["key", "row"]))
         connection.execute(f"INSERT INTO {table} FROM part")
         row += batch.num_rows
     unique = connection.execute(f"SELECT count(DISTINCT key) FROM {table}").fetchall()[0][0]  # noqa: S608

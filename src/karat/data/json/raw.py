@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from karat.core.columns.ids import read_graded
-from karat.core.errors import RowError
+from karat.core.errors import JoinError, RowError
+from karat.data.source import RAW
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
@@ -109,6 +110,20 @@ def decode_ids(column: pa.Array, first: int = 1, read: Callable[[Iterable[Any]],
             except RowError as error:
                 raise RowError(str(error).replace("row 1", f"row {at}", 1)) from None
         raise
+
+
+def spell_ids(column: pa.Array, where: str, first: int = 1) -> pa.Array:
+    """Ids as text, large_string, null where they are null.
+
+    `first` is the number of the first row, for messages. Raises `JoinError`, naming `where`, for lists and objects.
+
+    >>> spell_ids(pa.array([7, None]), "ids").to_pylist(), spell_ids(pa.array(["007"]), "ids").to_pylist()
+    (['7', None], ['007'])
+    """
+    column = decode_text(column, first) if column.type == RAW else column
+    if pa.types.is_nested(column.type):
+        raise JoinError(f"{where} holds {column.type}; expected ids that are text or numbers")
+    return column.cast(pa.large_string())
 
 
 def _decode(column: pa.Array, first: int, decode: Callable[[str], Any], expected: str) -> Iterator[Any]:

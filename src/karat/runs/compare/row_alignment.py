@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
-from karat.data.json.raw import decode_text
+from karat.data.json.raw import spell_ids
 from karat.data.retrieval.long_table import find_query_column
 from karat.data.roles import singular
-from karat.data.source import RAW
 from karat.runs.compare.systems import gold_column, question_column
 from karat.runs.store.run import Run
 
@@ -97,12 +96,8 @@ def _id_column(run: Run, name: str) -> str | None:
 
 def _keys(run: Run, column: str) -> pa.Array:
     """The ids of a run as text, shape (n,); `JoinError` for null, duplicate and nested values."""
-    where, keys = f"{run.name}: column {column!r}", run.column(column).combine_chunks()
-    keys = decode_text(keys) if keys.type == RAW else keys
-    try:
-        keys = keys.cast(pa.large_string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-        raise JoinError(f"{where} holds {keys.type}; expected ids that are text or numbers") from error
+    where = f"{run.name}: column {column!r}"
+    keys = spell_ids(run.column(column).combine_chunks(), where)
     if keys.null_count:
         raise JoinError(f"{where} is null in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
     if pc.count_distinct(keys).as_py() < len(keys):

@@ -1,0 +1,5 @@
+"""Labels by people: read, mapped to scores, joined with scored rows by id, and collected in a terminal.
+
+What an annotator said of a row becomes a number on the scale of the metric that it is compared with. The statistics of
+labels are in `karat.stats`, and reports over runs in the rooms above. Open `labels.py` first.
+"""

@@ -1,0 +1,57 @@
+"""Which score the name of a label has: by the user's map, or by the choices of a judge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from karat.core.errors import SpecError
+from karat.core.metric.metric import Metric
+from karat.judges.judge import JudgeFunction
+from karat.judges.reply_forms import Label
+
+
+def parse_label_map(text: str) -> dict[str, float]:
+    """The score of each label, in order, from `good=1,bad=0`, or from `bad<fair<good`: even steps from 0 to 1.
+
+    Raises `SpecError` for any other text.
+
+    >>> parse_label_map("good=1, bad=0"), parse_label_map("bad<fair<good")
+    ({'good': 1.0, 'bad': 0.0}, {'bad': 0.0, 'fair': 0.5, 'good': 1.0})
+    """
+    if "<" in text and "=" not in text:
+        names = [name.strip() for name in text.split("<")]
+        pairs = [(name, at / (len(names) - 1)) for at, name in enumerate(names)]
+    else:
+        parts = [part.rpartition("=") for part in text.split(",")]
+        try:
+            pairs = [(name.strip(), float(score)) for name, _, score in parts]
+        except ValueError:
+            pairs = []
+    if not pairs or not all(name for name, _ in pairs) or len(dict(pairs)) < len(pairs):
+        raise SpecError(f"label map {text!r}: each label once is expected, such as 'good=1,bad=0' or 'bad<fair<good'")
+    return check_label_map(dict(pairs))
+
+
+def check_label_map(choices: Mapping[str, float]) -> dict[str, float]:
+    """The same scores as floats; `SpecError` for no labels, and for a score that is not a finite number."""
+    scores: dict[str, float] = {}
+    for name, score in choices.items():
+        if not isinstance(score, int | float) or not math.isfinite(score):
+            raise SpecError(f"label map: {name!r} has the score {score!r}; a finite number is expected")
+        scores[str(name)] = float(score)
+    if not scores:
+        raise SpecError("label map: one or more labels with their scores are expected, such as {'good': 1, 'bad': 0}")
+    return scores
+
+
+def judge_choices(metrics: Iterable[Metric]) -> list[dict[str, float]]:
+    """The labels and scores of each judge among the metrics that answers with a label.
+
+    >>> from karat.core.metric.spec import parse
+    >>> judge_choices([parse("judge:refusal"), parse("exact_match")])
+    [{'refused': 1.0, 'answered': 0.0}]
+    """
+    judges = [metric.definition.function for metric in metrics if isinstance(metric.definition.function, JudgeFunction)]
+    forms = [judge.rubric.form for judge in judges if judge.rubric.each is None]
+    return [check_label_map(form.choices) for form in forms if isinstance(form, Label)]
