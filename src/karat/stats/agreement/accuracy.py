@@ -1,0 +1,51 @@
+"""How often two raters agree, and other means over rows."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.core.errors import RowError
+from karat.stats.agreement.coefficient import Coefficient, shares_of, undefined
+from karat.stats.wilson import Ends
+
+Scores: TypeAlias = NDArray[np.float64]
+Weights: TypeAlias = NDArray[np.float64] | None
+NO_ROWS = "no row has a label of both"
+
+
+def accuracy(a: Scores, b: Scores, *, weights: Weights = None) -> Coefficient:
+    """The share of rows on which two raters give the same label; rows that lack one are left out.
+
+    `a`, `b` and `weights` have shape (rows,); NaN is a missing label.
+
+    >>> accuracy(np.array([1.0, 0, 1, 1]), np.array([1.0, 1, 1, np.nan])).value
+    0.6666666666666666
+    """
+    return mean(np.where(both(a, b), a == b, np.nan), weights=weights, empty=NO_ROWS)
+
+
+def mean(
+    values: Scores, *, bounds: Ends = (0.0, 1.0), weights: Weights = None, empty: str = "there is no row"
+) -> Coefficient:
+    """The mean of the values that are not NaN; `bounds` are the least and the greatest value, `empty` why there is
+    none.
+
+    >>> mean(np.array([1.0, np.nan, 0.0, 1.0, 1.0])).value
+    0.75
+    """
+    used = ~np.isnan(values)
+    if not used.any():
+        return undefined(empty, len(values))
+    shares, filled = shares_of(used, weights), np.where(used, values, 0.0)
+    value = float(shares @ filled)
+    return Coefficient(value, shares * (filled - value), shares[None], bounds)
+
+
+def both(a: Scores, b: Scores) -> NDArray[np.bool_]:
+    """The rows that have a label of both raters; `RowError` where the raters have different numbers of rows."""
+    if a.shape != b.shape or a.ndim != 1:
+        raise RowError(f"two raters with equally many rows expected, found shapes {a.shape} and {b.shape}")
+    return ~(np.isnan(a) | np.isnan(b))

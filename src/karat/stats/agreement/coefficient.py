@@ -1,0 +1,138 @@
+"""A coefficient of agreement and what each row contributes to it, from which its interval and differences follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.stats.wilson import Ends, effective_interval
+
+FEWEST = 2  # independent rows that an interval needs
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval from `low` to `high`, computed from `n` rows.
+
+    Where there is no estimate, `reason` says why, and the other three are None.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    reason: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficient:
+    """A coefficient, and how much each row moves it.
+
+    `influence`, shape (rows,), is the first-order change of the value by each row; it sums to 0. `shares`, shape
+    (parts, rows), is the share of each row in the sample (for AUROC in each of two samples) and 0 for a row that is not
+    used. `bounds` are the least and the greatest possible value. `reason` is not None where the coefficient is not
+    defined. `unseen` is the coefficient with one row more, such as a small sample may lack: the interval reaches as far
+    up as its.
+
+    The variance of the value is the sum of squares of the influence, added up by cluster: for kappa that of Fleiss,
+    Cohen and Everitt (1969), for Gwet's coefficients and alpha that of Gwet (2014), for AUROC that of DeLong and others
+    (1988), each times n / (n - 1).
+    """
+
+    value: float
+    influence: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    bounds: Ends
+    reason: str | None = None
+    unseen: Coefficient | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of rows used."""
+        return int(np.count_nonzero(self.shares.any(axis=0)))
+
+    def estimate(self, clusters: NDArray[np.int64] | None = None, confidence: float = 0.95) -> Estimate:
+        """The value with Wilson's interval for the effective number of trials.
+
+        `clusters`, shape (rows,), are numbers from 0 that are equal in rows which are not independent.
+        """
+        used = self._clusters_used(clusters)
+        reason = self.reason
+        if reason is None and used < FEWEST:
+            what = "row" if clusters is None else "cluster"
+            reason = f"{used} labelled {what}{'s' * (used != 1)}, and an interval needs {FEWEST}"
+        if reason is not None:
+            return Estimate(None, None, None, self.n, reason)
+        moved = add_up(self.influence, clusters)
+        variance = float(moved @ moved) * used / (used - 1)
+        weight = max(float(each @ each) for each in (add_up(part, clusters) for part in self.shares))
+        low, high = effective_interval(self.value, variance, (weight, used - 1), self.bounds, confidence)
+        if self.unseen is not None:
+            more = None if clusters is None else np.append(clusters, clusters.max() + 1)
+            high = max(high, self.unseen.estimate(more, confidence).high or high)
+        return Estimate(self.value, low, high, self.n)
+
+    def _clusters_used(self, clusters: NDArray[np.int64] | None) -> int:
+        used = self.shares.any(axis=0)
+        return int(np.count_nonzero(used)) if clusters is None else len(np.unique(clusters[used]))
+
+
+def undefined(reason: str, rows: int) -> Coefficient:
+    """The coefficient of data for which it is not defined."""
+    return Coefficient(math.nan, np.zeros(rows), np.zeros((1, rows)), (-1.0, 1.0), reason)
+
+
+def difference(
+    first: Coefficient, second: Coefficient, clusters: NDArray[np.int64] | None = None, confidence: float = 0.95
+) -> Estimate:
+    """The first coefficient minus the second, on the same rows, on some of the same, or on others.
+
+    The interval combines those of the two, with the correlation of their influence (MOVER). So it is not empty where
+    both are perfect.
+
+    Source: G. Y. Zou, "Toward using confidence intervals to compare correlations", Psychological Methods 12 (2007).
+
+    >>> from karat.stats.agreement.accuracy import accuracy
+    >>> people, judge = np.ones(20), np.repeat([1.0, 0.0], [19, 1])
+    >>> other_judge = np.repeat([1.0, 0.0], [12, 8])
+    >>> found = difference(accuracy(judge, people), accuracy(other_judge, people))
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (0.35, 0.108, 0.573)
+    """
+    one, two = (each.estimate(clusters, confidence) for each in (first, second))
+    n = int(np.count_nonzero(first.shares.any(axis=0) | second.shares.any(axis=0)))
+    if one.value is None or two.value is None or one.low is None or two.low is None:
+        return Estimate(None, None, None, n, one.reason or two.reason)
+    assert one.high is not None  # noqa: S101  (for the type checker: an interval has two ends)
+    assert two.high is not None  # noqa: S101
+    a, b = (add_up(each.influence, clusters) for each in (first, second))
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    correlation = min(1.0, max(-1.0, float(a @ b) / scale)) if scale else 0.0
+
+    def reach(down: float, up: float) -> float:
+        return math.sqrt(max(0.0, down**2 + up**2 - 2 * correlation * down * up))
+
+    value = one.value - two.value
+    low = value - reach(one.value - one.low, two.high - two.value)
+    high = value + reach(one.high - one.value, two.value - two.low)
+    return Estimate(value, low, high, n)
+
+
+def add_up(values: NDArray[np.float64], clusters: NDArray[np.int64] | None) -> NDArray[np.float64]:
+    """The sums of the values by cluster; the values themselves where rows are independent."""
+    return values if clusters is None else np.asarray(np.bincount(clusters, weights=values), np.float64)
+
+
+def shares_of(used: NDArray[np.bool_], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """The share of each row in the sample, shape (rows,): in proportion to its weight, 0 where it is not `used`."""
+    shares = used.astype(np.float64) if weights is None else np.where(used, weights, 0.0)
+    total = shares.sum()
+    return shares / total if total else shares

@@ -1,0 +1,127 @@
+"""What each row moves: equal to the slope by its weight; clusters, weights and differences follow from it."""
+
+import numpy as np
+import pytest
+
+from karat.stats.agreement.accuracy import accuracy, mean
+from karat.stats.agreement.alpha import krippendorff_alpha
+from karat.stats.agreement.auroc import auroc
+from karat.stats.agreement.coefficient import difference
+from karat.stats.agreement.correlation import correlation
+from karat.stats.agreement.gwet import gwet_ac
+from karat.stats.agreement.kappa import cohen_kappa
+
+ROWS = 400
+STEP = 1e-5
+random = np.random.default_rng(5)
+GRADES = np.clip(np.round(random.normal(3, 1, (ROWS, 1)) + random.normal(0, 0.7, (ROWS, 3))), 1, 5)
+GRADES[random.random((ROWS, 3)) < 0.15] = np.nan
+FIRST, SECOND, _ = GRADES.T
+YES = (np.nan_to_num(SECOND, nan=1.0) > 3) * 1.0
+
+COEFFICIENTS = {
+    "accuracy": lambda weights: accuracy(FIRST, SECOND, weights=weights),
+    "kappa": lambda weights: cohen_kappa(FIRST, SECOND, weights=weights),
+    "linear kappa": lambda weights: cohen_kappa(FIRST, SECOND, level="linear", weights=weights),
+    "alpha": lambda weights: krippendorff_alpha(GRADES, weights=weights),
+    "interval alpha": lambda weights: krippendorff_alpha(GRADES, level="quadratic", weights=weights),
+    "AC1": lambda weights: gwet_ac(GRADES, weights=weights),
+    "AC2": lambda weights: gwet_ac(GRADES, level="quadratic", weights=weights),
+    "Pearson": lambda weights: correlation(FIRST, SECOND, "pearson", weights=weights),
+    "Spearman": lambda weights: correlation(FIRST, SECOND, "spearman", weights=weights),
+    "Kendall": lambda weights: correlation(FIRST, SECOND, "kendall", weights=weights),
+    "AUROC": lambda weights: auroc(FIRST, YES, weights=weights),
+}
+
+
+@pytest.mark.parametrize("name", COEFFICIENTS)
+def test_influence_is_the_slope_by_the_weight_of_a_row(name):
+    coefficient, weights = COEFFICIENTS[name], random.uniform(0.5, 2, ROWS)
+    found = coefficient(weights).influence
+    assert found.sum() == pytest.approx(0, abs=1e-9)
+    for row in range(0, ROWS, 40):
+        values = []
+        for sign in (1, -1):
+            moved = weights.copy()
+            moved[row] *= 1 + sign * STEP
+            values.append(coefficient(moved).value)
+        slope = (values[0] - values[1]) / (2 * STEP)
+        assert found[row] == pytest.approx(slope, rel=0.01, abs=1e-5)  # alpha and AUROC correct for the sample's size
+
+
+@pytest.mark.parametrize("name", COEFFICIENTS)
+def test_equal_weights_are_no_weights(name):
+    one, other = (COEFFICIENTS[name](weights) for weights in (None, np.full(ROWS, 3.0)))
+    assert other.value == pytest.approx(one.value, abs=1e-12)
+    assert other.estimate().low == pytest.approx(one.estimate().low, abs=1e-12)
+
+
+def test_a_row_that_is_there_twice_counts_once_in_its_cluster():
+    once = cohen_kappa(FIRST, SECOND)
+    twice = cohen_kappa(np.tile(FIRST, 2), np.tile(SECOND, 2)).estimate(np.tile(np.arange(ROWS), 2))
+    alone = once.estimate()
+    assert (twice.low, twice.high) == pytest.approx((alone.low, alone.high))
+    assert twice.n == 2 * alone.n
+    naive = cohen_kappa(np.tile(FIRST, 2), np.tile(SECOND, 2)).estimate()
+    assert naive.high - naive.low < 0.75 * (alone.high - alone.low)
+
+
+def test_the_difference_of_two_means_on_the_same_rows_has_the_error_of_their_differences():
+    a, b = random.random(ROWS), random.random(ROWS)
+    a, b = (0.7 * each + 0.3 * random.random(ROWS) for each in (a, 0.8 * a + 0.2 * b))
+    found = difference(mean(a), mean(b))
+    reach = 1.96 * np.std(a - b, ddof=1) / np.sqrt(ROWS)
+    assert found.value == pytest.approx(a.mean() - b.mean())
+    assert (found.low, found.high) == pytest.approx((found.value - reach, found.value + reach), abs=0.002)
+
+
+def test_the_difference_of_two_perfect_coefficients_is_not_certain():
+    same = np.tile([0.0, 1.0], 10)
+    apart = difference(accuracy(same[:10], same[:10]), accuracy(np.append(same[:9], np.nan), same[:10]))
+    assert apart.value == pytest.approx(0)
+    assert apart.low < -0.1 < 0.1 < apart.high
+
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "reason"),
+    [
+        (accuracy(np.array([NAN, 1]), np.array([1, NAN])), "no row has a label of both"),
+        (accuracy(np.array([1.0]), np.array([1.0])), "1 labelled row, and an interval needs 2"),
+        (cohen_kappa(np.ones(9), np.eye(9)[0]), "the first rater gives one label only, 1"),
+        (krippendorff_alpha(np.ones((9, 2))), "every label is 1"),
+        (krippendorff_alpha(np.array([[1, NAN], [NAN, 0]])), "no row has two labels"),
+        (gwet_ac(np.ones((9, 2))), "every label is 1, and no other is known"),
+        (correlation(np.arange(9.0), np.zeros(9), "kendall"), "the second rater gives one score only, 0"),
+        (auroc(np.arange(9.0), np.zeros(9)), "every label is 0"),
+    ],
+)
+def test_where_there_is_no_estimate_a_reason_says_why(coefficient, reason):
+    found = coefficient.estimate()
+    assert (found.value, found.low, found.high, found.reason) == (None, None, None, reason)
+
+
+def test_one_cluster_gives_no_interval():
+    found = accuracy(np.ones(5), np.ones(5)).estimate(np.zeros(5, int))
+    assert found.reason == "1 labelled cluster, and an interval needs 2"
+
+
+def test_perfect_agreement_on_few_rows_is_not_certain():
+    same = np.array([0.0, 1.0] * 5)
+    assert cohen_kappa(same, same).estimate().low < 0.5
+    assert gwet_ac(np.column_stack([same, same])).estimate().low < 0.5
+    assert correlation(same, same, "spearman").estimate().low < 0.5
+
+
+def test_no_agreement_on_a_rare_label_is_not_certain_either():
+    judge, person = np.zeros(30), np.zeros(30)
+    judge[:2], person[2:4] = 1, 1
+    assert cohen_kappa(judge, person).estimate().high > 0.4
+    assert krippendorff_alpha(np.column_stack([judge, person])).estimate().high > 0.4
+
+
+def test_gwets_coefficient_counts_categories_that_nobody_used():
+    ratings = np.array([[1.0, 1], [1, 1], [1, 2], [2, 2]])
+    assert gwet_ac(ratings, categories=np.arange(1.0, 6)).value > gwet_ac(ratings).value
