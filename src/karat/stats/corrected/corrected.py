@@ -1,0 +1,49 @@
+"""A value corrected by people's labels, with what the judge and what the labels alone would have given."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal, TypeAlias
+
+Method: TypeAlias = Literal["normal", "wilson", "bootstrap", "labels"]
+
+TUNED = "prediction-powered inference with power tuning (PPI++)"
+IN_WORDS: dict[Method, str] = {
+    "normal": f"{TUNED}, normal approximation",
+    "wilson": f"{TUNED}, Wilson's interval since few labels deviate from the judge",
+    "bootstrap": f"{TUNED}, studentised bootstrap since few labels deviate from the judge",
+    "labels": "labels alone, since they do not show how far the judge can be trusted",
+}
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """The mean that people would give to all rows, or the difference of two such means.
+
+    `low` and `high` are the ends of its interval; None for an end that is not known. Of `n` rows, `labelled` have a
+    label. `weight` is the share of the judge's scores that is used (lambda of PPI++): 0 is labels alone. `effective` is
+    how many uniformly drawn labels alone would give an interval of this width. `uncorrected` is the mean of the judge's
+    scores, `labels_alone` value, low and high without the judge. Where there is no estimate, `reason` says why, and the
+    other values are None.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    labelled: int
+    method: Method | None
+    weight: float | None
+    effective: float | None
+    uncorrected: float | None
+    labels_alone: tuple[float, float | None, float | None] | None
+    reason: str | None = None
+
+    @property
+    def in_words(self) -> str:
+        """The method in words or, where there is no estimate, its reason."""
+        return f"no estimate: {self.reason}" if self.method is None else IN_WORDS[self.method]
+
+    def as_dict(self) -> dict[str, object]:
+        """The fields in order, as JSON values."""
+        return asdict(self)
