@@ -113,25 +113,34 @@ class JudgeFunction:
         object.__setattr__(self, "__doc__", f"{self.rubric.summary}\n\n{self.rubric.task.strip()}")
 
     def __call__(self, *columns: pa.Array, **settings: Any) -> Rows:
-        models = current_models()
-        governor = self.governor or models.governor
-        panel = Panel(self.rubric, self.prompt_prefix, self._members(settings, models.connect), governor)
-        materials = to_materials(self.rubric.inputs, columns)
-        votes: list[Vote | None] = [None] * len(materials)
+        panel = self.panel(settings)
+        votes = self.judge_all([(panel, material) for material in to_materials(self.rubric.inputs, columns)])
+        return to_rows(votes, self.details(settings), member_names(settings))
 
-        async def judge(row: int) -> None:
-            votes[row] = await trace_vote(self.name, materials[row], panel.judge(materials[row]))
+    def panel(self, settings: Mapping[str, Any], repetition: int = 0) -> Panel:
+        """The models that judge a row. In another `repetition` their replies are drawn anew: none is in the cache."""
+        models = current_models()
+        members = self._members(settings, models.connect, repetition)
+        return Panel(self.rubric, self.prompt_prefix, members, self.governor or models.governor)
+
+    def judge_all(self, asked: Sequence[tuple[Panel, Mapping[str, Any]]]) -> list[Vote]:
+        """The vote of each panel on the material beside it, many at a time."""
+        votes: list[Vote | None] = [None] * len(asked)
+
+        async def judge(number: int) -> None:
+            panel, material = asked[number]
+            votes[number] = await trace_vote(self.name, material, panel.judge(material))
             advance(1)
 
         reason = NotJudged()
         try:
-            governor.map(judge, range(len(materials)))
+            (self.governor or current_models().governor).map(judge, range(len(asked)))
         except ModelError as error:
             if (errors := current_context().model_errors) is None:
                 raise
             errors.append(error)
             reason = NotJudged(error)
-        return to_rows([vote or Vote(error=reason) for vote in votes], self.details(settings), member_names(settings))
+        return [vote or Vote(error=reason) for vote in votes]
 
     def details(self, settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
         """The Arrow type of each column beside the score."""
@@ -159,12 +168,15 @@ class JudgeFunction:
         parts = [self.prompt_prefix, rubric.form.schema, rubric.form.worth, dict(rubric.inputs), rubric.each, swap]
         return sha256(repr(parts).encode()).hexdigest()[:16]
 
-    def _members(self, settings: Mapping[str, Any], connect: Callable[[str], Model]) -> list[PanelMember]:
+    def _members(
+        self, settings: Mapping[str, Any], connect: Callable[[str], Model], repetition: int
+    ) -> list[PanelMember]:
         """Each model, once for each sample, in the order of `member_names`."""
         if settings["model"] is None:
             raise SpecError(f"{self.name} needs a model: --model NAME (in Python, Judge(…, model='NAME'))")
         models = [self.models.get(name) or connect(name) for name in _model_names(settings)]
-        sampled = [(model, sample) for model in models for sample in range(settings["samples"])]
+        first, samples = repetition * settings["samples"], settings["samples"]
+        sampled = [(model, sample) for model in models for sample in range(first, first + samples)]
         named = zip(member_names(settings), sampled, strict=True)
         return [PanelMember(name, model, _request_settings(settings, at), at) for name, (model, at) in named]
 

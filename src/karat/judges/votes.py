@@ -27,8 +27,9 @@ class NotJudged(str):
 class Vote:
     """The result of judging one row: a verdict or an error, and what the requests cost.
 
-    `raw`: the last reply, if it could not be read. `consistent`: whether the verdicts on both orders of a pair agree.
-    `agreement`: how similar the votes of a panel's members are; `votes`: these votes. `trace_id`: of the row's span.
+    `raw`: the last reply, if it could not be read. `consistent`: whether the verdicts on both orders of a pair agree;
+    `orders`: their labels, as each reply has it. `agreement`: how similar the votes of a panel's members are; `votes`:
+    these votes. `trace_id`: of the row's span.
     """
 
     verdict: Verdict | None = None
@@ -39,6 +40,7 @@ class Vote:
     cost: float | None = None
     latency: float | None = None
     consistent: bool | None = None
+    orders: tuple[str, str] | None = None
     agreement: float | None = None
     trace_id: str | None = None
     votes: Sequence[Vote] = field(default=(), repr=False)
@@ -53,7 +55,9 @@ def combine_orders(first: Vote, swapped: Vote, swap: Swap, form: Label) -> Vote:
     whole = _add_usage([first, swapped])
     if first.verdict is None or swapped.verdict is None:
         return whole
-    label, other = first.verdict.label or "", swap.swap_label(swapped.verdict.label or "")
+    label, opposite = first.verdict.label or "", swapped.verdict.label or ""
+    other = swap.swap_label(opposite)
+    whole = replace(whole, orders=(label, opposite))
     if label == other:
         return replace(whole, verdict=first.verdict, consistent=True)
     both = f"In the given order {label}: {first.verdict.explanation} "
