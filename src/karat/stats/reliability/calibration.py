@@ -1,0 +1,120 @@
+"""Calibration: whether answers with a score of 0.8 are right eight times in ten."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.stats.aggregate import Scale
+from karat.stats.inference import Inference
+from karat.stats.reliability.estimate import Estimate, estimate
+
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Rows whose scores lie from `low` to `high`: how many, their mean score, and the mean that people gave them."""
+
+    low: float
+    high: float
+    n: int
+    score: float
+    people: Estimate
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How scores from 0 to 1 compare with people's.
+
+    `bins`: the numbers of a reliability diagram. `ece`: the expected calibration error, the mean distance between the
+    two means of a bin; `ece_by_chance`: what it would be on so few rows if the means were equal. `brier`: the mean
+    squared distance between a score and people's.
+    """
+
+    bins: tuple[Bin, ...]
+    ece: Estimate
+    ece_by_chance: float | None
+    brier: Estimate
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, as JSON values."""
+        bins = [each.as_dict() for each in self.bins]
+        return {
+            "bins": bins,
+            "ece": self.ece.as_dict(),
+            "ece_by_chance": self.ece_by_chance,
+            "brier": self.brier.as_dict(),
+        }
+
+
+def calibrate(
+    scores: NDArray[np.float64],
+    people: NDArray[np.float64],
+    *,
+    weights: NDArray[np.float64] | None = None,
+    keys: NDArray[np.uint64] | None = None,
+    inference: Inference = Inference(),  # noqa: B008  (frozen)
+) -> Calibration:
+    """Compare scores from 0 to 1 with people's, shape (rows,) each. Rows where one is NaN do not count.
+
+    Where there are at most ten different scores, each has a bin; else there are ten of equal width. `weights`:
+    the inverse of the probability with which a row was drawn. `keys`: equal for the rows of a cluster.
+
+    Sources: G. Brier, "Verification of forecasts expressed in terms of probability", Monthly Weather Review 78 (1950);
+    M. Naeini, G. Cooper and M. Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
+
+    >>> found = calibrate(np.array([1, 1, 1, 1, 1, 0, 0, 0.0]), np.array([1, 1, 1, 0, 0, 0, 0, 0.0]))
+    >>> found.ece.value, found.brier.value, [(each.score, each.n, each.people.value) for each in found.bins]
+    (0.25, 0.25, [(0.0, 3, None), (1.0, 5, 0.6)])
+    """
+    present = ~(np.isnan(scores) | np.isnan(people))
+    scores, people, keys = scores[present], people[present], None if keys is None else keys[present]
+    weights = np.ones(len(scores)) if weights is None else weights[present]
+    of_rows = partial(estimate, weights=weights, keys=keys, inference=inference)
+    gap, (ends, bin_of) = scores - people, _bins(scores)
+    units = np.arange(len(scores)) if keys is None else np.unique(keys, return_inverse=True)[1]
+    bins, by_chance = [], 0.0
+    for at in np.unique(bin_of).tolist():
+        rows, (low, high) = bin_of == at, ends[at]
+        weight = weights[rows]
+        bins.append(
+            Bin(
+                low,
+                high,
+                len(weight),
+                float(np.average(scores[rows], weights=weight)),
+                of_rows(np.where(rows, people, np.nan)),
+            )
+        )
+        distances = np.bincount(units[rows], weight * (gap[rows] - np.average(gap[rows], weights=weight)))
+        by_chance += math.sqrt(2 / math.pi * float(distances @ distances)) / weights.sum()  # the mean of |N(0, σ²)|
+    cells = np.zeros((len(scores), len(ends) + 1))
+    cells[np.arange(len(scores)), bin_of], cells[:, -1] = gap, 1.0
+    ece = of_rows(cells, Scale(_expected_error))
+    return Calibration(tuple(bins), ece, None if ece.value is None else by_chance, of_rows(gap**2))
+
+
+def _expected_error(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The expected calibration error from the summed gap of each bin and the number of rows."""
+    error: NDArray[np.float64] = np.abs(sums[..., :-1]).sum(axis=-1) / sums[..., -1]
+    return error
+
+
+def _bins(scores: NDArray[np.float64]) -> tuple[list[tuple[float, float]], NDArray[np.integer]]:
+    """The ends of each bin, and the bin of each score, shape (rows,)."""
+    values, bin_of = np.unique(scores, return_inverse=True)
+    if len(values) <= BINS:
+        return [(value, value) for value in values.tolist()], bin_of
+    edges = [at / BINS for at in range(BINS + 1)]
+    return list(pairwise(edges)), np.searchsorted(edges[1:-1], scores)
