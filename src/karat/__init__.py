@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from karat.runs.compare.compare import compare as compare
     from karat.runs.compare.comparison import Compared as Compared
     from karat.runs.experiment.experiment import experiment as experiment
+    from karat.runs.judge_report.judge_report import JudgeReport as JudgeReport
+    from karat.runs.judge_report.judge_report import judge_report as judge_report
     from karat.runs.labels.labels import Labels as Labels
     from karat.runs.labels.labels import read_labels as read_labels
     from karat.runs.scoring.pipeline import score as score
@@ -65,6 +67,7 @@ else:
             ".runs.compare.compare": "compare",
             ".runs.compare.comparison": "Compared",
             ".runs.experiment.experiment": "experiment",
+            ".runs.judge_report.judge_report": "JudgeReport judge_report",
             ".runs.labels.labels": "Labels read_labels",
             ".runs.scoring.pipeline": "score",
             ".runs.scoring.result": "Result",

@@ -17,23 +17,32 @@ from typing import Any
 import click
 
 from karat import cli
+from karat.cli import people
 from karat.core.errors import KaratError, SpecError
 from karat.core.version import __version__
 
 
+def _command_files() -> dict[str, str]:
+    """The module of each file that may hold a command, by the command's name."""
+    return {
+        file.name.replace("_", "-"): f"{package.__name__}.{file.name}"
+        for package in (cli, people)
+        for file in iter_modules(package.__path__)
+        if not file.ispkg and file.name != "main"
+    }
+
+
 class _Karat(click.Group):
-    """A group whose commands are the files beside this one, each imported when it is called or listed."""
+    """A group whose commands are files, each imported when it is called or listed."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        names = sorted(file.name.replace("_", "-") for file in iter_modules(cli.__path__))
-        return [name for name in names if self.get_command(context, name)]
+        return [name for name in sorted(_command_files()) if self.get_command(context, name)]
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
-        """The command that a file of its name holds; None for a file, such as this one, that holds none."""
-        file = name.replace("-", "_")
-        if file == "main" or not any(each.name == file and not each.ispkg for each in iter_modules(cli.__path__)):
+        """The command that a file of its name holds; None for a file that holds none."""
+        if (module := _command_files().get(name)) is None:
             return None
-        command = getattr(import_module(f"{cli.__name__}.{file}"), file, None)
+        command = getattr(import_module(module), name.replace("-", "_"), None)
         return command if isinstance(command, click.Command) and command.name == name else None
 
     def invoke(self, context: click.Context) -> Any:

@@ -70,12 +70,12 @@ def model_options(command: Command) -> Command:
 
 @contextmanager
 def ask_models(
-    metrics: Sequence[Metric], settings: Mapping[str, Any], run: Any, *, kept: bool
+    metrics: Sequence[Metric], settings: Mapping[str, Any], run: Any, *, kept: bool, beforehand: bool = False
 ) -> Iterator[Sequence[Metric]]:
     """Let the metrics that ask a model do so by these settings, and print at the end what the models used.
 
     The value is the metrics to score with. `run` is everything else that must be the same for a run to be continued;
-    `kept` says that the run is kept under a name.
+    `kept` says that the run is kept under a name. With `beforehand`, what a dry run estimates goes to standard error.
     """
     if not any(metric.asks_model for metric in metrics):
         about_models = {name: value for name, value in settings.items() if name != "resume" or not kept}
@@ -104,7 +104,7 @@ def ask_models(
     except ModelError as error:
         raise click.ClickException(f"{error}{how_to_continue if governor.totals.calls else ''}") from error
     if settings["dry_run"]:
-        click.echo(_describe_estimate(governor.estimate, settings["price"]))
+        click.echo(_describe_estimate(governor.estimate, settings["price"]), err=beforehand)
     else:
         click.echo(_describe_usage(governor.totals), err=True)
 

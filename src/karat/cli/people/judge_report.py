@@ -1,0 +1,152 @@
+"""``karat judge-report``: how far a judge can be relied on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from karat.cli.options import scoring
+from karat.cli.options.models import ask_models, model_options
+
+if TYPE_CHECKING:
+    from karat.runs.judge_report.findings import JudgeFindings
+    from karat.runs.judge_report.judge_report import JudgeReport
+    from karat.stats.reliability.estimate import Estimate
+
+
+@click.command("judge-report")
+@click.argument("file")
+@click.option("-m", "--metric", "judges", multiple=True, required=True, metavar="SPEC", help="A judge: judge:NAME.")
+@click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on.")
+@click.option("--on", metavar="COLUMN", help="The id that joins FILE with --gold and --human.")
+@click.option("--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, …")
+@click.option("--where", metavar="SQL", help="Only rows for which this holds.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.")
+@click.option("--repetitions", type=click.IntRange(min=1), default=3, show_default=True, help="Verdicts on each row.")
+@click.option(
+    "--reword", "rewordings", multiple=True, metavar="NAME",
+    help="A rewording of the prompt: role, choices, layout, reminder, or a judge's file; default: the first four.",
+)  # fmt: skip
+@click.option("--no-rewording", is_flag=True, help="Ask with the prompt as it is only.")
+@click.option("--human", multiple=True, metavar="FILE", help="Labels by people: a file, or a column of FILE.")
+@click.option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0 or bad<fair<good.")
+@click.option("--by", metavar="COLUMN", help="With --human: where it fails, by the values of this column.")
+@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
+@click.option("--answer", metavar="COLUMN", help="The answers whose length counts; default: the predictions.")
+@click.option("--author", multiple=True, metavar="COLUMN", help="The model that wrote the answer; two for pairs.")
+@click.option("--own", multiple=True, metavar="NAME", help="An author that is the judge's own model.")
+@click.option("--calibration", metavar="FILE", help="Say whether a kept calibration still holds for the judges.")
+@click.option("--keep-calibration", metavar="FILE", help="With --human: write how the judges compare with people.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@scoring.confidence_option("Of the intervals.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
+@model_options
+def judge_report(
+    file: str,
+    judges: tuple[str, ...],
+    mapping: tuple[str, ...],
+    rewordings: tuple[str, ...],
+    no_rewording: bool,
+    human: tuple[str, ...],
+    keep_calibration: str | None,
+    as_json: bool,
+    model_settings: Mapping[str, Any],
+    **options: Any,
+) -> None:
+    """Ask judges again about the rows of FILE, reworded and in both orders, and say how far each can be relied on.
+
+    Noise, bias for place, length and the judge's own answers, dependence on the prompt's wording, unreadable verdicts;
+    with labels by people also calibration, false praise and false blame. The calls and their cost are printed first;
+    with --dry-run nothing is asked.
+
+    \b
+    karat judge-report answers.jsonl -m judge:correctness --model NAME --limit 100 --dry-run
+    karat judge-report answers.jsonl -m judge:correctness --model NAME --human labels.csv --on id --by topic
+    karat judge-report pairs.jsonl -m judge:pairwise --model NAME --author model_a --author model_b
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    if no_rewording and rewordings:
+        raise click.UsageError("--no-rewording and --reword exclude each other")
+    if keep_calibration is not None and not human:
+        raise click.UsageError("--keep-calibration compares judges with people: --human names their labels")
+    options["map"] = dict(scoring.read_pair(each, "--map") for each in mapping)
+    options["rewordings"] = () if no_rewording else rewordings or None
+    options["human"] = (human[0] if len(human) == 1 else list(human)) if human else None
+    from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
+    from karat.runs.judge_report.judge_report import judge_report as examine  # noqa: PLC0415
+
+    parsed = parse_all(judges)
+    same = ["judge-report", str(Path(file).absolute()), {name: str(value) for name, value in options.items()}]
+    estimate = {**model_settings, "dry_run": True}
+    with ask_models(parsed, estimate, same, kept=False, beforehand=not model_settings["dry_run"]) as chosen:
+        examine(file, chosen, **options)
+    if model_settings["dry_run"]:
+        return
+    with ask_models(parsed, model_settings, same, kept=False) as chosen, scoring.progress_bar() as progress:
+        report = examine(file, chosen, progress=progress, **options)
+    if keep_calibration is not None:
+        report.save_calibration(keep_calibration)
+    if as_json:
+        click.echo(json.dumps(report.as_dict(), ensure_ascii=False))
+    else:
+        _print(report)
+
+
+def _print(report: JudgeReport) -> None:
+    from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
+    from karat.stats.value import format_value  # noqa: PLC0415
+
+    screen = open_screen()
+    headings = ["", "value", f"{100 * report.confidence:g} % interval", "n"]
+    for found in report.judges:
+        screen.line(f"{found.judge.spec}: {found.asked} verdicts on {found.n} rows")
+        figures = list(_figures(found))
+        rows = [
+            [name, format_value(each.value), f"{format_value(each.low)} – {format_value(each.high)}", f"{each.n}"]
+            for name, each in figures
+            if each.value is not None
+        ]
+        screen.table(headings, rows, left=1)
+        for name, each in figures:
+            if each.value is None:
+                screen.line(f"{name}: {each}", "dim")
+        if found.people is not None:
+            screen.line("calibration: rows with a score from – to, the judge's mean, people's mean", "dim")
+            for part in found.people.calibration.bins:
+                screen.line(f"  {part.low:.2f} – {part.high:.2f}  n {part.n}  {part.score:.4f}  {part.people}")
+        for sentence in found.sentences or ["no bias was found on these rows; the intervals say how large one may be"]:
+            screen.line(f"→ {sentence}")
+
+
+def _figures(found: JudgeFindings) -> Iterator[tuple[str, Estimate]]:
+    """The name of each figure that applies to the judge, and the figure."""
+    yield "verdicts that cannot be read", found.unreadable
+    yield "another verdict when asked again", found.flips
+    yield "rows with two verdicts", found.flipping_rows
+    yield "share of the variance that is the judge's", found.noise_share
+    if found.pairs:
+        yield "score gained by the first place", found.first_place
+        yield "rows on which the order decides", found.order_matters
+    for unit, bias in found.length.items():
+        yield f"{bias.of} by {unit} of the answer", bias.slope
+    if found.own_answers is not None:
+        yield f"{found.own_answers.of} by its being the judge's own answer", found.own_answers.slope
+    if found.rewordings:
+        yield "another verdict when reworded", found.rewording_flips
+        yield "… more often than when asked again", found.rewording_beyond_noise
+        for name, shift in found.rewordings.items():
+            yield f"score gained by rewording: {name}", shift
+    if (people := found.people) is not None:
+        yield "agreement with people", people.agreement
+        yield "score minus people's", people.bias
+        if not found.pairs:
+            yield "false praise", people.false_praise
+            yield "false blame", people.false_blame
+        yield "expected calibration error", people.calibration.ece
+        yield "Brier score", people.calibration.brier
+        for name, each in people.slices.items():
+            yield f"agreement in {name}", each.agreement
+            yield "… minus that elsewhere", each.difference

@@ -1,0 +1,149 @@
+"""The rows on which a judge was examined: its votes, and what the figures compare them with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.arrow import is_text
+from karat.core.columns.kinds import Array
+from karat.core.errors import ColumnError, did_you_mean
+from karat.core.metric.metric import Metric
+from karat.judges.rubric import Rubric
+from karat.runs.judge_report.votes import Votes
+from karat.stats.inference import Inference
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Which columns hold the judged answers, one or two, and their authors; and which authors are the judge's model."""
+
+    answer: str | None = None
+    author: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What people said of the rows: `scores`, shape (rows,), NaN where nobody did, and `weights` of a chosen sample.
+
+    A weight is the inverse of the probability with which the row was proposed; None where all had the same.
+    """
+
+    scores: Array
+    weights: Array | None = None
+
+
+@dataclass(frozen=True)
+class ExaminedRows:
+    """The rows on which judges are examined.
+
+    `table` has the user's columns, `mapping` the column of each role. `people`: None without labels. `clusters`, shape
+    (rows,): keys of rows that are not independent. `slices`: the positions of each slice's rows.
+    """
+
+    table: pa.Table
+    mapping: Mapping[str, str]
+    answers: Answers
+    inference: Inference
+    people: Labelled | None = None
+    clusters: Array | None = None
+    slices: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One judge, its votes, and the rows on which it gave them."""
+
+    judge: Metric
+    rubric: Rubric
+    votes: Votes
+    rows: ExaminedRows
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest score."""
+        return self.rubric.form.range
+
+    @property
+    def repeated(self) -> Array:
+        """The scores of the repetitions, shape (rows, repetitions)."""
+        return self.votes.scores[:, : self.votes.repetitions]
+
+    @cached_property
+    def mean(self) -> Array:
+        """The mean score of the repetitions, shape (rows,), NaN without one: the noise of single votes is out of it."""
+        count = (~np.isnan(self.repeated)).sum(axis=1)
+        mean: Array = np.where(count > 0, np.nansum(self.repeated, axis=1) / np.maximum(count, 1), np.nan)
+        return mean
+
+    @property
+    def answer_columns(self) -> tuple[str, ...]:
+        """The columns of the judged answers: two for a judge of pairs; none where it reads no prediction."""
+        if self.rubric.swap is not None:
+            return tuple(self.rows.mapping[name] for name in self.rubric.swap.inputs)
+        if self.rows.answers.answer is not None:
+            return (self.rows.answers.answer,)
+        return tuple(
+            self.rows.mapping[role]
+            for role in ("prediction",)
+            if role in self.rows.mapping and role in self.rubric.inputs
+        )
+
+    @cached_property
+    def lengths(self) -> tuple[Array, ...]:
+        """The number of characters of each answer, shape (rows,), by column of answers; NaN where there is none."""
+        return tuple(_lengths(self.rows.table, name) for name in self.answer_columns)
+
+    @cached_property
+    def same_task(self) -> Array:
+        """A number for each row, shape (rows,): equal where the judge reads the same beside the answers."""
+        names = [
+            self.rows.mapping[role] for role in self.rubric.inputs if self.rows.mapping[role] not in self.answer_columns
+        ]
+        codes: dict[str, int] = {}
+        cells = zip(*(self.rows.table[name].to_pylist() for name in names), strict=True)
+        found = [codes.setdefault(repr(row), len(codes)) for row in cells] if names else [0] * len(self.rows.table)
+        return np.array(found, dtype=np.int64)
+
+    @property
+    def authors(self) -> tuple[Sequence[Any], ...]:
+        """The author of each answer, by column of authors. Raises `ColumnError` for a column that is not there."""
+        names = self.rows.table.schema.names
+        for name in self.rows.answers.author:
+            if name not in names:
+                raise ColumnError(f"author: there is no column {name!r}{did_you_mean(name, names)}")
+        return tuple(self.rows.table[name].to_pylist() for name in self.rows.answers.author)
+
+    @property
+    def own_names(self) -> set[str]:
+        """The names by which the judge's own model goes as an author, without the provider's part and in lower case."""
+        model = self.judge.settings["model"]
+        names = self.rows.answers.own or ((model,) if isinstance(model, str) else tuple(model or ()))
+        return {_author_name(name) for name in names}
+
+    def own(self, authors: Sequence[Any]) -> Array:
+        """1 where the judge's own model is the author, 0 where another one is, NaN where none is named."""
+        names = self.own_names
+        marks = [np.nan if author is None else float(_author_name(author) in names) for author in authors]
+        return np.array(marks, dtype=np.float64)
+
+
+def _author_name(name: Any) -> str:
+    return str(name).rpartition("/")[2].casefold()
+
+
+def _lengths(table: pa.Table, name: str) -> Array:
+    if name not in table.schema.names:
+        raise ColumnError(f"answer: there is no column {name!r}{did_you_mean(name, table.schema.names)}")
+    column = table[name]
+    if not is_text(column.type) and not pa.types.is_null(column.type):
+        raise ColumnError(f"answer: column {name!r} holds {column.type}; a text a row is expected")
+    lengths: Array = pc.utf8_length(column.cast(pa.large_string())).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return lengths

@@ -1,0 +1,257 @@
+"""The figures of a judge's report: its noise, its biases, and how it compares with people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.runs.judge_report.examined import Examined
+from karat.stats.aggregate import Scale
+from karat.stats.reliability.calibration import Calibration, calibrate
+from karat.stats.reliability.estimate import Estimate, estimate
+from karat.stats.reliability.repetition import any_flip, disagreement, noise_share, variance_statistics
+from karat.stats.reliability.slope import slope
+
+ONCE = "each row was judged once"
+
+
+@dataclass(frozen=True)
+class Bias:
+    """How a score depends on something: `slope` of what people did not explain, or of the score itself.
+
+    `of` is `error`, the judge's score minus people's, or, where there are no labels, `score`: then rows are compared
+    only with others of the same task (question, reference), and the slope may be merit.
+    """
+
+    slope: Estimate
+    of: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, as JSON values."""
+        return {**self.slope.as_dict(), "of": self.of}
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A slice of the labelled rows: `agreement` there, and its `difference` from all other rows.
+
+    Agreement is 1 minus the mean distance between the judge's score and people's, as a share of the range of scores.
+    The intervals of the differences hold for all slices together (Bonferroni).
+    """
+
+    agreement: Estimate
+    difference: Estimate
+
+    @property
+    def fails(self) -> bool:
+        """Whether the judge agrees less with people here than elsewhere, surely."""
+        return self.difference.high is not None and self.difference.high < 0
+
+
+@dataclass(frozen=True)
+class People:
+    """A judge beside people: figures of the rows with both.
+
+    `bias`: the mean of the judge's score minus people's. `false_praise`: how often the judge finds an answer good that
+    people find bad, among these; `false_blame`: the opposite. Good is better than the middle of the range.
+    """
+
+    labelled: int
+    agreement: Estimate
+    bias: Estimate
+    false_praise: Estimate
+    false_blame: Estimate
+    calibration: Calibration
+    slices: dict[str, Slice] = field(default_factory=dict)
+
+
+class Figures:
+    """All figures of one examined judge; each is computed when it is read."""
+
+    def __init__(self, examined: Examined) -> None:
+        self._judge, self._rows, self._votes = examined, examined.rows, examined.votes
+        self._of_rows = partial(estimate, keys=self._rows.clusters, inference=self._rows.inference)
+        low, high = examined.range
+        self._span = high - low
+
+    @property
+    def unreadable(self) -> Estimate:
+        """The share of verdicts that could not be read."""
+        votes = self._votes
+        asked = votes.asked.sum(axis=1)
+        return self._of_rows(np.where(asked > 0, votes.unreadable.sum(axis=1) / np.maximum(asked, 1), np.nan))
+
+    @property
+    def flips(self) -> Estimate:
+        """The probability that a second verdict on the same row is another one."""
+        return self._repeated(disagreement(self._codes))
+
+    @property
+    def flipping_rows(self) -> Estimate:
+        """The share of rows with two different verdicts among the repetitions."""
+        return self._repeated(any_flip(self._codes))
+
+    @property
+    def noise_share(self) -> Estimate:
+        """The share of the variance of scores that is the judge's own."""
+        statistics = variance_statistics(self._judge.repeated)
+        several = (~np.isnan(self._judge.repeated)).sum(axis=1) > 1
+        statistics[~several] = np.nan
+        return self._repeated(statistics, Scale(noise_share), undefined="every score is the same")
+
+    @property
+    def first_place(self) -> Estimate:
+        """How much higher the score of an answer is where it stands first of the two."""
+        return self._of_pairs(self._votes.first, self._both_ways)
+
+    @property
+    def order_matters(self) -> Estimate:
+        """The share of rows on which the two orders give different verdicts."""
+        return self._of_pairs(1 - self._votes.consistent, Scale())
+
+    @property
+    def length(self) -> dict[str, Bias]:
+        """The bias for length: for each doubling of the answer's length, and for each 100 characters."""
+        if not (lengths := self._judge.lengths):
+            reason = "the judge reads no prediction; answer (--answer) names the column of the answers"
+            return {
+                "doubling": Bias(Estimate.missing(reason), self._of),
+                "100 characters": Bias(Estimate.missing(reason), self._of),
+            }
+        scales = {
+            "doubling": [np.log2(1 + each) for each in lengths],
+            "100 characters": [each / 100 for each in lengths],
+        }
+        return {name: self._bias(_first_minus_second(each)) for name, each in scales.items()}
+
+    @property
+    def own_answers(self) -> Bias | None:
+        """The preference for answers by the judge's own model; None where no column holds the authors."""
+        if not (authors := self._judge.authors):
+            return None
+        marks = [self._judge.own(each) for each in authors]
+        if not any((each == 1).any() for each in marks):
+            names = ", ".join(sorted({str(each) for column in authors for each in column if each is not None})[:5])
+            own = ", ".join(sorted(self._judge.own_names)) or "the judge's model"
+            reason = f"no answer is by {own}; authors: {names}; own (--own) names those that are the judge's model"
+            return Bias(Estimate.missing(reason), self._of)
+        return self._bias(_first_minus_second(marks))
+
+    @property
+    def rewordings(self) -> dict[str, Estimate]:
+        """How much each rewording of the prompt raises the score."""
+        mean, scores = self._judge.mean, self._votes.scores[:, self._votes.repetitions :].T
+        return {
+            name: self._of_rows(each - mean, self._both_ways)
+            for name, each in zip(self._votes.rewordings, scores, strict=True)
+        }
+
+    @property
+    def rewording_flips(self) -> Estimate:
+        """The probability that a verdict is another one after the prompt is reworded."""
+        if not self._votes.rewordings:
+            return Estimate.missing("no rewording was asked for")
+        return self._of_rows(self._reworded)
+
+    @property
+    def rewording_beyond_noise(self) -> Estimate:
+        """By how much it is more probable than after mere repetition."""
+        if not self._votes.rewordings:
+            return Estimate.missing("no rewording was asked for")
+        return self._repeated(self._reworded - disagreement(self._codes), Scale(bounds=(-1.0, 1.0)))
+
+    @property
+    def people(self) -> People | None:
+        """The judge beside people; None without labels."""
+        if self._rows.people is None:
+            return None
+        labels, weights = self._rows.people.scores, self._rows.people.weights
+        first = self._votes.scores[:, 0]
+        low, high = self._judge.range
+        middle, sign = (low + high) / 2, 1 if self._judge.judge.definition.direction == "maximize" else -1
+        judge_good, people_good = sign * (first - middle), sign * (labels - middle)
+        of_rows = partial(self._of_rows, weights=weights)
+        praise, blame = (
+            of_rows(np.where((way * people_good < 0) & ~np.isnan(first), way * judge_good > 0, np.nan))
+            for way in (1, -1)
+        )
+        if self._judge.rubric.swap is not None:
+            praise = blame = Estimate.missing("the judge says which of two answers is better, not whether one is good")
+        agreement = 1 - np.abs(first - labels) / self._span
+        return People(
+            labelled=int((~np.isnan(agreement)).sum()),
+            agreement=of_rows(agreement),
+            bias=of_rows(first - labels, self._both_ways),
+            false_praise=praise,
+            false_blame=blame,
+            calibration=calibrate(
+                (first - low) / self._span,
+                (labels - low) / self._span,
+                weights=weights,
+                keys=self._rows.clusters,
+                inference=self._rows.inference,
+            ),
+            slices=dict(self._slices(agreement, weights)),
+        )
+
+    def _slices(self, agreement: Array, weights: Array | None) -> Iterator[tuple[str, Slice]]:
+        slices, clusters = self._rows.slices, self._rows.clusters
+        confidence = 1 - (1 - self._rows.inference.confidence) / max(len(slices), 1)
+        for name, positions in slices.items():
+            inside = np.zeros(len(agreement))
+            inside[positions] = 1.0
+            of_slice = self._of_rows(np.where(inside > 0, agreement, np.nan), weights=weights)
+            difference = slope(inside, agreement, weights=weights, clusters=clusters, confidence=confidence)
+            yield name, Slice(of_slice, difference)
+
+    @property
+    def _both_ways(self) -> Scale:
+        return Scale(bounds=(-self._span, self._span))
+
+    @property
+    def _codes(self) -> Array:
+        return self._votes.codes[:, : self._votes.repetitions]
+
+    @property
+    def _reworded(self) -> Array:
+        return disagreement(self._codes, self._votes.codes[:, self._votes.repetitions :])
+
+    @property
+    def _of(self) -> str:
+        return "score" if self._rows.people is None else "error"
+
+    def _repeated(self, statistics: Array, scale: Scale = Scale(), **reasons: Any) -> Estimate:  # noqa: B008  (frozen)
+        if self._votes.repetitions < 2:
+            return Estimate.missing(ONCE)
+        return self._of_rows(statistics, scale, **reasons)
+
+    def _of_pairs(self, votes: Array, scale: Scale) -> Estimate:
+        if self._judge.rubric.swap is None:
+            return Estimate.missing("the judge reads one answer, so there is no order")
+        repeated = votes[:, : self._votes.repetitions]
+        count = (~np.isnan(repeated)).sum(axis=1)
+        return self._of_rows(np.where(count > 0, np.nansum(repeated, axis=1) / np.maximum(count, 1), np.nan), scale)
+
+    def _bias(self, x: Array) -> Bias:
+        rows, mean = self._rows, self._judge.mean
+        fit = partial(slope, x, clusters=rows.clusters, confidence=rows.inference.confidence)
+        if rows.people is not None:
+            return Bias(fit(mean - rows.people.scores, weights=rows.people.weights), "error")
+        if self._judge.rubric.swap is not None:
+            return Bias(fit(mean), "score")
+        found = fit(mean, groups=self._judge.same_task)
+        if found.value is None:
+            found = replace(found, reason=f"without labels, answers to one task are compared: {found.reason}")
+        return Bias(found, "score")
+
+
+def _first_minus_second(columns: list[Array]) -> Array:
+    return columns[0] if len(columns) == 1 else columns[0] - columns[1]
+
+
+FIGURES = {name for name, value in vars(Figures).items() if isinstance(value, property) and not name.startswith("_")}

@@ -1,0 +1,181 @@
+"""`karat.judge_report`: ask judges again, in other words and in both orders, and say how far each can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.errors import SpecError
+from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse_all
+from karat.data.join import split_on
+from karat.data.json.raw import spell_ids
+from karat.runs.judge_report.examined import Answers, Examined, ExaminedRows, Labelled
+from karat.runs.judge_report.findings import JudgeFindings, as_json
+from karat.runs.judge_report.kept_calibration import (
+    find_calibration,
+    read_calibrations,
+    save_calibrations,
+)
+from karat.runs.judge_report.rewordings import REWORDINGS
+from karat.runs.judge_report.votes import VOTES, RepeatedJudge, Votes, repeat
+from karat.runs.labels.choices import judge_choices
+from karat.runs.labels.labels import match_labels, read_labels
+from karat.runs.output_columns import OutputColumns
+from karat.runs.scoring.groups import cluster_keys, group_rows
+from karat.runs.scoring.pipeline import score
+from karat.runs.scoring.progress import Progress
+from karat.stats.inference import Inference
+
+
+@dataclass(frozen=True)
+class JudgeReport:
+    """What was found about each judge, and the examined rows with all votes (`table`)."""
+
+    judges: tuple[JudgeFindings, ...]
+    repetitions: int
+    confidence: float
+    table: pa.Table = field(repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report for JSON: what `karat judge-report --json` prints."""
+        found = [each.as_dict() for each in self.judges]
+        return {"repetitions": self.repetitions, "confidence": self.confidence, "judges": found}
+
+    def save_calibration(self, path: str | Path) -> None:
+        """Write how the judges compare with people to a JSON file, for `judge_report(calibration=…)`.
+
+        It holds for these judges alone: with another prompt, model or setting, the labels no longer vouch for them.
+        Raises `SpecError` for a report without labels.
+        """
+        pairs = [(each.judge, as_json(each.people)) for each in self.judges if each.people is not None]
+        if not pairs:
+            raise SpecError("a calibration compares a judge with people: human (--human) names their labels")
+        save_calibrations(path, pairs)
+
+
+def judge_report(
+    data: Any,
+    judges: str | Metric | Iterable[str | Metric],
+    *,
+    map: Mapping[str, str] | None = None,  # noqa: A002  (the field's word, and the flag's)
+    gold: Any = None,
+    on: str | None = None,
+    where: str | None = None,
+    limit: int | None = None,
+    by: str | None = None,
+    cluster: str | None = None,
+    repetitions: int = 3,
+    rewordings: Sequence[str] | None = None,
+    human: Any = None,
+    label_map: Mapping[str, float] | str | None = None,
+    answer: str | None = None,
+    author: str | Sequence[str] = (),
+    own: str | Sequence[str] = (),
+    calibration: str | Path | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> JudgeReport:
+    """Examine one judge, or several on the same rows: its noise, its biases, and how it compares with people.
+
+    `data`, `map`, `gold`, `on`, `where`, `limit`: as in `karat.score`. Each row is judged `repetitions` times, each
+    time with a reply of its own, and once in each of the `rewordings` of the prompt that keep its meaning: `role`,
+    `choices`, `layout`, `reminder` or files of judges; by default all four, () for none. A judge of pairs is asked in
+    both orders each time. Replies are cached: the same report costs nothing a second time.
+
+    `human`: labels by people, as `karat.read_labels` reads them, joined by `on`, or the name of a column of `data`;
+    `label_map`: the score of each label, by default from the judges' own choices. `by`: a column of slices, in which
+    the judge is compared with people. `cluster`: a column with equal values in rows that are not independent. `answer`:
+    the column of the answers whose length counts, by default the predictions. `author`: the column with the model that
+    wrote the answer, or two columns for a judge of pairs; `own`: the authors that are the judge's own model, by default
+    those with its name. `calibration`: a file of `JudgeReport.save_calibration`, which is compared with the judges.
+
+    Raises a `karat.KaratError` whose message says what to do.
+
+    >>> from karat import Governor, Judge
+    >>> from karat.models.testing.fake import FakeModel
+    >>> judge = Judge("refusal", model=FakeModel({"explanation": "…", "label": "answered"}), governor=Governor())
+    >>> rows = [{"question": "Why?", "prediction": text} for text in ("Yes.", "No.", "So.", "Ah.", "Oh.")]
+    >>> report = judge_report(rows, judge)
+    >>> print(report.judges[0].flips)
+    0.0000 (0.0000 – 0.4345)
+    >>> print(report.judges[0].noise_share)
+    no estimate: every score is the same
+    """
+    inference = Inference(confidence, seed)
+    if repetitions < 1:
+        raise SpecError(f"repetitions={repetitions!r}: a whole number from 1 is expected")
+    kept = None if calibration is None else read_calibrations(calibration)
+    chosen, names = parse_all(judges), REWORDINGS if rewordings is None else rewordings
+    repeated = [repeat(judge, repetitions, names) for judge in chosen]
+    options: dict[str, Any] = {"where": where, "limit": limit, "by": by, "cluster": cluster, "progress": progress}
+    result = score(data, repeated, map=map, gold=gold, on=None if gold is None else on, keep=True, **options)
+    table = result.table
+    rows = ExaminedRows(
+        table=table,
+        mapping=result.mapping,
+        answers=Answers(answer, _names(author), _names(own)),
+        inference=inference,
+        people=None
+        if human is None
+        else _read_people(table, human, label_map, chosen, on=on, narrowed=where is not None or limit is not None),
+        clusters=None if cluster is None else cluster_keys(table[cluster].combine_chunks()),
+        slices={} if by is None else group_rows(table[by].combine_chunks(), set(), by),
+    )
+    findings = []
+    columns = OutputColumns.of_scored(table.schema, repeated).details
+    for judge, metric, details in zip(chosen, repeated, columns, strict=True):
+        function = cast("RepeatedJudge", metric.definition.function)
+        votes = Votes.of(table[details[VOTES]], function)
+        found = None if kept is None else find_calibration(judge, kept)
+        findings.append(JudgeFindings.of(Examined(judge, function.judge.rubric, votes, rows), found))
+    return JudgeReport(tuple(findings), repetitions, confidence, table)
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _read_people(
+    table: pa.Table,
+    human: Any,
+    label_map: Mapping[str, float] | str | None,
+    judges: Sequence[Metric],
+    *,
+    on: str | None,
+    narrowed: bool,
+) -> Labelled:
+    """The labels of the table's rows; those of rows that `where` or `limit` left out do not count."""
+    choices = judge_choices(judges)
+    if isinstance(human, str) and human in table.schema.names:
+        labels = read_labels(table.select([human]), on=None, label_map=label_map, columns=[human], choices=choices)
+        ids = _row_numbers(table)
+    else:
+        if on is None and narrowed:
+            raise SpecError("labels are joined by row, which where and limit change: on (--on) names a column of ids")
+        column = None if on is None else split_on(on)
+        labels = read_labels(human, on=column and column[1], label_map=label_map, choices=choices)
+        ids = (
+            _row_numbers(table)
+            if column is None
+            else spell_ids(table[column[0]].combine_chunks(), f"column {column[0]!r}")
+        )
+        if narrowed:
+            labels = labels.take(np.asarray(pc.is_in(labels.ids, ids.cast(labels.ids.type))))
+    at = match_labels(labels, ids, "the examined rows")
+    scores, weights = np.full(len(table), np.nan), np.ones(len(table))
+    scores[at] = labels.mean
+    if labels.probabilities is not None:
+        weights[at] = 1 / labels.probabilities
+    return Labelled(scores, None if labels.probabilities is None else weights)
+
+
+def _row_numbers(table: pa.Table) -> pa.Array:
+    return pa.array(np.arange(1, len(table) + 1)).cast(pa.large_string())

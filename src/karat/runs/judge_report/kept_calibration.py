@@ -1,0 +1,93 @@
+"""A stored calibration: how a judge's scores compared with people's, and for exactly which judge that holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from karat.core.atomic import write_text
+from karat.core.errors import DataError
+from karat.core.metric.metric import Metric
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class KeptCalibration:
+    """What a file of calibrations says of a judge.
+
+    `holds`: the judge is the one that was compared with people. Else `changed` names what differs (model, prompt,
+    version, a setting), and the labels no longer vouch for it. `figures`: the stored ones; {} where the file has none
+    of a judge of this name.
+    """
+
+    holds: bool
+    changed: tuple[str, ...]
+    figures: Mapping[str, Any] = field(repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, as JSON values."""
+        return {"holds": self.holds, "changed": list(self.changed), "figures": dict(self.figures)}
+
+    def __str__(self) -> str:
+        if self.holds:
+            return f"the kept calibration holds: {self.figures['labelled']} labels vouch for this judge"
+        return f"the labels no longer vouch for this judge: {'; '.join(self.changed)}"
+
+
+def save_calibrations(path: str | Path, figures: Iterable[tuple[Metric, Mapping[str, Any]]]) -> None:
+    """Write how judges compare with people to a file of JSON, each with its judge's signature."""
+    judges = [{**_identity(judge), "signature": judge.signature, "figures": dict(each)} for judge, each in figures]
+    write_text(Path(path), json.dumps({"format": FORMAT, "judges": judges}, ensure_ascii=False, indent=1) + "\n")
+
+
+def read_calibrations(path: str | Path) -> list[dict[str, Any]]:
+    """The calibrations in a file. Raises `DataError` for a file that `save_calibrations` did not write."""
+    try:
+        content = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise DataError(
+            f"{path}: no file of calibrations (judge-report --keep-calibration writes one): {error}"
+        ) from None
+    judges = content.get("judges") if isinstance(content, dict) and content.get("format") == FORMAT else None
+    if not isinstance(judges, list) or not all(isinstance(each, dict) and each.keys() >= _KEYS for each in judges):
+        raise DataError(f"{path}: a file of calibrations is expected, which judge-report --keep-calibration writes")
+    return judges
+
+
+def find_calibration(judge: Metric, kept: Iterable[Mapping[str, Any]]) -> KeptCalibration:
+    """What the calibrations of a file say of a judge: of all that have its name, that which differs least."""
+    now = _identity(judge)
+    named = [(each, _changes(each, now)) for each in kept if each["judge"] == judge.name]
+    if not named:
+        return KeptCalibration(False, (f"the file has no calibration of {judge.name}",), {})
+    each, changed = min(named, key=lambda pair: len(pair[1]))
+    return KeptCalibration(not changed, changed, each["figures"])
+
+
+_KEYS = {"judge", "settings", "version", "prompt", "signature", "figures"}
+
+
+def _identity(judge: Metric) -> dict[str, Any]:
+    """Everything of which the judge's signature is made, as JSON values."""
+    definition = judge.definition
+    settings = json.loads(json.dumps(dict(judge.settings)))
+    return {"judge": judge.name, "settings": settings, "version": definition.version, **definition.marks}
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
+    found = []
+    for name in sorted(before["settings"].keys() | now["settings"].keys()):
+        old, new = before["settings"].get(name), now["settings"].get(name)
+        if old != new:
+            found.append(f"its {name} was {old!r} and is {new!r}")
+    if before["version"] != now["version"]:
+        found.append(f"its version was {before['version']} and is {now['version']}")
+    if before["prompt"] != now["prompt"]:
+        found.append("its prompt has changed")
+    return tuple(found)

@@ -1,0 +1,137 @@
+"""A judge that is asked several times about each row, and its votes as arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from karat.core.columns.kinds import Array
+from karat.core.context import current_context
+from karat.core.errors import SpecError
+from karat.core.metric.metric import Metric
+from karat.core.metric.rows import Rows
+from karat.core.progress import report_progress_to
+from karat.judges.inputs import to_materials
+from karat.judges.judge import JudgeFunction
+from karat.judges.outputs import to_rows
+from karat.judges.reply_forms import Label
+from karat.judges.rubric import Rubric
+from karat.judges.votes import Vote
+from karat.runs.judge_report.rewordings import reword
+from karat.stats.reliability.repetition import verdict_codes
+
+_TYPES = {"score": pa.float64(), "label": pa.string(), "error": pa.string(), "raw": pa.string(), "first": pa.float64()}
+_TYPES["consistent"] = pa.bool_()
+VOTES = "votes"
+DETAILS = {VOTES: pa.list_(pa.struct(list(_TYPES.items())))}
+
+
+@dataclass(frozen=True)
+class RepeatedJudge:
+    """The function of a metric that asks a judge `repetitions` times about each row, and once in each rewording.
+
+    Its score is that of the first vote, for which a cached reply may be used; all votes are in the column `votes`.
+    """
+
+    judge: JudgeFunction
+    repetitions: int
+    rewordings: Mapping[str, Rubric]
+
+    def __post_init__(self) -> None:
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            object.__setattr__(self, name, getattr(self.judge, name))
+
+    def __call__(self, *columns: pa.Array, **settings: Any) -> Rows:
+        panels = [self.judge.panel(settings, repetition) for repetition in range(self.repetitions)]
+        panels += [replace(self.judge, rubric=rubric).panel(settings) for rubric in self.rewordings.values()]
+        materials = to_materials(self.judge.rubric.inputs, columns)
+        report, reported = current_context().progress or (lambda _: None), count(1)
+        with report_progress_to(lambda _: report(1) if next(reported) % len(panels) == 0 else None):
+            votes = self.judge.judge_all([(panel, material) for material in materials for panel in panels])
+        rows = [votes[at : at + len(panels)] for at in range(0, len(votes), len(panels))]
+        cells = [[self._cells(vote) for vote in row] for row in rows]
+        first = to_rows([row[0] for row in rows], {}, ())
+        return replace(first, details={VOTES: pa.array(cells, DETAILS[VOTES])})
+
+    def _cells(self, vote: Vote) -> dict[str, Any]:
+        """One vote; `first` is how much higher the score is where the first of two answers stands first."""
+        label = None if vote.verdict is None else vote.verdict.label
+        cells: dict[str, Any] = {"score": vote.score, "label": label, "error": vote.error, "raw": vote.raw}
+        rubric = self.judge.rubric
+        orders = [each.orders for each in vote.votes or [vote] if each.orders is not None]
+        if rubric.swap is not None and isinstance(rubric.form, Label) and orders:
+            choices, turned = rubric.form.choices, rubric.swap.swap_label
+            raised = [choices[given] - choices[turned(opposite)] for given, opposite in orders]
+            cells |= {"first": sum(raised) / len(raised), "consistent": vote.consistent}
+        return cells
+
+
+def repeat(metric: Metric, repetitions: int, rewordings: Iterable[str]) -> Metric:
+    """The judge as a metric that asks several times. Raises `SpecError` for a metric that is no judge."""
+    function = metric.definition.function
+    if not isinstance(function, JudgeFunction):
+        raise SpecError(f"{metric.spec} is no judge: judge:NAME is expected (karat metrics lists them)")
+    repeated = RepeatedJudge(function, repetitions, reword(function.rubric, rewordings))
+    return Metric(replace(metric.definition, function=repeated, details=lambda _: DETAILS, fields=()), metric.settings)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """The votes of one judge, shape (rows, asked) each: first its repetitions, then its rewordings.
+
+    `scores` and `codes`, equal numbers for equal verdicts, are NaN where there is none. `asked`: the row was judged at
+    all; `unreadable`: there was a reply, but no verdict could be read. `first`: how much higher the score is where the
+    first of two answers stands first, NaN for judges of one answer; `consistent`: 1 where both orders agree. `errors`:
+    how often a request failed, by reason.
+    """
+
+    scores: Array
+    codes: Array
+    asked: Array
+    unreadable: Array
+    first: Array
+    consistent: Array
+    errors: Mapping[str, int]
+    repetitions: int
+    rewordings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray, repeated: RepeatedJudge) -> Votes:
+        """The votes in the column that `RepeatedJudge` returns."""
+        width = repeated.repetitions + len(repeated.rewordings)
+        rows: list[Sequence[dict[str, Any]]] = [row or [{}] * width for row in column.to_pylist()]
+
+        def numbers(name: str) -> Array:
+            cells = [[cell.get(name) for cell in row] for row in rows]
+            return np.array(cells, dtype=np.float64).reshape(len(rows), width)
+
+        scores = numbers("score")
+        labels = [[cell.get("label") for cell in row] for row in rows]
+        missing = [[cell.get("score") is None and cell.get("error") for cell in row] for row in rows]
+        unreadable = [
+            [bool(error) and cell["raw"] is not None for error, cell in zip(*row, strict=True)]
+            for row in zip(missing, rows, strict=True)
+        ]
+        errors = Counter(
+            error
+            for row, lost in zip(missing, unreadable, strict=True)
+            for error, read in zip(row, lost, strict=True)
+            if error and not read
+        )
+        return cls(
+            scores=scores,
+            codes=verdict_codes(labels, scores),
+            asked=np.array([[bool(cell) for cell in row] for row in rows], dtype=bool).reshape(scores.shape),
+            unreadable=np.array(unreadable, dtype=bool).reshape(scores.shape),
+            first=numbers("first"),
+            consistent=numbers("consistent"),
+            errors=dict(errors.most_common()),
+            repetitions=repeated.repetitions,
+            rewordings=tuple(repeated.rewordings),
+        )

@@ -1,0 +1,228 @@
+"""What a report asks, keeps and refuses."""
+
+import json
+
+import pytest
+
+import karat
+from karat import DataError, Governor, JoinError, Judge, SpecError
+from karat.judges.rubric import load
+from karat.models.reply_cache import ReplyCache
+from karat.models.testing.fake import FakeModel
+from karat.runs.judge_report.rewordings import REWORDINGS, reword
+
+ROWS = [{"id": f"r{n}", "question": f"q{n}", "prediction": "yes" * (n + 1), "topic": "ab"[n % 2]} for n in range(12)]
+MINE = """
+name = "mine"
+summary = "Whether the prediction is polite."
+source = "ours"
+inputs = ["prediction"]
+[prompt]
+task = "TASK"
+[reply]
+kind = "label"
+choices = { polite = 1, rude = 0 }
+"""
+
+
+def refusal(model=None, **options):
+    options = {"governor": Governor(), **options}
+    return Judge("refusal", model=model or FakeModel({"explanation": "…", "label": "answered"}), **options)
+
+
+def test_each_repetition_has_a_reply_of_its_own_and_a_second_report_asks_nothing(tmp_path):
+    model = FakeModel({"explanation": "…", "label": "answered"}, name="small", endpoint="http://nowhere")
+    with ReplyCache(tmp_path / "replies.sqlite") as cache:
+        governor = Governor(store=cache)
+        karat.score(ROWS, refusal(model, governor=governor))
+        assert len(model.requests) == 12
+        found = karat.judge_report(ROWS, refusal(model, governor=governor), repetitions=4).judges[0]
+        assert len(model.requests) == 12 * (4 + 4)  # the scores' replies are the first repetition
+        again = karat.judge_report(ROWS, refusal(model, governor=governor), repetitions=4).judges[0]
+        assert len(model.requests) == 12 * (4 + 4)
+    assert found.asked == 12 * (4 + 4)
+    assert again.as_dict() == found.as_dict()
+
+
+def test_several_samples_and_models_are_repeated_as_a_panel():
+    model = FakeModel({"explanation": "…", "label": "answered"}, name="small")
+    found = karat.judge_report(ROWS, refusal(model, samples=3, seed=10), repetitions=2, rewordings=()).judges[0]
+    assert found.asked == 24
+    assert sorted({request.settings["seed"] for request in model.requests}) == [10, 11, 12, 13, 14, 15]
+
+
+def test_a_row_that_is_not_judged_and_a_request_without_a_reply_are_no_verdicts():
+    def reply(messages):
+        if '"yes"' in messages[-1]["content"]:
+            raise ValueError("too long")
+        return {"explanation": "…", "label": "answered"}
+
+    rows = [*ROWS, {"id": "none", "question": "q", "prediction": None, "topic": "a"}]
+    found = karat.judge_report(rows, refusal(FakeModel(reply)), rewordings=()).judges[0]
+    assert (found.n, found.asked, found.flips.n) == (13, 36, 11)
+    assert sum(found.errors.values()) == 3
+    assert any("3 requests got no reply" in each for each in found.sentences)
+
+
+def test_one_verdict_and_few_rows_are_no_estimate():
+    once = karat.judge_report(ROWS, refusal(), repetitions=1).judges[0]
+    assert once.flips.reason == once.rewording_beyond_noise.reason == "each row was judged once"
+    assert once.rewording_flips.value == 0
+    few = karat.judge_report(ROWS[:4], refusal(), human=[{"id": "r1", "label": "answered"}], on="id").judges[0]
+    assert few.flips.reason == "fewer than 5 rows (4)"
+    assert few.people.labelled == 1
+    assert few.people.agreement.reason == "fewer than 5 rows (1)"
+    assert few.length["doubling"].slope.reason == "fewer than 10 rows (1)"
+
+
+def test_labels_of_rows_that_were_left_out_do_not_count(tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,label\n" + "".join(f"r{n},answered\n" for n in range(12)))
+    assert karat.judge_report(ROWS, refusal(), human=labels, on="id").judges[0].people.labelled == 12
+    assert karat.judge_report(ROWS, refusal(), human=labels, on="id", limit=6).judges[0].people.labelled == 6
+    with pytest.raises(SpecError, match="which where and limit change"):
+        karat.judge_report(ROWS, refusal(), human=labels, limit=6)
+    labels.write_text("id,label\nr1,answered\nr99,refused\n")
+    with pytest.raises(JoinError, match=r"r99.*labels.csv, row 2"):
+        karat.judge_report(ROWS, refusal(), human=labels, on="id")
+
+
+def test_labels_of_a_chosen_sample_are_weighted():
+    """Rows on which the judge errs were proposed for labelling four times as often."""
+    wrong = {f"r{n}" for n in range(0, 12, 2)}
+    labels = [{"id": row["id"], "label": int(row["id"] in wrong), "probability": 1.0 if row["id"] in wrong else 0.25}
+              for row in ROWS]  # fmt: skip
+    people = karat.judge_report(ROWS, refusal(), human=labels, on="id").judges[0].people
+    assert people.agreement.value == pytest.approx(4 * 6 / (6 + 4 * 6))
+    assert people.calibration.brier.value == pytest.approx(6 / (6 + 4 * 6))
+    assert people.calibration.ece.value == pytest.approx(6 / (6 + 4 * 6))
+
+
+def test_praise_is_a_low_score_where_less_is_better():
+    labels = [{"id": row["id"], "label": "refused"} for row in ROWS]
+    people = karat.judge_report(ROWS, refusal(), human=labels, on="id").judges[0].people
+    assert people.false_praise.value == 1  # people find a refusal, which is bad, and the judge does not
+    assert people.false_blame.reason == "fewer than 5 rows (0)"
+    assert people.bias.value == -1
+
+
+def test_clusters_widen_the_intervals():
+    rows = [{**row, "question": f"q{n % 6}", "flip": n % 6 < 2} for n in range(5) for row in ROWS]
+    flips = iter(range(10**6))
+
+    def reply(messages):
+        return {
+            "explanation": "…",
+            "label": "refused" if '"q0"' in messages[-1]["content"] and next(flips) % 2 else "answered",
+        }
+
+    alone = karat.judge_report(rows, refusal(FakeModel(reply)), rewordings=()).judges[0]
+    flips = iter(range(10**6))
+    together = karat.judge_report(rows, refusal(FakeModel(reply)), rewordings=(), cluster="question").judges[0]
+    assert together.flips.value == alone.flips.value
+    assert together.flips.high - together.flips.low > 1.1 * (alone.flips.high - alone.flips.low)
+
+
+def test_a_kept_calibration_holds_for_the_same_judge_alone(tmp_path):
+    kept, mine = tmp_path / "kept.json", tmp_path / "mine.toml"
+    mine.write_text(MINE)
+    reply = {"explanation": "…", "label": "polite"}
+
+    def judge(model="small", **options):
+        return Judge(str(mine), model=FakeModel(reply, name=model), governor=Governor(), **options)
+
+    labels = [{"id": row["id"], "label": "polite"} for row in ROWS]
+    karat.judge_report(ROWS, judge(), human=labels, on="id", rewordings=()).save_calibration(kept)
+
+    def check(judge):
+        return karat.judge_report(ROWS, judge, calibration=kept, rewordings=()).judges[0]
+
+    same = check(judge())
+    assert same.kept.holds
+    assert same.kept.figures["calibration"]["brier"]["value"] == 0
+    assert same.sentences[-1] == "the kept calibration holds: 12 labels vouch for this judge"
+    assert check(judge("large")).kept.changed == ("its model was 'small' and is 'large'",)
+    assert check(judge(temperature=1.0)).kept.changed == ("its temperature was 0.0 and is 1.0",)
+    mine.write_text(MINE.replace("TASK", "Another task"))
+    found = check(judge())
+    assert found.kept.changed == ("its prompt has changed",)
+    assert found.sentences[-1] == "the labels no longer vouch for this judge: its prompt has changed"
+    other = karat.judge_report(ROWS, refusal(), calibration=kept, rewordings=()).judges[0]
+    assert other.kept.changed == ("the file has no calibration of judge:refusal",)
+    json.dumps(found.as_dict())
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", '{"format": 9, "judges": []}', '{"format": 1, "judges": [{}]}', '{"format": 1, "judges": [7]}'],
+)
+def test_another_file_is_no_calibration(tmp_path, content):
+    (tmp_path / "kept.json").write_text(content)
+    with pytest.raises(DataError, match=r"kept\.json: .*calibrations"):
+        karat.judge_report(ROWS, refusal(), calibration=tmp_path / "kept.json")
+
+
+def test_bad_arguments_are_refused_before_anything_is_asked(tmp_path):
+    model = FakeModel({"explanation": "…", "label": "answered"})
+    for options, message in (
+        ({"repetitions": 0}, "repetitions=0"),
+        ({"rewordings": ["roles"]}, "there is no rewording 'roles'.*did you mean 'role'"),
+        ({"rewordings": ["absent.toml"]}, "absent.toml"),
+        ({"calibration": tmp_path / "absent.json"}, "absent.json: No such file"),
+        ({"by": "topik"}, "did you mean 'topic'"),
+        ({"confidence": 95}, "confidence"),
+    ):
+        with pytest.raises(karat.KaratError, match=message):
+            karat.judge_report(ROWS, refusal(model), **options)
+    with pytest.raises(SpecError, match=r"exact_match is no judge: judge:NAME is expected"):
+        karat.judge_report(ROWS, "exact_match")
+    with pytest.raises(SpecError, match="human"):
+        karat.judge_report([{**ROWS[0], "prediction": None}], refusal(model)).save_calibration(tmp_path / "kept.json")
+    assert not model.requests
+
+
+def test_a_column_that_is_not_there_is_named():
+    for options in ({"author": "topik"}, {"answer": "topik"}):
+        with pytest.raises(DataError, match="did you mean 'topic'"):
+            karat.judge_report(ROWS, refusal(), **options)
+
+
+def test_a_judge_without_a_prediction_needs_the_column_of_its_answers(tmp_path):
+    judge = Judge("context_relevance", model=FakeModel({"statements": []}), governor=Governor())
+    rows = [{**row, "contexts": ["a"]} for row in ROWS]
+    found = karat.judge_report(rows, judge).judges[0]
+    assert "names the column of the answers" in found.length["doubling"].slope.reason
+    named = karat.judge_report(rows, judge, answer="prediction").judges[0]
+    assert "answers to one task are compared" in named.length["doubling"].slope.reason
+
+
+def test_rewordings_keep_the_scores_and_change_the_prompt():
+    for name in ("refusal", "pairwise", "completeness", "tool_call_correctness", "answer_relevance"):
+        rubric = load(name)
+        for each in reword(rubric, REWORDINGS).values():
+            assert each.form.worth == rubric.form.worth
+            assert (each.inputs, each.swap, each.examples) == (rubric.inputs, rubric.swap, rubric.examples)
+            assert (each.system, each.task, each.form.outline) != (rubric.system, rubric.task, rubric.form.outline)
+
+
+def test_a_file_may_be_a_rewording_if_it_is_the_same_judge_in_other_words(tmp_path):
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    first.write_text(MINE)
+    second.write_text(MINE.replace("TASK", "Is it polite?"))
+    judge = Judge(str(first), model=FakeModel({"explanation": "…", "label": "polite"}), governor=Governor())
+    found = karat.judge_report(ROWS, judge, rewordings=[str(second)]).judges[0]
+    assert found.rewordings[str(second)].value == 0
+    second.write_text(MINE.replace("rude = 0", "rude = 0.5"))
+    with pytest.raises(SpecError, match=r"second\.toml is no rewording of judge 'mine': its scores differ"):
+        karat.judge_report(ROWS, judge, rewordings=[str(second)])
+
+
+def test_several_judges_are_examined_on_the_same_rows():
+    report = karat.judge_report(ROWS, [refusal(), refusal(FakeModel(None, name="other"))])
+    assert [each.judge.spec for each in report.judges] == [
+        "judge:refusal(model='fake')",
+        "judge:refusal(model='other')",
+    ]
+    assert report.judges[1].flips.value is not None
+    assert len(report.as_dict()["judges"]) == 2
+    assert len(report.table) == 12

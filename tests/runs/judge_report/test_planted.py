@@ -1,0 +1,189 @@
+"""A judge with a known bias: the report finds it within its interval, and finds none in a fair judge."""
+
+import random
+
+import pytest
+
+import karat
+from karat import Governor, Judge
+from karat.models.testing.fake import FakeModel
+
+
+def rows(n=200, seed=1):
+    """Answers that are right or wrong, half of each, two to a question, with lengths from 15 to 1023."""
+    draw = random.Random(seed)  # noqa: S311
+    made = []
+    for number in range(n):
+        right = draw.random() < 0.5
+        text = f"{'right' if right else 'wrong'} {number} ".ljust(round(2 ** draw.uniform(4, 10)) - 1, "x")
+        made.append({"id": number, "question": f"q{number // 2}", "prediction": text, "reference": ["right"],
+                     "label": "correct" if right else "incorrect", "topic": "ab"[number % 3 == 0],
+                     "author": ("small", "other")[number % 2]})  # fmt: skip
+    return made
+
+
+@pytest.fixture
+def examine(material):
+    """The report on a judge: `fair` is the label of a right verdict, and `bias` may change it."""
+
+    def run(bias, data=None, name="correctness", **options):
+        draw = random.Random(2)  # noqa: S311
+
+        def reply(messages):
+            shown = material(messages)
+            return {"explanation": "…", "label": bias(shown, draw, messages[0]["content"])}
+
+        judge = Judge(name, model=FakeModel(reply, name="small"), governor=Governor())
+        (found,) = karat.judge_report(data or rows(), judge, **{"rewordings": (), **options}).judges
+        return found
+
+    return run
+
+
+def fair(shown, *_):
+    return "correct" if shown["prediction"].startswith("right") else "incorrect"
+
+
+def other(label):
+    return "incorrect" if label == "correct" else "correct"
+
+
+def covers(estimate, truth):
+    return estimate.low <= truth <= estimate.high and estimate.low < estimate.high
+
+
+def test_noise_is_found(examine):
+    found = examine(lambda shown, draw, _: other(fair(shown)) if draw.random() < 0.15 else fair(shown))
+    assert covers(found.flips, 2 * 0.15 * 0.85)
+    assert covers(found.flipping_rows, 1 - 0.15**3 - 0.85**3)
+    assert covers(found.noise_share, 0.15 * 0.85 / 0.25)
+    assert any("asked again, it gives another verdict" in each for each in found.sentences)
+
+
+def test_a_fair_judge_has_no_fault(examine):
+    found = examine(fair, human="label", by="topic", author="author", rewordings=None)
+    assert found.flips.value == found.noise_share.value == found.rewording_flips.value == 0
+    assert found.flips.high < 0.03
+    assert all(each.value == 0 for each in found.rewordings.values())
+    assert found.unreadable.value == found.people.bias.value == found.people.calibration.brier.value == 0
+    assert found.people.agreement.value == 1
+    for bias in (*found.length.values(), found.own_answers):  # a judge without errors has no slope that looks sure
+        assert bias.slope.reason == "the score or its error differs on fewer than 5 rows (0)"
+    assert not any(each.fails for each in found.people.slices.values())
+    assert found.sentences == [
+        "false praise of 0 % (0 – 3.7 %) of what people find bad",
+        "false blame of 0 % (0 – 3.7 %) of what people find good",
+    ]
+
+
+def longer_is_better(shown, draw, _):
+    """A wrong answer is praised more often the longer it is: by 0.1 for each doubling."""
+    doublings = len(shown["prediction"]).bit_length() - 4
+    return "correct" if draw.random() < 0.1 * doublings else fair(shown)
+
+
+def test_a_bias_for_length_is_found_in_the_errors(examine):
+    bias = examine(longer_is_better, human="label").length["doubling"]
+    assert bias.of == "error"
+    assert covers(bias.slope, 0.05)  # half of the answers are wrong
+    assert bias.slope.low > 0
+
+
+def test_without_labels_lengths_are_compared_between_answers_to_one_question(examine):
+    found = examine(lambda shown, draw, _: longer_is_better({"prediction": "?" + shown["prediction"]}, draw, _))
+    assert found.length["doubling"].of == "score"
+    assert covers(found.length["doubling"].slope, 0.1)
+    assert any("may be merit" in each for each in found.sentences)
+    alone = [{**row, "question": f"q{row['id']}"} for row in rows(20)]
+    slope = examine(longer_is_better, alone).length["doubling"].slope
+    assert slope.reason == "without labels, answers to one task are compared: fewer than 10 clusters (0)"
+
+
+@pytest.mark.parametrize("human", [None, "label"])
+def test_a_preference_for_its_own_answers_is_found(examine, human):
+    def bias(shown, draw, _):
+        own = int(shown["prediction"].split()[1]) % 2 == 0
+        return "correct" if own and draw.random() < 0.6 else fair(shown)
+
+    data = rows()
+    found = examine(bias, data, human=human, author="author")
+    assert found.own_answers.of == ("score" if human is None else "error")
+    assert covers(found.own_answers.slope, 0.3)
+    named = examine(bias, data, human=human, author="author", own="other")
+    assert covers(named.own_answers.slope, -0.3)
+    absent = examine(bias, data, human=human, author="author", own="third").own_answers.slope
+    assert absent.reason.startswith("no answer is by third; authors: other, small")
+
+
+def test_what_depends_on_the_wording_is_found(examine):
+    def bias(shown, draw, prompt):
+        return other(fair(shown)) if draw.random() < (0.4 if "# Task" in prompt else 0.1) else fair(shown)
+
+    found = examine(bias, rows(400), rewordings=["layout", "role"])
+    assert list(found.rewordings) == ["layout", "role"]
+    noise, layout = 2 * 0.1 * 0.9, 0.1 * 0.6 + 0.9 * 0.4
+    assert covers(found.rewording_flips, (noise + layout) / 2)
+    assert covers(found.rewording_beyond_noise, (layout - noise) / 2)
+    assert any("depend on the prompt's wording" in each for each in found.sentences)
+
+
+def test_verdicts_that_cannot_be_read_are_counted(examine):
+    found = examine(lambda shown, _, __: "perhaps" if len(shown["prediction"]) < 32 else fair(shown))
+    short = sum(len(row["prediction"]) < 32 for row in rows())
+    assert found.unreadable.value == pytest.approx(short / 200)
+    assert found.flips.n == 200 - short
+    assert found.asked == 600
+    assert not found.errors
+
+
+def test_false_praise_false_blame_and_the_slice_that_fails_are_found(examine):
+    def bias(shown, draw, _):
+        in_b = int(shown["prediction"].split()[1]) % 3 == 0
+        return other(fair(shown)) if in_b and draw.random() < 0.5 else fair(shown)
+
+    found = examine(bias, rows(400), human="label", by="topic").people
+    assert covers(found.false_praise, 0.5 / 3)
+    assert covers(found.false_blame, 0.5 / 3)
+    assert covers(found.agreement, 1 - 0.5 / 3)
+    assert covers(found.slices["b"].difference, -0.5)
+    assert [name for name, each in found.slices.items() if each.fails] == ["b"]
+
+
+def pairs(n=150):
+    draw = random.Random(4)  # noqa: S311
+    made = []
+    for number in range(n):
+        own = {"prediction": "good" * draw.randint(1, 9), "by": "small"}
+        other = {"prediction": "bad"[: draw.randint(1, 3)], "by": "other"}
+        first, second = (own, other) if number % 2 else (other, own)
+        against = {"other_prediction": second["prediction"], "against": second["by"]}
+        made.append({"question": f"q{number}", **first, **against})
+    return made
+
+
+def better(shown, *_):
+    return "first" if shown["prediction"].startswith("good") else "second"
+
+
+def test_a_preference_for_the_first_place_is_found(examine):
+    def bias(shown, draw, _):
+        return "first" if draw.random() < 0.3 else better(shown)
+
+    found = examine(bias, pairs(), "pairwise")
+    assert covers(found.first_place, 0.3)
+    assert covers(found.order_matters, 0.3)
+    assert any("prefers the first place" in each for each in found.sentences)
+
+
+def test_a_fair_judge_of_pairs_has_no_preference_for_a_place(examine):
+    found = examine(better, pairs(), "pairwise", author=("by", "against"))
+    assert found.first_place.value == found.order_matters.value == 0
+    assert found.first_place.low < 0 < found.first_place.high
+    assert found.own_answers.slope.value == pytest.approx(0.5)  # of two: it is the better model, as labels would tell
+    noisy = examine(lambda shown, draw, _: draw.choice(["first", "second", "tie"]), pairs(), "pairwise")
+    assert covers(noisy.first_place, 0.0)
+    assert covers(noisy.order_matters, 2 / 3)
+
+
+def test_a_judge_of_one_answer_has_no_place(examine):
+    assert examine(fair).first_place.reason == "the judge reads one answer, so there is no order"
