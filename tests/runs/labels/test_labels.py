@@ -77,6 +77,12 @@ def test_names_have_the_scores_of_the_map_in_its_order(write):
         assert list(labels.choices) == ["bad", "fair", "good"]
 
 
+def test_the_score_of_a_name_may_stand_beside_it():
+    rows = {"id": [1, 2, 3], "label": ["good", "bad", None], "score": [1, 0, None]}
+    assert one(read_labels(rows, on="id")) == {"1": 1, "2": 0}
+    assert one(read_labels(rows, on="id", label_map="good=0,bad=1")) == {"1": 0, "2": 1}
+
+
 def test_numbers_may_be_names_too():
     rows = {"id": [1, 2], "label": [5, 1]}
     assert one(read_labels(rows, on="id", label_map="1<2<3<4<5")) == {"1": 1, "2": 0}
@@ -130,7 +136,8 @@ def test_one_system_of_several():
 BAD = {
     "no such column": ("id,label\n1,1\n", {"on": "ids"}, ColumnError, "l.csv: there is no column 'ids'; did you mean"),
     "no such label": ("id,label\n1,1\n", {"columns": ["labl"]}, ColumnError, "no column 'labl'; did you mean 'label'"),
-    "two columns": ("id,label,score\n1,1,1\n", {}, ColumnError, "l.csv: 'label' and 'score' could hold the labels"),
+    "two columns": ("id,label,grade\n1,1,1\n", {}, ColumnError, "l.csv: 'label' and 'grade' could hold the labels"),
+    "two scores": ("id,label,score\n1,a,1\n2,a,0\n", {}, DataError, "row 1: the label 'a' has the scores 0 and 1"),
     "two annotators": ("id,annotator,rater,label\n1,a,b,1\n", {}, ColumnError, "'annotator' and 'rater' could hold"),
     "no column": ("id,a,b\n1,1,1\n", {}, ColumnError, "l.csv: no column holds labels.*columns are id, a, b.*--label-c"),
     "no labels": ("id,label\n1,\n", {}, DataError, "l.csv: expected labels, found none in 1 rows"),

@@ -19,6 +19,7 @@ import pyarrow.types as pt
 from karat.core.columns.arrow import is_list, is_number, is_text, keep_nulls, lists_of_one, plain_lists, whole_offsets
 from karat.core.errors import RowError
 
+ROW_IDS = ("id", "question_id", "example_id", "sample_id", "row_id", "uid", "uuid", "guid")
 QUERY_IDS = ("query_id", "qid", "q_id", "topic_id", "topic")
 DOCUMENT_IDS = ("doc_id", "docno", "id", "document_id", "corpus_id", "docid", "doc", "pid", "passage_id", "document")
 GRADES = ("relevance", "rel", "grade", "label", "score")

@@ -24,7 +24,10 @@ class DiskTable:
         self._schema = schema
         self._parts = list(self._file.read())
         self._starts = np.cumsum([0, *(part.num_rows for part in self._parts)])
-        self.batch_rows = rows_per_batch(sum(part.nbytes for part in self._parts), int(self._starts[-1]))
+        self.batch_rows = rows_per_batch(sum(part.nbytes for part in self._parts), len(self))
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, in the order in which they were added."""

@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.data.roles import singular
 from karat.runs.compare.compatible import SharedMetric
-from karat.runs.compare.row_alignment import IDS, Alignment
+from karat.runs.compare.row_alignment import Alignment
 from karat.runs.compare.systems import question_column
 from karat.runs.store.run import Run
 
@@ -60,7 +61,7 @@ def find_worst(run: Run, spec: str, most: int) -> list[tuple[str, str | None, st
     scores = run.scores(scored.spec)
     ranked = np.argsort(scores if scored.direction == "maximize" else -scores, kind="stable")[:most]
     rows = ranked[~np.isnan(scores[ranked])].tolist()
-    texts, name = _read(run, set(rows)), next((each for each in run.schema.names if singular(each) in IDS), None)
+    texts, name = _read(run, set(rows)), next((each for each in run.schema.names if singular(each) in ROW_IDS), None)
     ids = None if name is None else run.column(name)
     return [(str(row + 1) if ids is None else str(ids[row]), *texts[row], float(scores[row])) for row in rows]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.data.json.raw import spell_ids
@@ -17,7 +18,6 @@ from karat.data.roles import singular
 from karat.runs.compare.systems import gold_column, question_column
 from karat.runs.store.run import Run
 
-IDS = ("id", "question_id", "example_id", "sample_id", "row_id", "uid", "uuid", "guid")
 ORDER = "order"
 """The `by` of an alignment without a column: rows are matched by their position."""
 _EXAMPLES = 3  # ids in a message
@@ -76,7 +76,7 @@ def _candidates(runs: Sequence[Run], on: str | None) -> Iterator[tuple[str, ...]
         yield (on,) * len(runs)
         return
     candidates = [[_join_column(run) for run in runs]]
-    candidates += [[_id_column(run, name) for run in runs] for name in IDS]
+    candidates += [[_id_column(run, name) for run in runs] for name in ROW_IDS]
     candidates += [[find_query_column(run.schema) for run in runs], [question_column(run) for run in runs]]
     for candidate in dict.fromkeys(map(tuple, candidates)):
         columns = tuple(column for column in candidate if column is not None)

@@ -80,12 +80,12 @@ def read_labels(
     the ids; None: the rows' own numbers, from 1. Several annotators are in long form, with a column `annotator`, or
     have a column each (`annotator1`, `annotator2`). `columns` names the columns of labels where their names are not
     recognised. A row without a label is left out. A column `probability` holds the probability with which each row was
-    proposed for labelling, as `karat label-next` writes it. `system`: keep only the rows that have this value in the
-    column `system`. `where`: the name, in messages, of a source that is no file.
+    proposed for labelling, as `karat label-next` writes it. `system`: where a column `system` names several systems,
+    the one whose rows are kept. `where`: the name, in messages, of a source that is no file.
 
     Labels are numbers, true and false, or names. `label_map` has the score of each name: a dict, `"good=1,bad=0"`, or
     `"bad<fair<good"` for even steps from 0 to 1. Without it, names are looked for in each of `choices`, such as the
-    choices of a judge.
+    choices of a judge. In a table with columns `label` and `score`, the score of a name stands beside it.
 
     Raises `ColumnError` for a column that is missing or not recognised, `DataError` for a label that has no score, for
     a person who labelled a row twice and differently, and for probabilities that are not in (0, 1], `JoinError` for a
@@ -181,6 +181,8 @@ def _choose(
             place = _place(files, entries["row"][pc.index(entries["label"], unknown[0]).as_py()].as_py())
             raise DataError(f"{place}: the label {unknown[0]!r} is not in the map{did_you_mean(unknown[0], chosen)}")
         return chosen
+    if "score" in entries.column_names and (own := _own_scores(entries, files)):
+        return own
     fitting = [dict(each) for each in (*candidates, *_BOOLEANS) if all(name in each for name in names)]
     if any(set(each.items()) != set(fitting[0].items()) for each in fitting[1:]):
         raise DataError(f"{files[0][0]}: the labels fit several judges: --label-map (label_map=) says their scores")
@@ -192,6 +194,20 @@ def _choose(
         problem = f"{place}: the label {wrong[0]!r} has no score"
         raise DataError(f"{problem}: say which each has, --label-map '{shown}' (in Python, label_map=), such as good=1")
     return {}
+
+
+def _own_scores(entries: pa.Table, files: Sequence[tuple[str, int]]) -> dict[str, float]:
+    """The score that stands beside each label's name, by score; {} where one has none."""
+    if np.isnan(entries["score"].to_numpy()).any() or entries["score"].null_count:
+        return {}
+    pairs = entries.select(["label", "score", "row"]).group_by(["label", "score"]).aggregate([("row", "min")])
+    found: dict[str, float] = {}
+    for pair in pairs.sort_by("score").to_pylist():
+        if (name := pair["label"]) in found:
+            problem = f"the label {name!r} has the scores {found[name]:g} and {pair['score']:g}"
+            raise DataError(f"{_place(files, pair['row_min'])}: {problem}; --label-map (label_map=) says which one")
+        found[name] = pair["score"]
+    return found
 
 
 def _is_number(text: str) -> bool:

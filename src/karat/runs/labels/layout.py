@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -12,110 +13,105 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_number, is_text
-from karat.core.errors import ColumnError, DataError, JoinError, did_you_mean
+from karat.core.columns.kinds import Array
+from karat.core.errors import ColumnError, DataError, JoinError, RowError, did_you_mean
 from karat.data.json.raw import decode_text, spell_ids
 from karat.data.open import open_source
 from karat.data.roles import singular
 from karat.data.source import RAW, Source
 from karat.runs.labels.journal import ACTIONS, live_rows
 
-PROBABILITY = "probability"
-"""The column of the probability with which a row was proposed for labelling."""
-SYSTEM = "system"
-ANNOTATORS = (
-    "annotator",
-    "annotator_id",
-    "rater",
-    "rater_id",
-    "worker",
-    "worker_id",
-    "labeler",
-    "labeller",
-    "reviewer",
+PROBABILITY, SYSTEM = "probability", "system"
+"""Columns beside labels: the probability with which a row was proposed for labelling, and whose answer it is."""
+ANNOTATORS = frozenset(
+    {"annotator", "annotator_id", "rater", "rater_id", "worker", "worker_id", "labeler", "labeller", "reviewer"}
 )
-LABELS = (
-    "label",
-    "score",
-    "rating",
-    "grade",
-    "verdict",
-    "human",
-    "human_label",
-    "human_score",
-    "judgement",
-    "judgment",
+LABELS = frozenset(
+    {"label", "score", "rating", "grade", "verdict", "human", "human_label", "human_score", "judgement", "judgment"}
 )
-_ASIDE = (PROBABILITY, SYSTEM, "action", "note", "time", "comment")
-_ONE_OF_SEVERAL = re.compile(rf"(?:{'|'.join((*ANNOTATORS, *LABELS))})(?:_?\d+|_[a-z])")
+_ASIDE = (PROBABILITY, SYSTEM, "action", "note", "comment", "time")
+_ONE_OF_SEVERAL = re.compile(rf"(?:{'|'.join(sorted(ANNOTATORS | LABELS))})(?:_?\d+|_[a-z])")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The columns of a table of labels: one of annotators and one of the labels' scores, where there are such."""
+
+    on: str | None
+    annotator: str | None
+    labels: tuple[str, ...]
+    score: str | None
+
+    def select(self, source: Source) -> pa.Table:
+        """These columns, and those that may stand beside labels."""
+        beside = (name for name in (PROBABILITY, SYSTEM, "action") if name in source.schema.names)
+        wanted = list(dict.fromkeys(filter(None, (self.on, self.annotator, self.score, *self.labels, *beside))))
+        schema = source.schema_as(wanted)
+        batches = (batch.select(wanted) for batch in source.batches(wanted))
+        return pa.Table.from_batches(batches, pa.schema([schema.field(column) for column in wanted])).combine_chunks()
 
 
 def read_entries(
     source: Any, on: str | None, columns: Sequence[str], system: str | None, where: str
 ) -> tuple[pa.Table, str, int]:
-    """One row for each label of each annotator: `row` (from 1), `id`, `annotator`, `label`, and the probability.
+    """One row for each label of each annotator: `row` (from 1), `id`, `annotator`, `label`, `score`, `probability`.
 
-    Also the name of the source and the number of its rows. All columns but `row` and the probability are texts.
+    Also the name of the source and the number of its rows. The ids, annotators and labels are texts; the last two
+    columns are there where the table has them.
 
     Raises `ColumnError` and `JoinError` as `read_labels` does.
     """
     opened = open_source(source)
     name = opened.name if isinstance(source, str | PathLike | Source) else where
-    who, labelled = _find_columns(opened.schema, on, columns, name)
-    names = opened.schema.names
-    aside = [column for column in (PROBABILITY, SYSTEM, "action") if column in names and column not in labelled]
-    wanted = list(dict.fromkeys([*([on] if on else []), *([who] if who else []), *labelled, *aside]))
-    schema = opened.schema_as(wanted)
-    batches = (batch.select(wanted) for batch in opened.batches(wanted))
-    table = pa.Table.from_batches(batches, pa.schema([schema.field(column) for column in wanted])).combine_chunks()
-    rows, kept = len(table), np.arange(len(table))
-    texts = {column: _to_text(table, column, name) for column in (*labelled, *([who] if who else []))}
-    ids = pa.array(kept + 1).cast(pa.large_string())
-    if on is not None:
-        ids = pc.if_else(pc.equal(spelled := spell_ids(_one(table, on), f"{name}: column {on!r}"), ""), None, spelled)
-    if SYSTEM in aside:
+    layout = _find_layout(opened.schema, on, columns, name)
+    table = layout.select(opened)
+    texts = {column: _to_text(table, column, name) for column in filter(None, (layout.annotator, *layout.labels))}
+    row = pa.array(np.arange(1, len(table) + 1))
+    ids = row.cast(pa.large_string()) if on is None else _to_ids(table, on, name)
+    kept = np.arange(len(table))
+    if SYSTEM in table.column_names:
         kept = kept[_of_system(_to_text(table, SYSTEM, name), system, name)]
-    if "action" in aside and who is not None:
+    if "action" in table.column_names and layout.annotator is not None:
         actions = _to_text(table, "action", name)
         if set(pc.unique(actions).to_pylist()) <= ACTIONS:
-            kept = kept[live_rows(*(column.take(pa.array(kept)).to_pylist() for column in (ids, texts[who], actions)))]
+            lines = (column.take(pa.array(kept)).to_pylist() for column in (ids, texts[layout.annotator], actions))
+            kept = kept[live_rows(*lines)]
+    titled = {layout.score: "score", PROBABILITY: PROBABILITY}
+    numbers = {titled[column]: _to_numbers(table, column, name) for column in table.column_names if column in titled}
     parts = []
-    for column in labelled:
-        there = kept[np.asarray(texts[column].is_valid())[kept]]
-        people = (
-            texts[who].take(pa.array(there)) if who else pa.repeat(pa.scalar(column, pa.large_string()), len(there))
-        )
-        part = {"row": pa.array(there + 1), "id": ids.take(pa.array(there)), "annotator": people,
-                "label": texts[column].take(pa.array(there))}  # fmt: skip
-        if PROBABILITY in aside:
-            part[PROBABILITY] = _to_numbers(table, name).take(pa.array(there))
-        parts.append(pa.table(part))
+    for column in layout.labels:
+        labels, nobody = texts[column], pa.repeat(pa.scalar(column, pa.large_string()), len(table))
+        people = texts[layout.annotator] if layout.annotator else nobody
+        part = pa.table({"row": row, "id": ids, "annotator": people, "label": labels, **numbers})
+        parts.append(part.take(pa.array(kept[np.asarray(labels.is_valid())[kept]])))
     entries = pa.concat_tables(parts).sort_by("row")
-    for column, error, title in (("id", JoinError, on), ("annotator", DataError, who)):
+    for column, error, title in (("id", JoinError, on), ("annotator", DataError, layout.annotator)):
         if entries[column].null_count:
-            row = entries["row"][pc.index(entries[column].is_null(), value=True).as_py()].as_py()
-            raise error(f"{name}, row {row}: column {title!r} is empty beside a label; expected a value")
-    return entries, name, rows
+            at = entries["row"][pc.index(entries[column].is_null(), value=True).as_py()].as_py()
+            raise error(f"{name}, row {at}: column {title!r} is empty beside a label; expected a value")
+    return entries, name, len(table)
 
 
-def _find_columns(schema: pa.Schema, on: str | None, chosen: Sequence[str], where: str) -> tuple[str | None, list[str]]:
-    """The column of annotators, where there is one, and the columns of labels."""
+def _find_layout(schema: pa.Schema, on: str | None, chosen: Sequence[str], where: str) -> _Layout:
+    """Which column holds what; `ColumnError` where that is not known."""
     for column in (*([on] if on else []), *chosen):
         if column not in schema.names:
             raise ColumnError(f"{where}: there is no column {column!r}{did_you_mean(column, schema.names)}")
-    free = [name for name in schema.names if name != on]
-    people = [name for name in free if singular(name) in ANNOTATORS and name not in chosen]
+    free = [name for name in schema.names if name != on and name not in chosen and singular(name) not in _ASIDE]
+    people = [name for name in free if singular(name) in ANNOTATORS]
     if len(people) > 1:
         raise _several(where, "annotators", people)
-    who = people[0] if people else None
+    annotator = people[0] if people else None
+    named = {singular(name): name for name in free if singular(name) in LABELS}
+    score = named.pop("score") if "label" in named and "score" in named and not chosen else None
     if chosen:
-        return who, list(chosen)
-    free = [name for name in free if name != who and singular(name) not in _ASIDE]
-    plain = [name for name in free if singular(name) in LABELS]
+        return _Layout(on, annotator, tuple(chosen), None)
     numbered = [name for name in free if _ONE_OF_SEVERAL.fullmatch(singular(name))]
-    if len(plain) > 1 or (plain and numbered):
-        raise _several(where, "labels", [*plain, *numbered])
-    if found := plain or numbered or (free if len(free) == 1 else []):
-        return who, found
+    if len(named) > 1 or (named and numbered):
+        raise _several(where, "labels", [*named.values(), *numbered])
+    alone = [name for name in free if name != annotator]
+    if found := [*named.values()] or numbered or (alone if len(alone) == 1 else []):
+        return _Layout(on, annotator, tuple(found), score)
     shown = f"; its columns are {', '.join(schema.names)}"
     raise ColumnError(f"{where}: no column holds labels by its name, such as label or annotator1{shown}. {_REMEDY}")
 
@@ -127,13 +123,15 @@ def _several(where: str, kind: str, names: Sequence[str]) -> ColumnError:
     return ColumnError(f"{where}: {' and '.join(map(repr, names))} could hold the {kind}. {_REMEDY}")
 
 
-def _one(table: pa.Table, name: str) -> pa.Array:
-    return table.column(name).combine_chunks()
+def _to_ids(table: pa.Table, name: str, where: str) -> pa.Array:
+    """A column of ids as text, null where it is empty."""
+    ids = spell_ids(table.column(name).combine_chunks(), f"{where}: column {name!r}")
+    return pc.if_else(pc.equal(ids, ""), None, ids)
 
 
 def _to_text(table: pa.Table, name: str, where: str) -> pa.Array:
-    """A column as text, large_string; null for null, NaN and a cell without characters but spaces."""
-    column = _one(table, name)
+    """A column as text, large_string; null for null, NaN and a cell of spaces alone."""
+    column = table.column(name).combine_chunks()
     try:
         column = decode_text(column) if column.type == RAW else column
         if pa.types.is_dictionary(column.type):
@@ -143,27 +141,26 @@ def _to_text(table: pa.Table, name: str, where: str) -> pa.Array:
         if not (is_text(column.type) or is_number(column.type)):
             raise ColumnError(f"{where}: column {name!r} holds {column.type}; expected one text or number a row")
         column = column.cast(pa.large_string())
-    except DataError as error:
+    except RowError as error:
         raise ColumnError(f"{where}: column {name!r}, {error}") from None
     return pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
 
 
-def _to_numbers(table: pa.Table, where: str) -> pa.Array:
-    """The column of probabilities as numbers, NaN where it is empty."""
-    texts = _to_text(table, PROBABILITY, where)
+def _to_numbers(table: pa.Table, name: str, where: str) -> pa.Array:
+    """A column as numbers, NaN where it is empty."""
     try:
-        return texts.cast(pa.float64()).fill_null(np.nan)
+        return _to_text(table, name, where).cast(pa.float64()).fill_null(np.nan)
     except pa.ArrowInvalid as error:
-        raise ColumnError(f"{where}: column {PROBABILITY!r}: expected numbers: {error}") from None
+        raise ColumnError(f"{where}: column {name!r}: expected numbers: {error}") from None
 
 
-def _of_system(systems: pa.Array, system: str | None, where: str) -> np.ndarray[Any, Any]:
-    """Which rows are of a system; `DataError` where it is not said which of several."""
+def _of_system(systems: pa.Array, system: str | None, where: str) -> Array:
+    """Which rows are of a system, where the table names several; `DataError` where it is not among them."""
     names = pc.unique(systems).to_pylist()
-    if system in names:
-        return np.asarray(pc.equal(systems, system).fill_null(False))
-    if system is not None or len(names) > 1:
+    if len(names) < 2:
+        return np.ones(len(systems), bool)
+    if system not in names:
         wanted = "one system" if system is None else repr(system)
         shown = did_you_mean(system or "", filter(None, names))
         raise DataError(f"{where}: its column {SYSTEM!r} names {len(names)} systems, {wanted} is expected{shown}")
-    return np.ones(len(systems), bool)
+    return np.asarray(pc.equal(systems, system).fill_null(False))

@@ -1,0 +1,145 @@
+"""``karat label``: label rows in the terminal, one key a label."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if sys.platform != "win32":
+    import termios
+    import tty
+
+if TYPE_CHECKING:
+    from karat.runs.labels.rows import LabelRows
+    from karat.runs.labels.session import Session
+
+_KEYS = "1234567890"
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="ROWS...")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The labels, as .jsonl; an existing file goes on.")
+@click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
+@click.option("-m", "--metric", metavar="SPEC", help="A judge, whose labels are offered: judge:correctness.")
+@click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
+@click.option("--on", metavar="COLUMN", help="The id of the rows; default: a column with the name of an id.")
+@click.option("--show", multiple=True, metavar="COLUMN", help="A column to show; default: question, answer and gold.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the order of the rows.")
+def label(
+    sources: tuple[str, ...],
+    output: str,
+    label_map: str | None,
+    metric: str | None,
+    annotator: str | None,
+    on: str | None,
+    show: tuple[str, ...],
+    seed: int,
+) -> None:
+    """Label ROWS, a run or a file, or those of several systems, in the terminal: one key a label.
+
+    Neither scores nor the names of systems are shown, and the order is shuffled. Every key is kept at once: the same
+    command goes on where it was stopped. Other annotators add theirs to the same file.
+
+    \b
+    karat label answers.jsonl -o labels.jsonl -m judge:correctness
+    karat label before after -o labels.jsonl --label-map "good=1,bad=0" --annotator ada
+    karat score answers.jsonl -m judge:correctness --model NAME --human labels.jsonl --on id
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    choices = _choices(label_map, metric)
+    if not output.endswith((".jsonl", ".ndjson")):
+        raise click.UsageError(f"--output {output!r}: expected a name that ends in .jsonl")
+    if not sys.stdin.isatty():
+        raise click.UsageError("labels are typed: a terminal is expected as standard input")
+    from karat.runs.labels.rows import open_rows  # noqa: PLC0415  (heavy)
+    from karat.runs.labels.session import Session  # noqa: PLC0415
+
+    rows = open_rows(sources, on, show)
+    session = Session(rows.rows, output, annotator or getpass.getuser(), choices, seed)
+    with suppress(EOFError, KeyboardInterrupt):
+        _label_all(session, rows)
+    click.echo(f"{session.finished} of {len(session.rows)} rows are done; labels are in {output}")
+
+
+def _choices(label_map: str | None, metric: str | None) -> Mapping[str, float]:
+    """The labels and their scores, in the order of their keys."""
+    from karat.core.metric.spec import parse  # noqa: PLC0415  (heavy)
+    from karat.runs.labels.choices import judge_choices, parse_label_map  # noqa: PLC0415
+
+    if (label_map is None) == (metric is None):
+        raise click.UsageError("which labels? --label-map good=1,bad=0, or -m judge:NAME for those of a judge")
+    judged = judge_choices([parse(metric)]) if metric else []
+    if metric and not judged:
+        raise click.UsageError(f"-m {metric}: expected a judge that answers with a label; --label-map says others")
+    choices = judged[0] if judged else parse_label_map(label_map or "")
+    if len(choices) > len(_KEYS):
+        raise click.UsageError(f"expected at most {len(_KEYS)} labels, found {len(choices)}")
+    return choices
+
+
+def _label_all(session: Session, rows: LabelRows) -> None:
+    """Show row after row, and do what is typed, until all are done or `q`."""
+    keys = dict(zip(_KEYS, session.choices, strict=False))
+    offered = "   ".join([*(f"{key} {name}" for key, name in keys.items()), "s skip", "u undo", "n note", "q quit"])
+    note = ""
+    while (at := session.current) is not None:
+        with _keyboard() as read:
+            click.clear()
+            click.echo(f"row {session.finished + 1} of {len(session.rows)}, annotator {session.annotator}")
+            for line in _describe(rows.read(at)):
+                click.echo(line)
+            click.echo(f"\nnote: {_plain(note)}\n{offered}" if note else f"\n{offered}")
+            while (key := read()) not in {*keys, *"sunq"}:
+                click.echo("\a", nl=False)
+        if key == "q":
+            return
+        if key == "n":
+            note = click.prompt("note", default="", show_default=False)
+            continue
+        if key == "u":
+            session.undo()
+        elif key == "s":
+            session.skip(note)
+        else:
+            session.label(keys[key], note)
+        note = ""
+
+
+@contextmanager
+def _keyboard() -> Iterator[Callable[[], str]]:
+    """Within the block, keys are read one by one, without Enter; those typed before, for an unseen row, are lost."""
+    if sys.platform == "win32":
+        yield click.getchar
+        return
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+
+    def read() -> str:
+        key = os.read(terminal, 32).decode(errors="replace")
+        if key in ("", "\x04"):
+            raise EOFError
+        return key
+
+    tty.setcbreak(terminal)
+    try:
+        yield read
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _describe(cells: Mapping[str, Any]) -> Iterable[str]:
+    """Each column's name and value; of a list, one value a line."""
+    for name, cell in cells.items():
+        yield f"\n{click.style(name, bold=True)}"
+        for each in cell if isinstance(cell, list) else [cell]:
+            yield f"  {'–' if each is None else _plain(str(each))}"
+
+
+def _plain(text: str) -> str:
+    """A text without characters that would move the cursor or change the terminal; lines are indented."""
+    return "".join(each if each.isprintable() or each == "\n" else " " for each in text).replace("\n", "\n  ")

@@ -1,0 +1,133 @@
+"""Rows that people label: their ids and what is shown of them, without scores and names of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.ids import ROW_IDS
+from karat.core.errors import ColumnError, DataError, JoinError, RowError, did_you_mean
+from karat.data.json.raw import decode_text, spell_ids
+from karat.data.open import open_source
+from karat.data.roles import matches_role, singular
+from karat.data.source import RAW, Source
+from karat.data.storage.disk_table import DiskTable
+from karat.runs.labels.layout import LABELS, PROBABILITY
+from karat.runs.store.folders import MANIFEST, runs_folder
+from karat.runs.store.run import open_run
+
+_ROLES = ("question", "contexts", "reference", "prediction")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row to label; `system` and `probability` are None where the rows have none."""
+
+    id: str
+    system: str | None
+    probability: float | None
+
+
+@dataclass(frozen=True)
+class LabelRows:
+    """The rows of one or several systems. `shown` names the columns that an annotator sees, in order."""
+
+    rows: Sequence[Row]
+    shown: tuple[str, ...]
+    tables: Sequence[DiskTable]
+    name: str
+
+    def read(self, at: int) -> dict[str, Any]:
+        """What is shown of the row at this position, by column."""
+        for table in self.tables:
+            if at < len(table):
+                batch = table.take(pa.array([at]))
+                return {name: _show(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+            at -= len(table)
+        raise IndexError(at)
+
+
+def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str] = ()) -> LabelRows:
+    """Open rows to label: runs by name, or what `karat.score` reads; several are several systems.
+
+    `on` is the column of the ids, by default one with the name of an id. `show` names the columns to show, by default
+    those whose names are known as question, contexts, reference and prediction. A column `probability` is kept for the
+    labels.
+
+    Raises `ColumnError` where a column does not exist or none is recognised, `JoinError` for ids that are missing or
+    not unique.
+
+    >>> opened = open_rows([[{"id": 7, "question": "?", "answer": "Paris", "exact_match": 1.0}]])
+    >>> opened.rows[0].id, opened.read(0)
+    ('7', {'question': '?', 'answer': 'Paris'})
+    """
+    rows, tables, shown = list[Row](), [], dict[str, None]()
+    for each in sources:
+        name, source, mapping = _open(each)
+        ids, columns = _find(source, name, on, list(show) or [mapping[role] for role in _ROLES if role in mapping])
+        rows += _read_rows(source, ids, name if len(sources) > 1 else None)
+        schema = source.schema_as(columns)
+        kept = (batch.select(columns) for batch in source.batches(columns))
+        tables.append(DiskTable(pa.schema([schema.field(column) for column in columns]), kept))
+        shown |= dict.fromkeys(columns)
+    return LabelRows(rows, tuple(shown), tables, ", ".join(map(str, sources)) if sources else "")
+
+
+def _open(source: Any) -> tuple[str, Source, dict[str, str]]:
+    """The name of a system, its rows, and the columns of roles that are known of a run."""
+    if isinstance(source, str) and (runs_folder() / source / MANIFEST).is_file():
+        run = open_run(source)
+        return run.name, open_source(run.rows), dict(run.manifest.mapping)
+    opened = open_source(source)
+    return opened.name, opened, {}
+
+
+def _find(source: Source, name: str, on: str | None, shown: list[str]) -> tuple[str, list[str]]:
+    """The column of ids, and those that are shown."""
+    names = source.schema.names
+    found = [on] if on is not None else [column for column in names if singular(column) in ROW_IDS]
+    for column in (*found, *shown):
+        if column not in names:
+            raise ColumnError(f"{name}: there is no column {column!r}{did_you_mean(column, names)}")
+    columns = f"its columns are {', '.join(names)}"
+    if not found:
+        raise ColumnError(f"{name}: no column has the name of an id, such as id; {columns}. Say which: --on COLUMN")
+    seen = shown or [
+        column for role in _ROLES for column in names if matches_role(role, column) and singular(column) not in LABELS
+    ]
+    if not seen:
+        raise ColumnError(f"{name}: no column to show has a known name; {columns}. Say which: --show COLUMN")
+    return min(found, key=lambda column: 0 if on else ROW_IDS.index(singular(column))), list(dict.fromkeys(seen))
+
+
+def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
+    seen: dict[str, int] = {}
+    proposed = PROBABILITY in source.schema.names
+    for batch in source.batches([on]):
+        where = f"{source.name}: column {on!r}"
+        ids = spell_ids(batch.column(on), where, len(seen) + 1).to_pylist()
+        texts = batch.column(PROBABILITY).cast(pa.string()) if proposed else None
+        chances = np.asarray(pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())) if proposed else None
+        for at, row in enumerate(ids):
+            if row in seen or not row:
+                problem = f"has {row!r} in row {seen[row] + 1} too" if row in seen else "is empty"
+                raise JoinError(f"{where}, row {len(seen) + 1}: {problem}; expected an id of its own in every row")
+            seen[row] = len(seen)
+            chance = None if chances is None else float(chances[at])
+            if chance is not None and not 0 < chance <= 1:
+                expected = "expected a number above 0 and up to 1"
+                raise DataError(f"{source.name}, row {len(seen)}: the probability is {chance:g}; {expected}")
+            yield Row(row, system, chance)
+
+
+def _show(column: pa.Array) -> Any:
+    """The first value of a column; numbers in JSON text as they are spelled there, objects as JSON text."""
+    with suppress(RowError):
+        return (decode_text(column) if column.type == RAW else column)[0].as_py()
+    return column.storage[0].as_py()

@@ -1,0 +1,118 @@
+"""`karat label` in a terminal: its keys, and what is left after `kill -9`."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from select import select
+
+import pytest
+from click.testing import CliRunner
+
+from karat.cli.main import main
+from karat.runs.labels.labels import read_labels
+
+WORDS = ["label", "rows.jsonl", "-o", "labels.jsonl", "--label-map", "good=1,bad=0", "--annotator", "ada"]
+
+
+@pytest.fixture(autouse=True)
+def _rows_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = ({"id": at, "question": f"what is {at}?", "answer": "an \x1b[2J answer", "f1": 0.123} for at in range(9))
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+
+class Terminal:
+    """The command in a terminal of its own; `screen` is what it has printed."""
+
+    def __init__(self, words):
+        self.main, inner = pty.openpty()
+        program = [sys.executable, "-m", "karat", *words]
+        self.process = subprocess.Popen(program, stdin=inner, stdout=inner, stderr=inner, start_new_session=True)
+        os.close(inner)
+        self.screen = ""
+
+    def wait_for(self, pattern):
+        """Read until the pattern is printed; what is printed before is forgotten."""
+        while (found := re.search(pattern, self.screen, re.DOTALL)) is None:
+            assert select([self.main], [], [], 20)[0], self.screen
+            self.screen += os.read(self.main, 65536).decode()
+        self.screen = self.screen[found.end() :]
+        return found
+
+    def press(self, key, then):
+        os.write(self.main, key.encode())
+        return self.wait_for(then)
+
+
+@contextmanager
+def terminal(*words):
+    started = Terminal(words or WORDS)
+    try:
+        yield started
+    finally:
+        with suppress(ProcessLookupError):
+            started.process.kill()
+        started.process.wait()
+        os.close(started.main)
+
+
+def test_each_key_does_its_work_and_survives_a_kill():
+    with terminal() as first:
+        shown = first.wait_for(r"row 1 of 9, annotator ada(.*)1 good   2 bad   s skip").group(1)
+        assert "an  [2J answer" in shown
+        assert "0.123" not in shown
+        first.press("1", r"row 2 of 9")
+        first.press("2", r"row 3 of 9")
+        first.press("s", r"row 4 of 9")
+        first.press("u", r"row 3 of 9")
+        first.press("n", r"note: ")
+        first.press("too long\n", r"note: too long")
+        first.press("x", "\a")
+        first.press("1", r"row 4 of 9.*what is (\d)\?")
+        first.process.send_signal(signal.SIGKILL)
+    before = Path("labels.jsonl").read_text()
+    assert [json.loads(line)["action"] for line in before.splitlines()] == ["label", "label", "skip", "undo", "label"]
+    assert json.loads(before.splitlines()[-1])["note"] == "too long"
+    with terminal() as again:
+        again.wait_for(r"row 4 of 9")
+        again.process.send_signal(signal.SIGINT)
+        again.wait_for(r"3 of 9 rows are done; labels are in labels.jsonl")
+        assert again.process.wait() == 0
+    assert Path("labels.jsonl").read_text() == before
+    labels = read_labels("labels.jsonl", on="id")
+    assert (len(labels), labels.mean.tolist()) == (3, [1, 0, 1])
+
+
+def test_a_judge_says_which_labels_there_are():
+    with terminal("label", "rows.jsonl", "-o", "l.jsonl", "-m", "judge:correctness", "--show", "answer") as started:
+        started.wait_for(r"1 correct   2 incorrect")
+        for at in range(2, 10):
+            started.press("2", f"row {at} of 9")
+        started.press("2", "9 of 9 rows are done")
+        assert started.process.wait() == 0
+    with terminal("label", "rows.jsonl", "-o", "l.jsonl", "-m", "judge:correctness", "--annotator", "bob") as started:
+        started.wait_for("row 1 of 9")
+        started.press("\x04", "0 of 9 rows are done")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "which labels? --label-map"),
+        (["--label-map", "good=1", "-m", "judge:refusal"], "which labels?"),
+        (["--label-map", "good"], "expected, such as 'good=1,bad=0'"),
+        (["-m", "em"], "expected a judge that answers with a label"),
+        (["--label-map", "<".join(map(str, range(11)))], "at most 10 labels, found 11"),
+        (["--label-map", "good=1,bad=0"], "a terminal is expected"),
+        (["--label-map", "good=1,bad=0", "-o", "labels.csv"], "expected a name that ends in .jsonl"),
+    ],
+)
+def test_what_cannot_be_labelled_says_why(words, message):
+    result = CliRunner().invoke(main, ["label", "rows.jsonl", "-o", "labels.jsonl", *words])
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
