@@ -106,11 +106,10 @@ def _correct(
     judged: Judged, influence: Influence, bounds: Bounds, inference: Inference, alone: Bounds | None
 ) -> Corrected:
     """The estimate from the influence of each row; `alone` is the interval of the labels alone, if it is known."""
-    rows = np.arange(len(judged.scores)) if judged.clusters is None else judged.clusters
-    units = np.unique(rows, return_inverse=True)[1]
-    labels, judge, shares = (
-        np.bincount(units, each).astype(float) for each in (influence.labels, influence.judge, influence.shares)
-    )
+    labels, judge, shares = influence.labels, influence.judge, influence.shares
+    if judged.clusters is not None:
+        unit = np.unique(judged.clusters, return_inverse=True)[1]
+        labels, judge, shares = (np.bincount(unit, each).astype(float) for each in (labels, judge, shares))
     weight = influence.weight if np.count_nonzero(shares) >= FEWEST else 0.0
     value = _inside(influence.mean + weight * influence.shift, bounds)
     method, (low, high), variance = Spread(labels + weight * judge, labels, shares).interval(value, bounds, inference)

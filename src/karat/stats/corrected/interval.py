@@ -35,8 +35,8 @@ class Spread:
     def interval(self, value: float, bounds: Bounds, inference: Inference) -> tuple[Method, Bounds, float]:
         """The method, the ends, and the variance that they express.
 
-        Where few deviations were seen, it is Wilson's interval of labels alone, as many times more as the judge makes the
-        variance smaller. `unseen` is what one more difference between labels, of the size that is typical of them,
+        Where few deviations were seen, it is Wilson's interval of labels alone, as many times more as the judge makes
+        the variance smaller. `unseen` is what one more difference between labels, of the size that is typical of them,
         would add to a variance: for labels of 0 and 1 it is 1/n², since the judge may err once more than was seen.
         """
         squares, units = self.labels**2, int(np.count_nonzero(self.weights))
