@@ -68,8 +68,8 @@ def test_one_verdict_and_few_rows_are_no_estimate():
     once = karat.judge_report(ROWS, refusal(), repetitions=1).judges[0]
     assert once.flips.reason == once.rewording_beyond_noise.reason == "each row was judged once"
     assert once.rewording_flips.value == 0
-    few = karat.judge_report(ROWS[:4], refusal(), human=[{"id": "r1", "label": "answered"}], on="id").judges[0]
-    assert few.flips.reason == "fewer than 5 rows (4)"
+    few = karat.judge_report(ROWS, refusal(), human=[{"id": "r1", "label": "answered"}], on="id").judges[0]
+    assert few.flips.reason == "fewer than 5 rows (1)"
     assert few.people.labelled == 1
     assert few.people.agreement.reason == "fewer than 5 rows (1)"
     assert few.length["doubling"].slope.reason == "fewer than 10 rows (1)"
@@ -80,11 +80,44 @@ def test_labels_of_rows_that_were_left_out_do_not_count(tmp_path):
     labels.write_text("id,label\n" + "".join(f"r{n},answered\n" for n in range(12)))
     assert karat.judge_report(ROWS, refusal(), human=labels, on="id").judges[0].people.labelled == 12
     assert karat.judge_report(ROWS, refusal(), human=labels, on="id", limit=6).judges[0].people.labelled == 6
-    with pytest.raises(SpecError, match="which where and limit change"):
-        karat.judge_report(ROWS, refusal(), human=labels, limit=6)
-    labels.write_text("id,label\nr1,answered\nr99,refused\n")
-    with pytest.raises(JoinError, match=r"r99.*labels.csv, row 2"):
-        karat.judge_report(ROWS, refusal(), human=labels, on="id")
+    assert (
+        karat.judge_report(ROWS, refusal(), human=labels, on="id", where="topic = 'a'").judges[0].people.labelled == 6
+    )
+    labels.write_text("id,label\nr1,answered\nr4,refused\n")
+    model = FakeModel({"explanation": "…", "label": "answered"})
+    found = karat.judge_report(ROWS, refusal(model), human=labels, on="id", rewordings=())
+    assert found.table["id"].to_pylist() == ["r1", "r4"]
+    assert found.table["human.score"].to_pylist() == [0, 1]
+    assert len(model.requests) == 6
+    column = [{**row, "said": [None, "answered"][n == 3]} for n, row in enumerate(ROWS)]
+    assert karat.judge_report(column, refusal(), human="said").table["id"].to_pylist() == ["r3"]
+
+
+def test_bad_labels_are_refused_before_anything_is_asked(tmp_path):
+    labels, model = tmp_path / "labels.csv", FakeModel({"explanation": "…", "label": "answered"})
+    for content, error, message in (
+        ("id,label\nr1,answered\nr99,refused\n", JoinError, r"r99.*labels.csv, row 2"),
+        ("id,label\nr1,1\nr2,5\n", DataError, r"labels.csv: labels from 1 to 5, but judge:refusal.* from 0 to 1"),
+        ("id,label\nr1,yes\n", DataError, r"labels.csv, row 1: the label 'yes' has no score"),
+    ):
+        labels.write_text(content)
+        with pytest.raises(error, match=message):
+            karat.judge_report(ROWS, refusal(model), human=labels, on="id")
+    with pytest.raises(DataError, match=r"no column 'ids'; did you mean 'id'"):
+        karat.judge_report(ROWS, refusal(model), human=[{"ids": "r1", "label": 1}], on="ids")
+    assert not model.requests
+
+
+def test_labels_are_joined_with_rows_that_are_joined_with_their_gold():
+    gold = [{"key": row["id"], "reference": "yes"} for row in reversed(ROWS)]
+    rows = [{"key": row["id"], "question": "?", "prediction": row["prediction"]} for row in ROWS]
+    judge = Judge("correctness", model=FakeModel({"explanation": "…", "label": "correct"}), governor=Governor())
+    labels = [{"key": "r7", "label": "incorrect"}, {"key": "r2", "label": "correct"}]
+    found = karat.judge_report(rows, judge, gold=gold, on="key", human=labels)
+    assert found.table.select(["key", "prediction", "human.score"]).to_pylist() == [
+        {"key": "r7", "prediction": "yes" * 8, "human.score": 0.0},
+        {"key": "r2", "prediction": "yes" * 3, "human.score": 1.0},
+    ]
 
 
 def test_labels_of_a_chosen_sample_are_weighted():

@@ -71,8 +71,8 @@ def test_a_fair_judge_has_no_fault(examine):
         assert bias.slope.reason == "the score or its error differs on fewer than 5 rows (0)"
     assert not any(each.fails for each in found.people.slices.values())
     assert found.sentences == [
-        "false praise of 0 % (0 – 3.7 %) of what people find bad",
-        "false blame of 0 % (0 – 3.7 %) of what people find good",
+        "false praise of 0.0 % (0.0 – 3.7 %) of what people find bad",
+        "false blame of 0.0 % (0.0 – 3.7 %) of what people find good",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,11 +58,12 @@ def judge_report(
     model_settings: Mapping[str, Any],
     **options: Any,
 ) -> None:
-    """Ask judges again about the rows of FILE, reworded and in both orders, and say how far each can be relied on.
+    """Ask judges again about the rows of FILE (`-`: standard input), and say how far each can be relied on.
 
-    Noise, bias for place, length and the judge's own answers, dependence on the prompt's wording, unreadable verdicts;
-    with labels by people also calibration, false praise and false blame. The calls and their cost are printed first;
-    with --dry-run nothing is asked.
+    Each row is judged several times, reworded, and pairs in both orders. The report has noise, bias for place, length
+    and the judge's own answers, dependence on the prompt's wording, and unreadable verdicts; with labels by people only
+    the labelled rows are judged, and it has calibration, false praise and false blame. The calls and their cost are
+    printed first; with --dry-run nothing is asked.
 
     \b
     karat judge-report answers.jsonl -m judge:correctness --model NAME --limit 100 --dry-run
@@ -76,17 +78,29 @@ def judge_report(
     options["rewordings"] = () if no_rewording else rewordings or None
     options["human"] = (human[0] if len(human) == 1 else list(human)) if human else None
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
+    from karat.data.open import open_source  # noqa: PLC0415
     from karat.runs.judge_report.judge_report import judge_report as examine  # noqa: PLC0415
 
     parsed = parse_all(judges)
     same = ["judge-report", str(Path(file).absolute()), {name: str(value) for name, value in options.items()}]
+    dry_run, data = model_settings["dry_run"], open_source(file)
     estimate = {**model_settings, "dry_run": True}
-    with ask_models(parsed, estimate, same, kept=False, beforehand=not model_settings["dry_run"]) as chosen:
-        examine(file, chosen, **options)
-    if model_settings["dry_run"]:
+    with (
+        warnings.catch_warnings(record=True),
+        ask_models(parsed, estimate, same, kept=False, beforehand=not dry_run) as chosen,
+    ):
+        examine(data, chosen, **options)
+    if dry_run:
         return
-    with ask_models(parsed, model_settings, same, kept=False) as chosen, scoring.progress_bar() as progress:
-        report = examine(file, chosen, progress=progress, **options)
+    with (
+        warnings.catch_warnings(record=True) as warned,
+        ask_models(parsed, model_settings, same, kept=False) as chosen,
+        scoring.progress_bar() as progress,
+    ):
+        warnings.simplefilter("always", UserWarning)
+        report = examine(data, chosen, progress=progress, **options)
+    for warning in warned:
+        click.echo(f"warning: {warning.message}", err=True)
     if keep_calibration is not None:
         report.save_calibration(keep_calibration)
     if as_json:

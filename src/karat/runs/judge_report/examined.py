@@ -31,13 +31,10 @@ class Answers:
 
 @dataclass(frozen=True)
 class Labelled:
-    """What people said of the rows: `scores`, shape (rows,), NaN where nobody did, and `weights` of a chosen sample.
-
-    A weight is the inverse of the probability with which the row was proposed; None where all had the same.
-    """
+    """What people said of the rows: `scores`, shape (rows,), and `weights`, None where all rows weigh the same."""
 
     scores: Array
-    weights: Array | None = None
+    weights: Array | None
 
 
 @dataclass(frozen=True)

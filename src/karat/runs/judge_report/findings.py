@@ -143,7 +143,7 @@ def _size(estimate: Estimate) -> str:
 
 def _percent(estimate: Estimate) -> str:
     value, low, high = (100 * (each or 0.0) for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value:.3g} % ({low:.2g} – {high:.3g} %)"
+    return f"{value:.1f} % ({low:.1f} – {high:.1f} %)"
 
 
 def _beyond(bias: Bias) -> str:

@@ -7,15 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
-from karat.data.join import split_on
-from karat.data.json.raw import spell_ids
 from karat.runs.judge_report.examined import Answers, Examined, ExaminedRows, Labelled
 from karat.runs.judge_report.findings import JudgeFindings, as_json
 from karat.runs.judge_report.kept_calibration import (
@@ -23,14 +19,14 @@ from karat.runs.judge_report.kept_calibration import (
     read_calibrations,
     save_calibrations,
 )
+from karat.runs.judge_report.labelled_rows import SCORE, WEIGHT, Human, label_rows
 from karat.runs.judge_report.rewordings import REWORDINGS
 from karat.runs.judge_report.votes import VOTES, RepeatedJudge, Votes, repeat
-from karat.runs.labels.choices import judge_choices
-from karat.runs.labels.labels import match_labels, read_labels
 from karat.runs.output_columns import OutputColumns
 from karat.runs.scoring.groups import cluster_keys, group_rows
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.progress import Progress
+from karat.runs.scoring.sources import open_sources
 from karat.stats.inference import Inference
 
 
@@ -91,7 +87,8 @@ def judge_report(
     both orders each time. Replies are cached: the same report costs nothing a second time.
 
     `human`: labels by people, as `karat.read_labels` reads them, joined by `on`, or the name of a column of `data`;
-    `label_map`: the score of each label, by default from the judges' own choices. `by`: a column of slices, in which
+    only the labelled rows are then examined. `label_map`: the score of each label, by default from the judges' own
+    choices. `by`: a column of slices, in which
     the judge is compared with people. `cluster`: a column with equal values in rows that are not independent. `answer`:
     the column of the answers whose length counts, by default the predictions. `author`: the column with the model that
     wrote the answer, or two columns for a judge of pairs; `own`: the authors that are the judge's own model, by default
@@ -115,17 +112,18 @@ def judge_report(
     kept = None if calibration is None else read_calibrations(calibration)
     chosen, names = parse_all(judges), REWORDINGS if rewordings is None else rewordings
     repeated = [repeat(judge, repetitions, names) for judge in chosen]
+    source = open_sources(data, gold, None if gold is None else on, ranked=False)
+    if human is not None:
+        source = label_rows(source, Human(human, on, label_map), chosen)
     options: dict[str, Any] = {"where": where, "limit": limit, "by": by, "cluster": cluster, "progress": progress}
-    result = score(data, repeated, map=map, gold=gold, on=None if gold is None else on, keep=True, **options)
+    result = score(source, repeated, map=map, keep=True, **options)
     table = result.table
     rows = ExaminedRows(
         table=table,
         mapping=result.mapping,
         answers=Answers(answer, _names(author), _names(own)),
         inference=inference,
-        people=None
-        if human is None
-        else _read_people(table, human, label_map, chosen, on=on, narrowed=where is not None or limit is not None),
+        people=None if human is None else _labelled(table),
         clusters=None if cluster is None else cluster_keys(table[cluster].combine_chunks()),
         slices={} if by is None else group_rows(table[by].combine_chunks(), set(), by),
     )
@@ -139,43 +137,10 @@ def judge_report(
     return JudgeReport(tuple(findings), repetitions, confidence, table)
 
 
+def _labelled(table: pa.Table) -> Labelled:
+    scores, weights = (table[name].to_numpy() for name in (SCORE, WEIGHT))
+    return Labelled(scores, weights if (weights != 1).any() else None)
+
+
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _read_people(
-    table: pa.Table,
-    human: Any,
-    label_map: Mapping[str, float] | str | None,
-    judges: Sequence[Metric],
-    *,
-    on: str | None,
-    narrowed: bool,
-) -> Labelled:
-    """The labels of the table's rows; those of rows that `where` or `limit` left out do not count."""
-    choices = judge_choices(judges)
-    if isinstance(human, str) and human in table.schema.names:
-        labels = read_labels(table.select([human]), on=None, label_map=label_map, columns=[human], choices=choices)
-        ids = _row_numbers(table)
-    else:
-        if on is None and narrowed:
-            raise SpecError("labels are joined by row, which where and limit change: on (--on) names a column of ids")
-        column = None if on is None else split_on(on)
-        labels = read_labels(human, on=column and column[1], label_map=label_map, choices=choices)
-        ids = (
-            _row_numbers(table)
-            if column is None
-            else spell_ids(table[column[0]].combine_chunks(), f"column {column[0]!r}")
-        )
-        if narrowed:
-            labels = labels.take(np.asarray(pc.is_in(labels.ids, ids.cast(labels.ids.type))))
-    at = match_labels(labels, ids, "the examined rows")
-    scores, weights = np.full(len(table), np.nan), np.ones(len(table))
-    scores[at] = labels.mean
-    if labels.probabilities is not None:
-        weights[at] = 1 / labels.probabilities
-    return Labelled(scores, None if labels.probabilities is None else weights)
-
-
-def _row_numbers(table: pa.Table) -> pa.Array:
-    return pa.array(np.arange(1, len(table) + 1)).cast(pa.large_string())
