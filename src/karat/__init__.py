@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from karat.judges.judge import Judge as Judge
     from karat.models.governor.faults import ModelError as ModelError
     from karat.models.governor.governor import Governor as Governor
+    from karat.runs.agreement.agreement import agreement as agreement
+    from karat.runs.agreement.report import Agreement as Agreement
     from karat.runs.compare.compare import compare as compare
     from karat.runs.compare.comparison import Compared as Compared
     from karat.runs.experiment.experiment import experiment as experiment
@@ -64,6 +66,8 @@ else:
             ".judges.judge": "Judge",
             ".models.governor.faults": "ModelError",
             ".models.governor.governor": "Governor",
+            ".runs.agreement.agreement": "agreement",
+            ".runs.agreement.report": "Agreement",
             ".runs.compare.compare": "compare",
             ".runs.compare.comparison": "Compared",
             ".runs.experiment.experiment": "experiment",

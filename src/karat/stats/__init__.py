@@ -2,5 +2,5 @@
 
 Everything takes arrays and a `Scale`; nothing knows a metric, a file or a run. `aggregate` adds up row statistics by
 unit, `interval` chooses `wilson` (two bounds) or `bootstrap`, `paired` compares two systems, `power` says what a
-comparison can show, `corrected` adds people's labels to a judge's scores.
+comparison can show, `agreement` how far raters agree, `corrected` adds people's labels to a judge's scores.
 """

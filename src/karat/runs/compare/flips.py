@@ -44,7 +44,7 @@ def find_flips(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignm
         return ()
     places = [place for metric in shared for place in _choose(runs, metric, rows, most)]
     texts = [
-        _read(run, {int(rows.orders[at][row]) for _, system, row, _ in places if at in (0, system)})
+        read_texts(run, {int(rows.orders[at][row]) for _, system, row, _ in places if at in (0, system)})
         for at, run in enumerate(runs)
     ]
     flips = []
@@ -61,9 +61,17 @@ def find_worst(run: Run, spec: str, most: int) -> list[tuple[str, str | None, st
     scores = run.scores(scored.spec)
     ranked = np.argsort(scores if scored.direction == "maximize" else -scores, kind="stable")[:most]
     rows = ranked[~np.isnan(scores[ranked])].tolist()
-    texts, name = _read(run, set(rows)), next((each for each in run.schema.names if singular(each) in ROW_IDS), None)
-    ids = None if name is None else run.column(name)
-    return [(str(row + 1) if ids is None else str(ids[row]), *texts[row], float(scores[row])) for row in rows]
+    texts, names = read_texts(run, set(rows)), name_rows(run, rows)
+    return [(name, *texts[row], float(scores[row])) for name, row in zip(names, rows, strict=True)]
+
+
+def name_rows(run: Run, rows: Sequence[int]) -> list[str]:
+    """The ids of some rows; where no column has the name of an id, their numbers from 1."""
+    name = next((each for each in run.schema.names if singular(each) in ROW_IDS), None)
+    if name is None or not rows:
+        return [str(row + 1) for row in rows]
+    ids = run.column(name)
+    return [str(ids[row]) for row in rows]
 
 
 def show_text(text: str | None, most: int) -> str:
@@ -83,7 +91,7 @@ def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: in
             yield metric.spec, system, row, (float(scores[0][row]), float(scores[system][row]))
 
 
-def _read(run: Run, wanted: set[int]) -> dict[int, tuple[str | None, str | None]]:
+def read_texts(run: Run, wanted: set[int]) -> dict[int, tuple[str | None, str | None]]:
     """The question and the prediction of some rows, by row number; None for what the run does not have."""
     mapping = run.manifest.mapping
     names = [question_column(run), mapping.get("prediction", mapping.get("retrieved"))]

@@ -7,18 +7,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from karat.core.errors import ColumnError, DataError, SpecError
 from karat.core.metric.spec import parse
+from karat.data.open import open_source
 from karat.data.roles import map_columns, matches_role
 from karat.runs.output_columns import OutputColumns
 from karat.runs.scoring.result import Result
 from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.manifest import Manifest, describe_metric
-from karat.runs.store.run import Run, ScoredFile, open_run, open_scored
+from karat.runs.store.run import Run, ScoredFile, find_scores, open_run, open_scored
 
 System: TypeAlias = str | Path | Run | Result
 """A run (its name, its folder or a `Run`), a file of scored rows, or a `Result` of `karat.score`."""
@@ -57,8 +58,8 @@ def question_column(run: Run) -> str | None:
 
 
 @dataclass(frozen=True)
-class _ResultInMemory(ScoredFile):
-    """A result whose rows are in memory, read like a scored file; its `path` is empty and never used."""
+class TableInMemory(ScoredFile):
+    """Scored rows in memory, read like a scored file; its `path` is empty and never used."""
 
     table: pa.Table = field(kw_only=True, repr=False)
 
@@ -73,6 +74,17 @@ class _ResultInMemory(ScoredFile):
         yield from self.table.select(list(names)).to_batches()
 
 
+def open_rows(data: Any) -> Run:
+    """The rows of a file or a frame, read like a run; columns that have the name of a metric hold its scores."""
+    source = open_source(data)
+    manifest = Manifest(source.name, "", find_scores(source.schema, source.name), {})
+    if isinstance(data, str | Path):
+        run: Run = ScoredFile(Path(data), manifest)
+    else:
+        run = TableInMemory(Path(), manifest, table=pa.Table.from_batches(source.batches(), source.schema))
+    return replace(run, manifest=replace(manifest, mapping=_infer_mapping(run)))
+
+
 def _open_result(result: Result, label: str) -> Run:
     if result.schema is None or (result.batches is None and result.output is None):
         raise DataError(f"{label}: its rows are not in memory: score with run='NAME', output='FILE' or keep=True")
@@ -83,12 +95,12 @@ def _open_result(result: Result, label: str) -> Run:
     if result.batches is None and result.output is not None:
         return ScoredFile(result.output, manifest, result.as_dict())
     table = pa.Table.from_batches(result.batches or (), result.schema)
-    return _ResultInMemory(Path(), manifest, result.as_dict(), table=table)
+    return TableInMemory(Path(), manifest, result.as_dict(), table=table)
 
 
 def _infer_mapping(run: Run) -> dict[str, str]:
     """The mapping that scoring a scored file would infer; {} where it is ambiguous or a column is missing."""
-    roles: dict[str, None] = {}
+    roles = {} if run.specs else {"prediction": None}
     for spec in run.specs:
         with suppress(SpecError):
             roles |= dict.fromkeys(parse(spec).definition.columns)

@@ -209,7 +209,15 @@ def open_scored(path: str | Path) -> Run:
     signatures, the number of rows. Raises `DataError` for a file that cannot be read or holds no scores.
     """
     path = Path(path)
-    schema = open_source(path).schema
+    metrics = find_scores(open_source(path).schema, str(path))
+    if not metrics:
+        missing = "no column has the name of a metric, such as exact_match"
+        raise DataError(f"{path} holds no scores: {missing}; karat score -o FILE writes such a file")
+    return ScoredFile(path, Manifest(str(path), "", metrics, {}))
+
+
+def find_scores(schema: pa.Schema, where: str) -> tuple[ScoredMetric, ...]:
+    """The metrics whose spec is the name of a column; `ColumnError` where two columns could hold the scores of one."""
     metrics = []
     for name in schema.names:
         try:
@@ -218,9 +226,6 @@ def open_scored(path: str | Path) -> Run:
             continue
         if metric.spec == name:
             if f"{name}_2" in schema.names:
-                raise ColumnError(f"{path}: are the scores of {name} in column {name!r} or {f'{name}_2'!r}?")
+                raise ColumnError(f"{where}: are the scores of {name} in column {name!r} or {f'{name}_2'!r}?")
             metrics.append(describe_metric(metric, name, signed=False))
-    if not metrics:
-        missing = "no column has the name of a metric, such as exact_match"
-        raise DataError(f"{path} holds no scores: {missing}; karat score -o FILE writes such a file")
-    return ScoredFile(path, Manifest(str(path), "", tuple(metrics), {}))
+    return tuple(metrics)

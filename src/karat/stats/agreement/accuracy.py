@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from karat.core.errors import RowError
 from karat.stats.agreement.coefficient import Coefficient, shares_of, undefined
+from karat.stats.agreement.distance import Distance, Labels
 from karat.stats.wilson import Ends
 
 Scores: TypeAlias = NDArray[np.float64]
@@ -25,6 +26,21 @@ def accuracy(a: Scores, b: Scores, *, weights: Weights = None) -> Coefficient:
     0.6666666666666666
     """
     return mean(np.where(both(a, b), a == b, np.nan), weights=weights, empty=NO_ROWS)
+
+
+def pairwise_accuracy(ratings: Scores, *, weights: Weights = None) -> Coefficient:
+    """The mean over rows of the share of pairs of raters that agree; rows with fewer than two labels are left out.
+
+    `ratings` has shape (rows, raters), NaN where a rater gave no label.
+
+    >>> pairwise_accuracy(np.array([[1, 1, 1], [0, 0, 1], [np.nan, 0, 0]])).value
+    0.7777777777777777
+    """
+    number = (~np.isnan(ratings)).sum(axis=1)
+    labels = Labels.of(ratings)
+    apart = Distance.of(labels, "nominal").within(labels.codes)
+    agreed = 1 - apart / np.maximum(number * (number - 1), 1)
+    return mean(np.where(number > 1, agreed, np.nan), weights=weights, empty="no row has two labels")
 
 
 def mean(

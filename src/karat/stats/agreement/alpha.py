@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from karat.stats.agreement.accuracy import Scores, Weights
@@ -23,6 +25,25 @@ def krippendorff_alpha(ratings: Scores, *, level: Level = "nominal", weights: We
     0.5333
     """
     return allow_for_rare_label(lambda ratings, weights: _alpha(ratings, level, weights), ratings, weights)
+
+
+def alpha_with_each(
+    scores: Scores, ratings: Scores, *, level: Level = "nominal", weights: Weights = None
+) -> Coefficient:
+    """Krippendorff's alpha of one rater with each of some others: of the pairs of its score and one of their labels.
+
+    `scores` has shape (rows,), `ratings` (rows, raters). It is what the alpha of the others is compared with, to see
+    whether the one agrees with them as they do among themselves.
+
+    >>> judge, people = np.array([1.0, 0, 0, 1]), np.array([[1, 1], [0, 0], [1, 0], [1, np.nan]])
+    >>> round(alpha_with_each(judge, people).value, 4)
+    0.7347
+    """
+    rows, raters = ratings.shape
+    pairs = np.column_stack([np.tile(scores, raters), ratings.T.ravel()])
+    found = krippendorff_alpha(pairs, level=level, weights=None if weights is None else np.tile(weights, raters))
+    influence, shares = (each.reshape(raters, rows).sum(axis=0) for each in (found.influence, found.shares[0]))
+    return replace(found, influence=influence, shares=shares[None], unseen=None)
 
 
 def _alpha(ratings: Scores, level: Level, weights: Weights) -> Coefficient:

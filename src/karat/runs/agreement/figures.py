@@ -1,0 +1,77 @@
+"""The coefficients of agreement of two raters, or of people among themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.stats.agreement.accuracy import accuracy, both, pairwise_accuracy
+from karat.stats.agreement.alpha import krippendorff_alpha
+from karat.stats.agreement.auroc import auroc
+from karat.stats.agreement.coefficient import Coefficient, undefined
+from karat.stats.agreement.correlation import correlation
+from karat.stats.agreement.distance import MOST_CATEGORIES, Level
+from karat.stats.agreement.gwet import gwet_ac
+from karat.stats.agreement.kappa import cohen_kappa
+
+Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
+"""What labels are: names, ordered names, or numbers whose differences mean something."""
+LEVELS: Mapping[Scale, Level] = {"nominal": "nominal", "ordinal": "ordinal", "interval": "quadratic"}
+
+
+def compare_raters(a: Array, b: Array, weights: Array | None, categories: Array) -> dict[str, Coefficient]:
+    """Every coefficient that suits two raters, each of shape (rows,), by name.
+
+    `categories` are the labels that people could give. Weighted coefficients are there for more than two labels, AUROC
+    where the second rater says yes or no.
+    """
+    used = both(a, b)
+    kinds = np.union1d(np.unique(np.concatenate([a[used], b[used]])), categories)
+    several, yes_no = len(kinds) > 2, np.unique(b[used])
+    found: dict[str, Coefficient] = {}
+    if reason := _why_no_categories(a[used], b[used], kinds):
+        found = {name: undefined(reason, len(a)) for name in ("accuracy", "cohen_kappa", "gwet_ac1")}
+    else:
+        found["accuracy"] = accuracy(a, b, weights=weights)
+        found["cohen_kappa"] = cohen_kappa(a, b, weights=weights)
+        for level in ("linear", "quadratic") if several else ():
+            found[f"cohen_kappa_{level}"] = cohen_kappa(a, b, level=level, weights=weights)
+        found |= _of_many(np.column_stack([a, b]), weights, kinds)
+    for kind in ("pearson", "spearman", "kendall"):
+        found[kind] = correlation(a, b, kind, weights=weights)
+    if len(yes_no) == 2:
+        found["auroc"] = auroc(a, np.where(np.isnan(b), np.nan, b == yes_no[1]), weights=weights)
+    return found
+
+
+def compare_people(people: Array, weights: Array | None, categories: Array) -> dict[str, Coefficient]:
+    """The coefficients of any number of annotators, `people` of shape (rows, annotators), by name."""
+    kinds = np.union1d(np.unique(people[~np.isnan(people)]), categories)
+    found = {"accuracy": pairwise_accuracy(people, weights=weights)} if len(kinds) <= MOST_CATEGORIES else {}
+    return found | _of_many(people, weights, kinds)
+
+
+def _of_many(ratings: Array, weights: Array | None, kinds: Array) -> dict[str, Coefficient]:
+    several, categories = len(kinds) > 2, len(kinds) <= MOST_CATEGORIES
+    found = {"krippendorff_alpha": krippendorff_alpha(ratings, weights=weights)} if categories else {}
+    for scale in ("ordinal", "interval") if several else ():
+        level = LEVELS[scale]
+        found[f"krippendorff_alpha_{scale}"] = krippendorff_alpha(ratings, level=level, weights=weights)
+    if categories:
+        found["gwet_ac1"] = gwet_ac(ratings, categories=kinds, weights=weights)
+        if several:
+            found["gwet_ac2"] = gwet_ac(ratings, level="quadratic", categories=kinds, weights=weights)
+    return found
+
+
+def _why_no_categories(a: Array, b: Array, kinds: Array) -> str | None:
+    """Why two raters do not label into the same categories; None if they do."""
+    if len(kinds) > MOST_CATEGORIES:
+        return f"{len(kinds)} different values are scores, not labels"
+    if len(a) and not np.intersect1d(a, b).size:
+        one, other = (", ".join(f"{value:g}" for value in np.unique(each)[:4]) for each in (a, b))
+        return f"they share no label: {one} and {other}; a label map puts them on one scale"
+    return None

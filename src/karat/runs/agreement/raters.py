@@ -1,0 +1,211 @@
+"""The raters whose agreement is computed: score columns of a table, and people's labels, of the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import ColumnError, SpecError, did_you_mean
+from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse, parse_all
+from karat.data.json.raw import spell_ids
+from karat.runs.compare.systems import TableInMemory, open_rows, open_system
+from karat.runs.labels.choices import check_label_map, judge_choices, parse_label_map
+from karat.runs.labels.labels import Labels, match_labels, read_labels
+from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
+from karat.runs.scoring.result import Result
+from karat.runs.store.folders import MANIFEST, runs_folder
+from karat.runs.store.run import Run
+from karat.stats.agreement.distance import MOST_CATEGORIES
+
+LabelMap: TypeAlias = Mapping[str, float] | str | None
+PEOPLE = "people"
+"""The name of the people's labels as one rater: the label of most of them, or the mean where labels are no
+categories."""
+
+
+@dataclass(frozen=True, eq=False)
+class Raters:
+    """Scores and labels of the same rows.
+
+    `scores` has each score column, shape (rows,), by spec or name; `people` the labels of each annotator, shape (rows,
+    annotators); NaN is none. `rows` are the numbers of these rows in `run`. `choices` is the score of each label's
+    name. `weights`, shape (rows,), are the inverse of the probabilities with which rows were proposed for labelling.
+    `clusters`, shape (rows,), are equal in rows that are not independent; `slices` has the positions of each slice's
+    rows.
+    """
+
+    run: Run
+    rows: Array
+    scores: Mapping[str, Array]
+    people: Array
+    annotators: tuple[str, ...]
+    choices: Mapping[str, float]
+    weights: Array | None
+    clusters: Array | None
+    slices: Mapping[str, Array]
+    source: str
+
+    @cached_property
+    def consensus(self) -> tuple[Array, int]:
+        """People as one rater, shape (rows,), and the number of rows on which no label is that of most of them."""
+        return find_consensus(self.people)
+
+    def column(self, name: str) -> Array:
+        """The scores or labels of a rater, shape (rows,)."""
+        if name == PEOPLE:
+            return self.consensus[0]
+        return self.scores[name] if name in self.scores else self.people[:, self.annotators.index(name)]
+
+
+def name_label(choices: Mapping[str, float], score: float) -> str:
+    """The name of the label with this score; the score as text where it has none.
+
+    >>> name_label({"good": 1.0, "bad": 0.0}, 1.0), name_label({}, 0.5)
+    ('good', '0.5')
+    """
+    return next((name for name, each in choices.items() if each == score), f"{score:g}")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is compared: `metrics` and `columns` are scores, `human` is people's labels, as in `agreement`."""
+
+    metrics: str | Metric | Iterable[str | Metric] = ()
+    columns: Sequence[str] = ()
+    human: Any = None
+    on: str | None = None
+    label_map: LabelMap = None
+    label_columns: Sequence[str] = ()
+    by: str | None = None
+    cluster: str | None = None
+
+
+def read_raters(system: Any, chosen: Selection) -> Raters:
+    """Read the scores and the labels of the rows that are labelled, or of all rows where there are no labels.
+
+    Raises `SpecError` where there are fewer than two raters, or where labels in a file lack `on`; `ColumnError` for a
+    column that does not exist; and what `read_labels` and `match_labels` raise.
+    """
+    run = _open(system)
+    own = _own_columns(run, chosen)
+    specs = [run.manifest.metric(metric.spec).spec for metric in parse_all(chosen.metrics)] if chosen.metrics else []
+    if not chosen.metrics and not chosen.columns:
+        specs = [spec for spec in run.specs if run.manifest.metric(spec).column not in own]
+    cluster = chosen.cluster or run.manifest.settings.get("cluster")
+    for name in filter(None, (chosen.by, cluster)):
+        check_group_column(run.schema, name, run.name)
+    score_columns = [run.manifest.metric(spec).column for spec in specs]
+    needed = [*score_columns, *chosen.columns, *own, *filter(None, (chosen.on, chosen.by, cluster))]
+    kept = TableInMemory(Path(), run.manifest, table=run.read(list(dict.fromkeys(needed))))
+    choices = judge_choices(_parse_known(run.specs))
+    scores = {spec: kept.scores(spec) for spec in specs}
+    scores |= {name: _read_column(kept, name, chosen.label_map, choices) for name in chosen.columns}
+    labels, rows = None, np.arange(len(kept.table))
+    if chosen.human is not None:
+        labels, rows = _read_people(kept, chosen, own, choices)
+    if len(scores) + (0 if labels is None else len(labels.annotators)) < 2:
+        raise SpecError("agreement is of two raters: name a second score (-m, --column) or people's labels (--human)")
+    part = kept.table.take(pa.array(rows))
+    groups = {} if chosen.by is None else group_rows(part[chosen.by].combine_chunks(), set(), chosen.by)
+    keys = None if cluster is None else cluster_keys(part[cluster].combine_chunks())
+    return Raters(
+        run=run,
+        rows=rows,
+        scores={name: column[rows] for name, column in scores.items()},
+        people=np.empty((len(rows), 0)) if labels is None else labels.scores,
+        annotators=() if labels is None else labels.annotators,
+        choices={} if labels is None else labels.choices,
+        weights=None if labels is None or labels.probabilities is None else 1 / labels.probabilities,
+        clusters=None if keys is None else np.unique(keys, return_inverse=True)[1],
+        slices=dict(sorted(groups.items())),
+        source="" if labels is None else labels.source,
+    )
+
+
+def _own_columns(run: Run, chosen: Selection) -> list[str]:
+    """The columns of the rows that hold people's labels; none where labels are in a file.
+
+    Raises `ColumnError`, with the nearest name, for a text that is neither a column nor a file.
+    """
+    human = chosen.human if isinstance(chosen.human, list | tuple) else [chosen.human]
+    names = [each for each in human if isinstance(each, str)]
+    unknown = [name for name in names if name not in run.schema.names]
+    if len(names) < len(human) or (unknown and all(Path(name).exists() for name in unknown)):
+        return []
+    if unknown:
+        near = did_you_mean(unknown[0], run.schema.names)
+        raise ColumnError(f"{run.name}: {unknown[0]!r} is neither a column nor a file of labels{near}")
+    return names
+
+
+def _read_people(
+    run: TableInMemory, chosen: Selection, own: Sequence[str], choices: Sequence[Mapping[str, float]]
+) -> tuple[Labels, Array]:
+    """The labels, and the number of the row of each."""
+    if own:
+        table, where = run.read(own), run.name
+        labels = read_labels(table, on=None, label_map=chosen.label_map, columns=own, choices=choices, where=where)
+        return labels, np.array(labels.ids.to_pylist(), dtype=np.int64) - 1
+    if chosen.on is None:
+        raise SpecError("labels in a file need the id that joins them with the rows: on='COLUMN' (--on COLUMN)")
+    map_, columns = chosen.label_map, chosen.label_columns
+    labels = read_labels(chosen.human, on=chosen.on, label_map=map_, columns=columns, choices=choices)
+    ids = spell_ids(run.column(chosen.on).combine_chunks(), f"{run.name}: column {chosen.on!r}")
+    return labels, match_labels(labels, ids, run.name)
+
+
+def _read_column(run: TableInMemory, name: str, label_map: LabelMap, choices: Sequence[Mapping[str, float]]) -> Array:
+    """A column of numbers or of names of labels as scores, shape (rows,), NaN where it is empty."""
+    if label_map is not None:
+        own = parse_label_map(label_map) if isinstance(label_map, str) else check_label_map(label_map)
+        choices = [own]
+    found = read_labels(run.read([name]), on=None, columns=[name], choices=choices, where=run.name)
+    scores = np.full(len(run.table), np.nan)
+    scores[np.array(found.ids.to_pylist(), dtype=np.int64) - 1] = found.scores[:, 0]
+    return scores
+
+
+def _parse_known(specs: Sequence[str]) -> Iterator[Metric]:
+    """The metrics of these specs; without those of judges whose file is not here."""
+    for spec in specs:
+        with suppress(SpecError):
+            yield parse(spec)
+
+
+def find_consensus(people: Array) -> tuple[Array, int]:
+    """The label that most annotators gave each row, and on how many rows there is none: NaN there.
+
+    With more different labels than categories have, the mean.
+
+    >>> find_consensus(np.array([[1, 1, 0], [1, 0, np.nan], [np.nan, 0, np.nan]]))
+    (array([ 1., nan,  0.]), 1)
+    """
+    seen = ~np.isnan(people)
+    values = np.unique(people[seen])
+    if people.shape[1] == 1:
+        return people[:, 0], 0
+    if len(values) > MOST_CATEGORIES:
+        number = seen.sum(axis=1)
+        return np.where(number > 0, np.where(seen, people, 0).sum(axis=1) / np.maximum(number, 1), np.nan), 0
+    counts = np.stack([(people == value).sum(axis=1) for value in values], axis=1)
+    most = counts.max(axis=1)
+    single = (counts == most[:, None]).sum(axis=1) == 1
+    return np.where(single, values[counts.argmax(axis=1)], np.nan), int(np.count_nonzero(~single & (most > 0)))
+
+
+def _open(system: Any) -> Run:
+    """A run, a scored file, or any table whose columns hold scores."""
+    if isinstance(system, Run | Result):
+        return open_system(system)
+    if isinstance(system, str | Path) and (not Path(system).is_file() or (runs_folder() / system / MANIFEST).is_file()):
+        return open_system(system)
+    return open_rows(system)

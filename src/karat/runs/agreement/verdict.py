@@ -1,0 +1,216 @@
+"""What can be said of one score against people's labels: how good it is, where it fails, and which errors it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.runs.agreement.figures import LEVELS, Scale
+from karat.runs.agreement.raters import Raters, name_label
+from karat.stats.agreement.accuracy import accuracy, both, mean
+from karat.stats.agreement.alpha import alpha_with_each, krippendorff_alpha
+from karat.stats.agreement.auroc import auroc
+from karat.stats.agreement.coefficient import Coefficient, Estimate, difference
+from karat.stats.agreement.correlation import correlation
+from karat.stats.agreement.distance import Level
+from karat.stats.agreement.kappa import cohen_kappa
+from karat.stats.agreement.threshold import Threshold, best_threshold, youden_index
+from karat.stats.inference import Inference
+
+_TITLES = {"accuracy": "accuracy", "auroc": "AUROC", "spearman": "Spearman's rho"}
+_MEASURES: Mapping[str, Callable[..., Coefficient]] = {
+    "accuracy": accuracy,
+    "auroc": auroc,
+    "spearman": partial(correlation, kind="spearman"),
+}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The best threshold of a score, and three figures at it: on the rows that chose it, and by cross-validation."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    reason: str | None
+    apparent: Mapping[str, Estimate]
+    corrected: Mapping[str, Estimate]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, as JSON values."""
+        figures = {
+            name: {"apparent": each.as_dict(), "corrected": self.corrected[name].as_dict()}
+            for name, each in self.apparent.items()
+        }
+        return {"value": self.value, "low": self.low, "high": self.high, "reason": self.reason, **figures}
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A figure of one group of rows, of another one, and their difference."""
+
+    value: Estimate
+    other: Estimate
+    difference: Estimate
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, as JSON values."""
+        return {name: getattr(self, name).as_dict() for name in ("value", "other", "difference")}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One score compared with people.
+
+    `labels` are people's, from the worst to the best. `figure` is the name of the coefficient that says how good the
+    score is, in all rows and in slices. `with_people`: the alpha of the score with one person (`value`) and of people
+    among themselves (`other`), on the rows that two people labelled. `false_praise`: how often the score is above the
+    label where it can be; `false_blame`: below. `bias`: the mean of the score less the label. `weak`: the slices that
+    are worse than the other rows, corrected for their number. None where it does not apply.
+    """
+
+    score: str
+    labels: tuple[str, ...]
+    figure: str
+    value: Estimate
+    with_people: Gap | None
+    false_praise: Estimate | None
+    false_blame: Estimate | None
+    bias: Estimate | None
+    cut: Cut | None
+    weak: Mapping[str, Gap]
+
+    @property
+    def title(self) -> str:
+        """The name of `figure` in a text."""
+        return _TITLES[self.figure]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, as JSON values."""
+        single = ("value", "with_people", "false_praise", "false_blame", "bias", "cut")
+        parts = {name: None if (each := getattr(self, name)) is None else each.as_dict() for name in single}
+        weak = {name: gap.as_dict() for name, gap in self.weak.items()}
+        return {"score": self.score, "labels": list(self.labels), "figure": self.figure, **parts, "weak": weak}
+
+
+def judge_score(
+    raters: Raters, name: str, figures: Mapping[str, Coefficient], scale: Scale, inference: Inference
+) -> tuple[Verdict, Array | None]:
+    """The verdict on one score, and its label of each row, shape (rows,), on the scale of people's.
+
+    `figures` are the coefficients of the score with people over all rows. A score with other values than labels is cut
+    at its best threshold; None where there is no such label.
+    """
+    judged = _Judged(raters, raters.scores[name], raters.consensus[0], inference)
+    defined = [each for each in _TITLES if each in figures and figures[each].reason is None]
+    figure = defined[0] if defined else "spearman"
+    return judged.verdict(name, figure, figures[figure], scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """A score and people's label of the same rows, each of shape (rows,)."""
+
+    raters: Raters
+    score: Array
+    label: Array
+    inference: Inference
+
+    def verdict(self, name: str, figure: str, value: Coefficient, scale: Scale) -> tuple[Verdict, Array | None]:
+        values = np.unique(self.label[~np.isnan(self.label)])
+        cut = self.find_cut(values)
+        calls = shown = self.score if figure == "accuracy" else None
+        if calls is None and cut is not None and cut.value is not None:
+            calls, shown = (
+                np.where(np.isnan(each), np.nan, values[0] + np.ptp(values) * each) for each in (cut.crossed, cut.calls)
+            )
+        praise = blame = bias = None
+        if calls is not None and (scale != "nominal" or len(values) == 2):
+            praise = self.share(calls > self.label, self.label < values[-1])
+            blame = self.share(calls < self.label, self.label > values[0])
+            reach = max(np.ptp(values), np.nanmax(np.abs(calls - self.label)))
+            bias = self.estimate(mean(calls - self.label, bounds=(-reach, reach), weights=self.raters.weights))
+        verdict = Verdict(
+            score=name,
+            labels=tuple(name_label(self.raters.choices, value) for value in values),
+            figure=figure,
+            value=self.estimate(value),
+            with_people=None if calls is None else self.compare_with_people(calls, LEVELS[scale]),
+            false_praise=praise,
+            false_blame=blame,
+            bias=bias,
+            cut=None if cut is None else self.describe(cut),
+            weak=dict(self.find_weak(figure)),
+        )
+        return verdict, shown
+
+    def estimate(self, coefficient: Coefficient) -> Estimate:
+        return coefficient.estimate(self.raters.clusters, self.inference.confidence)
+
+    def share(self, happens: Array, possible: Array) -> Estimate:
+        """How often something happens in the rows that are scored, labelled, and in which it is possible."""
+        rows = possible & both(self.score, self.label)
+        return self.estimate(mean(np.where(rows, happens, np.nan), weights=self.raters.weights))
+
+    def find_cut(self, values: Array) -> Threshold | None:
+        """The best threshold of a score with more than two values, where people say yes or no; else None."""
+        if len(values) != 2 or len(np.unique(self.score[~np.isnan(self.score)])) < 3:
+            return None
+        return best_threshold(
+            self.score,
+            self.yes,
+            clusters=self.raters.clusters,
+            weights=self.raters.weights,
+            confidence=self.inference.confidence,
+            seed=self.inference.seed,
+        )
+
+    @property
+    def yes(self) -> Array:
+        """Whether people's label is the higher one of two: 1 or 0."""
+        return np.where(np.isnan(self.label), np.nan, self.label == np.nanmax(self.label))
+
+    def describe(self, cut: Threshold) -> Cut:
+        weights, measures = (
+            self.raters.weights,
+            {"accuracy": accuracy, "cohen_kappa": cohen_kappa, "youden": youden_index},
+        )
+        apparent, corrected = (
+            {name: self.estimate(measure(calls, self.yes, weights=weights)) for name, measure in measures.items()}
+            for calls in (cut.calls, cut.crossed)
+        )
+        return Cut(cut.value, cut.low, cut.high, cut.reason, apparent, corrected)
+
+    def compare_with_people(self, calls: Array, level: Level) -> Gap | None:
+        """The score with one person, and people with one another, on the rows that have a score and two labels."""
+        people, weights = self.raters.people, self.raters.weights
+        several = ((~np.isnan(people)).sum(axis=1) > 1) & ~np.isnan(calls)
+        if not several.any():
+            return None
+        people = np.where(several[:, None], people, np.nan)
+        one = alpha_with_each(calls, people, level=level, weights=weights)
+        return self.gap(one, krippendorff_alpha(people, level=level, weights=weights))
+
+    def gap(self, one: Coefficient, other: Coefficient, confidence: float | None = None) -> Gap:
+        apart = difference(one, other, self.raters.clusters, confidence or self.inference.confidence)
+        return Gap(self.estimate(one), self.estimate(other), apart)
+
+    def find_weak(self, figure: str) -> Iterator[tuple[str, Gap]]:
+        """The slices in which the figure is lower than in the other rows, corrected for their number (Bonferroni)."""
+        measure, label = _MEASURES[figure], self.yes if figure == "auroc" else self.label
+        confidence = 1 - (1 - self.inference.confidence) / max(len(self.raters.slices), 1)
+        for name, rows in self.raters.slices.items():
+            inside = np.zeros(len(label), bool)
+            inside[rows] = True
+            here, there = (
+                measure(np.where(part, self.score, np.nan), label, weights=self.raters.weights)
+                for part in (inside, ~inside)
+            )
+            gap = self.gap(here, there, confidence)
+            if gap.difference.high is not None and gap.difference.high < 0:
+                yield name, gap

@@ -1,0 +1,241 @@
+"""Agreement over the rows of runs, files and frames: what is read, what is said, and what is refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import karat
+from karat import ColumnError, DataError, JoinError, SpecError
+
+MAP = "good=1,bad=0"
+random = np.random.default_rng(4)
+N = 400
+HIDDEN = random.random(N) < 0.6
+EASY = np.arange(N) % 4 != 0
+
+
+def see(right, seed):
+    """A rater who is right about the hidden truth with this probability, one for all rows or one for each."""
+    return np.where(np.random.default_rng(seed).random(N) < right, HIDDEN, ~HIDDEN) * 1.0
+
+
+ADA, BOB = see(0.95, 1), see(0.95, 2)
+JUDGE = see(np.where(EASY, 0.95, 0.55), 3)
+SCORE = np.round(JUDGE * 0.3 + np.random.default_rng(5).random(N) * 0.7, 3)
+ROWS = {
+    "id": [f"r{row}" for row in range(N)],
+    "question": [f"why {row}?" for row in range(N)],
+    "prediction": [f"because {row}" for row in range(N)],
+    "topic": np.where(EASY, "easy", "hard"),
+    "author": np.arange(N) // 2,
+    "judge": JUDGE,
+    "score": SCORE,
+}
+
+
+def names(labels):
+    return np.where(labels == 1, "good", "bad").tolist()
+
+
+LONG = pd.DataFrame({
+    "id": ROWS["id"] * 2,
+    "annotator": ["ada"] * N + ["bob"] * N,
+    "label": names(ADA) + names(BOB),
+})  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found():
+    return karat.agreement(
+        pd.DataFrame(ROWS), columns=["judge", "score"], human=LONG, on="id", label_map=MAP, by="topic", errors=2
+    )
+
+
+def verdict(found, score):
+    return next(each for each in found.verdicts if each.score == score)
+
+
+def test_every_pair_of_raters_is_there(found):
+    pairs = [(each.first, each.second) for each in found.pairs if each.slice is None]
+    assert pairs == [
+        ("judge", "people"), ("score", "people"), ("people", "people"), ("ada", "bob"), ("judge", "score"),
+    ]  # fmt: skip
+    assert {each.slice for each in found.pairs} == {None, "easy", "hard"}
+    assert len(found.pairs) == 15
+    with pytest.raises(KeyError, match="no pair judge with nobody"):
+        found.pair("judge", "nobody")
+
+
+def test_people_are_the_label_of_most_of_them_and_ties_are_left_out(found):
+    same = ADA == BOB
+    figures = found.pair("judge").figures
+    assert figures["accuracy"].n == same.sum()
+    assert figures["accuracy"].value == pytest.approx((JUDGE == ADA)[same].mean())
+    assert f"on {(~same).sum()} of {N} rows no label is that of most people" in found.notes[0]
+
+
+def test_the_confusion_matrix_counts_the_first_rater_down(found):
+    confusion = found.pair("ada", "bob").confusion
+    assert confusion.counts.tolist() == [
+        [int(((one == ADA) & (other == BOB)).sum()) for other in (0, 1)] for one in (0, 1)
+    ]
+    assert found.pair("score").confusion is None
+
+
+def test_a_weak_judge_is_told_from_people_and_its_weak_slice_is_named(found):
+    gap = verdict(found, "judge").with_people
+    assert gap.difference.high < 0
+    assert gap.other.low < gap.other.value < gap.other.high
+    assert list(verdict(found, "judge").weak) == ["hard"]
+    _, people, errors, weak = found.sentences["judge"]
+    assert people.startswith("judge agrees with a person less than people agree with each other: alpha 0.")
+    assert errors.startswith("false praise: ")
+    assert weak.startswith("judge is worse in hard: accuracy 0.")
+
+
+def test_a_third_person_is_not_told_from_the_others():
+    rows = pd.DataFrame({**ROWS, "judge": see(0.95, 9)})
+    verdict_ = karat.agreement(rows, columns=["judge"], human=LONG, on="id", label_map=MAP, by="topic").verdicts[0]
+    assert verdict_.with_people.difference.low < 0 < verdict_.with_people.difference.high
+    assert not verdict_.weak
+
+
+def test_the_rates_of_false_praise_and_blame(found):
+    same = ADA == BOB
+    praise, blame = verdict(found, "judge").false_praise, verdict(found, "judge").false_blame
+    assert praise.value == pytest.approx(JUDGE[same & (ADA == 0)].mean())
+    assert blame.value == pytest.approx(1 - JUDGE[same & (ADA == 1)].mean())
+    assert (praise.n, blame.n) == ((same & (ADA == 0)).sum(), (same & (ADA == 1)).sum())
+    assert verdict(found, "judge").bias.value == pytest.approx((JUDGE - ADA)[same].mean())
+
+
+def test_errors_are_listed_with_texts_and_labels(found):
+    kinds = [(each.score, each.kind) for each in found.errors]
+    assert kinds == [
+        (score, kind) for score in ("judge", "score") for kind in ("false praise", "false blame") for _ in "12"
+    ]
+    first = found.errors[0]
+    row = int(first.id[1:])
+    assert (first.question, first.prediction) == (f"why {row}?", f"because {row}")
+    assert (first.call, first.label, first.labels) == (1, 0, {"ada": 0, "bob": 0})
+    worst = max(score for score, ada, bob in zip(SCORE, ADA, BOB, strict=True) if ada == bob == 0)
+    assert found.errors[4].value == pytest.approx(worst)
+
+
+def test_a_score_against_yes_and_no_gets_a_threshold(found):
+    figures, cut = found.pair("score").figures, verdict(found, "score").cut
+    assert figures["accuracy"].reason.endswith("different values are scores, not labels")
+    assert figures["auroc"].value > 0.6
+    assert cut.low <= cut.value <= cut.high
+    assert verdict(found, "score").figure == "auroc"
+    assert verdict(found, "judge").cut is None
+    assert any("tells yes from no best: accuracy" in sentence for sentence in found.sentences["score"])
+
+
+def test_json_holds_everything(found):
+    shown = json.loads(json.dumps(found.as_dict()))
+    assert list(shown) == [
+        "scores", "annotators", "labels", "n", "confidence", "notes", "pairs", "verdicts", "errors",
+    ]  # fmt: skip
+    assert shown["pairs"][0]["figures"]["cohen_kappa"]["n"] == (ADA == BOB).sum()
+    assert shown["verdicts"][1]["cut"]["accuracy"]["corrected"]["value"] > 0.5
+    assert "judge gives the label of people in" in repr(found)
+
+
+def test_clusters_widen_intervals():
+    twice = {name: np.repeat(np.asarray(column), 2) for name, column in ROWS.items()}
+    twice |= {"id": np.arange(2 * N), "ada": np.repeat(ADA, 2)}
+    alone, together = (
+        karat.agreement(twice, columns=["judge"], human="ada", cluster=cluster).pair("judge").figures["cohen_kappa"]
+        for cluster in (None, "question")
+    )
+    assert together.high - together.low > 1.3 * (alone.high - alone.low)
+
+
+def test_a_run_a_file_and_a_result_are_read_alike(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    table = {"id": ["a", "b", "c", "d"], "prediction": ["x", "y", "x", "y"], "reference": ["x", "x", "x", "y"]}
+    result = karat.score(table, "exact_match", keep=True, run="first", output=str(tmp_path / "scored.csv"))
+    labels = {"id": ["d", "c", "b", "a"], "label": [1, 0, 0, 1]}
+    values = {
+        karat.agreement(each, human=labels, on="id").pair("exact_match").figures["cohen_kappa"].value
+        for each in (result, "first", tmp_path / "scored.csv")
+    }
+    assert values == {0.5}
+
+
+def test_only_labelled_rows_count_and_a_row_without_a_score_is_not_wrong():
+    rows = {"id": range(6), "judge": [1, 0, None, 1, 1, 1]}
+    labels = {"id": [0, 1, 2, 3], "label": [1, 0, 1, 1]}
+    found = karat.agreement(rows, columns=["judge"], human=labels, on="id")
+    assert (found.n, found.pair("judge").figures["accuracy"].n) == (4, 3)
+    assert found.pair("judge").figures["accuracy"].value == 1
+    assert found.notes == ("judge has no score on 1 of 4 rows: they are left out, not taken for wrong",)
+
+
+def test_rows_that_were_proposed_seldom_count_more():
+    rows = {"id": range(8), "judge": [1, 1, 1, 1, 0, 0, 0, 0]}
+    labels = {"id": range(8), "label": [1, 1, 1, 0, 0, 0, 1, 1], "probability": [0.5] * 4 + [0.25] * 4}
+    found = karat.agreement(rows, columns=["judge"], human=labels, on="id")
+    assert found.pair("judge").figures["accuracy"].value == pytest.approx((2 * 3 + 4 * 2) / (4 * 2 + 4 * 4))
+    assert "proposed for labelling" in found.notes[0]
+
+
+def test_grades_have_weighted_coefficients_and_names_have_no_order():
+    rows = {"judge": [1, 2, 3, 4, 5, 5, 4, 3, 2, 1], "person": [1, 2, 3, 4, 5, 4, 5, 3, 1, 2]}
+    found = karat.agreement(rows, columns=["judge"], human="person")
+    assert found.pair("judge").figures["cohen_kappa_quadratic"].value > found.pair("judge").figures["cohen_kappa"].value
+    assert found.verdicts[0].false_praise.n == 8
+    nominal = karat.agreement(rows, columns=["judge"], human="person", scale="nominal", errors=9)
+    assert nominal.verdicts[0].false_praise is None
+    assert {each.kind for each in nominal.errors} == {"different"}
+    assert len(nominal.errors) == 4
+
+
+def test_scores_are_compared_without_people():
+    found = karat.agreement(pd.DataFrame(ROWS), columns=["judge", "score"])
+    assert (found.verdicts, found.annotators, len(found.pairs)) == ((), (), 1)
+    assert "judge with score: " in repr(found)
+
+
+def test_labels_on_another_scale_are_no_labels_of_the_judge():
+    rows = {"judge": [0.25, 0.75, 0.25, 0.75], "person": [1, 5, 5, 5]}
+    figures = karat.agreement(rows, columns=["judge"], human="person").pair("judge").figures
+    expected = "they share no label: 0.25, 0.75 and 1, 5; a label map puts them on one scale"
+    assert figures["accuracy"].reason == expected
+    assert figures["auroc"].value == pytest.approx(5 / 6)
+
+
+def test_no_estimate_where_there_is_too_little():
+    rows = {"judge": [1, 1, 0], "person": [1, None, None], "slice": ["a", "b", "b"]}
+    found = karat.agreement(rows, columns=["judge"], human="person", by="slice", errors=3)
+    assert all(each.value is None and each.reason for pair in found.pairs for each in pair.figures.values())
+    assert found.sentences["judge"] == (
+        "judge: nothing can be said: 1 labelled row, and an interval needs 2",
+        *found.sentences["judge"][1:],
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"columns": ["judge"]}, SpecError, "agreement is of two raters: name a second score"),
+        ({"columns": ["jugde"], "human": "score"}, ColumnError, "there is no column 'jugde'; did you mean 'judge'?"),
+        ({"columns": ["judge"], "human": "scoer"}, ColumnError, "neither a column nor a file of labels; did you mean"),
+        ({"columns": ["judge"], "human": LONG}, SpecError, "labels in a file need the id that joins them"),
+        ({"columns": ["judge"], "human": "score", "by": "topics"}, ColumnError, "did you mean 'topic'?"),
+        ({"columns": ["judge"], "human": "topic"}, DataError, "the label 'hard' has no score"),
+        ({"columns": ["judge"], "human": "score", "scale": "ratio"}, SpecError, "scale='ratio': expected one of"),
+        ({"metrics": "exact_match", "human": "score"}, SpecError, "exact_match was not scored"),
+        (
+            {"columns": ["judge"], "human": {"id": ["r1", "nobody"], "label": [1, 0]}, "on": "id"},
+            JoinError,
+            "1 of 2 labelled rows are not in .*'nobody'",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        karat.agreement(pd.DataFrame(ROWS), **arguments)
