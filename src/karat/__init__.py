@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from karat.runs.judge_report.judge_report import judge_report as judge_report
     from karat.runs.labels.labels import Labels as Labels
     from karat.runs.labels.labels import read_labels as read_labels
+    from karat.runs.sampling.next_rows import label_next as label_next
     from karat.runs.scoring.pipeline import score as score
     from karat.runs.scoring.result import Result as Result
     from karat.stats.value import Value as Value
@@ -73,6 +74,7 @@ else:
             ".runs.experiment.experiment": "experiment",
             ".runs.judge_report.judge_report": "JudgeReport judge_report",
             ".runs.labels.labels": "Labels read_labels",
+            ".runs.sampling.next_rows": "label_next",
             ".runs.scoring.pipeline": "score",
             ".runs.scoring.result": "Result",
             ".stats.value": "Value",

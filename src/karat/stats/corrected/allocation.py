@@ -36,7 +36,8 @@ def uncertain(scores: NDArray[np.float64], bounds: Bounds = (0.0, 1.0)) -> NDArr
     shares = np.clip(
         (np.where(np.isnan(scores), (low + high) / 2, scores) - low) / max(high - low, math.ulp(1.0)), 0, 1
     )
-    return np.sqrt(shares * (1 - shares))
+    error: NDArray[np.float64] = np.sqrt(shares * (1 - shares))
+    return error
 
 
 def disagreeing(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -46,7 +47,8 @@ def disagreeing(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     [0.0, 0.5]
     """
     spread = scores.std(axis=1)
-    return np.where(np.isnan(spread), np.nanmax(spread, initial=0.0), spread)
+    error: NDArray[np.float64] = np.where(np.isnan(spread), np.nanmax(spread, initial=0.0), spread)
+    return error
 
 
 def erring(judged: Judged, slices: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
@@ -72,7 +74,8 @@ def erring(judged: Judged, slices: NDArray[np.int64] | None = None) -> NDArray[n
         squares = (residual - influence.shares @ residual) ** 2 * known
     overall = squares.sum() / known.sum()
     error = (np.bincount(place, squares) + PRIOR * overall) / (np.bincount(place, known) + PRIOR)
-    return np.sqrt(error)[place]
+    expected: NDArray[np.float64] = np.sqrt(error)[place]
+    return expected
 
 
 def _group(scores: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -63,20 +63,23 @@ def influence_of(judged: Judged, *, finite: bool = False) -> Influence:
     `finite`: on the mean of exactly these rows, in which only the choice of the labelled ones is left to chance;
     otherwise on that of the population from which the rows come.
     """
-    if judged.strata is None:
+    if judged.strata is None or (judged.strata == judged.strata[0]).all():
         return _influence(judged, finite=finite)
     labels, judge, shares = np.zeros((3, len(judged.scores)))
     mean = shift = spread = square = 0.0
     _, place = np.unique(judged.strata, return_inverse=True)
-    separate = np.bincount(place, judged.labelled).min() >= OWN
+    counts = np.bincount(place, judged.labelled)
+    separate = counts.min() >= OWN
     for stratum in range(place.max() + 1):
         rows = np.flatnonzero(place == stratum)
         part = _influence(take(judged, rows), finite=finite)
         share = len(rows) / len(place)
         trust = share * part.weight if separate else share
-        mean, shift, spread = mean + share * part.mean, shift + trust * part.shift, spread + trust**2 * part.spread
-        square += share * (part.deviation + part.mean**2)
-        labels[rows], judge[rows], shares[rows] = share * part.labels, trust * part.judge, share * part.shares
+        few = math.sqrt(counts[stratum] / (counts[stratum] - 1))  # so that squares of few labels give their variance
+        mean, shift = mean + share * part.mean, shift + trust * part.shift
+        spread, square = spread + (few * trust) ** 2 * part.spread, square + share * (part.deviation + part.mean**2)
+        labels[rows], judge[rows] = few * share * part.labels, few * trust * part.judge
+        shares[rows] = share * part.shares
     return Influence(mean, shift, labels, judge, shares, spread, square - mean**2, len(place) if finite else math.inf)
 
 

@@ -1,0 +1,135 @@
+"""`karat.label_next` and `karat label-next`: what is proposed, what is written, how rounds add up, and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.csv as pc
+import pytest
+from click.testing import CliRunner
+
+import karat
+from karat.cli.main import main
+from karat.core.errors import ColumnError, DataError, JoinError, SpecError
+from karat.runs.labels.labels import match_labels, read_labels
+
+N = 400
+ANSWERS = [f"{'yes' if at % 3 else 'no'} it is" if at % 4 else "yes" for at in range(N)]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
+    rows = {
+        "id": [f"q{at}" for at in range(N)],
+        "question": ["is it?"] * N,
+        "prediction": ANSWERS,
+        "gold": ["yes"] * N,
+        "topic": ["tea" if at < 100 else "pie" for at in range(N)],
+    }
+    karat.score(rows, ["em", "token_f1"], run="before")
+    return "before"
+
+
+def fill(table, share=1.0):
+    """The rows as an annotator would fill them in, the first `share` of those that are empty."""
+    rows = table.to_pylist()
+    empty = [row for row in rows if row["label"] is None]
+    for row in empty[: round(share * len(empty))]:
+        row["label"] = "good" if row["prediction"].startswith("yes") else "bad"
+    return rows
+
+
+def test_rows_are_proposed_blind_and_with_their_probability(run):
+    table = karat.label_next(run, 40)
+    assert table.column_names == ["id", "label", "probability", "question", "gold", "prediction"]
+    assert table.num_rows == len(set(table["id"].to_pylist())) == 40
+    assert table["label"].null_count == 40
+    assert np.allclose(table["probability"], 0.1)
+    assert karat.label_next(run, 40) == table
+    assert karat.label_next(run, 40, seed=1) != table
+
+
+@pytest.mark.parametrize("by", ["uniform", "active", "slice", "uncertainty"])
+def test_a_second_round_holds_both(run, by):
+    first = fill(karat.label_next(run, 40))
+    settings = {"slice": {"slices": "topic"}, "uniform": {}}.get(by, {}) | {"metrics": "token_f1"}
+    table = karat.label_next(run, 30, by=by, human=first, label_map="good=1,bad=0", **settings)
+    assert table.num_rows == 70
+    assert table["id"].to_pylist()[:40] == [row["id"] for row in first]
+    assert table["label"].to_pylist() == [row["label"] for row in first] + [None] * 30
+    labels = read_labels(fill(table), on="id", label_map="good=1,bad=0")
+    assert len(labels) == 70
+    assert 1 / labels.probabilities.mean() < N / 70 * 1.6
+    total = (1 / labels.probabilities).sum()
+    assert total == pytest.approx(N, rel=1e-9 if by == "uniform" else 0.35)
+
+
+def test_labels_of_several_people_stay_apart(run):
+    first = [
+        {"id": row["id"], "annotator": who, "label": label, "probability": row["probability"]}
+        for row in karat.label_next(run, 20).to_pylist()
+        for who, label in (("ada", 1), ("bob", 0))
+    ]
+    table = karat.label_next(run, 10, human=first)
+    assert table.num_rows == 50
+    assert table["annotator"].to_pylist()[:2] == ["ada", "bob"]
+    assert table["label"].to_pylist()[:2] == ["1", "0"]
+    again = read_labels(table.slice(0, 40), on="id")
+    assert again.annotators == ("ada", "bob")
+    assert np.nanmean(again.scores) == 0.5
+
+
+def test_rows_on_which_metrics_disagree_are_preferred(run):
+    table = karat.label_next(run, 60, by="disagreement", metrics=["em", "token_f1"])
+    chances = dict(zip(table["prediction"].to_pylist(), table["probability"].to_pylist(), strict=True))
+    assert chances["yes it is"] > 3 * chances["yes"]
+    assert min(chances.values()) == pytest.approx(0.25 * 60 / N)
+
+
+def test_slices_in_which_the_judge_errs_are_preferred(run):
+    first = fill(karat.label_next(run, 100))
+    for row in first:
+        row["label"] = "good" if (int(row["id"][1:]) < 100) != (row["prediction"] == "yes") else "bad"
+    table = karat.label_next(run, 50, by="slice", slices="topic", metrics="em", human=first, label_map="good=1,bad=0")
+    fresh = table.slice(100).to_pylist()
+    chances = {int(row["id"][1:]) < 100: row["probability"] for row in fresh}
+    assert chances[True] > 1.3 * chances[False]
+
+
+def test_the_command_writes_what_people_fill_in(run, tmp_path):
+    out, more = tmp_path / "labels.csv", tmp_path / "more.csv"
+    done = CliRunner().invoke(main, ["label-next", run, "-n", "40", "-o", str(out)])
+    assert done.output == f"{out}: 40 rows to label, drawn with probabilities from 0.1 to 0.1\n"
+    filled = fill(pc.read_csv(out, convert_options=pc.ConvertOptions(null_values=[""], strings_can_be_null=True)), 0.5)
+    lines = ["id,label,probability", *(f"{row['id']},{row['label'] or ''},{row['probability']}" for row in filled)]
+    out.write_text("\n".join(lines))
+    options = ["--by", "active", "-m", "em", "--human", str(out), "--label-map", "good=1,bad=0", "-o", str(more)]
+    done = CliRunner().invoke(main, ["label-next", run, "-n", "10", *options])
+    assert done.output.startswith(f"{more}: 10 rows to label after the 20 that are labelled, drawn with probabilities")
+    labels = read_labels(more, on="id", label_map="good=1,bad=0")
+    assert len(labels) == 20
+    ids = karat.label_next(run, 1)["id"].type
+    assert len(match_labels(labels, labels.ids.cast(ids), "more")) == 20
+
+
+@pytest.mark.parametrize(
+    ("count", "settings", "error", "problem"),
+    [
+        (0, {}, SpecError, "count=0: expected 1 or more"),
+        (401, {}, DataError, "before: 401 rows to label expected, found 400 without a label"),
+        (5, {"by": "activ"}, SpecError, r"by='activ': expected one of .*; did you mean 'active'\?"),
+        (5, {"by": "active"}, SpecError, "by='active' needs one metric, found exact_match"),
+        (5, {"by": "active", "metrics": "em"}, SpecError, "by='active' learns from 10 labels or more"),
+        (5, {"by": "slice"}, SpecError, "by='slice' needs a column of slices"),
+        (5, {"slices": "topic"}, SpecError, "by='uniform' does not use slices"),
+        (5, {"by": "slice", "slices": "topik", "metrics": "em"}, ColumnError, "no column 'topik'"),
+        (5, {"by": "disagreement", "metrics": "em"}, SpecError, "by='disagreement' needs two metrics or more"),
+        (5, {"by": "uncertainty", "metrics": "em"}, SpecError, "the scores of exact_match are all at their bounds"),
+        (5, {"on": "key"}, ColumnError, "before: there is no column 'key'"),
+        (5, {"human": [{"id": "q999", "label": 1}]}, JoinError, "1 of 1 labelled rows are not in before: 'q999'"),
+        (5, {"output": "rows.xlsx"}, DataError, "rows.xlsx: expected a name that ends in"),
+    ],
+)
+def test_bad_input(run, count, settings, error, problem):
+    with pytest.raises(error, match=problem):
+        karat.label_next(run, count, **settings)
