@@ -38,6 +38,18 @@ def test_the_error_by_chance_is_that_of_a_calibrated_judge():
     assert np.mean(chances) == pytest.approx(np.mean(errors), rel=0.1)
 
 
+@pytest.mark.parametrize("off", [0.0, 0.2])
+def test_the_interval_of_the_expected_error_covers_it(off):
+    """Noise in ten bins makes the error larger than it is; for a calibrated judge the interval reaches down to 0."""
+    covered = 0
+    true = np.mean(np.abs(2 * off * (np.arange(10) + 0.5) / 10 - off))
+    for _ in range(200):
+        scores = RANDOM.random(200)
+        found = calibrate(scores, (RANDOM.random(200) < scores * (1 - 2 * off) + off).astype(float))
+        covered += found.ece.low <= true <= found.ece.high
+    assert covered / 200 > 0.91
+
+
 def test_clusters_widen_the_intervals():
     scores, people = np.repeat(SCORES[:100], 5), np.repeat(PEOPLE[:100], 5)
     alone = calibrate(scores, people)

@@ -52,6 +52,11 @@ class Slice:
         """Whether the judge agrees less with people here than elsewhere, surely."""
         return self.difference.high is not None and self.difference.high < 0
 
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, and `fails`, as JSON values."""
+        figures = {"agreement": self.agreement.as_dict(), "difference": self.difference.as_dict()}
+        return {**figures, "fails": self.fails}
+
 
 @dataclass(frozen=True)
 class People:

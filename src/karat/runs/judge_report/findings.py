@@ -121,7 +121,7 @@ def _beside_people(people: People) -> Iterator[str]:
         yield f"false praise of {_percent(praise)} of what people find bad"
         yield f"false blame of {_percent(blame)} of what people find good"
     error, chance = people.calibration.ece, people.calibration.ece_by_chance
-    if error.value is not None and chance is not None and (error.low or 0) > chance:
+    if chance is not None and _sure(error):
         yield f"its scores are {_size(error)} off what people say; on so few rows chance alone gives {chance:.2g}"
     for name, each in people.slices.items():
         if each.fails:

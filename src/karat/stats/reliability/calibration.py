@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from karat.stats.inference import Inference
 from karat.stats.reliability.estimate import Estimate, estimate
 
 BINS = 10
+PRECISION = 1e-6
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,9 @@ class Calibration:
     """How scores from 0 to 1 compare with people's.
 
     `bins`: the numbers of a reliability diagram. `ece`: the expected calibration error, the mean distance between the
-    two means of a bin; `ece_by_chance`: what it would be on so few rows if the means were equal. `brier`: the mean
-    squared distance between a score and people's.
+    two means of a bin. Noise makes it larger: `ece_by_chance` is what it would be on so few rows if the means were
+    equal, and the low end of its interval allows for this. `brier`: the mean squared distance between a score and
+    people's.
     """
 
     bins: tuple[Bin, ...]
@@ -84,25 +87,54 @@ def calibrate(
     of_rows = partial(estimate, weights=weights, keys=keys, inference=inference)
     gap, (ends, bin_of) = scores - people, _bins(scores)
     units = np.arange(len(scores)) if keys is None else np.unique(keys, return_inverse=True)[1]
-    bins, by_chance = [], 0.0
-    for at in np.unique(bin_of).tolist():
-        rows, (low, high) = bin_of == at, ends[at]
+    bins, numbers = [], np.unique(bin_of)
+    shares, gaps, spreads = np.empty((3, len(numbers)))
+    for at, number in enumerate(numbers.tolist()):
+        rows, (low, high) = bin_of == number, ends[number]
         weight = weights[rows]
-        bins.append(
-            Bin(
-                low,
-                high,
-                len(weight),
-                float(np.average(scores[rows], weights=weight)),
-                of_rows(np.where(rows, people, np.nan)),
-            )
-        )
-        distances = np.bincount(units[rows], weight * (gap[rows] - np.average(gap[rows], weights=weight)))
-        by_chance += math.sqrt(2 / math.pi * float(distances @ distances)) / weights.sum()  # the mean of |N(0, σ²)|
+        score = float(np.average(scores[rows], weights=weight))
+        bins.append(Bin(low, high, len(weight), score, of_rows(np.where(rows, people, np.nan))))
+        shares[at], gaps[at] = weight.sum(), np.average(gap[rows], weights=weight)
+        distances = np.bincount(units[rows], weight * (gap[rows] - gaps[at]))
+        spreads[at] = distances @ distances
     cells = np.zeros((len(scores), len(ends) + 1))
     cells[np.arange(len(scores)), bin_of], cells[:, -1] = gap, 1.0
-    ece = of_rows(cells, Scale(_expected_error))
-    return Calibration(tuple(bins), ece, None if ece.value is None else by_chance, of_rows(gap**2))
+    ece, brier = of_rows(cells, Scale(_expected_error)), of_rows(gap**2)
+    if ece.value is None or ece.low is None:
+        return Calibration(tuple(bins), ece, None, brier)
+    # A bin of few rows may not vary by chance; each gets the spread of one more row, that of all bins.
+    further = spreads.sum() / max(len(np.unique(np.stack([units, bin_of]), axis=1).T) - len(bins), 1)
+    errors = np.sqrt(spreads + further) / shares
+    least, by_chance = _lowest_error(gaps, errors, shares / shares.sum(), inference.confidence)
+    return Calibration(tuple(bins), replace(ece, low=min(ece.low, least)), by_chance, brier)
+
+
+def _lowest_error(
+    gaps: NDArray[np.float64], errors: NDArray[np.float64], shares: NDArray[np.float64], confidence: float
+) -> tuple[float, float]:
+    """The low end of the expected calibration error, and the error by chance of a calibrated judge.
+
+    Noise makes the mean of absolute gaps larger. The low end is that of the smallest gaps, in the proportions observed,
+    with which noise (the standard `errors`) would reach the error observed: the mean and variance of its terms are
+    those of folded normal distributions.
+
+    Source: F. Leone, L. Nelson and R. Nottingham, "The folded normal distribution", Technometrics 3 (1961).
+    """
+
+    def moments(part: float) -> tuple[float, float]:
+        z = np.divide(part * gaps, errors, out=np.full(len(gaps), np.inf), where=errors > 0)
+        inside = np.array([math.erf(abs(each) / math.sqrt(2)) for each in z.tolist()])
+        mean = errors * math.sqrt(2 / math.pi) * np.exp(-(z**2) / 2) + np.abs(part * gaps) * inside
+        variance = (part * gaps) ** 2 + errors**2 - mean**2
+        return float(shares @ mean), float(shares**2 @ variance)
+
+    observed, reach = float(shares @ np.abs(gaps)), NormalDist().inv_cdf((1 + confidence) / 2)
+    low, high = 0.0, 1.0
+    while high - low > PRECISION:
+        middle = (low + high) / 2
+        mean, variance = moments(middle)
+        low, high = (middle, high) if mean + reach * math.sqrt(max(variance, 0.0)) < observed else (low, middle)
+    return low * observed, moments(0.0)[0]
 
 
 def _expected_error(sums: NDArray[np.float64]) -> NDArray[np.float64]:
