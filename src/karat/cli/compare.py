@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
+
+if TYPE_CHECKING:
+    from karat.runs.labels.human import Human
 
 WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 
@@ -29,6 +34,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
     "--fail-if-worse", is_flag=True,
     help=f"Exit with {WORSE} if a system is worse than A in any metric or slice, corrected for all tests (Holm).",
 )  # fmt: skip
+@label_options
 @confidence_option("Of the intervals; 1 minus it is the level of the tests.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
 def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **options: Any) -> None:
@@ -41,11 +47,13 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
     karat compare before after
     karat compare before after -m token_f1 --by topic --flipped 5
     karat compare before.parquet after.parquet --on question --fail-if-worse
+    karat compare before after --human before=labels_a.csv --human after=labels_b.csv --label-map good=1,bad=0
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if len(systems) < 2:
         raise click.UsageError("expected at least two systems: karat compare A B")
     from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
 
+    options["human"] = _by_system(read_label_options(options), systems)
     compared = compare_systems(*systems, **options)
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))
@@ -62,3 +70,12 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
     for finding in compared.findings:
         if finding.slice is None and not finding.known:
             raise click.ClickException(f"{finding.heading}, {finding.system}: {finding.sentence}")
+
+
+def _by_system(human: Human | None, systems: tuple[str, ...]) -> Human | None:
+    """The labels, with a file for each system where they are named so: A=FILE."""
+    if human is None:
+        return None
+    pairs = [text.partition("=") for text in ([human.source] if isinstance(human.source, str) else human.source)]
+    named = {name: file for name, equals, file in pairs if equals and name in systems}
+    return replace(human, source=named) if len(named) == len(pairs) else human

@@ -12,16 +12,20 @@ import click
 from karat.cli.options import scoring
 from karat.cli.options.hidden_pandas import hide_pandas
 from karat.cli.options.models import ask_models, model_options
+from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.phoenix import annotate, check_span_map, open_outbox, read_data, span_options
 
 
 @click.command()
 @click.argument("file", required=False)
 @click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; or qrels.")
-@click.option("--on", metavar="COLUMN", help="The id that joins FILE and --gold (LEFT=RIGHT where names differ).")
+@click.option(
+    "--on", metavar="COLUMN", help="The id that joins FILE with --gold and --human (LEFT=RIGHT if it differs)."
+)
 @span_options
 @scoring.scoring_options
 @model_options
+@label_options
 def score(
     file: str | None,
     metrics: tuple[str, ...],
@@ -41,6 +45,7 @@ def score(
     karat score answers.csv -m "token_f1(normalize=none)" --map prediction=said --map reference=gold -o scored.parquet
     karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"
     karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --run first
+    karat score answers.jsonl -m judge:correctness --model NAME --human labels.csv --on id --label-map good=1,bad=0
     karat score --phoenix http://localhost:6006 --project NAME --since 2h -m judge:refusal --model NAME --annotate
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     roles = dict(scoring.read_pair(each, "--map") for each in mapping)
@@ -55,6 +60,7 @@ def score(
         options["output"] = options["run"] = None
     kept = options["run"] is not None
     options["resume"] = kept and model_settings["resume"]
+    options["human"] = read_label_options(options, options["run"])
     outbox = None if dry_run else open_outbox(span_settings)
     if outbox is not None:
         options["keep"] = True

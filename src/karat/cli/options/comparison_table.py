@@ -33,6 +33,8 @@ def print_comparison(compared: Compared, by: str | None) -> None:
     screen.table(headings, rows, left=len(names))
     for finding in compared.findings:
         screen.line(f"{finding.heading}: {finding.sentence}", _STYLES[finding.verdict])
+        if finding.corrected_sentence is not None:
+            screen.line(f"{finding.heading}: {finding.corrected_sentence}")
     for flip in compared.flipped:
         for line in _describe_flip(flip, first):
             screen.line(line)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
-from karat.cli.options.screen import open_screen
+from karat.cli.options.screen import Pipe, open_screen
 from karat.runs.scoring.result import Result
 from karat.stats.value import Value, format_value
+
+if TYPE_CHECKING:
+    from karat.cli.options.terminal import Terminal
+    from karat.stats.corrected.corrected import Corrected
 
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
 _QUERIES = ("queries without results", "queries without judgements")
@@ -35,10 +40,38 @@ def print_result(result: Result, by: str | None) -> None:
             screen.line(line, "dim")
     for line in chain(_describe_rules(result), _describe_counts(result)):
         screen.line(line, "dim")
+    if result.human is not None:
+        _print_corrected(screen, result, by)
     if result.output is not None:
         screen.line(f"rows written to {result.output}", "dim")
     if result.run is not None:
         screen.line(f"run {result.run.name} is kept in {result.run.path}", "dim")
+
+
+def _print_corrected(screen: Pipe | Terminal, result: Result, by: str | None) -> None:
+    """The values corrected by people beside those of the scores."""
+    human = result.human or {}
+    out = f"; {human['left_out']} more are of rows that were filtered out" if human["left_out"] else ""
+    annotators = f"{len(human['annotators'])} annotators" if len(human["annotators"]) > 1 else "one annotator"
+    screen.line("")
+    screen.line(f"labels by people: {human['source']}, {human['labelled']} of {result.n} rows, {annotators}{out}")
+    lines: list[tuple[str, str | None, Corrected]] = [(spec, None, found) for spec, found in result.corrected.items()]
+    lines += [(spec, label, found) for spec, each in result.corrected_groups.items() for label, found in each.items()]
+    lines.sort(key=lambda line: list(result.corrected).index(line[0]))
+    names = ["metric", *([] if by is None else [by])]
+    rows = []
+    for spec, label, found in lines:
+        start = [spec if label is None else "", *([] if by is None else [label or ""])]
+        worth = "" if found.effective is None else f"{found.effective:.0f}"
+        numbers = [format_value(found.uncorrected), format_value(found.value), _range(found.low, found.high)]
+        rows.append([*start, *numbers, f"{found.labelled}", worth, found.method or ""])
+    interval = f"{100 * result.confidence:g} % interval"
+    screen.table([*names, "by its scores", "corrected", interval, "labels", "worth", "method"], rows, left=len(names))
+    for spec, label, found in lines:
+        if label is None or found.value is None:
+            heading = spec if label is None else f"{spec}, {label}"
+            screen.line(f"{heading}: {found.worth_in_words}", "dim")
+    screen.line("corrected: the mean that people would give to all rows; no row without a label counts as wrong", "dim")
 
 
 def _describe_rules(result: Result) -> Iterator[str]:

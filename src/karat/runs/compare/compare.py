@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,14 @@ from karat.runs.compare.compatible import SharedMetric, check_comparable, list_u
 from karat.runs.compare.flips import find_flips
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.compare.systems import System, open_system
+from karat.runs.labels.human import Human
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.store.run import Run
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import compare as compare_rows
+
+if TYPE_CHECKING:
+    from karat.runs.compare.people import People
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -36,6 +40,8 @@ def compare(
     on: str | None = None,
     flipped: int = 0,
     allow_different: bool = False,
+    human: Any = None,
+    label_map: Mapping[str, float] | str | None = None,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Compared:
@@ -46,7 +52,10 @@ def compare(
     that the systems share. `by`: a column of slices, each of which is also compared. `cluster`: a column with equal
     values in rows that are not independent; by default the one that the runs were scored with. `flipped`: how many rows
     to report on which a system loses most against the first, and as many on which it wins most. `allow_different`:
-    compare even what was scored differently. `confidence`: of the intervals; 1 - `confidence` is the level of the
+    compare even what was scored differently. `human`: labels by people of each system's answers, which correct the
+    differences: a column of the rows, a table with a column `system`, or a table for each system, by its name; ids are
+    in the column by which rows are matched. `label_map`: the score of each label, by default from a judge's own
+    choices. `confidence`: of the intervals; 1 - `confidence` is the level of the
     tests, which are corrected for their number by Holm's method. `seed`: of the permutation test.
 
     Raises `JoinError` where the systems do not have the same rows; `DataError` where they were scored differently
@@ -76,7 +85,13 @@ def compare(
     cluster = cluster or _cluster_column(runs)
     clusters = None if cluster is None else cluster_keys(_column(runs, rows, cluster))
     slices = {} if by is None else group_rows(_column(runs, rows, by), set(), by)
-    paired = _PairedRows(runs, rows, clusters, slices)
+    labels = None
+    if human is not None:
+        from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
+
+        people = human if isinstance(human, Human) else Human(human, label_map)
+        labels = read_people(people, runs, shared, rows)
+    paired = _PairedRows(runs, rows, clusters, slices, labels)
     findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])
     return Compared(
         systems=tuple(run.name for run in runs),
@@ -98,19 +113,23 @@ def _number_names(runs: Sequence[Run]) -> Iterator[Run]:
 
 @dataclass(frozen=True)
 class _PairedRows:
-    """The runs and their matched rows, with the cluster keys of these rows and the row numbers of each slice."""
+    """The runs and their matched rows, with the cluster keys of these rows and the row numbers of each slice.
+
+    `people` corrects differences by people's labels, where there are any.
+    """
 
     runs: Sequence[Run]
     rows: Alignment
     clusters: Array | None
     slices: dict[str, Array]
+    people: People | None
 
     def compare(self, metric: SharedMetric, inference: Inference) -> Iterator[Finding]:
         """Compare each system with the first, over all rows and over each slice."""
         columns = zip(self.runs, metric.by_run, self.rows.orders, strict=True)
         first, *others = (run.statistics(scored.spec)[order] for run, scored, order in columns)
         parts: list[tuple[str | None, Any]] = [(None, slice(None)), *sorted(self.slices.items())]
-        for run, other in zip(self.runs[1:], others, strict=True):
+        for at, (run, other) in enumerate(zip(self.runs[1:], others, strict=True), 1):
             width = max(first.shape[1], other.shape[1])
             one, two = widen(first, width), widen(other, width)
             unscored = np.isnan(one).all() and np.isnan(two).all()
@@ -118,7 +137,12 @@ class _PairedRows:
             for label, part in parts:
                 keys = None if self.clusters is None else self.clusters[part]
                 comparison = compare_rows(one[part], two[part], scale, keys=keys, inference=inference)
-                yield Finding(metric.spec, self.runs[0].name, run.name, label, comparison, metric.scale.bounds)
+                finding = Finding(metric.spec, self.runs[0].name, run.name, label, comparison, metric.scale.bounds)
+                if self.people is not None:
+                    scores = (one[:, 0], two[:, 0])
+                    corrected = self.people.correct(metric.by_run[0], at, scores, part, keys, inference)
+                    finding = replace(finding, corrected=corrected)
+                yield finding
 
 
 def _column(runs: Sequence[Run], rows: Alignment, name: str) -> pa.Array:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from karat.runs.compare.flips import Flip
 from karat.stats.aggregate import Bounds
 from karat.stats.paired.comparison import Comparison, Verdict
 from karat.stats.paired.multiple import holm, holm_levels
 from karat.stats.power import smallest_share, smallest_visible
+
+if TYPE_CHECKING:
+    from karat.stats.corrected.corrected import Corrected
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,8 @@ class Finding:
 
     `comparison` holds the numbers. `adjusted` is its p, corrected by Holm's method for all `family` tests; `held` is
     the level that the uncorrected p is compared with. Both are None where there is no p. `bounds` are the lowest and
-    the highest value that the metric can have.
+    the highest value that the metric can have. `corrected` is the difference that people would see, estimated from
+    their labels; None where there are no labels.
     """
 
     metric: str
@@ -31,6 +35,7 @@ class Finding:
     held: float | None = None
     adjusted: float | None = None
     family: int = 1
+    corrected: Corrected | None = None
 
     @property
     def known(self) -> bool:
@@ -100,6 +105,19 @@ class Finding:
             rows = f"{missing} row{'s' * (missing > 1)}"
             yield f"the {rows} without a score in {self.first} or {self.system} could turn this"
 
+    @property
+    def corrected_sentence(self) -> str | None:
+        """The corrected difference in words; None where there are no labels."""
+        if (found := self.corrected) is None:
+            return None
+        if found.value is None:
+            return f"corrected by people: {found.worth_in_words}"
+        shown = f"{self._size(found.value)} {self._interval(found.low, found.high)}"
+        worth = (
+            f"; {found.labelled} labels with the scores are worth {found.effective:.0f} alone" if found.weight else ""
+        )
+        return f"corrected by people, {self.system} minus {self.first} is {shown}{worth}; {found.in_words}"
+
     def _p_value(self) -> str:
         p = self.adjusted
         if p is None:
@@ -131,6 +149,7 @@ class Finding:
             "verdict": self.verdict,
             "could_turn": self.could_turn,
             "sentence": self.sentence,
+            **({} if self.corrected is None else {"corrected": self.corrected.as_dict()}),
         }
 
 

@@ -52,6 +52,14 @@ def judge_choices(metrics: Iterable[Metric]) -> list[dict[str, float]]:
     >>> judge_choices([parse("judge:refusal"), parse("exact_match")])
     [{'refused': 1.0, 'answered': 0.0}]
     """
-    judges = [metric.definition.function for metric in metrics if isinstance(metric.definition.function, JudgeFunction)]
-    forms = [judge.rubric.form for judge in judges if judge.rubric.each is None]
-    return [check_label_map(form.choices) for form in forms if isinstance(form, Label)]
+    return list(choices_by_spec(metrics).values())
+
+
+def choices_by_spec(metrics: Iterable[Metric]) -> dict[str, dict[str, float]]:
+    """The labels and scores of each judge among the metrics that answers with a label, by the judge's spec."""
+    found = {}
+    for metric in metrics:
+        judge = metric.definition.function
+        if isinstance(judge, JudgeFunction) and isinstance(judge.rubric.form, Label) and judge.rubric.each is None:
+            found[metric.spec] = check_label_map(judge.rubric.form.choices)
+    return found

@@ -69,9 +69,9 @@ def read_entries(
     row = pa.array(np.arange(1, len(table) + 1))
     ids = row.cast(pa.large_string()) if on is None else _to_ids(table, on, name)
     kept = np.arange(len(table))
-    if SYSTEM in table.column_names:
+    if SYSTEM in table.column_names and on is not None:
         kept = kept[_of_system(_to_text(table, SYSTEM, name), system, name)]
-    if "action" in table.column_names and layout.annotator is not None:
+    if "action" in table.column_names and layout.annotator is not None and on is not None:
         actions = _to_text(table, "action", name)
         if set(pc.unique(actions).to_pylist()) <= ACTIONS:
             lines = (column.take(pa.array(kept)).to_pylist() for column in (ids, texts[layout.annotator], actions))

@@ -12,11 +12,12 @@ from typing import Any
 
 from karat.core.errors import SpecError
 from karat.data.write import check_output, refuse_overwriting
+from karat.runs.labels.human import Human
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows are scored, which columns are used for what, and which columns make groups and clusters."""
+    """Which rows are scored, which columns are used for what, which make groups and clusters, and people's labels."""
 
     data: Any
     gold: Any = None
@@ -26,10 +27,17 @@ class Selection:
     cluster: str | None = None
     where: str | None = None
     limit: int | None = None
+    human: Human | None = None
+
+    @property
+    def joins_gold(self) -> str | None:
+        """The id that joins the gold; without gold `on` is that of people's labels."""
+        return self.on if self.human is None or self.gold is not None else None
 
     def as_settings(self) -> dict[str, Any]:
-        """The arguments that a manifest has under `settings`."""
-        return {name: getattr(self, name) for name in ("on", "by", "cluster", "where", "limit")}
+        """The arguments that a manifest has under `settings`: those that decide what is scored."""
+        by_name = {name: getattr(self, name) for name in ("by", "cluster", "where", "limit")}
+        return {"on": self.joins_gold, **by_name}
 
 
 @dataclass(frozen=True)

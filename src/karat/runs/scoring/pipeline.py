@@ -19,6 +19,7 @@ from karat.core.metric.score import complete_rows, compute_rows
 from karat.core.parallel import map_ordered
 from karat.core.progress import report_progress_to
 from karat.data.write import write
+from karat.runs.labels.human import Human
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.judged_documents import count_judged
 from karat.runs.scoring.model_usage import ModelUsage
@@ -50,6 +51,8 @@ def score(
     seed: int = 0,
     run: str | None = None,
     resume: bool = False,
+    human: Any = None,
+    label_map: Mapping[str, float] | str | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Score a table of answers with one or more metrics.
@@ -66,8 +69,10 @@ def score(
     how many of these rows are scored at most. `output`: a file for the scored rows. `keep`: whether the result holds
     the rows in memory; by default only if they are not written to `output` or a run. `confidence`, `seed`: of the
     intervals. `run`: the name of a run, which is stored as a folder in `$KARAT_RUNS`, else in `karat-runs`; `resume`:
-    continue it after it was stopped. `progress`: called with the number of finished rows and, where known, of all rows,
-    from any thread.
+    continue it after it was stopped. `human`: labels by people, a column of the rows or what `karat.read_labels` reads,
+    joined by `on`: beside each value stands the value that people would give, corrected by these labels; `label_map`:
+    the score of each label, by default from a judge's own choices. `progress`: called with the number of finished rows
+    and, where known, of all rows, from any thread.
 
     Raises a `karat.KaratError` whose message says what to do; `output` is then not written.
 
@@ -80,7 +85,9 @@ def score(
     {'output': 'Rome', 'expected': None, 'exact_match': None, 'reason': 'reference is null'}
     """
     inference, destination = Inference(confidence, seed), Destination(output, run, resume, keep)
-    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit)
+    if human is not None and not isinstance(human, Human):
+        human = Human(human, label_map, system=run)
+    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit, human)
     destination.check(selection)
     plan = plan_run(selection, metrics, inference)
     if run is None:
@@ -195,6 +202,7 @@ def _summarise(plan: Plan, totals: Totals) -> Result:
             **totals.documents,
             **{str(side): dict(notes) for side, notes in found.side_notes.items()},
         }
+    corrected, corrected_groups = ({}, {}) if totals.corrected is None else totals.corrected.values()
     return Result(
         metrics=tuple(plan.metrics),
         values=Values({spec: each.whole.value() for spec, each in totals.metrics.items()}),
@@ -204,6 +212,9 @@ def _summarise(plan: Plan, totals: Totals) -> Result:
         n=totals.n,
         mapping=plan.mapping,
         joined=joined,
+        corrected=Values(corrected),
+        corrected_groups=Values(corrected_groups),
+        human=None if plan.correction is None else plan.correction.rows.as_dict(),
         confidence=plan.inference.confidence,
         schema=plan.output.schema,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +31,9 @@ from karat.runs.scoring.groups import check_group_column
 from karat.runs.scoring.sources import open_sources
 from karat.stats.inference import Inference
 
+if TYPE_CHECKING:
+    from karat.runs.scoring.correction import Correction
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -37,7 +41,7 @@ class Plan:
 
     `joined` is the join of data and gold, where there is one, before rows were filtered. `kinds` and `mapping` are the
     kind and the column of each role, `text` the columns that are read as text. `errors` is the column, if any, that
-    says why a row has no prediction.
+    says why a row has no prediction, `correction` what people's labels correct.
     """
 
     selection: Selection
@@ -50,6 +54,7 @@ class Plan:
     text: set[str]
     output: OutputColumns
     errors: str | None = None
+    correction: Correction | None = None
 
     def role_columns(self, batch: pa.RecordBatch, first: int = 1) -> dict[str, pa.Array]:
         """The columns of a batch that the metrics get, by role; `first` is the number of its first row."""
@@ -86,10 +91,11 @@ def plan_run(
     chosen = parse_all(metrics)
     kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
     ranked = any(metric.definition.reads_rankings for metric in chosen)
-    source = open_sources(selection.data, selection.gold, selection.on, ranked=ranked)
+    source = open_sources(selection.data, selection.gold, selection.joins_gold, ranked=ranked)
     joined = source if isinstance(source, Joined) else None
     by_value = [name for name in (selection.by, selection.cluster) if name is not None]
     source = extract_nested(extract_nested(source, by_value, keep_json=False), selection.map.values())
+    every = source
     if selection.where is not None or selection.limit is not None:
         from karat.data.filter import filter_rows  # noqa: PLC0415  (seldom needed)
 
@@ -107,7 +113,11 @@ def plan_run(
     empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
     for metric in chosen:  # finds a column that does not fit before the first row is read
         cast_columns(metric, plan.role_columns(empty), plan.labels)
-    return plan
+    if selection.human is None:
+        return plan
+    from karat.runs.scoring.correction import plan_correction  # noqa: PLC0415  (only where people labelled rows)
+
+    return replace(plan, correction=plan_correction(selection.human, selection, source, every, chosen))
 
 
 def warn_of_json_in_text(plan: Plan, batch: pa.RecordBatch, first: int, warned: set[str]) -> None:

@@ -18,6 +18,7 @@ from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
     from karat.runs.store.run import Run
+    from karat.stats.corrected.corrected import Corrected
 
 Of = TypeVar("Of")
 
@@ -41,7 +42,8 @@ class Result:
     role. `counts`: by spec, how often a judge returned each label. `joined`, where gold came from a second file: how
     many rows of gold had no prediction (`missing`) and how many predictions no gold (`unknown`); of documents, how many
     in these rows were `retrieved` and how many of them `unjudged`, and by side what reading counted (`comments`,
-    `duplicates`). `run`: the stored run, where `run` named one.
+    `duplicates`). `corrected`, `corrected_groups`: the values that people would give, estimated from their labels, by
+    spec, and by spec and group; `human`: what these labels are. `run`: the stored run, where `run` named one.
     """
 
     metrics: tuple[Metric, ...]
@@ -52,6 +54,9 @@ class Result:
     reasons: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     counts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     joined: Mapping[str, Any] | None = None
+    corrected: Mapping[str, Corrected] = field(default_factory=dict)
+    corrected_groups: Mapping[str, Mapping[str, Corrected]] = field(default_factory=dict)
+    human: Mapping[str, Any] | None = None
     confidence: float = 0.95
     output: Path | None = None
     run: Run | None = None
@@ -92,9 +97,14 @@ class Result:
                 entry["counts"] = {name: dict(counts) for name, counts in self.counts[metric.spec].items()}
             if self.groups:
                 entry["groups"] = {label: value.as_dict() for label, value in self.groups[metric.spec].items()}
+            if self.human is not None:
+                entry["corrected"] = self.corrected[metric.spec].as_dict()
+                for label, corrected in self.corrected_groups[metric.spec].items():
+                    entry["groups"][label]["corrected"] = corrected.as_dict()
             metrics.append(entry)
-        joined = {} if self.joined is None else {"joined": dict(self.joined)}
-        return {"n": self.n, "mapping": dict(self.mapping), **joined, "metrics": metrics}
+        further = {"joined": self.joined, "human": self.human}
+        shown = {name: dict(each) for name, each in further.items() if each is not None}
+        return {"n": self.n, "mapping": dict(self.mapping), **shown, "metrics": metrics}
 
     def __repr__(self) -> str:
         lines = (f"  {spec}: {_short(value)}" for spec, value in self.values.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,9 @@ from karat.runs.scoring.plan import Plan
 from karat.stats.aggregate import Scale, Units
 from karat.stats.inference import Inference
 from karat.stats.value import Value, summarise
+
+if TYPE_CHECKING:
+    from karat.runs.scoring.correction import CorrectedTotals
 
 
 @dataclass
@@ -76,13 +80,21 @@ class MetricTotals:
 
 
 class Totals:
-    """The totals of all metrics of a run, and the number of retrieved documents and of unjudged ones among them."""
+    """The totals of all metrics of a run, and the number of retrieved documents and of unjudged ones among them.
+
+    `corrected` has the scores of all rows where people's labels correct them, else it is None.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._by, self._cluster = plan.selection.by, plan.selection.cluster
         clustered = self._cluster is not None
         self.metrics = {each.spec: MetricTotals(Total(each, clustered, plan.inference)) for each in plan.metrics}
         self.documents: Counter[str] = Counter()
+        self.corrected: CorrectedTotals | None = None
+        if plan.correction is not None:
+            from karat.runs.scoring.correction import CorrectedTotals  # noqa: PLC0415  (only where people labelled rows)
+
+            self.corrected = CorrectedTotals(plan.correction, plan.inference)
         self.n = 0
         self._labels: set[str] = set()
 
@@ -92,5 +104,7 @@ class Totals:
         groups = group_rows(batch.column(self._by), self._labels, self._by) if self._by else {}
         for totals, rows in zip(self.metrics.values(), scored, strict=True):
             totals.add(rows, keys, groups)
+        if self.corrected is not None:
+            self.corrected.add(scored, keys, groups)
         self.documents.update(documents)
         self.n += len(batch)

@@ -44,6 +44,13 @@ class Corrected:
         """The method in words or, where there is no estimate, its reason."""
         return f"no estimate: {self.reason}" if self.method is None else IN_WORDS[self.method]
 
+    @property
+    def worth_in_words(self) -> str:
+        """How many labels alone these are worth, and the method; or why there is no estimate."""
+        if not self.weight or self.effective is None:
+            return self.in_words
+        return f"{self.labelled} labels with the scores are worth {self.effective:.0f} labels alone; {self.in_words}"
+
     def as_dict(self) -> dict[str, object]:
         """The fields in order, as JSON values."""
         return asdict(self)

@@ -1,0 +1,33 @@
+"""What the commands that read labels by people share: their flags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from click import option
+
+from karat.cli.options.scoring import Command, add_options
+
+if TYPE_CHECKING:
+    from karat.runs.labels.human import Human
+
+_OPTIONS = [
+    option("--human", multiple=True, metavar="LABELS", help="Labels by people: a file, joined by --on, or a column."),
+    option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0, or bad<fair<good."),
+    option("--label-column", "label_columns", multiple=True, metavar="COLUMN", help="A column of labels in the file."),
+]
+
+
+def label_options(command: Command) -> Command:
+    """Give a command the flags of labels."""
+    return add_options(command, _OPTIONS)
+
+
+def read_label_options(options: dict[str, Any], system: str | None = None) -> Human | None:
+    """Take the flags of labels out of a command's options; None where there is no `--human`."""
+    source, label_map, columns = (options.pop(name) for name in ("human", "label_map", "label_columns"))
+    if not source:
+        return None
+    from karat.runs.labels.human import Human  # noqa: PLC0415  (only where people labelled rows)
+
+    return Human(source[0] if len(source) == 1 else list(source), label_map, columns, system)

@@ -1,0 +1,120 @@
+"""Labels by people of several systems' answers, matched with the rows that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import SpecError, did_you_mean
+from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse
+from karat.data.open import open_source
+from karat.runs.compare.compatible import SharedMetric
+from karat.runs.compare.row_alignment import ORDER, Alignment
+from karat.runs.labels.choices import choices_by_spec
+from karat.runs.labels.human import Human
+from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
+from karat.runs.labels.labels import Labels
+from karat.runs.labels.layout import SYSTEM
+from karat.runs.store.manifest import ScoredMetric
+from karat.runs.store.run import Run
+from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.estimate import corrected_difference
+from karat.stats.corrected.influence import take
+from karat.stats.inference import Inference
+
+
+@dataclass(frozen=True)
+class People:
+    """The labels of each system's answers, in the order of the compared rows.
+
+    `reasons`: by spec, why labels do not correct a metric.
+    """
+
+    labelled: Sequence[LabelledRows]
+    reasons: Mapping[str, str]
+
+    def correct(
+        self,
+        metric: ScoredMetric,
+        at: int,
+        scores: tuple[Array, Array],
+        part: Any,
+        keys: Array | None,
+        inference: Inference,
+    ) -> Corrected:
+        """The corrected difference of the system at this position from the first, over a part of the rows.
+
+        `scores` are those of both systems for all rows, `keys` the clusters of the part.
+        """
+        sides = [self.labelled[each].judged(own, None) for each, own in zip((0, at), scores, strict=True)]
+        sides = [replace(take(side, part), clusters=keys) for side in sides]
+        if reason := self.reasons.get(metric.spec):
+            return no_estimate(reason, len(sides[0].scores), int(sides[0].labelled.sum()))
+        return corrected_difference(*sides, bounds=(metric.low, metric.high), inference=inference)
+
+
+def read_people(human: Human, runs: Sequence[Run], metrics: Sequence[SharedMetric], rows: Alignment) -> People:
+    """The labels of each run's answers.
+
+    Raises `SpecError` where it is not known of which system labels are, or no column of ids matches the rows, and what
+    reading and matching raise.
+    """
+    parsed = list[Metric]()
+    for metric in metrics:
+        with suppress(SpecError):  # a judge whose file is not here any more
+            parsed.append(parse(metric.spec))
+    choices = choices_by_spec(parsed)
+    labelled = []
+    for run, own, order in zip(runs, _by_run(human, runs), rows.orders, strict=True):
+        columns = own.columns_of(run.schema.names)
+        if rows.by == ORDER and not columns:
+            raise SpecError("labels are joined by id: on (--on) names its column in the systems and in the labels")
+        needed = columns or [rows.by]
+        source = open_source(run.read(needed))
+        source = replace(source, name=run.name)
+        found = join_labels(own, source, source, (rows.by, rows.by), choices.values())
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        labelled.append(replace(found, at=places[found.at]))
+    scored = [metric.by_run[0] for metric in metrics]
+    mapped = {} if human.label_map is not None else choices
+    reasons = [why_not_corrected(scored, each.labels, mapped) for each in labelled]
+    return People(labelled, {spec: reason for each in reasons for spec, reason in each.items()})
+
+
+def _by_run(human: Human, runs: Sequence[Run]) -> Iterator[Human]:
+    """The labels of each run."""
+    names = [run.name for run in runs]
+    if all(human.columns_of(run.schema.names) for run in runs):
+        yield from [human] * len(runs)
+    elif isinstance(human.source, Mapping) and not set(names).isdisjoint(human.source):
+        if wrong := [name for name in human.source if name not in names]:
+            raise SpecError(f"labels of {wrong[0]!r}: there is no such system{did_you_mean(wrong[0], names)}")
+        if missing := [name for name in names if name not in human.source]:
+            raise SpecError(f"labels of {missing[0]} are missing, which corrected differences need")
+        yield from (replace(human, source=human.source[name]) for name in names)
+    elif _names_systems(human.source):
+        yield from (replace(human, system=name) for name in names)
+    else:
+        listed = " and ".join(names)
+        raise SpecError(f"of which system are these labels? A column {SYSTEM!r} with the names {listed} says it, or a "
+                        f"file for each: --human {names[0]}=FILE (in Python, a dict of them)")  # fmt: skip
+
+
+def _names_systems(source: Any) -> bool:
+    """Whether a table of labels names several systems."""
+    listed = isinstance(source, list) and all(isinstance(each, str | PathLike) for each in source)
+    several = () if isinstance(source, Labels) else source if listed else [source]
+    found = set[str | None]()
+    for each in several:
+        opened = open_source(each)
+        if SYSTEM in opened.schema.names:
+            found.update(value for batch in opened.batches() for value in batch.column(SYSTEM).to_pylist())
+    return len(found) > 1

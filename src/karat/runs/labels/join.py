@@ -1,0 +1,139 @@
+"""Labels by people, joined with the rows that were scored, and which metrics they can correct."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.data.json.raw import spell_ids
+from karat.data.source import Source
+from karat.runs.labels.human import Human
+from karat.runs.labels.labels import Labels, match_labels, read_labels
+from karat.runs.store.manifest import ScoredMetric
+from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.judged import Judged
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """The labels of scored rows: `at`, shape (m,), has the row numbers from 0, and `labels` the labels of these rows.
+
+    `left_out` counts the labels of rows that were filtered out.
+    """
+
+    at: Array
+    labels: Labels
+    left_out: int = 0
+
+    def judged(self, scores: Array, clusters: Array | None) -> Judged:
+        """The scores of all rows, shape (n,), beside the labels of some."""
+        labels, chances = np.full(len(scores), np.nan), self.labels.probabilities
+        labels[self.at] = self.labels.mean
+        probabilities = None
+        if chances is not None:
+            probabilities = np.ones(len(scores))
+            probabilities[self.at] = chances
+        return Judged(scores, labels, probabilities, clusters)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was joined, as JSON values."""
+        found = {"source": self.labels.source, "labelled": len(self.labels), "left_out": self.left_out}
+        return {**found, "annotators": list(self.labels.annotators), "choices": dict(self.labels.choices)}
+
+
+def join_labels(
+    human: Human, rows: Source, every: Source, on: tuple[str, str] | None, choices: Iterable[Mapping[str, float]]
+) -> LabelledRows:
+    """Read labels and match them with `rows`, which `every` holds before they were filtered.
+
+    `on` names the column of ids in the rows and in the labels. `choices`: see `read_labels`.
+
+    Raises what reading and matching raise, `SpecError` where labels are in a file and `on` is missing.
+    """
+    if columns := human.columns_of(rows.schema.names):
+        labels = read_labels(rows, on=None, label_map=human.label_map, columns=columns, choices=choices)
+        return LabelledRows(labels.rows - 1, labels)
+    if on is None:
+        problem = "labels in a file or frame are joined by id, and on (--on) names its column"
+        if isinstance(human.source, str):
+            near = did_you_mean(human.source, rows.schema.names)
+            problem = f"{rows.name} has no column {human.source!r}{near}; {problem}"
+        raise SpecError(problem)
+    labels = read_human(human, on[1], choices)
+    ids, found = read_ids(rows, on[0]), len(labels)
+    if every is not rows:
+        match_labels(labels, read_ids(every, on[0]), every.name)
+        labels = labels.take(np.asarray(pc.is_in(labels.ids, ids)))
+    return LabelledRows(match_labels(labels, ids, rows.name), labels, found - len(labels))
+
+
+def read_human(human: Human, on: str | None, choices: Iterable[Mapping[str, float]]) -> Labels:
+    """The labels in a file or frame, whose ids are in the column `on`; `choices`: see `read_labels`."""
+    if isinstance(human.source, Labels):
+        return human.source
+    return read_labels(human.source, on=on, label_map=human.label_map, columns=human.columns, choices=choices,
+                       system=human.system)  # fmt: skip
+
+
+def read_ids(rows: Source, on: str) -> pa.Array:
+    """The ids of all rows as text; `ColumnError` where there is no such column."""
+    if on not in rows.schema.names:
+        raise ColumnError(f"{rows.name}: there is no column {on!r}{did_you_mean(on, rows.schema.names)}")
+    where, parts, first = f"{rows.name}: column {on!r}", [pa.array([], pa.large_string())], 1
+    for batch in rows.batches([on]):
+        parts.append(spell_ids(batch.column(on), where, first))
+        first += len(batch)
+    return pa.concat_arrays(parts)
+
+
+def no_estimate(reason: str, rows: int, labelled: int) -> Corrected:
+    """No corrected value of these rows, and why."""
+    missing = dict.fromkeys(("value", "low", "high", "method", "weight", "effective", "uncorrected", "labels_alone"))
+    return Corrected(n=rows, labelled=labelled, reason=reason, **missing)
+
+
+def why_not_corrected(
+    metrics: Sequence[ScoredMetric], labels: Labels, choices: Mapping[str, Mapping[str, float]]
+) -> dict[str, str]:
+    """The metrics that labels cannot correct, by spec, each with its reason.
+
+    `choices`: by spec, the labels of each judge. Where these are the names of people's labels, the labels are about
+    what that judge says. Raises `DataError` where the labels are on no metric's scale, and `SpecError` where they could
+    be on the scale of metrics of both directions.
+    """
+    own = [each for each in metrics if choices.get(each.spec) == labels.choices]
+    directions = {each.direction for each in own or metrics}
+    if len(directions) > 1:
+        problem = "for some of these metrics more is better, for others less; no label can be right for both"
+        raise SpecError(f"{problem}: score or compare them in two calls")
+    reasons = {}
+    beyond = {each.spec: _find_beyond(each, labels) for each in metrics}
+    for each in metrics:
+        if each.counts:
+            reasons[each.spec] = "its value is not the mean of its rows' scores"
+        elif own and each not in own and each.spec in choices:
+            reasons[each.spec] = f"its labels are {', '.join(choices[each.spec])}, people's {', '.join(labels.choices)}"
+        elif each.direction not in directions:
+            reasons[each.spec] = f"the labels are those of {own[0].spec}, of which the other direction is good"
+        elif beyond[each.spec] is not None:
+            reasons[each.spec] = "labels are beyond its scale"
+    if (at := beyond[metrics[0].spec]) is not None and len(reasons) == len(metrics):
+        first, remedy = metrics[0], "such as --label-map '1=0,2=0.5,3=1' or '1<2<3' (in Python, label_map=)"
+        problem = f"the label {labels.mean[at]:g} is not on the scale of {first.spec}, {first.low} to {first.high}"
+        raise DataError(f"{labels.place(at)}: {problem}: say which score each label has, {remedy}")
+    return reasons
+
+
+def _find_beyond(metric: ScoredMetric, labels: Labels) -> int | None:
+    """The position of a label that is not on the metric's scale; None where all are."""
+    low = -np.inf if metric.low is None else metric.low
+    high = np.inf if metric.high is None else metric.high
+    wrong = (labels.mean < low) | (labels.mean > high)
+    return int(np.argmax(wrong)) if wrong.any() else None

@@ -1,0 +1,90 @@
+"""Values corrected by people: the scores of all rows beside the labels of some, kept while batches go by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.core.metric.metric import Metric
+from karat.core.metric.rows import Rows
+from karat.data.join import split_on
+from karat.data.source import Source
+from karat.runs.labels.choices import choices_by_spec
+from karat.runs.labels.human import Human
+from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
+from karat.runs.scoring.arguments import Selection
+from karat.runs.store.manifest import ScoredMetric, describe_metric
+from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.estimate import corrected_mean
+from karat.stats.corrected.influence import take
+from karat.stats.inference import Inference
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What people's labels correct: the metrics, and `reasons`, by spec, why some are left as they are."""
+
+    rows: LabelledRows
+    metrics: Sequence[ScoredMetric]
+    reasons: Mapping[str, str]
+
+
+def plan_correction(
+    human: Human, selection: Selection, rows: Source, every: Source, metrics: Sequence[Metric]
+) -> Correction:
+    """Read people's labels and match them with the rows of a selection; `every` holds them before they were filtered.
+
+    Raises what reading and matching raise, before any row is scored.
+    """
+    on = None
+    if selection.on is not None:
+        left, right = split_on(selection.on)
+        on = (left if selection.gold is None else right, right)
+    choices, scored = choices_by_spec(metrics), [describe_metric(metric, metric.spec) for metric in metrics]
+    found = join_labels(human, rows, every, on, choices.values())
+    return Correction(found, scored, why_not_corrected(scored, found.labels, {} if human.label_map else choices))
+
+
+class CorrectedTotals:
+    """The scores of each metric, with the groups and the clusters of the rows; batches come in the order of the rows.
+
+    A row takes 8 bytes for each metric and for its cluster and group.
+    """
+
+    def __init__(self, correction: Correction, inference: Inference) -> None:
+        self.correction, self._inference = correction, inference
+        self._scores: list[list[Array]] = [[] for _ in correction.metrics]
+        self._keys: list[Array] = []
+        self._groups: defaultdict[str, list[Array]] = defaultdict(list)
+        self._n = 0
+
+    def add(self, scored: Sequence[Rows], keys: Array | None, groups: Mapping[str, Array]) -> None:
+        """Add a batch; `keys` are the clusters of its rows, `groups` has the row numbers of each group."""
+        for parts, rows in zip(self._scores, scored, strict=True):
+            parts.append(rows.statistics[:, 0])
+        if keys is not None:
+            self._keys.append(keys)
+        for label, part in groups.items():
+            self._groups[label].append(part + self._n)
+        self._n += len(scored[0].statistics)
+
+    def values(self) -> tuple[dict[str, Corrected], dict[str, dict[str, Corrected]]]:
+        """The corrected values by spec, and by spec and group."""
+        groups = {label: np.concatenate(parts) for label, parts in sorted(self._groups.items())}
+        keys = np.concatenate(self._keys) if self._keys else None
+        whole, grouped = dict[str, Corrected](), dict[str, dict[str, Corrected]]()
+        for metric, parts in zip(self.correction.metrics, self._scores, strict=True):
+            if reason := self.correction.reasons.get(metric.spec):
+                whole[metric.spec] = no_estimate(reason, self._n, len(self.correction.rows.at))
+                grouped[metric.spec] = {}
+                continue
+            judged = self.correction.rows.judged(np.concatenate([np.empty(0), *parts]), keys)
+            correct = partial(corrected_mean, bounds=(metric.low, metric.high), inference=self._inference)
+            whole[metric.spec] = correct(judged)
+            grouped[metric.spec] = {label: correct(take(judged, rows)) for label, rows in groups.items()}
+        return whole, grouped

@@ -1,0 +1,108 @@
+"""Differences corrected by people's labels of each system: `karat.compare(…, human=)`."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import karat
+from karat import JoinError, SpecError
+from karat.cli.main import main
+from karat.stats.corrected.estimate import corrected_difference
+from karat.stats.corrected.judged import Judged
+
+N = 300
+random = np.random.default_rng(8)
+RIGHT = {"a": random.random(N) < 0.5, "b": random.random(N) < 0.7}
+SEEN = {name: np.where(random.random(N) < 0.9, right, ~right) for name, right in RIGHT.items()}
+AT = random.permutation(N)[:90]
+MAP = {"good": 1, "bad": 0}
+ROWS = {"id": [f"q{at:03}" for at in range(N)], "topic": ["xy"[at % 2] for at in range(N)], "gold": ["x"] * N}
+
+
+def labels(name, at=AT):
+    return [{"id": f"q{row:03}", "label": "good" if RIGHT[name][row] else "bad"} for row in at]
+
+
+BOTH = [{**row, "system": name} for name in "ab" for row in labels(name)]
+
+
+@pytest.fixture(autouse=True)
+def _runs_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, order in (("a", np.arange(N)), ("b", random.permutation(N))):
+        human = np.full(N, None, object)
+        human[AT] = RIGHT[name][AT].astype(float)
+        rows = {**ROWS, "prediction": np.where(SEEN[name], "x", "y"), "human": human}
+        karat.score({column: [cells[row] for row in order] for column, cells in rows.items()}, ["em", "bleu"], run=name)
+
+
+def judged(name, part=slice(None)):
+    said = np.full(N, np.nan)
+    said[AT] = RIGHT[name][AT]
+    return Judged(SEEN[name][part].astype(float), said[part])
+
+
+@pytest.mark.parametrize("human", [BOTH, {"a": labels("a"), "b": labels("b")}, "human"])
+def test_each_difference_and_slice_is_corrected(human):
+    compared = karat.compare(
+        "a", "b", metrics="em", human=human, label_map=None if human == "human" else MAP, by="topic"
+    )
+    odd = np.arange(N) % 2 == 1
+    parts = {None: slice(None), "x": ~odd, "y": odd}
+    for finding in compared.findings:
+        part = parts[finding.slice]
+        assert finding.corrected == corrected_difference(judged("a", part), judged("b", part))
+    assert compared.as_dict()["findings"][0]["corrected"] == compared.findings[0].corrected.as_dict()
+    assert "corrected by people, b minus a is" in compared.findings[0].corrected_sentence
+
+
+def test_without_labels_nothing_is_said_of_them():
+    finding = karat.compare("a", "b", metrics="em").findings[0]
+    assert (finding.corrected, finding.corrected_sentence) == (None, None)
+    assert "corrected" not in finding.as_dict()
+
+
+def test_a_value_that_is_no_mean_is_not_corrected():
+    corrected = {each.metric: each.corrected for each in karat.compare("a", "b", human=BOTH, label_map=MAP).findings}
+    assert corrected["bleu"].reason == "its value is not the mean of its rows' scores"
+    assert corrected["exact_match"].value is not None
+
+
+def test_clusters_widen_the_corrected_difference_too():
+    labels_alone = [
+        karat.compare("a", "b", metrics="em", human=BOTH, label_map=MAP, cluster=cluster).findings[0].corrected
+        for cluster in (None, "gold", "topic")
+    ]
+    assert labels_alone[0].low is not None
+    assert labels_alone[1].reason == "all 90 labels are of one cluster"
+    assert labels_alone[2].low < labels_alone[0].low
+
+
+@pytest.mark.parametrize(
+    ("human", "error", "message"),
+    [
+        (labels("a"), SpecError, "of which system are these labels.*'system' with the names a and b.*--human a=FILE"),
+        ({"a": labels("a")}, SpecError, "labels of b are missing"),
+        ({"a": labels("a"), "bb": labels("b")}, SpecError, "labels of 'bb': there is no such system; did you mean 'b'"),
+        ([*BOTH, {"id": "zz", "label": "good", "system": "b"}], JoinError, r"not in b: 'zz' \(labels, row 181\)"),
+    ],
+)
+def test_labels_that_fit_no_system_are_refused(human, error, message):
+    with pytest.raises(error, match=message):
+        karat.compare("a", "b", metrics="em", human=human, label_map=MAP)
+
+
+def test_the_command_reads_a_file_for_each_system_or_one_for_all():
+    for name in "ab":
+        Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, labels(name))))
+    Path("both.jsonl").write_text("\n".join(map(json.dumps, BOTH)))
+    words = ["compare", "a", "b", "-m", "em", "--label-map", "good=1,bad=0"]
+    two = CliRunner().invoke(main, [*words, "--human", "a=a.jsonl", "--human", "b=b.jsonl"])
+    one = CliRunner().invoke(main, [*words, "--human", "both.jsonl"])
+    assert two.stdout == one.stdout
+    assert "exact_match: corrected by people, b minus a is" in one.stdout
+    column = CliRunner().invoke(main, ["compare", "a", "b", "-m", "em", "--human", "human"])
+    assert column.stdout == one.stdout
