@@ -24,7 +24,7 @@ from karat import Governor, Judge
 from karat.models.testing.fake import FakeModel
 from karat.runs.judge_report.findings import JudgeFindings
 from karat.stats.reliability.calibration import calibrate
-from karat.stats.reliability.estimate import Estimate
+from karat.stats.value import Estimate
 
 Shown = Mapping[str, Any]
 Bias = Callable[[Shown, Random, str], str]

@@ -1,9 +1,10 @@
-"""A metric's value on a column: the number, its interval, and the counts of scored and unscored rows."""
+"""Numbers with intervals: a metric's value on a column, with its counts of rows, and any other estimate."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,37 @@ class Value:
     def as_dict(self) -> dict[str, float | int | None]:
         """The fields in order, as JSON values."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value from `n` rows and the ends of its interval; all None where there is no estimate, for this `reason`.
+
+    >>> print(Estimate(0.25, 0.1, 0.5, 20))
+    0.2500 (0.1000 – 0.5000)
+    >>> print(Estimate.missing("no row is labelled"))
+    no estimate: no row is labelled
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    reason: str | None = None
+
+    @classmethod
+    def missing(cls, reason: str, n: int = 0) -> Estimate:
+        """No estimate from `n` rows, and why."""
+        return cls(None, None, None, n, reason)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields in order, as JSON values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"no estimate: {self.reason}"
+        return f"{format_value(self.value)} ({format_value(self.low)} – {format_value(self.high)})"
 
 
 def format_value(value: float | None) -> str:

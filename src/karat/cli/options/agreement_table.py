@@ -8,8 +8,7 @@ from karat.cli.options.screen import open_screen
 from karat.runs.agreement.raters import PEOPLE, name_label
 from karat.runs.agreement.report import Agreement, Disagreement, Pair
 from karat.runs.compare.flips import show_text
-from karat.stats.agreement.coefficient import Estimate
-from karat.stats.value import format_value
+from karat.stats.value import Estimate, format_value
 
 TITLES = {
     "accuracy": "accuracy",

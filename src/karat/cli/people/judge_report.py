@@ -16,7 +16,7 @@ from karat.cli.options.models import ask_models, model_options
 if TYPE_CHECKING:
     from karat.runs.judge_report.findings import JudgeFindings
     from karat.runs.judge_report.judge_report import JudgeReport
-    from karat.stats.reliability.estimate import Estimate
+    from karat.stats.value import Estimate
 
 
 @click.command("judge-report")

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from karat.runs.agreement.verdict import Verdict
-from karat.stats.agreement.coefficient import Estimate
 from karat.stats.agreement.confusion import Confusion
+from karat.stats.value import Estimate
 
 
 @dataclass(frozen=True)

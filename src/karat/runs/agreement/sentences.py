@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from karat.runs.agreement.verdict import Gap, Verdict
-from karat.stats.agreement.coefficient import Estimate
+from karat.stats.value import Estimate
 
 
 def describe_verdict(

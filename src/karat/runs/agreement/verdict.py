@@ -15,12 +15,13 @@ from karat.runs.agreement.raters import Raters, name_label
 from karat.stats.agreement.accuracy import accuracy, both, mean
 from karat.stats.agreement.alpha import alpha_with_each, krippendorff_alpha
 from karat.stats.agreement.auroc import auroc
-from karat.stats.agreement.coefficient import Coefficient, Estimate, difference
+from karat.stats.agreement.coefficient import Coefficient, difference
 from karat.stats.agreement.correlation import correlation
 from karat.stats.agreement.distance import Level
 from karat.stats.agreement.kappa import cohen_kappa
 from karat.stats.agreement.threshold import Threshold, best_threshold, youden_index
 from karat.stats.inference import Inference
+from karat.stats.value import Estimate
 
 _TITLES = {"accuracy": "accuracy", "auroc": "AUROC", "spearman": "Spearman's rho"}
 _MEASURES: Mapping[str, Callable[..., Coefficient]] = {

@@ -13,9 +13,10 @@ from karat.core.columns.kinds import Array
 from karat.runs.judge_report.examined import Examined
 from karat.stats.aggregate import Scale
 from karat.stats.reliability.calibration import Calibration, calibrate
-from karat.stats.reliability.estimate import Estimate, estimate
+from karat.stats.reliability.estimate import estimate
 from karat.stats.reliability.repetition import any_flip, disagreement, noise_share, variance_statistics
 from karat.stats.reliability.slope import slope
+from karat.stats.value import Estimate
 
 ONCE = "each row was judged once"
 

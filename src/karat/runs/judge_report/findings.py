@@ -11,7 +11,7 @@ from karat.judges.judge import JudgeFunction
 from karat.runs.judge_report.examined import Examined
 from karat.runs.judge_report.figures import FIGURES, Bias, Figures, People
 from karat.runs.judge_report.kept_calibration import KeptCalibration
-from karat.stats.reliability.estimate import Estimate
+from karat.stats.value import Estimate
 
 _MERIT = "; that may be merit: labels by people (human, --human) tell"
 

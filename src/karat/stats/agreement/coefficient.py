@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from karat.stats.value import Estimate
 from karat.stats.wilson import ROUNDING, Ends, effective_interval
 
 FEWEST = 2  # independent rows that an interval needs
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its interval from `low` to `high`, computed from `n` rows.
-
-    Where there is no estimate, `reason` says why, and the other three are None.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    reason: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields in order, as JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

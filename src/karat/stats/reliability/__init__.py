@@ -1,6 +1,6 @@
 """How far a judge can be relied on: its noise, its biases, its calibration. Open `estimate` first.
 
-Every figure is an `Estimate`: a value with an interval, or the reason why there is none. `repetition` compares verdicts
-on the same row, `slope` finds what a score depends on (length, author), `calibration` compares scores with people's.
-Arrays go in; `karat.runs.judge_report` asks the judge.
+It turns statistics of rows into a value with an interval, or the reason why there is none. `repetition` compares
+verdicts on the same row, `slope` finds what a score depends on (length, author), `calibration` compares scores with
+people's. Arrays go in; `karat.runs.judge_report` asks the judge.
 """

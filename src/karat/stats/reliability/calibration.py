@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from karat.stats.aggregate import Scale
 from karat.stats.inference import Inference
-from karat.stats.reliability.estimate import Estimate, estimate
+from karat.stats.reliability.estimate import estimate
+from karat.stats.value import Estimate
 
 BINS = 10
 PRECISION = 1e-6

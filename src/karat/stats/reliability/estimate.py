@@ -1,49 +1,17 @@
-"""An estimate: a value with its interval, or the reason why there is none."""
+"""The estimate of a value from the statistics of rows, weighted and by cluster."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.stats.aggregate import Scale, Units
 from karat.stats.inference import Inference
-from karat.stats.value import format_value, summarise
+from karat.stats.value import Estimate, summarise
 
 FEWEST = 5  # rows or clusters below which no mean is reported
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value from `n` rows and the ends of its interval; all None where there is no estimate, for this `reason`.
-
-    >>> print(Estimate(0.25, 0.1, 0.5, 20))
-    0.2500 (0.1000 – 0.5000)
-    >>> print(Estimate.missing("no row is labelled"))
-    no estimate: no row is labelled
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    reason: str | None = None
-
-    @classmethod
-    def missing(cls, reason: str, n: int = 0) -> Estimate:
-        """No estimate from `n` rows, and why."""
-        return cls(None, None, None, n, reason)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields in order, as JSON values."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"no estimate: {self.reason}"
-        return f"{format_value(self.value)} ({format_value(self.low)} – {format_value(self.high)})"
 
 
 def estimate(

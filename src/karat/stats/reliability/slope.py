@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.reliability.estimate import Estimate
 from karat.stats.student import student_quantile
+from karat.stats.value import Estimate
 
 FEWEST = 10  # rows or clusters below which no slope is reported
 VARYING = 5  # rows whose errors differ from the most frequent one, and whose x does, below which none is
