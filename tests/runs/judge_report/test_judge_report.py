@@ -97,7 +97,11 @@ def test_bad_labels_are_refused_before_anything_is_asked(tmp_path):
     labels, model = tmp_path / "labels.csv", FakeModel({"explanation": "…", "label": "answered"})
     for content, error, message in (
         ("id,label\nr1,answered\nr99,refused\n", JoinError, r"r99.*labels.csv, row 2"),
-        ("id,label\nr1,1\nr2,5\n", DataError, r"labels.csv: labels from 1 to 5, but judge:refusal.* from 0 to 1"),
+        (
+            "id,label\nr1,1\nr2,5\n",
+            DataError,
+            r"labels.csv, row 2: the label 5 is not on the scale of judge:refusal.*, 0 to 1: say which",
+        ),
         ("id,label\nr1,yes\n", DataError, r"labels.csv, row 1: the label 'yes' has no score"),
     ):
         labels.write_text(content)

@@ -12,6 +12,7 @@ import click
 
 from karat.cli.options import scoring
 from karat.cli.options.models import ask_models, model_options
+from karat.cli.options.people import label_options, read_label_options
 
 if TYPE_CHECKING:
     from karat.runs.judge_report.findings import JudgeFindings
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     help="A rewording of the prompt: role, choices, layout, reminder, or a judge's file; default: the first four.",
 )  # fmt: skip
 @click.option("--no-rewording", is_flag=True, help="Ask with the prompt as it is only.")
-@click.option("--human", multiple=True, metavar="FILE", help="Labels by people: a file, or a column of FILE.")
-@click.option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0 or bad<fair<good.")
+@label_options
 @click.option("--by", metavar="COLUMN", help="With --human: where it fails, by the values of this column.")
 @click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
 @click.option("--answer", metavar="COLUMN", help="The answers whose length counts; default: the predictions.")
@@ -52,7 +52,6 @@ def judge_report(
     mapping: tuple[str, ...],
     rewordings: tuple[str, ...],
     no_rewording: bool,
-    human: tuple[str, ...],
     keep_calibration: str | None,
     as_json: bool,
     model_settings: Mapping[str, Any],
@@ -72,11 +71,11 @@ def judge_report(
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if no_rewording and rewordings:
         raise click.UsageError("--no-rewording and --reword exclude each other")
-    if keep_calibration is not None and not human:
+    if keep_calibration is not None and not options["human"]:
         raise click.UsageError("--keep-calibration compares judges with people: --human names their labels")
     options["map"] = dict(scoring.read_pair(each, "--map") for each in mapping)
     options["rewordings"] = () if no_rewording else rewordings or None
-    options["human"] = (human[0] if len(human) == 1 else list(human)) if human else None
+    options["human"] = read_label_options(options)
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.data.open import open_source  # noqa: PLC0415
     from karat.runs.judge_report.judge_report import judge_report as examine  # noqa: PLC0415

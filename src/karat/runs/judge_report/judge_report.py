@@ -19,9 +19,10 @@ from karat.runs.judge_report.kept_calibration import (
     read_calibrations,
     save_calibrations,
 )
-from karat.runs.judge_report.labelled_rows import SCORE, WEIGHT, Human, label_rows
+from karat.runs.judge_report.labelled_rows import SCORE, WEIGHT, label_rows
 from karat.runs.judge_report.rewordings import REWORDINGS
 from karat.runs.judge_report.votes import VOTES, RepeatedJudge, Votes, repeat
+from karat.runs.labels.human import Human
 from karat.runs.output_columns import OutputColumns
 from karat.runs.scoring.groups import cluster_keys, group_rows
 from karat.runs.scoring.pipeline import score
@@ -86,7 +87,7 @@ def judge_report(
     `choices`, `layout`, `reminder` or files of judges; by default all four, () for none. A judge of pairs is asked in
     both orders each time. Replies are cached: the same report costs nothing a second time.
 
-    `human`: labels by people, as `karat.read_labels` reads them, joined by `on`, or the name of a column of `data`;
+    `human`: labels by people, a column of the rows or what `karat.read_labels` reads, joined by `on`;
     only the labelled rows are then examined. `label_map`: the score of each label, by default from the judges' own
     choices. `by`: a column of slices, in which
     the judge is compared with people. `cluster`: a column with equal values in rows that are not independent. `answer`:
@@ -114,7 +115,7 @@ def judge_report(
     repeated = [repeat(judge, repetitions, names) for judge in chosen]
     source = open_sources(data, gold, None if gold is None else on, ranked=False)
     if human is not None:
-        source = label_rows(source, Human(human, on, label_map), chosen)
+        source = label_rows(source, human if isinstance(human, Human) else Human(human, label_map), on, chosen)
     options: dict[str, Any] = {"where": where, "limit": limit, "by": by, "cluster": cluster, "progress": progress}
     result = score(source, repeated, map=map, keep=True, **options)
     table = result.table
