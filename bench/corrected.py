@@ -76,7 +76,7 @@ def graded(shape: tuple[int, ...]) -> Array:
 TRUTHS = {"70 % right": right(0.7), "95 % right": right(0.95), "F1-like": (graded, 0.45 + 0.25 * 0.6)}
 JUDGES: dict[str, Callable[[Array], Array]] = {
     "good": lambda labels: np.where(random.random(labels.shape) < 0.92, labels, 1 - labels),
-    "mild": lambda labels: np.where(random.random(labels.shape) < 0.15, 1.0, labels),
+    "lenient": lambda labels: np.where(random.random(labels.shape) < 0.15, 1.0, labels),
     "bad": lambda labels: np.where(random.random(labels.shape) < 0.65, labels, 1 - labels),
     "useless": lambda labels: (random.random(labels.shape) < 0.6).astype(float),
     "reversed": lambda labels: np.where(random.random(labels.shape) < 0.85, 1 - labels, labels),
@@ -176,10 +176,10 @@ def simulate_clusters() -> None:
 def simulate_slices() -> None:
     """Four slices of unequal size and accuracy: each by its own labels, and all together."""
     row = table(
-        "slices, judge",
-        "smallest slice, 300 labels",
-        "largest slice",
-        "all, by stratum",
+        "slices, judge; 300 labels of 3,000",
+        "smallest slice, 30 labels",
+        "largest slice, 120 labels",
+        "all, by stratum, by width of unstratified",
         "all, Neyman, by width of uniform",
     )
     shares, accuracies, errors = (

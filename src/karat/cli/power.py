@@ -1,4 +1,4 @@
-"""``karat power``: how many rows are needed to find a difference, and which one the rows at hand can show."""
+"""``karat power``: how many rows a difference takes, and how many labels by people a width of the interval."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from karat.cli.options.scoring import scored_metric_option
 
 if TYPE_CHECKING:
+    from karat.stats.corrected.label_count import LabelCount
     from karat.stats.paired.sample_size import SampleSize
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -21,34 +22,80 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="A run or a scored file; from a second one follows how much two systems differ on a row.",
 )  # fmt: skip
 @click.option(
-    "--difference", type=click.FloatRange(0, min_open=True), required=True, metavar="D",
-    help="The difference to find, such as 0.02.",
+    "--difference", type=click.FloatRange(0, min_open=True), metavar="D", help="The difference to find, such as 0.02."
+)
+@click.option(
+    "--width", type=click.FloatRange(0, min_open=True), metavar="W",
+    help="Rather say how many labels by people give the value of A an interval of this width, from end to end.",
 )  # fmt: skip
+@click.option("--human", multiple=True, metavar="FILE", help="With --width: labels of some rows of A, as a pilot.")
+@click.option("--on", metavar="COLUMN", help="The id that joins A with --human.")
+@click.option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0 or bad<fair<good.")
 @scored_metric_option
 @click.option("--power", type=_SHARE, default=0.8, show_default=True, help="The probability of finding it.")
 @click.option("--level", type=_SHARE, default=0.05, show_default=True, help="The level of the test.")
 @click.option(
     "--correlation", type=click.FloatRange(-1, 1, max_open=True), default=0.5, show_default=True,
-    help="Between the scores of the run and of the next system; two runs show it.",
+    help="Between the scores of the run and of the next system; two runs show it. With --width: between scores and "
+    "labels; --human shows it.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
-def power(runs: tuple[str, ...], difference: float, *, as_json: bool, **options: Any) -> None:
+def power(
+    runs: tuple[str, ...], difference: float | None, width: float | None, *, as_json: bool, **options: Any
+) -> None:
     """Say how many rows are needed to find a difference between two systems, and what the rows at hand can see.
+
+    With --width: how many labels by people a corrected value takes.
 
     \b
     karat power --run before --difference 0.02
     karat power --run before --run after --difference 0.02 -m token_f1 --power 0.9
+    karat power --run before --width 0.06 --human labels.csv --label-map good=1,bad=0
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if len(runs) > 2:
-        raise click.UsageError(f"--run: expected one run or two, found {len(runs)}")
+    if (difference is None) == (width is None):
+        raise click.UsageError("expected --difference, or --width for labels by people")
+    most = 2 if width is None else 1
+    if len(runs) > most:
+        raise click.UsageError(f"--run: expected one run{' or two' if most == 2 else ''}, found {len(runs)}")
+    lines = _count_labels(runs[0], width, options) if width is not None else _count_rows(runs, difference, options)
+    if as_json:
+        click.echo(json.dumps({spec: plan.as_dict() for spec, (plan, _) in lines.items()}, ensure_ascii=False))
+        return
+    for spec, (_, line) in lines.items():
+        click.echo(f"{spec}: {line}")
+
+
+def _count_rows(
+    runs: tuple[str, ...], difference: float | None, options: dict[str, Any]
+) -> dict[str, tuple[SampleSize, str]]:
     from karat.runs.compare.rows_needed import plan_rows  # noqa: PLC0415  (heavy)
 
-    plans = plan_rows(runs[0] if len(runs) == 1 else (runs[0], runs[1]), difference, **options)
-    if as_json:
-        click.echo(json.dumps({spec: plan.as_dict() for spec, plan in plans.items()}, ensure_ascii=False))
-        return
-    for spec, plan in plans.items():
-        click.echo(f"{spec}: {_describe(plan)}")
+    if wrong := [flag for flag in ("human", "on", "label_map") if options.pop(flag)]:
+        raise click.UsageError(f"--{wrong[0].replace('_', '-')} needs --width")
+    plans = plan_rows(runs[0] if len(runs) == 1 else (runs[0], runs[1]), difference or 0.0, **options)
+    return {spec: (plan, _describe(plan)) for spec, plan in plans.items()}
+
+
+def _count_labels(run: str, width: float, options: dict[str, Any]) -> dict[str, tuple[LabelCount, str]]:
+    from karat.runs.labels.human import Human  # noqa: PLC0415  (heavy)
+    from karat.runs.sampling.labels_needed import plan_labels, plan_labels_from_pilot  # noqa: PLC0415
+
+    shared = {"metrics": options["metrics"], "confidence": round(1 - options["level"], 12)}
+    if options["human"]:
+        pilot = Human(list(options["human"]), options["label_map"])
+        plans = plan_labels_from_pilot(run, width, pilot, on=options["on"], **shared)
+    else:
+        plans = plan_labels(run, width, correlation=options["correlation"], **shared)
+    return {spec: (plan, _describe_labels(plan)) for spec, plan in plans.items()}
+
+
+def _describe_labels(plan: LabelCount) -> str:
+    wide = f"an interval {plan.width:g} wide"
+    if plan.labels is None:
+        return f"not even labels of all {plan.n} rows give {wide}: theirs is {plan.smallest:.3g} wide"
+    source = f"as {plan.pilot} labels show" if plan.pilot else "assumed"
+    needed = f"{plan.labels} labels of {plan.n} rows give {wide}, {plan.alone} without the judge"
+    return f"{needed}; its correlation with people is {plan.correlation:.2f}, {source}"
 
 
 def _describe(plan: SampleSize) -> str:

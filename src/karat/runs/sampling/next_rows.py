@@ -76,8 +76,7 @@ def label_next(
         problem = f"expected one of {', '.join(get_args(By))}{did_you_mean(by, get_args(By))}"
         raise SpecError(f"count={count}: expected 1 or more" if count < 1 else f"by={by!r}: {problem}")
     run = open_system(system, "the result")
-    name = _id_column(run, on)
-    ids = spell_ids(run.column(name).combine_chunks(), f"{run.name}: column {name!r}")
+    name, ids = read_ids(run, on)
     labels = None if human is None else read_labels(human, on=name, label_map=label_map)
     at = np.empty(0, np.int64) if labels is None else match_labels(labels, ids, run.name)
     free = np.ones(len(ids), np.bool_)
@@ -102,17 +101,14 @@ def label_next(
     return table
 
 
-def _id_column(run: Run, on: str | None) -> str:
-    """The column of ids; `ColumnError` where there is none of the name, or no name of an id."""
+def read_ids(run: Run, on: str | None) -> tuple[str, pa.Array]:
+    """The column of ids and its texts; `ColumnError` where there is none of the name, or no name of an id."""
     names = run.schema.names
     found = on if on is not None else next((each for each in ROW_IDS if each in names), None)
     if found is None:
-        raise ColumnError(
-            f"{run.name}: no column has the name of an id; its columns are {', '.join(names)}. Say which: --on"
-        )
-    if found not in names:
-        raise ColumnError(f"{run.name}: there is no column {found!r}{did_you_mean(found, names)}")
-    return found
+        shown = f"its columns are {', '.join(names)}; say which with on (--on)"
+        raise ColumnError(f"{run.name}: no column has the name of an id; {shown}")
+    return found, spell_ids(run.column(found).combine_chunks(), f"{run.name}: column {found!r}")
 
 
 def _expect(

@@ -1,0 +1,72 @@
+"""The number of labels by people that an interval of a given width takes, from a run and, if there is one, a pilot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import numpy as np
+
+from karat.core.metric.metric import Metric
+from karat.runs.compare.compatible import list_specs
+from karat.runs.compare.systems import System, open_system
+from karat.runs.labels.human import Human
+from karat.runs.labels.join import LabelledRows
+from karat.runs.labels.labels import match_labels, read_labels
+from karat.runs.sampling.next_rows import read_ids
+from karat.runs.scoring.groups import cluster_keys
+from karat.runs.store.run import Run
+from karat.stats.corrected.label_count import LabelCount, count_labels, count_labels_from_pilot
+
+Metrics: TypeAlias = str | Metric | Iterable[str | Metric]
+
+
+def plan_labels(
+    system: System, width: float, *, metrics: Metrics = (), correlation: float = 0.5, confidence: float = 0.95
+) -> dict[str, LabelCount]:
+    """For each metric, how many labels give its value, corrected by people, an interval of `width` from end to end.
+
+    It is assumed that labels vary as the metric's scores do, and correlate with them by `correlation`. Raises
+    `SpecError` for scores that do not vary.
+
+    >>> import karat
+    >>> rows = {"id": range(2_000), "prediction": ["yes", "no"] * 1_000, "gold": ["yes"] * 2_000}
+    >>> plan = plan_labels(karat.score(rows, "em", keep=True), 0.1, correlation=0.8)["exact_match"]
+    >>> plan.labels, plan.alone
+    (158, 385)
+    """
+    run = open_system(system, "the result")
+    scores = {spec: run.scores(spec) for spec in _list_specs(run, metrics)}
+    return {
+        spec: count_labels(width, len(each), float(np.nanstd(each)), correlation, confidence=confidence)
+        for spec, each in scores.items()
+    }
+
+
+def plan_labels_from_pilot(
+    system: System,
+    width: float,
+    pilot: Human,
+    *,
+    on: str | None = None,
+    metrics: Metrics = (),
+    confidence: float = 0.95,
+) -> dict[str, LabelCount]:
+    """The same from labels of some rows, which show how they vary and correlate with the metric's scores.
+
+    `on` is the column of the ids that the run and the labels share, by default one with the name of an id.
+
+    Raises `DataError` for labels that do not vary, and what `read_labels` raises.
+    """
+    run = open_system(system, "the result")
+    name, ids = read_ids(run, on)
+    labels = read_labels(pilot.source, on=name, label_map=pilot.label_map, columns=pilot.columns)
+    rows = LabelledRows(match_labels(labels, ids, run.name), labels)
+    cluster = run.manifest.settings.get("cluster")
+    keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
+    judged = {spec: rows.judged(run.scores(spec), keys) for spec in _list_specs(run, metrics)}
+    return {spec: count_labels_from_pilot(each, width, confidence=confidence) for spec, each in judged.items()}
+
+
+def _list_specs(run: Run, metrics: Metrics) -> list[str]:
+    return [run.manifest.metric(spec).spec for spec in list_specs(metrics) or run.specs]

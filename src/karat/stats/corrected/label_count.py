@@ -1,0 +1,93 @@
+"""How many labels by people an interval of a given width takes, with a judge and without."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from karat.core.errors import DataError, SpecError
+from karat.stats.corrected.influence import influence_of
+from karat.stats.corrected.judged import Judged
+from karat.stats.student import student_quantile
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """`labels` of `n` rows give the corrected mean an interval of this `width`, from end to end; `alone` without judge.
+
+    None: not even labels of all rows do; `smallest` is the width that these give. `deviation` is the standard deviation
+    of the labels and `correlation` theirs with the judge's scores: as a pilot of `pilot` labels shows, or assumed.
+    """
+
+    labels: int | None
+    alone: int | None
+    width: float
+    smallest: float
+    n: int
+    deviation: float
+    correlation: float
+    pilot: int
+    confidence: float
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """The fields in order, as JSON values."""
+        return asdict(self)
+
+
+def count_labels(
+    width: float, rows: int, deviation: float, correlation: float, *, confidence: float = 0.95, pilot: int = 0
+) -> LabelCount:
+    """The labels for an interval of the corrected mean that is `width` from end to end, drawn uniformly from the rows.
+
+    With n labels of N rows the variance is deviation² · ((1 - correlation²) / n + correlation² / N).
+
+    Raises `SpecError` for a width or deviation that is not positive and for a correlation beyond -1 and 1.
+
+    >>> count = count_labels(0.08, 10_000, 0.45, 0.8)
+    >>> count.labels, count.alone
+    (181, 487)
+    >>> count_labels(0.01, 10_000, 0.45, 0.8).labels is None
+    True
+    """
+    if not (width > 0 and deviation > 0 and -1 <= correlation <= 1):
+        found = f"found {width:g}, {deviation:g} and {correlation:g}"
+        raise SpecError(f"a width and a deviation above 0 and a correlation from -1 to 1 expected, {found}")
+    reach = 2 * student_quantile((1 + confidence) / 2, math.inf) * deviation
+    needed = (width / reach) ** 2
+    explained = correlation**2
+    labels = alone = None
+    if needed >= 1 / rows:
+        labels, alone = (max(2, math.ceil((1 - part) / (needed - part / rows) - 1e-9)) for part in (explained, 0.0))
+    return LabelCount(labels, alone, width, reach / math.sqrt(rows), rows, deviation, correlation, pilot, confidence)
+
+
+def count_labels_from_pilot(judged: Judged, width: float, *, confidence: float = 0.95) -> LabelCount:
+    """The labels for such an interval, from labels of some rows: their deviation and correlation with the scores.
+
+    As in the interval, one more error of the judge is allowed for than the pilot shows. With clusters, labels are taken
+    to be as alike within them as those of the pilot.
+
+    Raises `DataError` for fewer than two labels, and for labels that are all equal.
+
+    >>> labels = np.where(np.arange(1_000) < 100, np.arange(1_000) % 2, np.nan)
+    >>> count_labels_from_pilot(Judged(np.arange(1_000) % 2 * 1.0, labels), 0.2).labels
+    6
+    """
+    pilot = int(judged.labelled.sum())
+    if pilot < 2:
+        raise DataError(f"at least 2 labels expected, found {pilot}: without labels, assume a correlation")
+    influence = influence_of(judged)
+    near = np.where(judged.labelled, influence.judge, 0.0)
+    rows = np.arange(len(near)) if judged.clusters is None else np.unique(judged.clusters, return_inverse=True)[1]
+    labels, left = (np.bincount(rows, each) for each in (influence.labels, influence.labels + influence.weight * near))
+    squares = labels**2
+    alone = float(squares.sum())
+    if not alone:
+        raise DataError(f"labels that vary expected, found {pilot} that are equal: their deviation is not known")
+    unseen = float(squares @ squares) / alone + 3 * alone / np.count_nonzero(squares)
+    error = (float(left @ left) + unseen) / (alone + unseen)
+    deviation = math.sqrt(influence.deviation * alone / float(influence.labels @ influence.labels))
+    correlation = math.sqrt(max(0.0, 1 - error))
+    return count_labels(width, len(judged.scores), deviation, correlation, confidence=confidence, pilot=pilot)

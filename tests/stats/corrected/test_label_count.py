@@ -1,0 +1,55 @@
+"""How many labels a width takes: the interval with so many labels is as wide as was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from karat.core.errors import DataError, SpecError
+from karat.stats.corrected.estimate import corrected_mean
+from karat.stats.corrected.judged import Judged
+from karat.stats.corrected.label_count import count_labels, count_labels_from_pilot
+
+
+def draw(random, rows, known, errors=0.1, alike=1):
+    labels = np.repeat((random.random(rows // alike) < 0.7).astype(float), alike)
+    scores = np.where(random.random(rows) < errors, 1 - labels, labels)
+    keys = np.repeat(np.arange(rows // alike, dtype=np.uint64), alike) if alike > 1 else None
+    return Judged(scores, np.where(np.arange(rows) < known, labels, np.nan), clusters=keys)
+
+
+@pytest.mark.parametrize(("errors", "alike"), [(0.1, 1), (0.5, 1), (0.1, 3)])
+def test_the_interval_of_so_many_labels_is_so_wide(errors, alike):
+    random = np.random.default_rng(1)
+    counts, widths = [], []
+    for _ in range(40):
+        count = count_labels_from_pilot(draw(random, 6_000, 150, errors, alike), 0.08)
+        counts.append(count.labels)
+        found = corrected_mean(draw(random, 6_000, count.labels, errors, alike))
+        widths.append(found.high - found.low)
+    assert np.mean(widths) == pytest.approx(0.08, rel=0.08)
+    assert np.std(counts) < 0.4 * np.mean(counts)
+
+
+def test_all_rows_without_a_judge_are_as_good_as_with_one():
+    for rows in (500, 2_000):
+        smallest = count_labels(1, rows, 0.4, 0.9).smallest
+        just = count_labels(smallest * 1.000001, rows, 0.4, 0.9)
+        assert rows - 2 <= just.labels <= just.alone <= rows
+        assert count_labels(smallest * 0.999, rows, 0.4, 0.9).alone is None
+
+
+@pytest.mark.parametrize(
+    ("width", "deviation", "correlation"), [(0, 0.4, 0.5), (0.1, 0, 0.5), (0.1, 0.4, 1.1), (0.1, np.nan, 0.5)]
+)
+def test_impossible_assumptions(width, deviation, correlation):
+    with pytest.raises(SpecError, match="a width and a deviation above 0 and a correlation from -1 to 1 expected"):
+        count_labels(width, 100, deviation, correlation)
+
+
+def test_pilots_that_show_nothing():
+    random = np.random.default_rng(0)
+    with pytest.raises(DataError, match="at least 2 labels expected, found 1"):
+        count_labels_from_pilot(draw(random, 100, 1), 0.1)
+    with pytest.raises(DataError, match="labels that vary expected, found 5 that are equal"):
+        count_labels_from_pilot(Judged(random.random(50), np.where(np.arange(50) < 5, 1.0, np.nan)), 0.1)
