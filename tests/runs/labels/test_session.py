@@ -155,6 +155,17 @@ def test_a_run_shows_what_was_scored(path):
     assert [both.read(at)["said"] for at in range(3)] == ["x", "y", "1.10"]
 
 
+def test_proposed_rows_that_have_a_label_are_not_offered_again(path):
+    rows = {"id": ["a", "b", "c"], "answer": ["x", "y", "z"], "label": ["good", "", None]}
+    rows["probability"] = [0.5, 0.5, 0.25]
+    opened = open_rows([rows])
+    assert [row.id for row in opened.rows] == ["b", "c"]
+    assert opened.read(1) == {"answer": "z"}
+    label_all(session(path, rows=opened.rows), "bad")
+    labels = read_labels(path, on="id")
+    assert dict(zip(labels.ids.to_pylist(), labels.probabilities, strict=True)) == {"b": 0.5, "c": 0.25}
+
+
 @pytest.mark.parametrize(
     ("rows", "more", "error", "message"),
     [

@@ -111,12 +111,9 @@ class Finding:
         if (found := self.corrected) is None:
             return None
         if found.value is None:
-            return f"corrected by people: {found.worth_in_words}"
+            return f"corrected by people: {found.in_words}"
         shown = f"{self._size(found.value)} {self._interval(found.low, found.high)}"
-        worth = (
-            f"; {found.labelled} labels with the scores are worth {found.effective:.0f} alone" if found.weight else ""
-        )
-        return f"corrected by people, {self.system} minus {self.first} is {shown}{worth}; {found.in_words}"
+        return f"corrected by people, {self.system} minus {self.first} is {shown}; {found.worth_in_words}"
 
     def _p_value(self) -> str:
         p = self.adjusted

@@ -36,21 +36,21 @@ class Row:
 
 @dataclass(frozen=True)
 class LabelRows:
-    """The rows of one or several systems. `shown` names the columns that an annotator sees, in order."""
+    """The rows of one or several systems. `shown` names the columns that an annotator sees, in order.
+
+    `tables` are those of the systems, `places` the table and the row number of each row.
+    """
 
     rows: Sequence[Row]
     shown: tuple[str, ...]
     tables: Sequence[DiskTable]
-    name: str
+    places: Sequence[tuple[int, int]]
 
     def read(self, at: int) -> dict[str, Any]:
         """What is shown of the row at this position, by column."""
-        for table in self.tables:
-            if at < len(table):
-                batch = table.take(pa.array([at]))
-                return {name: _show(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
-            at -= len(table)
-        raise IndexError(at)
+        table, row = self.places[at]
+        batch = self.tables[table].take(pa.array([row]))
+        return {name: _show(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
 
 
 def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str] = ()) -> LabelRows:
@@ -58,7 +58,7 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
 
     `on` is the column of the ids, by default one with the name of an id. `show` names the columns to show, by default
     those whose names are known as question, contexts, reference and prediction. A column `probability` is kept for the
-    labels.
+    labels; of the rows that `karat label-next` wrote, those that have a label are left out.
 
     Raises `ColumnError` where a column does not exist or none is recognised, `JoinError` for ids that are missing or
     not unique.
@@ -67,16 +67,18 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
     >>> opened.rows[0].id, opened.read(0)
     ('7', {'question': '?', 'answer': 'Paris'})
     """
-    rows, tables, shown = list[Row](), [], dict[str, None]()
+    rows, places, tables, shown = list[Row](), list[tuple[int, int]](), list[DiskTable](), dict[str, None]()
     for each in sources:
         name, source, mapping = _open(each)
         ids, columns = _find(source, name, on, list(show) or [mapping[role] for role in _ROLES if role in mapping])
-        rows += _read_rows(source, ids, name if len(sources) > 1 else None)
+        for row, place in _read_rows(source, ids, name if len(sources) > 1 else None):
+            rows.append(row)
+            places.append((len(tables), place))
         schema = source.schema_as(columns)
         kept = (batch.select(columns) for batch in source.batches(columns))
         tables.append(DiskTable(pa.schema([schema.field(column) for column in columns]), kept))
         shown |= dict.fromkeys(columns)
-    return LabelRows(rows, tuple(shown), tables, ", ".join(map(str, sources)) if sources else "")
+    return LabelRows(rows, tuple(shown), tables, places)
 
 
 def _open(source: Any) -> tuple[str, Source, dict[str, str]]:
@@ -106,7 +108,8 @@ def _find(source: Source, name: str, on: str | None, shown: list[str]) -> tuple[
     return min(found, key=lambda column: 0 if on else ROW_IDS.index(singular(column))), list(dict.fromkeys(seen))
 
 
-def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
+def _read_rows(source: Source, on: str, system: str | None) -> Iterator[tuple[Row, int]]:
+    """The rows without a label, each with its number from 0."""
     seen: dict[str, int] = {}
     proposed = PROBABILITY in source.schema.names
     for batch in source.batches([on]):
@@ -114,6 +117,7 @@ def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
         ids = spell_ids(batch.column(on), where, len(seen) + 1).to_pylist()
         texts = batch.column(PROBABILITY).cast(pa.string()) if proposed else None
         chances = np.asarray(pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())) if proposed else None
+        labels = batch.column("label").to_pylist() if proposed and "label" in source.schema.names else [None] * len(ids)
         for at, row in enumerate(ids):
             if row in seen or not row:
                 problem = f"has {row!r} in row {seen[row] + 1} too" if row in seen else "is empty"
@@ -123,7 +127,8 @@ def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
             if chance is not None and not 0 < chance <= 1:
                 expected = "expected a number above 0 and up to 1"
                 raise DataError(f"{source.name}, row {len(seen)}: the probability is {chance:g}; {expected}")
-            yield Row(row, system, chance)
+            if labels[at] in (None, ""):
+                yield Row(row, system, chance), seen[row]
 
 
 def _show(column: pa.Array) -> Any:
