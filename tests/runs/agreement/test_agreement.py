@@ -218,6 +218,20 @@ def test_no_estimate_where_there_is_too_little():
     )
 
 
+def test_people_who_never_agree_are_no_rater_together():
+    rows = {"judge": [1, 0, 1, 0], "ada": [1, 1, 0, 0], "bob": [0, 0, 1, 1]}
+    found = karat.agreement(rows, columns=["judge"], human=["ada", "bob"], errors=1)
+    assert found.pair("judge").figures["accuracy"].reason == "no row has a label of both"
+    assert found.pair("people").figures["krippendorff_alpha"].value < 0
+    assert found.errors == ()
+
+
+def test_a_score_that_falls_as_labels_rise_is_named():
+    rows = {"errors": (1 - HIDDEN) * 0.3 + SCORE * 0.1, "ada": ADA}
+    sentence = karat.agreement(rows, columns=["errors"], human="ada").sentences["errors"][0]
+    assert "it falls where labels rise" in sentence
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

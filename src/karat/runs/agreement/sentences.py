@@ -18,7 +18,7 @@ def describe_verdict(
     if verdict.value.value is None:
         return (f"{verdict.score}: nothing can be said: {verdict.value.reason}",)
     return (
-        "; ".join([_describe_level(verdict), *_describe_chance(figures)]),
+        "; ".join([_describe_level(verdict), *_describe_direction(verdict), *_describe_chance(figures)]),
         *_describe_people(verdict, people),
         *_describe_errors(verdict),
         *_describe_cut(verdict),
@@ -34,6 +34,13 @@ def _describe_level(verdict: Verdict) -> str:
         pairs = f"of two rows that people tell apart in {_percent(value)} of such pairs"
         return f"{verdict.score} is higher for the better one {pairs} (AUROC, {value.n} rows)"
     return f"{verdict.score} orders {value.n} rows as people do with Spearman's rho {_number(value)}"
+
+
+def _describe_direction(verdict: Verdict) -> Iterator[str]:
+    """A remark where a score falls as the label rises."""
+    middle = {"auroc": 0.5, "spearman": 0.0}.get(verdict.figure)
+    if middle is not None and verdict.value.high is not None and verdict.value.high < middle:
+        yield "it falls where labels rise: if its lower scores are better, turn the labels' scores round (label map)"
 
 
 def _describe_chance(figures: Mapping[str, Estimate]) -> Iterator[str]:

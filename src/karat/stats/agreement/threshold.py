@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,7 +18,6 @@ FOLDS = 10
 FEWEST = 5  # rows or clusters of each label: with fewer, folds and draws lack one label too often
 DRAWS = (200, 1_000)  # the least and the greatest number of bootstrap draws
 CELLS = 100_000_000  # rows of all draws together
-CHUNK = 2_000_000  # numbers at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,52 +62,47 @@ def best_threshold(
     nothing = np.full(len(scores), np.nan)
     if not used.any():
         return Threshold(None, None, None, nothing, nothing, NO_ROWS)
-    cut = _Cuts(scores[used], binary(labels[used]))
-    if not len(cut.last):
-        return Threshold(None, None, None, nothing, nothing, f"every score is {cut.scores[0]:g}")
-    units = np.arange(len(cut.yes)) if clusters is None else np.unique(clusters[used], return_inverse=True)[1]
+    cuts = _Cuts(scores[used], binary(labels[used]))
+    if not len(cuts.between):
+        return Threshold(None, None, None, nothing, nothing, f"every score is {cuts.scores[0]:g}")
+    units = np.arange(len(cuts.yes)) if clusters is None else np.unique(clusters[used], return_inverse=True)[1]
     size = int(units.max()) + 1
-    fewest = min(len(np.unique(units[cut.yes == side])) for side in (True, False))
+    fewest = min(len(np.unique(units[cuts.yes == side])) for side in (True, False))
     if fewest < FEWEST:
-        reason = (
-            f"{fewest} labelled {'rows' if clusters is None else 'clusters'} of one of the two labels; {FEWEST} needed"
-        )
+        what = "rows" if clusters is None else "clusters"
+        reason = f"{fewest} labelled {what} of one of the two labels; {FEWEST} needed"
         return Threshold(None, None, None, nothing, nothing, reason)
     kept = np.ones(len(units)) if weights is None else weights[used]
-    value = float(cut.best(kept[None])[0])
     random = np.random.default_rng(seed)
-    draws = int(np.clip(CELLS // len(units), *DRAWS))
-    chunk, drawn = max(1, CHUNK // len(units)), list[NDArray[np.float64]]()
-    for start in range(0, draws, chunk):
-        counts = random.multinomial(size, np.full(size, 1 / size), size=min(chunk, draws - start))
-        drawn.append(cut.best(kept * counts[:, units]))
+    drawn = [
+        cuts.best(kept * np.bincount(random.integers(size, size=size), minlength=size)[units])
+        for _ in range(int(np.clip(CELLS // len(units), *DRAWS)))
+    ]
     tail = (1 - confidence) / 2
-    low, high = np.nanquantile(np.concatenate(drawn), [tail, 1 - tail])
+    low, high = np.nanquantile(drawn, [tail, 1 - tail])
     folds = (random.permutation(size) % FOLDS)[units]
-    others = cut.best(kept * (folds != np.arange(FOLDS)[:, None]))
+    value, others = cuts.best(kept), np.array([cuts.best(kept * (folds != fold)) for fold in range(FOLDS)])
     calls, crossed = nothing.copy(), nothing
-    calls[used], crossed[used] = cut.scores >= value, cut.scores >= others[folds]
+    calls[used], crossed[used] = cuts.scores >= value, cuts.scores >= others[folds]
     return Threshold(value, float(low), float(high), calls, crossed)
 
 
 class _Cuts:
-    """All thresholds between the different scores, with what each is worth for given weights of the rows."""
+    """All thresholds half-way between two scores."""
 
     def __init__(self, scores: Scores, yes: NDArray[np.bool_]) -> None:
         self.scores, self.yes = scores, yes
-        self.order = np.argsort(scores, kind="stable")
-        ranked = scores[self.order]
-        self.last = np.flatnonzero(ranked[:-1] < ranked[1:])  # of the rows with one score
-        self.between = (ranked[self.last] + ranked[self.last + 1]) / 2
-        self.sides = yes[self.order], ~yes[self.order]
+        values, codes = np.unique(scores, return_inverse=True)
+        self.between = (values[:-1] + values[1:]) / 2
+        self._cells = codes + len(values) * yes
 
-    def best(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The best threshold for each row of weights, shape (draws,); NaN where one label has no weight."""
-        ordered = weights[:, self.order]
-        yes, no = (np.cumsum(np.where(side, ordered, 0.0), axis=1) for side in self.sides)
-        with np.errstate(invalid="ignore"):
-            youden = no[:, self.last] / no[:, -1:] - yes[:, self.last] / yes[:, -1:]
-        return np.where(np.isnan(youden[:, 0]), np.nan, self.between[np.argmax(youden, axis=1)])
+    def best(self, weights: NDArray[np.float64]) -> float:
+        """The best threshold for these weights of the rows; NaN where one label has none."""
+        sums = np.bincount(self._cells, weights, minlength=2 * len(self.between) + 2).reshape(2, -1)
+        no, yes = np.cumsum(sums, axis=1)
+        if not (no[-1] and yes[-1]):
+            return math.nan
+        return float(self.between[np.argmax(no[:-1] / no[-1] - yes[:-1] / yes[-1])])
 
 
 def youden_index(calls: Scores, labels: Scores, *, weights: Weights = None) -> Coefficient:
