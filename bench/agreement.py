@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from karat.stats.agreement.accuracy import accuracy
 from karat.stats.agreement.alpha import alpha_with_each, krippendorff_alpha
 from karat.stats.agreement.auroc import auroc
-from karat.stats.agreement.coefficient import Coefficient, Estimate, difference
+from karat.stats.agreement.coefficient import Coefficient, difference
 from karat.stats.agreement.correlation import correlation
 from karat.stats.agreement.gwet import gwet_ac
 from karat.stats.agreement.kappa import cohen_kappa
 from karat.stats.agreement.threshold import best_threshold
+from karat.stats.value import Estimate
 
 Array = NDArray[np.float64]
 Measure = Callable[[Array], Coefficient]

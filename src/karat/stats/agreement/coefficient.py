@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from karat.stats.student import student_quantile
 from karat.stats.value import Estimate
 from karat.stats.wilson import ROUNDING, Ends, effective_interval
-from karat.stats.wilson import ROUNDING, Ends, effective_interval
 
 FEWEST = 2  # independent rows that an interval needs
 
@@ -39,16 +38,21 @@ class Coefficient:
     unseen: Coefficient | None = None
 
     @property
+    def used(self) -> NDArray[np.bool_]:
+        """Whether each row is used."""
+        return np.asarray(self.shares.any(axis=0))
+
+    @property
     def n(self) -> int:
         """The number of rows used."""
-        return int(np.count_nonzero(self.shares.any(axis=0)))
+        return int(np.count_nonzero(self.used))
 
     def estimate(self, clusters: NDArray[np.int64] | None = None, confidence: float = 0.95) -> Estimate:
         """The value with Wilson's interval for the effective number of trials.
 
         `clusters`, shape (rows,), are numbers from 0 that are equal in rows which are not independent.
         """
-        used = _count_units(self.shares.any(axis=0), clusters)
+        used = _count_units(self.used, clusters)
         reason = self.reason
         if reason is None and used < FEWEST:
             what = "row" if clusters is None else "cluster"
@@ -91,7 +95,7 @@ def difference(
     (0.35, 0.121, 0.579)
     """
     one, two = (each.estimate(clusters, confidence) for each in (first, second))
-    rows = first.shares.any(axis=0) | second.shares.any(axis=0)
+    rows = first.used | second.used
     n = int(np.count_nonzero(rows))
     if one.value is None or two.value is None or one.low is None or two.low is None:
         return Estimate(None, None, None, n, one.reason or two.reason)
