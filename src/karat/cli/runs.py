@@ -140,12 +140,18 @@ def _describe(run: Run) -> list[tuple[str, str]]:
 
 def _result(run: Run) -> Result:
     from karat.runs.scoring.result import Result, Values  # noqa: PLC0415  (heavy)
+    from karat.stats.corrected.corrected import Corrected  # noqa: PLC0415
     from karat.stats.value import Value  # noqa: PLC0415
 
     def value(fields: dict[str, Any]) -> Value:
         return Value(**{field.name: fields[field.name] for field in dataclass_fields(Value)})
 
+    def corrected(fields: dict[str, Any]) -> Corrected:
+        return Corrected(**fields["corrected"])
+
     metrics = {metric["spec"]: metric for metric in run.values["metrics"]}
+    by_people = metrics if "human" in run.values else {}
+    groups = {spec: each.get("groups", {}) for spec, each in by_people.items()}
     return Result(
         metrics=(),
         values=Values({spec: value(metric) for spec, metric in metrics.items()}),
@@ -154,5 +160,10 @@ def _result(run: Run) -> Result:
         groups={spec: {g: value(v) for g, v in each.get("groups", {}).items()} for spec, each in metrics.items()},
         counts={spec: each["counts"] for spec, each in metrics.items() if "counts" in each},
         joined=run.values.get("joined"),
+        corrected={spec: corrected(each) for spec, each in by_people.items()},
+        corrected_groups={
+            s: {g: corrected(v) for g, v in each.items() if "corrected" in v} for s, each in groups.items()
+        },
+        human=run.values.get("human"),
         confidence=run.manifest.settings["confidence"],
     )

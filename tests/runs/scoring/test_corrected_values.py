@@ -132,13 +132,15 @@ def test_labels_of_one_judge_do_not_correct_another():
     }
 
 
-def test_a_run_keeps_its_corrected_values_and_goes_on_without_labels():
+def test_a_run_keeps_and_shows_its_corrected_values():
     result = scored(run="first", by="topic")
     kept = json.loads(Path("karat-runs/first/values.json").read_text())
     assert kept == json.loads(json.dumps(result.as_dict()))
     assert kept["human"]["labelled"] == 120
     assert kept["metrics"][0]["groups"]["a"]["corrected"]["labelled"] < 120
     assert "human" not in json.loads(Path("karat-runs/first/manifest.json").read_text())["settings"]
+    shown = CliRunner().invoke(main, ["runs", "show", "first"]).stdout
+    assert f"120 labels with the scores are worth {result.corrected['em'].effective:.0f} labels alone" in shown
     plain = karat.score(ROWS, "em", by="topic").as_dict()
     assert "human" not in plain
     assert "corrected" not in plain["metrics"][0] | plain["metrics"][0]["groups"]["a"]
