@@ -11,6 +11,7 @@ import karat
 from karat.cli.main import main
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
 from karat.runs.labels.labels import match_labels, read_labels
+from karat.runs.labels.rows import open_rows
 
 N = 400
 ANSWERS = [f"{'yes' if at % 3 else 'no'} it is" if at % 4 else "yes" for at in range(N)]
@@ -77,6 +78,21 @@ def test_labels_of_several_people_stay_apart(run):
     again = read_labels(table.slice(0, 40), on="id")
     assert again.annotators == ("ada", "bob")
     assert np.nanmean(again.scores) == 0.5
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_only_rows_without_a_label_are_offered_for_labelling(run, tmp_path, ending):
+    first = [
+        {"id": row["id"], "annotator": who, "label": "good", "probability": row["probability"]}
+        for row in karat.label_next(run, 20).to_pylist()
+        for who in ("ada", "bob")
+    ]
+    out = tmp_path / f"next.{ending}"
+    table = karat.label_next(run, 10, human=first, label_map="good=1,bad=0", output=out)
+    rows = open_rows([str(out)])
+    assert [row.id for row in rows.rows] == table["id"].to_pylist()[40:]
+    assert rows.rows[0].probability == table["probability"][40].as_py()
+    assert rows.read(9)["prediction"] == table["prediction"][49].as_py()
 
 
 def test_rows_on_which_metrics_disagree_are_preferred(run):

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.errors import ColumnError, DataError, JoinError, RowError, did_you_mean
+from karat.data.filter import filter_rows
 from karat.data.json.raw import decode_text, spell_ids
 from karat.data.open import open_source
 from karat.data.roles import matches_role, singular
@@ -36,21 +37,21 @@ class Row:
 
 @dataclass(frozen=True)
 class LabelRows:
-    """The rows of one or several systems. `shown` names the columns that an annotator sees, in order.
-
-    `tables` are those of the systems, `places` the table and the row number of each row.
-    """
+    """The rows of one or several systems. `shown` names the columns that an annotator sees, in order."""
 
     rows: Sequence[Row]
     shown: tuple[str, ...]
     tables: Sequence[DiskTable]
-    places: Sequence[tuple[int, int]]
+    name: str
 
     def read(self, at: int) -> dict[str, Any]:
         """What is shown of the row at this position, by column."""
-        table, row = self.places[at]
-        batch = self.tables[table].take(pa.array([row]))
-        return {name: _show(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+        for table in self.tables:
+            if at < len(table):
+                batch = table.take(pa.array([at]))
+                return {name: _show(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+            at -= len(table)
+        raise IndexError(at)
 
 
 def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str] = ()) -> LabelRows:
@@ -58,7 +59,7 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
 
     `on` is the column of the ids, by default one with the name of an id. `show` names the columns to show, by default
     those whose names are known as question, contexts, reference and prediction. A column `probability` is kept for the
-    labels; of the rows that `karat label-next` wrote, those that have a label are left out.
+    labels; beside it, rows that have a `label` already are left out, as in a file of `karat label-next`.
 
     Raises `ColumnError` where a column does not exist or none is recognised, `JoinError` for ids that are missing or
     not unique.
@@ -67,18 +68,16 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
     >>> opened.rows[0].id, opened.read(0)
     ('7', {'question': '?', 'answer': 'Paris'})
     """
-    rows, places, tables, shown = list[Row](), list[tuple[int, int]](), list[DiskTable](), dict[str, None]()
+    rows, tables, shown = list[Row](), [], dict[str, None]()
     for each in sources:
         name, source, mapping = _open(each)
         ids, columns = _find(source, name, on, list(show) or [mapping[role] for role in _ROLES if role in mapping])
-        for row, place in _read_rows(source, ids, name if len(sources) > 1 else None):
-            rows.append(row)
-            places.append((len(tables), place))
+        rows += _read_rows(source, ids, name if len(sources) > 1 else None)
         schema = source.schema_as(columns)
         kept = (batch.select(columns) for batch in source.batches(columns))
         tables.append(DiskTable(pa.schema([schema.field(column) for column in columns]), kept))
         shown |= dict.fromkeys(columns)
-    return LabelRows(rows, tuple(shown), tables, places)
+    return LabelRows(rows, tuple(shown), tables, ", ".join(map(str, sources)) if sources else "")
 
 
 def _open(source: Any) -> tuple[str, Source, dict[str, str]]:
@@ -87,6 +86,8 @@ def _open(source: Any) -> tuple[str, Source, dict[str, str]]:
         run = open_run(source)
         return run.name, open_source(run.rows), dict(run.manifest.mapping)
     opened = open_source(source)
+    if {PROBABILITY, "label"} <= set(opened.schema.names):
+        opened = filter_rows(opened, "label IS NULL OR CAST(label AS VARCHAR) = ''", None)
     return opened.name, opened, {}
 
 
@@ -108,8 +109,7 @@ def _find(source: Source, name: str, on: str | None, shown: list[str]) -> tuple[
     return min(found, key=lambda column: 0 if on else ROW_IDS.index(singular(column))), list(dict.fromkeys(seen))
 
 
-def _read_rows(source: Source, on: str, system: str | None) -> Iterator[tuple[Row, int]]:
-    """The rows without a label, each with its number from 0."""
+def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
     seen: dict[str, int] = {}
     proposed = PROBABILITY in source.schema.names
     for batch in source.batches([on]):
@@ -117,7 +117,6 @@ def _read_rows(source: Source, on: str, system: str | None) -> Iterator[tuple[Ro
         ids = spell_ids(batch.column(on), where, len(seen) + 1).to_pylist()
         texts = batch.column(PROBABILITY).cast(pa.string()) if proposed else None
         chances = np.asarray(pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())) if proposed else None
-        labels = batch.column("label").to_pylist() if proposed and "label" in source.schema.names else [None] * len(ids)
         for at, row in enumerate(ids):
             if row in seen or not row:
                 problem = f"has {row!r} in row {seen[row] + 1} too" if row in seen else "is empty"
@@ -127,8 +126,7 @@ def _read_rows(source: Source, on: str, system: str | None) -> Iterator[tuple[Ro
             if chance is not None and not 0 < chance <= 1:
                 expected = "expected a number above 0 and up to 1"
                 raise DataError(f"{source.name}, row {len(seen)}: the probability is {chance:g}; {expected}")
-            if labels[at] in (None, ""):
-                yield Row(row, system, chance), seen[row]
+            yield Row(row, system, chance)
 
 
 def _show(column: pa.Array) -> Any:
