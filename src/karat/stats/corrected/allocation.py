@@ -19,7 +19,7 @@ from karat.stats.aggregate import Bounds
 from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.judged import Judged
 
-UNIFORM = 0.25  # share of the probability that is the same for all rows; by simulation
+UNIFORM = 0.25  # share of the probability that is the same for all rows: no weight exceeds four times the uniform one
 GROUPS = 10  # of scores, in which the judge's errors are pooled
 PRIOR = 4  # labels' worth of the overall error in each group
 
