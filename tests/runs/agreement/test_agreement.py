@@ -208,6 +208,13 @@ def test_labels_on_another_scale_are_no_labels_of_the_judge():
     assert figures["auroc"].value == pytest.approx(5 / 6)
 
 
+def test_a_score_between_the_two_labels_is_no_label():
+    rows = {"judge": [0, 0.5, 1, 1] * 5, "person": [0, 0, 1, 1] * 5}
+    found = karat.agreement(rows, columns=["judge"], human="person")
+    assert found.pair("judge").figures["accuracy"].reason.startswith("one rater gives values between the two labels")
+    assert (found.verdicts[0].figure, found.verdicts[0].cut.value) == ("auroc", 0.75)
+
+
 def test_no_estimate_where_there_is_too_little():
     rows = {"judge": [1, 1, 0], "person": [1, None, None], "slice": ["a", "b", "b"]}
     found = karat.agreement(rows, columns=["judge"], human="person", by="slice", errors=3)

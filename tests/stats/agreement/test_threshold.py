@@ -57,6 +57,11 @@ def test_rows_with_a_gap_are_left_out_and_equal_scores_stay_together():
     assert accuracy(found.crossed, labels).value == 1
 
 
+def test_a_gap_between_the_labels_leaves_the_threshold_open():
+    found = best_threshold(np.repeat([1.0, 9.0], 10), np.repeat([0.0, 1.0], 10))
+    assert (found.low, found.value, found.high) == (1, 5, 9)
+
+
 @pytest.mark.parametrize(
     ("scores", "labels", "reason"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from karat.cli.options.screen import open_screen
 from karat.runs.agreement.raters import PEOPLE, name_label
@@ -35,9 +36,8 @@ def print_agreement(found: Agreement) -> None:
     screen.line(f"{found.n} rows, {100 * found.confidence:g} % intervals", "dim")
     for note in found.notes:
         screen.line(note, "dim")
-    for sentences in found.sentences.values():
-        for sentence in sentences:
-            screen.line(sentence)
+    for sentence in dict.fromkeys(chain.from_iterable(found.sentences.values())):
+        screen.line(sentence)
     whole = [pair for pair in found.pairs if pair.slice is None]
     rows = [cells for pair in whole for cells in _list_figures(pair)]
     screen.table(["first", "second", "coefficient", "value", "interval", "n"], rows, left=3)

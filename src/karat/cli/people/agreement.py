@@ -7,21 +7,14 @@ from typing import Any
 
 import click
 
+from karat.cli.options.people import label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
 
 
 @click.command()
 @click.argument("system", metavar="ROWS")
-@click.option(
-    "--human", multiple=True, metavar="LABELS",
-    help="A file with people's labels, or a column of ROWS that holds them; each column is an annotator.",
-)  # fmt: skip
+@label_options
 @click.option("--on", metavar="COLUMN", help="The id that joins a file of labels with ROWS.")
-@click.option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0, or bad<fair<good.")
-@click.option(
-    "--label-column", "label_columns", multiple=True, metavar="COLUMN",
-    help="A column of labels in the file, where its name is not recognised.",
-)  # fmt: skip
 @scored_metric_option
 @click.option(
     "--column", "columns", multiple=True, metavar="COLUMN",

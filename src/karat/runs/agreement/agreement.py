@@ -46,9 +46,9 @@ def agreement(
 
     `system`: a run, a file of scored rows, a `Result`, or any frame or file with columns of scores. `metrics` are the
     scores to compare, by default all; `columns` are further columns of numbers or of labels' names that were scored
-    elsewhere. `human`: people's labels, as `read_labels` reads them, joined by the column `on`; or the names of columns
-    of the system. `label_map` has the score of each label's name, `label_columns` the columns of labels where their
-    names are not recognised. `scale`: whether labels are `nominal` (names), `ordinal` or `interval` (numbers).
+    elsewhere. `human`: people's `Labels`, or what `read_labels` reads, joined by the column `on`; or the names of
+    columns of the system. `label_map` has the score of each label's name, `label_columns` the columns of labels where
+    their names are not recognised. `scale`: whether labels are `nominal` (names), `ordinal` or `interval` (numbers).
 
     `by`: a column of slices. `cluster`: a column with equal values in rows that are not independent. `errors`: how
     many rows of false praise, and of false blame, to report for each score. `confidence`: of the intervals. `seed`: of

@@ -32,7 +32,7 @@ def compare_raters(a: Array, b: Array, weights: Array | None, categories: Array)
     kinds = np.union1d(np.unique(np.concatenate([a[used], b[used]])), categories)
     several, yes_no = len(kinds) > 2, np.unique(b[used])
     found: dict[str, Coefficient] = {}
-    if reason := _why_no_categories(a[used], b[used], kinds):
+    if reason := _why_no_categories(a[used], b[used], kinds, categories):
         found = {name: undefined(reason, len(a)) for name in ("accuracy", "cohen_kappa", "gwet_ac1")}
     else:
         found["accuracy"] = accuracy(a, b, weights=weights)
@@ -67,10 +67,13 @@ def _of_many(ratings: Array, weights: Array | None, kinds: Array) -> dict[str, C
     return found
 
 
-def _why_no_categories(a: Array, b: Array, kinds: Array) -> str | None:
+def _why_no_categories(a: Array, b: Array, kinds: Array, categories: Array) -> str | None:
     """Why two raters do not label into the same categories; None if they do."""
     if len(kinds) > MOST_CATEGORIES:
         return f"{len(kinds)} different values are scores, not labels"
+    for scores, others in ((a, b), (b, a)) if len(categories) < 3 else ():
+        if len(labels := np.unique(others)) == 2 and ((scores > labels[0]) & (scores < labels[1])).any():
+            return f"one rater gives values between the two labels of the other, {labels[0]:g} and {labels[1]:g}"
     if len(a) and not np.intersect1d(a, b).size:
         one, other = (", ".join(f"{value:g}" for value in np.unique(each)[:4]) for each in (a, b))
         return f"they share no label: {one} and {other}; a label map puts them on one scale"

@@ -157,8 +157,16 @@ def _read_people(
         return labels, np.array(labels.ids.to_pylist(), dtype=np.int64) - 1
     if chosen.on is None:
         raise SpecError("labels in a file need the id that joins them with the rows: on='COLUMN' (--on COLUMN)")
-    map_, columns = chosen.label_map, chosen.label_columns
-    labels = read_labels(chosen.human, on=chosen.on, label_map=map_, columns=columns, choices=choices)
+    labels = chosen.human
+    if not isinstance(labels, Labels):
+        labels = read_labels(
+            labels,
+            on=chosen.on,
+            label_map=chosen.label_map,
+            columns=chosen.label_columns,
+            choices=choices,
+            system=run.name or None,
+        )
     ids = spell_ids(run.column(chosen.on).combine_chunks(), f"{run.name}: column {chosen.on!r}")
     return labels, match_labels(labels, ids, run.name)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from karat.stats.agreement.accuracy import NO_ROWS, Scores, Weights, both
 from karat.stats.agreement.auroc import auroc, binary
 from karat.stats.agreement.coefficient import Coefficient
+from karat.stats.wilson import ROUNDING
 
 Clusters: TypeAlias = NDArray[np.int64] | None
 FOLDS = 10
@@ -49,8 +50,8 @@ def best_threshold(
     """The threshold with the greatest sensitivity plus specificity (Youden's J).
 
     `scores` and `labels` (0 or 1) have shape (rows,); rows in which one is NaN are left out. The threshold lies
-    half-way between two scores. Its interval is the bootstrap's, over rows or clusters. `crossed` comes from 10-fold
-    cross-validation in which no cluster is divided.
+    half-way between two scores. Its interval is the bootstrap's, over rows or clusters, and holds all thresholds that
+    are as good. `crossed` comes from 10-fold cross-validation in which no cluster is divided.
 
     Source: W. J. Youden, "Index for rating diagnostic tests", Cancer 3 (1950).
 
@@ -79,9 +80,11 @@ def best_threshold(
         for _ in range(int(np.clip(CELLS // len(units), *DRAWS)))
     ]
     tail = (1 - confidence) / 2
-    low, high = np.nanquantile(drawn, [tail, 1 - tail])
+    ends = np.array(drawn)
+    low, high = np.nanquantile(ends[:, 1], tail), np.nanquantile(ends[:, 2], 1 - tail)
     folds = (random.permutation(size) % FOLDS)[units]
-    value, others = cuts.best(kept), np.array([cuts.best(kept * (folds != fold)) for fold in range(FOLDS)])
+    value = cuts.best(kept)[0]
+    others = np.array([cuts.best(kept * (folds != fold))[0] for fold in range(FOLDS)])
     calls, crossed = nothing.copy(), nothing
     calls[used], crossed[used] = cuts.scores >= value, cuts.scores >= others[folds]
     return Threshold(value, float(low), float(high), calls, crossed)
@@ -92,17 +95,23 @@ class _Cuts:
 
     def __init__(self, scores: Scores, yes: NDArray[np.bool_]) -> None:
         self.scores, self.yes = scores, yes
-        values, codes = np.unique(scores, return_inverse=True)
-        self.between = (values[:-1] + values[1:]) / 2
-        self._cells = codes + len(values) * yes
+        self._values, codes = np.unique(scores, return_inverse=True)
+        self.between = (self._values[:-1] + self._values[1:]) / 2
+        self._cells = codes + len(self._values) * yes
 
-    def best(self, weights: NDArray[np.float64]) -> float:
-        """The best threshold for these weights of the rows; NaN where one label has none."""
-        sums = np.bincount(self._cells, weights, minlength=2 * len(self.between) + 2).reshape(2, -1)
+    def best(self, weights: NDArray[np.float64]) -> tuple[float, float, float]:
+        """The best threshold for these weights of the rows, and the two scores between which all that are as good lie.
+
+        NaN where one label has no weight.
+        """
+        sums = np.bincount(self._cells, weights, minlength=2 * len(self._values)).reshape(2, -1)
         no, yes = np.cumsum(sums, axis=1)
         if not (no[-1] and yes[-1]):
-            return math.nan
-        return float(self.between[np.argmax(no[:-1] / no[-1] - yes[:-1] / yes[-1])])
+            return math.nan, math.nan, math.nan
+        youden = no[:-1] / no[-1] - yes[:-1] / yes[-1]
+        best = np.flatnonzero(youden >= youden.max() - ROUNDING)
+        first, last = best[0], best[-1] + 1
+        return float(self.between[first]), float(self._values[first]), float(self._values[last])
 
 
 def youden_index(calls: Scores, labels: Scores, *, weights: Weights = None) -> Coefficient:
