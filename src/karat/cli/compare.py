@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,4 +79,9 @@ def _by_system(human: Human | None, systems: tuple[str, ...]) -> Human | None:
         return None
     pairs = [text.partition("=") for text in ([human.source] if isinstance(human.source, str) else human.source)]
     named = {name: file for name, equals, file in pairs if equals and name in systems}
+    for name, equals, file in pairs:
+        if equals and name not in systems and not Path(f"{name}={file}").exists() and Path(file).exists():
+            raise click.UsageError(
+                f"--human {name}={file}: there is no system {name!r}; there are {', '.join(systems)}"
+            )
     return replace(human, source=named) if len(named) == len(pairs) else human

@@ -242,7 +242,7 @@ def test_a_score_that_falls_as_labels_rise_is_named():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"columns": ["judge"]}, SpecError, "agreement is of two raters: name a second score"),
+        ({"columns": ["judge"]}, SpecError, "agreement is of two raters, found no second score"),
         ({"columns": ["jugde"], "human": "score"}, ColumnError, "there is no column 'jugde'; did you mean 'judge'?"),
         ({"columns": ["judge"], "human": "scoer"}, ColumnError, "neither a column nor a file of labels; did you mean"),
         ({"columns": ["judge"], "human": LONG}, SpecError, "labels in a file need the id that joins them"),

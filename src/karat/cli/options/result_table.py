@@ -52,9 +52,12 @@ def _print_corrected(screen: Pipe | Terminal, result: Result, by: str | None) ->
     """The values corrected by people beside those of the scores."""
     human = result.human or {}
     out = f"; {human['left_out']} more are of rows that were filtered out" if human["left_out"] else ""
+    weighted = ", weighted by their column 'probability'" if human["weighted"] else ""
     annotators = f"{len(human['annotators'])} annotators" if len(human["annotators"]) > 1 else "one annotator"
     screen.line("")
-    screen.line(f"labels by people: {human['source']}, {human['labelled']} of {result.n} rows, {annotators}{out}")
+    screen.line(
+        f"labels by people: {human['source']}, {human['labelled']} of {result.n} rows, {annotators}{weighted}{out}"
+    )
     lines: list[tuple[str, str | None, Corrected]] = [(spec, None, found) for spec, found in result.corrected.items()]
     lines += [(spec, label, found) for spec, each in result.corrected_groups.items() for label, found in each.items()]
     lines.sort(key=lambda line: list(result.corrected).index(line[0]))

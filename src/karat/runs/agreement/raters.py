@@ -113,7 +113,9 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     if chosen.human is not None:
         labels, rows = _read_people(kept, chosen, own, choices)
     if len(scores) + (0 if labels is None else len(labels.annotators)) < 2:
-        raise SpecError("agreement is of two raters: name a second score (-m, --column) or people's labels (--human)")
+        found = "no scores" if not scores else "no second score and no labels by people"
+        remedy = "a column of scores (--column), a scored metric (-m) or people's labels (--human)"
+        raise SpecError(f"{run.name}: agreement is of two raters, found {found}: name {remedy}")
     part = kept.table.take(pa.array(rows))
     groups = {} if chosen.by is None else group_rows(part[chosen.by].combine_chunks(), set(), chosen.by)
     keys = None if cluster is None else cluster_keys(part[cluster].combine_chunks())

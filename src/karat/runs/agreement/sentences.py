@@ -71,7 +71,7 @@ def _describe_people(verdict: Verdict, people: Mapping[str, Estimate]) -> Iterat
 
 def _describe_errors(verdict: Verdict) -> Iterator[str]:
     praise, blame, bias = verdict.false_praise, verdict.false_blame, verdict.bias
-    if praise is None or blame is None or bias is None:
+    if praise is None or blame is None or bias is None or len(verdict.labels) < 2:
         return
     worst, *_, best = verdict.labels
     below, above = (worst, best) if len(verdict.labels) == 2 else (f"below {best}", f"above {worst}")

@@ -113,6 +113,8 @@ class Finding:
         if found.value is None:
             return f"corrected by people: {found.in_words}"
         shown = f"{self._size(found.value)} {self._interval(found.low, found.high)}"
+        if self.family > 1:
+            shown += f" (not corrected for the {self.family} tests)"
         return f"corrected by people, {self.system} minus {self.first} is {shown}; {found.worth_in_words}"
 
     def _p_value(self) -> str:

@@ -44,7 +44,9 @@ class LabelledRows:
 
     def as_dict(self) -> dict[str, Any]:
         """What was joined, as JSON values."""
-        found = {"source": self.labels.source, "labelled": len(self.labels), "left_out": self.left_out}
+        weighted = self.labels.probabilities is not None
+        found = {"source": self.labels.source, "labelled": len(self.labels), "left_out": self.left_out,
+                 "weighted": weighted}  # fmt: skip
         return {**found, "annotators": list(self.labels.annotators), "choices": dict(self.labels.choices)}
 
 

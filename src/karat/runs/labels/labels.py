@@ -177,6 +177,9 @@ def _choose(
     names = pc.unique(entries["label"]).to_pylist()
     if label_map is not None:
         chosen = parse_label_map(label_map) if isinstance(label_map, str) else check_label_map(label_map)
+        unknown = [name for name in names if name not in chosen]
+        if unknown and "score" in entries.column_names:  # labels of a session, with their scores beside them
+            chosen |= _own_scores(entries.filter(pc.is_in(entries["label"], pa.array(unknown))), files)
         if unknown := [name for name in names if name not in chosen]:
             place = _place(files, entries["row"][pc.index(entries["label"], unknown[0]).as_py()].as_py())
             raise DataError(f"{place}: the label {unknown[0]!r} is not in the map{did_you_mean(unknown[0], chosen)}")

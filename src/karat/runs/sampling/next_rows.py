@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
@@ -19,7 +20,7 @@ from karat.data.write import check_output, refuse_overwriting, write
 from karat.runs.compare.compatible import list_specs
 from karat.runs.compare.systems import System, open_system
 from karat.runs.labels.labels import Labels, match_labels, read_labels
-from karat.runs.labels.layout import PROBABILITY
+from karat.runs.labels.layout import PROBABILITY, read_entries
 from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run
 from karat.stats.corrected.allocation import (
@@ -97,8 +98,23 @@ def label_next(
     if output is not None:
         check_output(output, table.schema)
         refuse_overwriting(output, run.rows, human)
+        _refuse_losing_labels(Path(output), name, labels)
         write(table.to_batches(), table.schema, output)
     return table
+
+
+def _refuse_losing_labels(output: Path, on: str, labels: Labels | None) -> None:
+    """Raise `DataError` where the file that would be replaced holds labels that were not passed on."""
+    if not output.is_file():
+        return
+    try:
+        there = read_entries(output, on, (), None, str(output))[0]["id"]
+    except ColumnError:  # it is no table of labels
+        return
+    lost = there.filter(pc.invert(pc.is_in(there, pa.array([], there.type) if labels is None else labels.ids)))
+    if len(lost):
+        problem = f"{output} holds labels of {len(lost)} rows, such as {lost[0].as_py()!r}, and would be replaced"
+        raise DataError(f"{problem}: name it with human (--human) too, or write to another file")
 
 
 def read_ids(run: Run, on: str | None) -> tuple[str, pa.Array]:

@@ -10,7 +10,7 @@ Method: TypeAlias = Literal["normal", "wilson", "bootstrap", "labels"]
 TUNED = "prediction-powered inference with power tuning (PPI++)"
 IN_WORDS: dict[Method, str] = {
     "normal": f"{TUNED}, normal approximation",
-    "wilson": f"{TUNED}, Wilson's interval since few labels deviate from the judge",
+    "wilson": f"{TUNED}, Wilson's interval since few labels (or clusters of them) deviate from the judge",
     "bootstrap": f"{TUNED}, studentised bootstrap since few labels deviate from the judge",
     "labels": "labels alone, since they do not show how far the judge can be trusted",
 }
@@ -42,7 +42,11 @@ class Corrected:
     @property
     def in_words(self) -> str:
         """The method in words or, where there is no estimate, its reason."""
-        return f"no estimate: {self.reason}" if self.method is None else IN_WORDS[self.method]
+        if self.method is None:
+            return f"no estimate: {self.reason}"
+        return (
+            "the labels themselves, since all rows are labelled" if self.labelled == self.n else IN_WORDS[self.method]
+        )
 
     @property
     def worth_in_words(self) -> str:
