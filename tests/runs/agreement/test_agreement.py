@@ -225,6 +225,14 @@ def test_no_estimate_where_there_is_too_little():
     )
 
 
+@pytest.mark.parametrize("label", ["good", "bad"])
+def test_labels_of_one_kind_say_that_they_are(label):
+    rows = {"judge": [1, 0] * 20, "person": [label] * 40}
+    found = karat.agreement(rows, columns=["judge"], human="person", label_map="good=1,bad=0")
+    assert found.pair("judge").figures["cohen_kappa"].reason or found.pair("judge").figures["cohen_kappa"].value == 0
+    assert found.sentences["judge"]
+
+
 def test_people_who_never_agree_are_no_rater_together():
     rows = {"judge": [1, 0, 1, 0], "ada": [1, 1, 0, 0], "bob": [0, 0, 1, 1]}
     found = karat.agreement(rows, columns=["judge"], human=["ada", "bob"], errors=1)

@@ -57,6 +57,7 @@ def test_each_difference_and_slice_is_corrected(human):
         assert finding.corrected == corrected_difference(judged("a", part), judged("b", part))
     assert compared.as_dict()["findings"][0]["corrected"] == compared.findings[0].corrected.as_dict()
     assert "corrected by people, b minus a is" in compared.findings[0].corrected_sentence
+    assert f"(not corrected for the {compared.findings[0].family} tests)" in compared.findings[0].corrected_sentence
 
 
 def test_without_labels_nothing_is_said_of_them():

@@ -83,6 +83,26 @@ def test_the_score_of_a_name_may_stand_beside_it():
     assert one(read_labels(rows, on="id", label_map="good=0,bad=1")) == {"1": 0, "2": 1}
 
 
+def test_a_score_beside_numbers_is_another_one():
+    rows = {"id": [1, 2], "label": [0, 1], "score": [1.0, 1.0]}
+    assert one(read_labels(rows, on="id")) == {"1": 0, "2": 1}
+    journal = {"id": ["1"], "annotator": ["ada"], "action": ["label"], "label": ["5"], "score": [1.0]}
+    assert one(read_labels(journal, on="id")) == {"1": 1}
+
+
+def test_labels_of_a_session_need_no_place_in_the_map(write):
+    sheet = write("a.csv", "id,label\n1,good\n2,bad\n")
+    journal = write("b.jsonl", '{"id": "3", "annotator": "ada", "action": "label", "label": "correct", "score": 1}\n')
+    labels = read_labels([sheet, journal], on="id", label_map="good=1,bad=0")
+    assert dict(zip(labels.ids.to_pylist(), labels.mean.tolist(), strict=True)) == {"1": 1, "2": 0, "3": 1}
+
+
+def test_labels_of_a_session_are_those_of_the_judge_that_has_them_all():
+    journal = {"id": ["1"], "annotator": ["ada"], "action": ["label"], "label": ["incorrect"], "score": [0.0]}
+    labels = read_labels(journal, on="id", choices=judge_choices([karat.Judge("refusal"), karat.Judge("correctness")]))
+    assert set(labels.choices) > {"incorrect"}
+
+
 def test_numbers_may_be_names_too():
     rows = {"id": [1, 2], "label": [5, 1]}
     assert one(read_labels(rows, on="id", label_map="1<2<3<4<5")) == {"1": 1, "2": 0}
@@ -122,6 +142,11 @@ def test_lines_that_were_taken_back_do_not_count(write):
 def test_a_column_of_the_rows_is_read_by_row_number():
     labels = read_labels({"prediction": ["x", "y", "z"], "human": [None, 1, 0]}, on=None, columns=["human"])
     assert one(labels) == {"2": 1, "3": 0}
+
+
+def test_a_probability_in_scored_rows_is_not_that_of_being_proposed():
+    rows = {"human": [None, 1, 0], "probability": [0.9, 0.1, 0.6]}
+    assert read_labels(rows, on=None, columns=["human"]).probabilities is None
 
 
 def test_one_system_of_several():

@@ -94,8 +94,16 @@ def test_a_line_that_a_power_failure_cut_is_removed(path):
     assert again.finished == 1
     again.label("bad")
     assert [line["label"] for line in lines(path)] == ["good", "bad"]
-    path.write_bytes(b'{"id')
-    assert session(path).finished == 0
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))  # a whole line is kept
+    last = session(path)
+    assert last.finished == 2
+    last.skip()
+    assert [line["action"] for line in lines(path)] == ["label", "label", "skip"]
+
+
+def test_a_note_that_is_no_text_is_kept_as_well_as_can_be(path):
+    session(path).label("good", "caf\udce9")
+    assert lines(path)[0]["note"] == "caf?"
 
 
 def test_probabilities_and_systems_reach_the_labels(path):
@@ -112,9 +120,11 @@ def test_a_journal_of_something_else_is_refused(path):
         session(path, rows=[Row("x", None, None)])
     with pytest.raises(DataError, match=r"line 1: the label good=1 is not among yes=1, no=0; name another file"):
         Session(ROWS, path, "ada", {"yes": 1, "no": 0})
-    path.write_text("id,label\n1,good\n")
-    with pytest.raises(DataError, match="line 1: expected a line that karat label has written"):
-        session(path)
+    for text in ("id,label\n1,good\n", '{"id": "1", "prediction": "a"}', '{"id": "1"}\n{"id": "2"', '{"id'):
+        path.write_text(text)
+        with pytest.raises(DataError, match="line 1: expected a line that karat label has written"):
+            session(path)
+        assert path.read_text() == text
 
 
 def test_only_known_labels_are_taken(path):

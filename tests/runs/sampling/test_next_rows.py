@@ -119,6 +119,10 @@ def test_the_command_writes_what_people_fill_in(run, tmp_path):
     filled = fill(pc.read_csv(out, convert_options=pc.ConvertOptions(null_values=[""], strings_can_be_null=True)), 0.5)
     lines = ["id,label,probability", *(f"{row['id']},{row['label'] or ''},{row['probability']}" for row in filled)]
     out.write_text("\n".join(lines))
+    again = CliRunner().invoke(main, ["label-next", run, "-n", "10", "-o", str(out)])
+    assert again.exit_code == 1
+    assert "holds labels of 20 rows" in again.stderr
+    assert "would be replaced" in again.stderr
     options = ["--by", "active", "-m", "em", "--human", str(out), "--label-map", "good=1,bad=0", "-o", str(more)]
     done = CliRunner().invoke(main, ["label-next", run, "-n", "10", *options])
     assert done.output.startswith(f"{more}: 10 rows to label after the 20 that are labelled, drawn with probabilities")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse
 from karat.judges.judge import JudgeFunction
 from karat.judges.reply_forms import Label
 
@@ -53,6 +55,15 @@ def judge_choices(metrics: Iterable[Metric]) -> list[dict[str, float]]:
     [{'refused': 1.0, 'answered': 0.0}]
     """
     return list(choices_by_spec(metrics).values())
+
+
+def known_choices(specs: Iterable[str]) -> list[dict[str, float]]:
+    """The same of the metrics with these specs; without judges whose file is not here any more."""
+    metrics = list[Metric]()
+    for spec in specs:
+        with suppress(SpecError):
+            metrics.append(parse(spec))
+    return judge_choices(metrics)
 
 
 def choices_by_spec(metrics: Iterable[Metric]) -> dict[str, dict[str, float]]:

@@ -174,7 +174,7 @@ def _choose(
     candidates: Iterable[Mapping[str, float]],
 ) -> Mapping[str, float]:
     """The scores of the labels' names; {} where the labels are numbers."""
-    names = pc.unique(entries["label"]).to_pylist()
+    names, candidates = pc.unique(entries["label"]).to_pylist(), [dict(each) for each in candidates]
     if label_map is not None:
         chosen = parse_label_map(label_map) if isinstance(label_map, str) else check_label_map(label_map)
         unknown = [name for name in names if name not in chosen]
@@ -185,7 +185,7 @@ def _choose(
             raise DataError(f"{place}: the label {unknown[0]!r} is not in the map{did_you_mean(unknown[0], chosen)}")
         return chosen
     if "score" in entries.column_names and (own := _own_scores(entries, files)):
-        return own
+        return next((each for each in candidates if own.items() <= each.items()), own)
     fitting = [dict(each) for each in (*candidates, *_BOOLEANS) if all(name in each for name in names)]
     if any(set(each.items()) != set(fitting[0].items()) for each in fitting[1:]):
         raise DataError(f"{files[0][0]}: the labels fit several judges: --label-map (label_map=) says their scores")

@@ -35,7 +35,10 @@ _ONE_OF_SEVERAL = re.compile(rf"(?:{'|'.join(sorted(ANNOTATORS | LABELS))})(?:_?
 
 @dataclass(frozen=True)
 class _Layout:
-    """The columns of a table of labels: one of annotators and one of the labels' scores, where there are such."""
+    """The columns of a table of labels: one of annotators and one of the labels' scores, where there are such.
+
+    Without `on` the labels are columns of scored rows: the columns beside them are not about the labels.
+    """
 
     on: str | None
     annotator: str | None
@@ -44,7 +47,7 @@ class _Layout:
 
     def select(self, source: Source) -> pa.Table:
         """These columns, and those that may stand beside labels."""
-        beside = (name for name in (PROBABILITY, SYSTEM, "action") if name in source.schema.names)
+        beside = (name for name in (PROBABILITY, SYSTEM, "action") if name in source.schema.names and self.on)
         wanted = list(dict.fromkeys(filter(None, (self.on, self.annotator, self.score, *self.labels, *beside))))
         schema = source.schema_as(wanted)
         batches = (batch.select(wanted) for batch in source.batches(wanted))
@@ -69,14 +72,16 @@ def read_entries(
     row = pa.array(np.arange(1, len(table) + 1))
     ids = row.cast(pa.large_string()) if on is None else _to_ids(table, on, name)
     kept = np.arange(len(table))
-    if SYSTEM in table.column_names and on is not None:
+    if SYSTEM in table.column_names:
         kept = kept[_of_system(_to_text(table, SYSTEM, name), system, name)]
-    if "action" in table.column_names and layout.annotator is not None and on is not None:
+    if "action" in table.column_names and layout.annotator is not None:
         actions = _to_text(table, "action", name)
         if set(pc.unique(actions).to_pylist()) <= ACTIONS:
             lines = (column.take(pa.array(kept)).to_pylist() for column in (ids, texts[layout.annotator], actions))
             kept = kept[live_rows(*lines)]
-    titled = {layout.score: "score", PROBABILITY: PROBABILITY}
+    titled = {PROBABILITY: PROBABILITY}
+    if "action" in table.column_names or not all(map(_are_numbers, map(texts.get, layout.labels))):
+        titled[layout.score] = "score"  # beside numbers it is another score, such as the judge's
     numbers = {titled[column]: _to_numbers(table, column, name) for column in table.column_names if column in titled}
     parts = []
     for column in layout.labels:
@@ -90,6 +95,14 @@ def read_entries(
             at = entries["row"][pc.index(entries[column].is_null(), value=True).as_py()].as_py()
             raise error(f"{name}, row {at}: column {title!r} is empty beside a label; expected a value")
     return entries, name, len(table)
+
+
+def _are_numbers(labels: pa.Array) -> bool:
+    try:
+        labels.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _find_layout(schema: pa.Schema, on: str | None, chosen: Sequence[str], where: str) -> _Layout:

@@ -97,7 +97,7 @@ class Session:
         new = not self.path.exists()
         handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         try:
-            os.write(handle, f"{text}\n".encode())
+            os.write(handle, f"{text}\n".encode(errors="replace"))  # a terminal may send what is no character
             os.fsync(handle)
         finally:
             os.close(handle)
@@ -124,23 +124,35 @@ class Session:
         return done
 
     def _read(self) -> list[dict[str, Any]]:
-        """The lines of the journal; a last line that a power failure cut short is removed."""
+        """The lines of the journal; a last line that a power failure cut short is removed.
+
+        Raises `DataError`, and leaves the file as it is, where it is no journal.
+        """
         if not self.path.exists():
             return []
-        whole, _, rest = self.path.read_bytes().rpartition(b"\n")
-        if rest:
-            os.truncate(self.path, len(whole) + bool(whole))
-        lines = []
-        for number, text in enumerate(whole.splitlines(), 1):
-            try:
-                line = json.loads(text)
-                if line["action"] not in ACTIONS or not isinstance(line["id"] + line["annotator"], str):
-                    raise ValueError
-            except (ValueError, KeyError, TypeError):
-                problem = "expected a line that karat label has written"
-                raise DataError(f"{self.path}, line {number}: {problem}; name another file") from None
-            lines.append(line)
-        return lines
+        *whole, rest = self.path.read_bytes().split(b"\n")
+        lines = [_parse(text) for text in whole]
+        if rest and (last := _parse(rest)):
+            lines.append(last)
+        if None in lines or (rest and not lines):
+            number = lines.index(None) + 1 if None in lines else 1
+            problem = "expected a line that karat label has written"
+            raise DataError(f"{self.path}, line {number}: {problem}; name another file")
+        if rest and len(lines) == len(whole):
+            os.truncate(self.path, sum(map(len, whole)) + len(whole))
+        elif rest:
+            with self.path.open("ab") as journal:
+                journal.write(b"\n")
+        return [line for line in lines if line is not None]
+
+
+def _parse(text: bytes) -> dict[str, Any] | None:
+    """A line of a journal; None for any other text."""
+    try:
+        line: dict[str, Any] = json.loads(text)
+        return line if line["action"] in ACTIONS and isinstance(line["id"] + line["annotator"], str) else None
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _key(line: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from karat.core.metric.metric import Metric
 from karat.runs.compare.compatible import list_specs
 from karat.runs.compare.systems import System, open_system
+from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows
 from karat.runs.labels.labels import match_labels, read_labels
@@ -60,7 +61,8 @@ def plan_labels_from_pilot(
     """
     run = open_system(system, "the result")
     name, ids = read_ids(run, on)
-    labels = read_labels(pilot.source, on=name, label_map=pilot.label_map, columns=pilot.columns)
+    choices = known_choices(run.specs)
+    labels = read_labels(pilot.source, on=name, label_map=pilot.label_map, columns=pilot.columns, choices=choices)
     rows = LabelledRows(match_labels(labels, ids, run.name), labels)
     cluster = run.manifest.settings.get("cluster")
     keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())

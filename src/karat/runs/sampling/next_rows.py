@@ -19,6 +19,7 @@ from karat.data.roles import matches_role
 from karat.data.write import check_output, refuse_overwriting, write
 from karat.runs.compare.compatible import list_specs
 from karat.runs.compare.systems import System, open_system
+from karat.runs.labels.choices import known_choices
 from karat.runs.labels.labels import Labels, match_labels, read_labels
 from karat.runs.labels.layout import PROBABILITY, read_entries
 from karat.runs.scoring.groups import cluster_keys
@@ -78,7 +79,9 @@ def label_next(
         raise SpecError(f"count={count}: expected 1 or more" if count < 1 else f"by={by!r}: {problem}")
     run = open_system(system, "the result")
     name, ids = read_ids(run, on)
-    labels = None if human is None else read_labels(human, on=name, label_map=label_map)
+    labels = (
+        None if human is None else read_labels(human, on=name, label_map=label_map, choices=known_choices(run.specs))
+    )
     at = np.empty(0, np.int64) if labels is None else match_labels(labels, ids, run.name)
     free = np.ones(len(ids), np.bool_)
     free[at] = False
@@ -170,7 +173,7 @@ def _tabulate(
     texts: list[str | None] = []
     if labels is not None:
         names = {score: each for each, score in labels.choices.items()}
-        texts = [names.get(score, f"{score:g}") for score in labels.scores[row, person].tolist()]
+        texts = [names.get(score, str(score).removesuffix(".0")) for score in labels.scores[row, person].tolist()]
     blank = [None] * len(drawn[0])
     table = rows.take(pa.array(np.concatenate([earlier[0][row], drawn[0]])))
     columns = {"label": pa.array([*texts, *blank], pa.string())}
