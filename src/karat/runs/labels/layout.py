@@ -80,7 +80,8 @@ def read_entries(
             lines = (column.take(pa.array(kept)).to_pylist() for column in (ids, texts[layout.annotator], actions))
             kept = kept[live_rows(*lines)]
     titled = {PROBABILITY: PROBABILITY}
-    if "action" in table.column_names or not all(map(_are_numbers, map(texts.get, layout.labels))):
+    are_names = "action" in table.column_names or not all(_are_numbers(texts[column]) for column in layout.labels)
+    if layout.score is not None and are_names:
         titled[layout.score] = "score"  # beside numbers it is another score, such as the judge's
     numbers = {titled[column]: _to_numbers(table, column, name) for column in table.column_names if column in titled}
     parts = []

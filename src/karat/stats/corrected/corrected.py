@@ -10,7 +10,7 @@ Method: TypeAlias = Literal["normal", "wilson", "bootstrap", "labels"]
 TUNED = "prediction-powered inference with power tuning (PPI++)"
 IN_WORDS: dict[Method, str] = {
     "normal": f"{TUNED}, normal approximation",
-    "wilson": f"{TUNED}, Wilson's interval since few labels (or clusters of them) deviate from the judge",
+    "wilson": f"{TUNED}, Wilson's interval since few labels deviate from the judge",
     "bootstrap": f"{TUNED}, studentised bootstrap since few labels deviate from the judge",
     "labels": "labels alone, since they do not show how far the judge can be trusted",
 }
