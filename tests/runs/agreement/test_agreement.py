@@ -73,6 +73,9 @@ def test_people_are_the_label_of_most_of_them_and_ties_are_left_out(found):
     figures = found.pair("judge").figures
     assert figures["accuracy"].n == same.sum()
     assert figures["accuracy"].value == pytest.approx((JUDGE == ADA)[same].mean())
+    expected = f"of {same.sum()} rows on which most people agree; {(~same).sum()} rows are tied; corrected for chance"
+    assert expected in found.sentences["judge"][0]
+    assert f"rows on which most people agree); {(~same).sum()} rows are tied" in found.sentences["score"][0]
     assert f"on {(~same).sum()} of {N} rows no label is that of most people" in found.notes[0]
 
 
@@ -213,6 +216,82 @@ def test_a_score_between_the_two_labels_is_no_label():
     found = karat.agreement(rows, columns=["judge"], human="person")
     assert found.pair("judge").figures["accuracy"].reason.startswith("one rater gives values between the two labels")
     assert (found.verdicts[0].figure, found.verdicts[0].cut.value) == ("auroc", 0.75)
+
+
+@pytest.mark.parametrize("by", [None, "slice"])
+def test_grades_and_two_labels_are_not_the_same_categories(by):
+    grades = [1, 2, 3, 4, 5] * 8
+    rows = {"judge": grades, "person": [int(grade > 2) for grade in grades], "slice": ["a", "b"] * 20}
+    found = karat.agreement(rows, columns=["judge"], human="person", by=by)
+    expected = "the score is 1, 2, 3, 4, 5, people's labels are 0, 1; a label map puts them on one scale"
+    assert {pair.figures["accuracy"].reason for pair in found.pairs} == {expected}
+    assert found.verdicts[0].figure == "auroc"
+    assert found.verdicts[0].cut.value == 2.5
+    assert found.verdicts[0].false_praise.value == 0
+
+
+def test_a_grade_that_people_happen_not_to_give_is_one_of_their_categories():
+    rows = {"judge": [1, 2, 3, 4, 5, 5], "person": [1, 2, 3, 5, 5, 5], "one": [1, 1, 1, 1, 1, 1], "rare": [1, 0] * 3}
+    found = karat.agreement(rows, columns=["judge"], human="person")
+    assert found.pair("judge").figures["accuracy"].value == pytest.approx(5 / 6)
+    assert karat.agreement(rows, columns=["rare"], human="one").pair("rare").figures["accuracy"].value == 0.5
+
+
+ACCUSED = {"id": range(100), "judge:hallucination": [1] * 30 + [0] * 70}
+
+
+def test_a_judge_that_finds_what_is_bad_too_often_is_too_hard():
+    labels = {"id": range(100), "label": ["hallucinated"] * 20 + ["grounded"] * 80}
+    found = karat.agreement(ACCUSED, metrics="judge:hallucination", human=labels, on="id", errors=1)
+    verdict_ = found.verdicts[0]
+    assert verdict_.labels == ("hallucinated", "grounded")
+    assert (verdict_.false_praise.value, verdict_.false_praise.n) == (0, 20)
+    assert (verdict_.false_blame.value, verdict_.false_blame.n) == (pytest.approx(1 / 8), 80)
+    assert verdict_.bias.value == pytest.approx(-0.1)
+    assert "on the whole it is too hard (-0.100" in found.sentences["judge:hallucination"][2]
+    assert [(each.kind, each.call, each.label) for each in found.errors] == [("false blame", 1, 0)]
+
+
+def test_a_panel_on_the_scale_of_its_judge_is_cut_upwards():
+    votes = [1.0] * 20 + [0.75] * 10 + [0.25] * 70
+    rows = {"id": range(100), "judge:hallucination": votes}
+    labels = {"id": range(100), "label": ["hallucinated"] * 20 + ["grounded"] * 80}
+    found = karat.agreement(rows, human=labels, on="id")
+    verdict_ = found.verdicts[0]
+    assert (verdict_.figure, verdict_.turned) == ("auroc", False)
+    assert verdict_.value.value == pytest.approx(1)
+    assert found.sentences["judge:hallucination"][0].startswith("judge:hallucination is lower for the better one of")
+    assert found.sentences["judge:hallucination"][-1].startswith("judge:hallucination ≥ 0.875 [")
+
+
+def test_an_error_rate_beside_labels_of_what_is_good_is_cut_downwards():
+    rates = np.repeat([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 20)
+    good = np.where(rates < 0.35, 1, 0)
+    good[[59, 119]] = 0, 1
+    rows = {"id": range(120), "wer": rates}
+    found = karat.agreement(rows, human={"id": range(120), "label": good}, on="id", errors=1)
+    verdict_, figures = found.verdicts[0], found.pair("wer").figures
+    assert (verdict_.direction, verdict_.turned) == ("minimize", True)
+    assert verdict_.value.value == pytest.approx(1 - figures["auroc"].value)
+    assert verdict_.cut.value == pytest.approx(0.35)
+    assert verdict_.cut.low <= verdict_.cut.value <= verdict_.cut.high
+    assert (verdict_.false_praise.value, verdict_.false_praise.n) == (pytest.approx(1 / 60), 60)
+    assert [(each.kind, each.id) for each in found.errors] == [("false praise", "59"), ("false blame", "119")]
+    level, *_, cut = found.sentences["wer"]
+    assert level.startswith("wer is lower for the better one of")
+    assert "labels rise" not in level
+    assert cut.startswith("wer ≤ 0.35 [0.3, 0.4] tells yes from no best: accuracy 98.3 %")
+    turned = karat.agreement(rows, human={"id": range(120), "label": 1 - good}, on="id")
+    assert "it rises where labels rise: if lower labels are better" in turned.sentences["wer"][0]
+
+
+def test_of_equal_errors_the_one_with_the_most_wrong_rate_comes_first():
+    rates = np.repeat([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 20)
+    good = np.where(rates < 0.35, 1, 0)
+    good[[0, 59, 60, 119]] = 0, 0, 1, 1
+    labels = {"id": range(120), "label": good}
+    found = karat.agreement({"id": range(120), "wer": rates}, human=labels, on="id", errors=2)
+    assert [each.id for each in found.errors] == ["0", "59", "119", "60"]
 
 
 def test_no_estimate_where_there_is_too_little():

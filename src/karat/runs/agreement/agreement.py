@@ -58,6 +58,10 @@ def agreement(
     or the mean where there are more than 20 different labels. Labels that were proposed with a probability count by its
     inverse.
 
+    Where less of a metric is better, a label counts for as bad as its score is high if the metric's scores are labels
+    that people give, or labels are those of the judge itself; else labels say how good a row is, and the metric is
+    compared with its sign reversed.
+
     Raises `SpecError` for fewer than two raters; `ColumnError`, `DataError` and `JoinError` for labels and columns that
     cannot be read.
 
@@ -86,7 +90,7 @@ def agreement(
         verdict, calls = judge_score(raters, name, coefficients[name, PEOPLE], scale, inference)
         verdicts.append(verdict)
         sentences[name] = describe_verdict(verdict, overall[name, PEOPLE], overall.get((PEOPLE, PEOPLE), {}))
-        found += find_errors(raters, name, calls, scale, errors) if errors else ()
+        found += find_errors(raters, verdict, calls, scale, errors) if errors else ()
     return Agreement(
         scores=tuple(raters.scores),
         annotators=raters.annotators,
@@ -107,10 +111,11 @@ def _compare(raters: Raters, rows: Array | None) -> Iterator[tuple[tuple[str, st
     columns = {name: column[part] for name, column in raters.scores.items()}
     weights = None if raters.weights is None else raters.weights[part]
     people, categories = raters.people[part], np.array(sorted(set(raters.choices.values())))
+    labels = np.unique(raters.people[~np.isnan(raters.people)])
     none = np.empty(0)
     if raters.annotators:
         for name, column in columns.items():
-            yield (name, PEOPLE), compare_raters(column, find_consensus(people)[0], weights, categories)
+            yield (name, PEOPLE), compare_raters(column, find_consensus(people)[0], weights, categories, labels)
     if len(raters.annotators) > 1:
         yield (PEOPLE, PEOPLE), compare_people(people, weights, categories)
         if len(raters.annotators) <= MOST_ANNOTATORS:

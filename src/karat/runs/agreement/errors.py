@@ -11,26 +11,31 @@ from karat.core.columns.kinds import Array
 from karat.runs.agreement.figures import Scale
 from karat.runs.agreement.raters import Raters
 from karat.runs.agreement.report import Disagreement
+from karat.runs.agreement.verdict import Verdict
 from karat.runs.compare.flips import name_rows, read_texts
 
 Kind = Literal["false praise", "false blame", "different"]
 
 
-def find_errors(raters: Raters, name: str, calls: Array | None, scale: Scale, most: int) -> Iterator[Disagreement]:
+def find_errors(
+    raters: Raters, verdict: Verdict, calls: Array | None, scale: Scale, most: int
+) -> Iterator[Disagreement]:
     """At most `most` rows of false praise and as many of false blame, the greatest first; all kinds alike where labels
     are names of more than two things.
     """
     if calls is None:
         return
-    label = raters.consensus[0]
-    apart = np.nan_to_num(calls - label)
+    name, label = verdict.score, raters.consensus[0]
+    sign = -1 if verdict.direction == "minimize" else 1
+    apart = np.nan_to_num(calls - label) * (1 if verdict.turned else sign)
+    beyond = np.nan_to_num(raters.scores[name] - label) * sign
     kinds: dict[Kind, Array] = {"false praise": apart, "false blame": -apart}
     if scale == "nominal" and len(np.unique(label[~np.isnan(label)])) > 2:
         kinds = {"different": (apart != 0) * 1.0}
     run = raters.run
     for kind, size in kinds.items():
         # of equally wrong rows, first those whose score is farthest from the label
-        far = np.nan_to_num(np.abs(raters.scores[name] - label))
+        far = {"false praise": beyond, "false blame": -beyond, "different": np.abs(beyond)}[kind]
         places = [place for place in np.lexsort((-far, -size))[:most].tolist() if size[place] > 0]
         rows = raters.rows[places].tolist()
         texts = read_texts(run, set(rows))

@@ -22,17 +22,20 @@ Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
 LEVELS: Mapping[Scale, Level] = {"nominal": "nominal", "ordinal": "ordinal", "interval": "quadratic"}
 
 
-def compare_raters(a: Array, b: Array, weights: Array | None, categories: Array) -> dict[str, Coefficient]:
+def compare_raters(
+    a: Array, b: Array, weights: Array | None, categories: Array, labels: Array | None = None
+) -> dict[str, Coefficient]:
     """Every coefficient that suits two raters, each of shape (rows,), by name.
 
-    `categories` are the labels that people could give. Weighted coefficients are there for more than two labels, AUROC
+    `categories` are the labels that people could give; `labels`, where `a` is a score and `b` people, all that they
+    gave. Weighted coefficients are there for more than two labels, AUROC
     where the second rater says yes or no.
     """
     used = both(a, b)
     kinds = np.union1d(np.unique(np.concatenate([a[used], b[used]])), categories)
     several, yes_no = len(kinds) > 2, np.unique(b[used])
     found: dict[str, Coefficient] = {}
-    if reason := _why_no_categories(a[used], b[used], kinds, categories):
+    if reason := _why_no_categories(a[used], b[used], kinds, categories, labels):
         found = {name: undefined(reason, len(a)) for name in ("accuracy", "cohen_kappa", "gwet_ac1")}
     else:
         found["accuracy"] = accuracy(a, b, weights=weights)
@@ -67,14 +70,28 @@ def _of_many(ratings: Array, weights: Array | None, kinds: Array) -> dict[str, C
     return found
 
 
-def _why_no_categories(a: Array, b: Array, kinds: Array, categories: Array) -> str | None:
-    """Why two raters do not label into the same categories; None if they do."""
+def _why_no_categories(a: Array, b: Array, kinds: Array, categories: Array, labels: Array | None) -> str | None:
+    """Why two raters do not label into the same categories; None if they do.
+
+    A score labels as people do if it gives no third value beside two labels, and mostly people's beside more of them:
+    people may lack a rare label.
+    """
     if len(kinds) > MOST_CATEGORIES:
         return f"{len(kinds)} different values are scores, not labels"
     for scores, others in ((a, b), (b, a)) if len(categories) < 3 else ():
-        if len(labels := np.unique(others)) == 2 and ((scores > labels[0]) & (scores < labels[1])).any():
-            return f"one rater gives values between the two labels of the other, {labels[0]:g} and {labels[1]:g}"
+        if len(two := np.unique(others)) == 2 and ((scores > two[0]) & (scores < two[1])).any():
+            return f"one rater gives values between the two labels of the other, {two[0]:g} and {two[1]:g}"
     if len(a) and not np.intersect1d(a, b).size:
-        one, other = (", ".join(f"{value:g}" for value in np.unique(each)[:4]) for each in (a, b))
-        return f"they share no label: {one} and {other}; a label map puts them on one scale"
+        return f"they share no label: {_list(a)} and {_list(b)}; a label map puts them on one scale"
+    if labels is None or len(a) == 0:
+        return None
+    known, values = np.union1d(labels, categories), np.unique(a)
+    strange = len(np.setdiff1d(values, known))
+    if strange and len(np.union1d(values, known)) > 2 and (len(known) < 3 or 2 * strange >= len(values)):
+        return f"the score is {_list(a)}, people's labels are {_list(known)}; a label map puts them on one scale"
     return None
+
+
+def _list(values: Array) -> str:
+    """The first different values."""
+    return ", ".join(f"{value:g}" for value in np.unique(values)[:5])

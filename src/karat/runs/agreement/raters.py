@@ -18,7 +18,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse, parse_all
 from karat.data.json.raw import spell_ids
 from karat.runs.compare.systems import TableInMemory, open_rows, open_system
-from karat.runs.labels.choices import check_label_map, judge_choices, parse_label_map
+from karat.runs.labels.choices import check_label_map, choices_by_spec, parse_label_map
 from karat.runs.labels.labels import Labels, match_labels, read_labels
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.scoring.result import Result
@@ -40,7 +40,8 @@ class Raters:
     annotators); NaN is none. `rows` are the numbers of these rows in `run`. `choices` is the score of each label's
     name. `weights`, shape (rows,), are the inverse of the probabilities with which rows were proposed for labelling.
     `clusters`, shape (rows,), are equal in rows that are not independent; `slices` has the positions of each slice's
-    rows.
+    rows. `minimize` names the scores of which less is better; of these, `own` names the judges' whose labels people
+    gave.
     """
 
     run: Run
@@ -53,6 +54,8 @@ class Raters:
     clusters: Array | None
     slices: Mapping[str, Array]
     source: str
+    minimize: frozenset[str]
+    own: frozenset[str]
 
     @cached_property
     def consensus(self) -> tuple[Array, int]:
@@ -106,7 +109,8 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     score_columns = [run.manifest.metric(spec).column for spec in specs]
     needed = [*score_columns, *chosen.columns, *own, *filter(None, (chosen.on, chosen.by, cluster))]
     kept = TableInMemory(Path(), run.manifest, table=run.read(list(dict.fromkeys(needed))))
-    choices = judge_choices(_parse_known(run.specs))
+    known = choices_by_spec(_parse_known(run.specs))
+    choices = list(known.values())
     scores = {spec: kept.scores(spec) for spec in specs}
     scores |= {name: _read_column(kept, name, chosen.label_map, choices) for name in chosen.columns}
     labels, rows = None, np.arange(len(kept.table))
@@ -119,17 +123,21 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     part = kept.table.take(pa.array(rows))
     groups = {} if chosen.by is None else group_rows(part[chosen.by].combine_chunks(), set(), chosen.by)
     keys = None if cluster is None else cluster_keys(part[cluster].combine_chunks())
+    minimize = frozenset(spec for spec in specs if run.manifest.metric(spec).direction == "minimize")
+    named = {} if labels is None else labels.choices
     return Raters(
         run=run,
         rows=rows,
         scores={name: column[rows] for name, column in scores.items()},
         people=np.empty((len(rows), 0)) if labels is None else labels.scores,
         annotators=() if labels is None else labels.annotators,
-        choices={} if labels is None else labels.choices,
+        choices=named,
         weights=None if labels is None or labels.probabilities is None else 1 / labels.probabilities,
         clusters=None if keys is None else np.unique(keys, return_inverse=True)[1],
         slices=dict(sorted(groups.items())),
         source="" if labels is None else labels.source,
+        minimize=minimize,
+        own=frozenset(spec for spec in minimize & known.keys() if named.items() <= known[spec].items()),
     )
 
 

@@ -18,7 +18,14 @@ def describe_verdict(
     if verdict.value.value is None:
         return (f"{verdict.score}: nothing can be said: {verdict.value.reason}",)
     return (
-        "; ".join([_describe_level(verdict), *_describe_direction(verdict), *_describe_chance(figures)]),
+        "; ".join(
+            [
+                _describe_level(verdict),
+                *([f"{verdict.tied} rows are tied"] if verdict.tied else []),
+                *_describe_direction(verdict),
+                *_describe_chance(figures),
+            ]
+        ),
         *_describe_people(verdict, people),
         *_describe_errors(verdict),
         *_describe_cut(verdict),
@@ -28,19 +35,23 @@ def describe_verdict(
 
 def _describe_level(verdict: Verdict) -> str:
     value = verdict.value
+    rows = f"{value.n} rows{' on which most people agree' if verdict.tied else ''}"
     if verdict.figure == "accuracy":
-        return f"{verdict.score} gives the label of people in {_percent(value)} of {value.n} rows"
+        return f"{verdict.score} gives the label of people in {_percent(value)} of {rows}"
     if verdict.figure == "auroc":
         pairs = f"of two rows that people tell apart in {_percent(value)} of such pairs"
-        return f"{verdict.score} is higher for the better one {pairs} (AUROC, {value.n} rows)"
-    return f"{verdict.score} orders {value.n} rows as people do with Spearman's rho {_number(value)}"
+        word = "lower" if verdict.direction == "minimize" else "higher"
+        return f"{verdict.score} is {word} for the better one {pairs} (AUROC, {rows})"
+    less = ", less for better," if verdict.turned else ""
+    return f"{verdict.score}{less} orders {rows} as people do with Spearman's rho {_number(value)}"
 
 
 def _describe_direction(verdict: Verdict) -> Iterator[str]:
-    """A remark where a score falls as the label rises."""
+    """A remark where a score falls as the label rises, or a score of which less is better rises with it."""
     middle = {"auroc": 0.5, "spearman": 0.0}.get(verdict.figure)
     if middle is not None and verdict.value.high is not None and verdict.value.high < middle:
-        yield "it falls where labels rise: if its lower scores are better, turn the labels' scores round (label map)"
+        moves, less = ("rises", "lower labels") if verdict.turned else ("falls", "its lower scores")
+        yield f"it {moves} where labels rise: if {less} are better, turn the labels' scores round (label map)"
 
 
 def _describe_chance(figures: Mapping[str, Estimate]) -> Iterator[str]:
@@ -95,7 +106,8 @@ def _describe_cut(verdict: Verdict) -> Iterator[str]:
         yield f"no threshold of {verdict.score}: {cut.reason}"
         return
     apparent, corrected = (each["accuracy"] for each in (cut.apparent, cut.corrected))
-    shown = f"{verdict.score} ≥ {cut.value:.4g} [{cut.low:.4g}, {cut.high:.4g}] tells yes from no best"
+    side = "≤" if verdict.turned else "≥"
+    shown = f"{verdict.score} {side} {cut.value:.4g} [{cut.low:.4g}, {cut.high:.4g}] tells yes from no best"
     other = f"{_share(apparent.value)} on those that did"
     yield f"{shown}: accuracy {_percent(corrected)} on rows that did not choose it, {other}"
 

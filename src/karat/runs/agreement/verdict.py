@@ -68,14 +68,22 @@ class Gap:
 class Verdict:
     """One score compared with people.
 
+    `direction`: whether more or less of the score is better. `turned`: less is better, and labels say how good a row
+    is: `value`, `weak` and the threshold are of the score with its sign reversed, which is yes up to the threshold.
+    `tied`: the rows without a label of most people.
+
     `labels` are people's, from the worst to the best. `figure` is the name of the coefficient that says how good the
     score is, in all rows and in slices. `with_people`: the alpha of the score with one person (`value`) and of people
     among themselves (`other`), on the rows that two people labelled. `false_praise`: how often the score is above the
-    label where it can be; `false_blame`: below. `bias`: the mean of the score less the label. `weak`: the slices that
+    label where it can be; `false_blame`: below. `bias`: the mean of the score less the label. Where less is better and
+    the score is not turned, all three are turned round: praise is always too kind. `weak`: the slices that
     are worse than the other rows, corrected for their number. None where it does not apply.
     """
 
     score: str
+    direction: str
+    turned: bool
+    tied: int
     labels: tuple[str, ...]
     figure: str
     value: Estimate
@@ -96,7 +104,8 @@ class Verdict:
         single = ("value", "with_people", "false_praise", "false_blame", "bias", "cut")
         parts = {name: None if (each := getattr(self, name)) is None else each.as_dict() for name in single}
         weak = {name: gap.as_dict() for name, gap in self.weak.items()}
-        return {"score": self.score, "labels": list(self.labels), "figure": self.figure, **parts, "weak": weak}
+        names = ("score", "direction", "turned", "tied", "labels", "figure")
+        return {**{name: getattr(self, name) for name in names}, "labels": list(self.labels), **parts, "weak": weak}
 
 
 def judge_score(
@@ -107,23 +116,29 @@ def judge_score(
     `figures` are the coefficients of the score with people over all rows. A score with other values than labels is cut
     at its best threshold; None where there is no such label.
     """
-    judged = _Judged(raters, raters.scores[name], raters.consensus[0], inference)
     defined = [each for each in _TITLES if each in figures and figures[each].reason is None]
     figure = defined[0] if defined else "spearman"
-    return judged.verdict(name, figure, figures[figure], scale)
+    turned = figure != "accuracy" and name in raters.minimize - raters.own
+    score = -raters.scores[name] if turned else raters.scores[name]
+    judged = _Judged(raters, name, score, raters.consensus[0], turned, inference)
+    return judged.verdict(figure, judged.measure(figure, score) if turned else figures[figure], scale)
 
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """A score and people's label of the same rows, each of shape (rows,)."""
+    """A score, its sign reversed if `turned`, and people's label of the same rows, each of shape (rows,)."""
 
     raters: Raters
+    name: str
     score: Array
     label: Array
+    turned: bool
     inference: Inference
 
-    def verdict(self, name: str, figure: str, value: Coefficient, scale: Scale) -> tuple[Verdict, Array | None]:
+    def verdict(self, figure: str, value: Coefficient, scale: Scale) -> tuple[Verdict, Array | None]:
         values = np.unique(self.label[~np.isnan(self.label)])
+        minimize = self.name in self.raters.minimize
+        less = minimize and not self.turned
         cut = self.find_cut(values)
         calls = shown = self.score if figure == "accuracy" else None
         if calls is None and cut is not None and cut.value is not None:
@@ -134,11 +149,16 @@ class _Judged:
         if calls is not None and (scale != "nominal" or len(values) == 2):
             praise = self.share(calls > self.label, self.label < values[-1])
             blame = self.share(calls < self.label, self.label > values[0])
+            praise, blame = (blame, praise) if less else (praise, blame)
             reach = max(np.ptp(values), np.nanmax(np.abs(calls - self.label)))
-            bias = self.estimate(mean(calls - self.label, bounds=(-reach, reach), weights=self.raters.weights))
+            apart = (calls - self.label) * (-1 if less else 1)
+            bias = self.estimate(mean(apart, bounds=(-reach, reach), weights=self.raters.weights))
         verdict = Verdict(
-            score=name,
-            labels=tuple(name_label(self.raters.choices, value) for value in values),
+            score=self.name,
+            direction="minimize" if minimize else "maximize",
+            turned=self.turned,
+            tied=self.raters.consensus[1] if self.raters.annotators else 0,
+            labels=tuple(name_label(self.raters.choices, value) for value in (values[::-1] if less else values)),
             figure=figure,
             value=self.estimate(value),
             with_people=None if calls is None else self.compare_with_people(calls, LEVELS[scale]),
@@ -152,6 +172,11 @@ class _Judged:
 
     def estimate(self, coefficient: Coefficient) -> Estimate:
         return coefficient.estimate(self.raters.clusters, self.inference.confidence)
+
+    def measure(self, figure: str, score: Array) -> Coefficient:
+        """The figure of this name of these scores with people."""
+        label = self.yes if figure == "auroc" else self.label
+        return _MEASURES[figure](score, label, weights=self.raters.weights)
 
     def share(self, happens: Array, possible: Array) -> Estimate:
         """How often something happens in the rows that are scored, labelled, and in which it is possible."""
@@ -185,7 +210,10 @@ class _Judged:
             {name: self.estimate(measure(calls, self.yes, weights=weights)) for name, measure in measures.items()}
             for calls in (cut.calls, cut.crossed)
         )
-        return Cut(cut.value, cut.low, cut.high, cut.reason, apparent, corrected)
+        value, low, high = cut.value, cut.low, cut.high
+        if self.turned and value is not None and low is not None and high is not None:
+            value, low, high = -value, -high, -low
+        return Cut(value, low, high, cut.reason, apparent, corrected)
 
     def compare_with_people(self, calls: Array, level: Level) -> Gap | None:
         """The score with one person, and people with one another, on the rows that have a score and two labels."""
@@ -203,15 +231,11 @@ class _Judged:
 
     def find_weak(self, figure: str) -> Iterator[tuple[str, Gap]]:
         """The slices in which the figure is lower than in the other rows, corrected for their number (Bonferroni)."""
-        measure, label = _MEASURES[figure], self.yes if figure == "auroc" else self.label
         confidence = 1 - (1 - self.inference.confidence) / max(len(self.raters.slices), 1)
         for name, rows in self.raters.slices.items():
-            inside = np.zeros(len(label), bool)
+            inside = np.zeros(len(self.label), bool)
             inside[rows] = True
-            here, there = (
-                measure(np.where(part, self.score, np.nan), label, weights=self.raters.weights)
-                for part in (inside, ~inside)
-            )
+            here, there = (self.measure(figure, np.where(part, self.score, np.nan)) for part in (inside, ~inside))
             gap = self.gap(here, there, confidence)
             if gap.difference.high is not None and gap.difference.high < 0:
                 yield name, gap
