@@ -62,3 +62,17 @@ def test_differences():
         sides = [Judged(flip(random, labels, 0.1), hide(labels, 150)) for labels in (first, second)]
         found.append(corrected_difference(*sides))
     check(found, 0.3 * 0.2)
+
+
+@pytest.mark.parametrize("few", [2, 5, 20])
+def test_differences_where_one_system_has_few_labels(few):
+    random = np.random.default_rng(few)
+    held = 0
+    for _ in range(300):
+        labels = (random.random((2, 1_000)) < 0.8).astype(float)
+        sides = [
+            Judged(flip(random, each, 0.2), hide(each, count)) for each, count in zip(labels, (few, 300), strict=True)
+        ]
+        found = corrected_difference(*sides)
+        held += found.low <= 0 <= found.high
+    assert held / 300 > 0.92

@@ -131,6 +131,34 @@ def test_labels_of_one_system_only_count_too():
     assert 0.9 < (found.high - found.low) / (paired.high - paired.low) < 1.05
 
 
+def test_a_difference_is_no_surer_than_the_system_with_few_labels():
+    few, many = judged(LABELS, VERDICTS, 2), judged(SECOND, VERDICTS_OF_SECOND, 600)
+    found, of_few, of_many = corrected_difference(few, many), corrected_mean(few), corrected_mean(many)
+    assert found.value == pytest.approx(of_many.value - of_few.value)
+    assert found.high - found.low > 0.9 * (of_few.high - of_few.low) > 0.6
+    assert np.diff(found.labels_alone[1:]) > 0.6
+    assert (found.method, found.weight, found.effective, found.labelled) == ("combined", None, None, 600)
+    back = corrected_difference(many, few)
+    assert (back.value, back.low, back.high) == pytest.approx((-found.value, -found.high, -found.low), abs=1e-12)
+    assert found.worth_in_words.endswith("of each system by its own labels, the two intervals combined (MOVER)")
+
+
+def test_labels_of_other_rows_of_each_system_are_not_those_of_all_rows():
+    first, second = (
+        replace(judged(LABELS, VERDICTS, 0), labels=np.where(at == ROWS % 2, LABELS, np.nan)) for at in (0, 1)
+    )
+    found = corrected_difference(first, second)
+    assert found.labelled == found.n == 3_000
+    assert "all rows are labelled" not in found.in_words
+
+
+def test_a_difference_of_open_bounds_without_an_end_has_none():
+    lengths = -np.log(NOISE + 0.001)
+    first, second = judged(lengths, lengths, 2), judged(lengths, lengths, 60)
+    found = corrected_difference(first, second, bounds=(0.0, None))
+    assert (found.method, found.low, found.labels_alone[1]) == ("combined", None, None)
+
+
 def test_the_mean_of_exactly_these_rows_is_known_where_all_are_labelled():
     found = corrected_mean(judged(LABELS, VERDICTS, 3_000), finite=True)
     assert (found.low, found.value, found.high) == pytest.approx((LABELS.mean(),) * 3)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
 
-Method: TypeAlias = Literal["normal", "wilson", "bootstrap", "labels"]
+Method: TypeAlias = Literal["normal", "wilson", "bootstrap", "labels", "combined"]
 
 TUNED = "prediction-powered inference with power tuning (PPI++)"
 IN_WORDS: dict[Method, str] = {
     "normal": f"{TUNED}, normal approximation",
     "wilson": f"{TUNED}, Wilson's interval since few labels deviate from the judge",
     "bootstrap": f"{TUNED}, studentised bootstrap since few labels deviate from the judge",
+    "combined": f"{TUNED} of each system by its own labels, the two intervals combined (MOVER)",
     "labels": "labels alone, since they do not show how far the judge can be trusted",
 }
 
@@ -22,7 +23,8 @@ class Corrected:
 
     `low` and `high` are the ends of its interval; None for an end that is not known. Of `n` rows, `labelled` have a
     label. `weight` is the share of the judge's scores that is used (lambda of PPI++): 0 is labels alone. `effective` is
-    how many uniformly drawn labels alone would give an interval of this width. `uncorrected` is the mean of the judge's
+    how many uniformly drawn labels alone would give an interval of this width. Both are None for a difference of two
+    systems with labels of different rows, each of which has its own. `uncorrected` is the mean of the judge's
     scores, `labels_alone` value, low and high without the judge. Where there is no estimate, `reason` says why, and the
     other values are None.
     """
@@ -40,13 +42,18 @@ class Corrected:
     reason: str | None = None
 
     @property
+    def ends(self) -> tuple[float, float | None, float | None] | None:
+        """Value, low and high; None where there is no estimate."""
+        return None if self.value is None else (self.value, self.low, self.high)
+
+    @property
     def in_words(self) -> str:
         """The method in words or, where there is no estimate, its reason."""
         if self.method is None:
             return f"no estimate: {self.reason}"
-        return (
-            "the labels themselves, since all rows are labelled" if self.labelled == self.n else IN_WORDS[self.method]
-        )
+        if self.labelled == self.n and self.method != "combined":
+            return "the labels themselves, since all rows are labelled"
+        return IN_WORDS[self.method]
 
     @property
     def worth_in_words(self) -> str:

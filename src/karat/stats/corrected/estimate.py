@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from karat.core.errors import DataError, RowError
 from karat.stats.aggregate import Bounds, Units
 from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.difference import Ends, subtract
 from karat.stats.corrected.influence import Influence, influence_of
 from karat.stats.corrected.interval import Spread
 from karat.stats.corrected.judged import Judged
@@ -69,7 +71,8 @@ def corrected_difference(
     """The mean that people would give to all rows of the second system, minus that of the first.
 
     Rows of equal position are the same row and are compared in pairs; a row may have the label of one system only.
-    `bounds` are those of a label. Clusters and strata are those of the first system.
+    `bounds` are those of a label. Clusters and strata are those of the first system. Where the systems have labels of
+    different rows, each is corrected by its own, and the two intervals are combined.
 
     Raises `RowError` for systems of unequal length, `DataError` for labels beyond the bounds.
 
@@ -92,8 +95,9 @@ def corrected_difference(
     low, high = bounds
     span: Bounds = (None, None) if low is None or high is None else (low - high, high - low)
     if not _alike(first, second):
-        influence = influence_of(second, finite=finite).minus(influence_of(first, finite=finite))
-        return _correct(pairs, influence, span, inference, None)
+        means = [corrected_mean(side, bounds=bounds, inference=inference, finite=finite) for side in (first, second)]
+        influences = [influence_of(side, finite=finite) for side in (first, second)]
+        return _subtract(pairs, means, influences, inference.confidence)
     alone = None
     if pairs.plain and not finite:
         a, b = (side.labels[pairs.labelled, None] for side in (first, second))
@@ -132,6 +136,37 @@ def _correct(
         effective=influence.worth(variance / alike) if weight else float(labelled),
         uncorrected=_mean(judged.scores),
         labels_alone=(influence.mean, *alone),
+    )
+
+
+def _subtract(
+    pairs: Judged, means: Sequence[Corrected], influences: Sequence[Influence], confidence: float
+) -> Corrected:
+    """The second of two corrected means minus the first; `pairs` has the differences of the scores."""
+    unit = np.arange(len(pairs.scores)) if pairs.clusters is None else np.unique(pairs.clusters, return_inverse=True)[1]
+
+    def differ(ends: Sequence[Ends | None], weights: Sequence[float | None]) -> Ends:
+        a, b = (
+            np.bincount(unit, each.labels + (weight or 0.0) * each.judge).astype(float)
+            for each, weight in zip(influences, weights, strict=True)
+        )
+        first, second = ends
+        assert first is not None  # noqa: S101  (for the type checker: there is a reason where there is no estimate)
+        assert second is not None  # noqa: S101
+        return subtract(first, second, (a, b), confidence)
+
+    value, low, high = differ([each.ends for each in means], [each.weight for each in means])
+    return Corrected(
+        value=value,
+        low=low,
+        high=high,
+        n=len(pairs.scores),
+        labelled=int(np.count_nonzero(influences[0].shares + influences[1].shares)),
+        method="combined",
+        weight=None,
+        effective=None,
+        uncorrected=_mean(pairs.scores),
+        labels_alone=differ([each.labels_alone for each in means], (0.0, 0.0)),
     )
 
 

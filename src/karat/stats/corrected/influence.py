@@ -1,8 +1,7 @@
 """How much each row moves the corrected value: the sums of these numbers by row or cluster give its variance.
 
 The corrected value is linear in the weight λ of the judge: the mean of the labels, plus λ times the amount by which the
-judge scores the other rows higher than the labelled ones. So is the influence of each row. Strata add up and two
-systems subtract, row by row; no method needs more than that.
+judge scores the other rows higher than the labelled ones. So is the influence of each row. Strata add up, row by row.
 
 Source: A. Angelopoulos, J. Duchi and T. Zrnic, "PPI++: efficient prediction-powered inference", arXiv:2311.01453;
 A. Fisch et al., "Stratified prediction-powered inference", arXiv:2406.04291; T. Zrnic and E. Candès, "Active
@@ -44,13 +43,6 @@ class Influence:
     def weight(self) -> float:
         """The weight of the judge with which the value varies least; 0 where its scores do not vary."""
         return -float(self.labels @ self.judge) / self.spread if self.spread > 0 else 0.0
-
-    def minus(self, other: Influence) -> Influence:
-        """The influence of the same rows on the difference of two values, with one weight for both judges."""
-        labels, judge, shares = self.labels - other.labels, self.judge - other.judge, (self.shares + other.shares) / 2
-        deviation = float(labels @ labels) * np.count_nonzero(shares)
-        mean, shift, spread = self.mean - other.mean, self.shift - other.shift, float(judge @ judge)
-        return Influence(mean, shift, labels, judge, shares, spread, deviation, self.limit)
 
     def worth(self, variance: float) -> float:
         """The number of uniformly drawn labels whose mean has this variance."""
