@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from karat.stats.corrected.allocation import draw_rows, probabilities_of, uncertain
 from karat.stats.corrected.estimate import corrected_difference, corrected_mean
 from karat.stats.corrected.judged import Judged
 
@@ -76,3 +77,19 @@ def test_differences_where_one_system_has_few_labels(few):
         found = corrected_difference(*sides)
         held += found.low <= 0 <= found.high
     assert held / 300 > 0.92
+
+
+def test_means_where_the_judge_is_surely_wrong_in_rows_that_are_seldom_proposed():
+    random = np.random.default_rng(6)
+    found = []
+    for at in range(400):
+        labels = (random.random(2_000) < 0.8).astype(float)
+        scores = flip(random, labels, 0.08)
+        scores[random.random(2_000) < 0.1] = 0.5
+        chances = probabilities_of(uncertain(scores), 200)
+        known = np.full(2_000, np.nan)
+        drawn = draw_rows(chances, at)
+        known[drawn] = labels[drawn]
+        found.append(corrected_mean(Judged(scores, known, chances)))
+    held = np.mean([each.low <= 0.8 <= each.high for each in found])
+    assert held > 0.94

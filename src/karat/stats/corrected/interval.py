@@ -37,11 +37,14 @@ class Spread:
 
         Where few deviations were seen, it is Wilson's interval of labels alone, as many times more as the judge makes
         the variance smaller. `unseen` is what one more difference between labels, of the size that is typical of them,
-        would add to a variance: for labels of 0 and 1 it is 1/n², since the judge may err once more than was seen.
+        would add to a variance: for labels of 0 and 1 it is 1/n², since the judge may err once more than was seen. It
+        may do so in the row of the greatest weight.
         """
         squares, units = self.labels**2, int(np.count_nonzero(self.weights))
         alone, variance = float(squares.sum()), float(self.influence @ self.influence)
         unseen = float(squares @ squares) / alone + 3 * alone / units if alone else 0.0
+        seen = self.weights[self.weights > 0]
+        unseen *= float(seen.max()) ** 2 * units / float(seen @ seen)
         if alone and variance >= ENOUGH * unseen:
             reach = student_quantile((1 + inference.confidence) / 2, math.inf) * math.sqrt(variance)
             return "normal", _clip((value - reach, value + reach), bounds), variance
