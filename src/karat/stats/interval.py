@@ -9,12 +9,19 @@ from karat.stats.wilson import bounded_interval
 
 
 def interval(
-    units: Units, finish: Finish | None = None, *, bounds: Bounds, confidence: float = 0.95, seed: int = 0
+    units: Units,
+    finish: Finish | None = None,
+    *,
+    bounds: Bounds,
+    confidence: float = 0.95,
+    seed: int = 0,
+    unit_weight: float | None = None,
 ) -> Bounds:
     """The ends of the confidence interval; None for an end that is not known.
 
     `finish` and `bounds` as in `Scale`. With both bounds the interval is Wilson's with an effective number of trials;
-    otherwise it is a seeded bootstrap over the units. docs/explanation/statistics.md has the formulas.
+    otherwise it is a seeded bootstrap over the units. `unit_weight` is the inverse of the effective number of units
+    where these have unequal weights; None where rows weigh the same. docs/explanation/statistics.md has the formulas.
 
     Raises `DataError` for scores beyond the bounds, `SpecError` for a confidence outside (0, 1) and for several
     statistics without a finish.
@@ -41,4 +48,4 @@ def interval(
         return lowest, highest
     if len(units) == 1:
         return low, high
-    return bounded_interval(units, finish, (low, high), confidence)
+    return bounded_interval(units, finish, (low, high), confidence, unit_weight)

@@ -71,8 +71,17 @@ def format_value(value: float | None) -> str:
     return "?" if value is None else f"{value:.4f}"
 
 
-def summarise(units: Units, scale: Scale, *, failed: int = 0, inference: Inference = Inference()) -> Value:  # noqa: B008
+def summarise(
+    units: Units,
+    scale: Scale,
+    *,
+    failed: int = 0,
+    inference: Inference = Inference(),  # noqa: B008  (it is frozen)
+    unit_weight: float | None = None,
+) -> Value:
     """The value of the units' rows, with its interval; `failed` is the number of further rows without a score.
+
+    `unit_weight` as in `interval`.
 
     >>> units = Units(width=1)
     >>> units.add(np.array([[1.0], [0.0], [1.0]]))
@@ -88,7 +97,14 @@ def summarise(units: Units, scale: Scale, *, failed: int = 0, inference: Inferen
             computed = float(value_of(observed.sum(axis=0)))
         if math.isfinite(computed):
             value = computed
-            low, high = interval(units, finish, bounds=bounds, confidence=inference.confidence, seed=inference.seed)
+            low, high = interval(
+                units,
+                finish,
+                bounds=bounds,
+                confidence=inference.confidence,
+                seed=inference.seed,
+                unit_weight=unit_weight,
+            )
     worst, best = (_fill(units, finish, bound, value, failed) for bound in bounds)
     if scale.direction == "minimize":
         worst, best = best, worst

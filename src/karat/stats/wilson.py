@@ -31,11 +31,14 @@ def wilson_interval(share: float, trials: float, deviations: float) -> Ends:
     return (max(0.0, middle - reach) if share > 0 else 0.0), (min(1.0, middle + reach) if share < 1 else 1.0)
 
 
-def bounded_interval(units: Units, finish: Finish | None, bounds: Ends, confidence: float) -> Ends:
+def bounded_interval(
+    units: Units, finish: Finish | None, bounds: Ends, confidence: float, weight: float | None = None
+) -> Ends:
     """Wilson's interval of any value within its bounds; the whole range where a single unit decides the value.
 
     The value becomes a share of its range. Its variance, as scores or a jackknife give it, tells how many independent
-    trials would vary as much; Wilson's interval is then that of the share in so many trials.
+    trials would vary as much; Wilson's interval is then that of the share in so many trials. `weight` is the inverse of
+    the effective number of units, `unit_weight` of them if it is None.
 
     Raises `DataError` for scores beyond the bounds.
     """
@@ -61,7 +64,8 @@ def bounded_interval(units: Units, finish: Finish | None, bounds: Ends, confiden
         variance, freedom = jackknife(observed, value_of) / span**2, len(units) - 1
     if math.isinf(variance):
         return low, high
-    return effective_interval(low + span * share, variance * span**2, (unit_weight(units), freedom), bounds, confidence)
+    size = unit_weight(units) if weight is None else weight, freedom
+    return effective_interval(low + span * share, variance * span**2, size, bounds, confidence)
 
 
 def effective_interval(value: float, variance: float, size: Ends, bounds: Ends, confidence: float) -> Ends:

@@ -25,7 +25,8 @@ def estimate(
 ) -> Estimate:
     """The value of rows' statistics, shape (rows,) or (rows, statistics), on a scale. Rows with a NaN do not count.
 
-    `weights`, shape (rows,): the inverse of the probability with which each row was drawn. `keys`, shape (rows,): equal
+    `weights`, shape (rows,): the inverse of the probability with which each row was drawn; the interval is that of
+    Kish's effective number of rows or clusters, (Σw)²/Σw². `keys`, shape (rows,): equal
     for the rows of one cluster. `undefined`: the reason where the value is undefined.
 
     >>> print(estimate(np.array([0.0, 1.0, 1.0, np.nan, 0.0, 1.0])))
@@ -46,10 +47,18 @@ def estimate(
         return Estimate.missing(
             f"fewer than {FEWEST} {'rows' if keys is None else 'clusters'} ({len(units)})", units.rows
         )
-    value = summarise(units, scale, inference=inference)
+    each = None if weights is None else _weight_of_one(weights[present], None if keys is None else keys[present])
+    value = summarise(units, scale, inference=inference, unit_weight=each)
     if value.value is None:
         return Estimate.missing(undefined, value.n)
     return Estimate(value.value, value.low, value.high, value.n)
+
+
+def _weight_of_one(weights: NDArray[np.float64], keys: NDArray[np.uint64] | None) -> float:
+    """The inverse of Kish's effective number of rows or clusters."""
+    if keys is not None:
+        weights = np.bincount(np.unique(keys, return_inverse=True)[1], weights).astype(np.float64)
+    return float(weights @ weights) / float(weights.sum()) ** 2
 
 
 def _weighted_mean(sums: NDArray[np.float64]) -> NDArray[np.float64]:
