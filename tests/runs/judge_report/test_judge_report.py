@@ -263,3 +263,18 @@ def test_several_judges_are_examined_on_the_same_rows():
     assert report.judges[1].flips.value is not None
     assert len(report.as_dict()["judges"]) == 2
     assert len(report.table) == 12
+
+
+def test_rows_that_were_labelled_more_often_do_not_count_for_more():
+    asked = []
+
+    def reply(messages):
+        asked.append("q0" in messages[-1]["content"])
+        return {"explanation": "…", "label": "refused" if asked[-1] and sum(asked) % 2 else "answered"}
+
+    rows = [{"id": at, "question": f"q{int(at > 1)}", "prediction": f"{at}"} for at in range(12)]
+    labels = [{"id": at, "label": 0, "probability": 1.0 if at < 2 else 0.1} for at in range(12)]
+    found = karat.judge_report(rows, refusal(FakeModel(reply)), human=labels, on="id", repetitions=2, rewordings=())
+    judge = found.judges[0]
+    assert judge.flipping_rows.value == pytest.approx(2 / 102)
+    assert judge.flips.value == pytest.approx(2 / 102)

@@ -81,7 +81,8 @@ class Figures:
 
     def __init__(self, examined: Examined) -> None:
         self._judge, self._rows, self._votes = examined, examined.rows, examined.votes
-        self._of_rows = partial(estimate, keys=self._rows.clusters, inference=self._rows.inference)
+        weights = None if self._rows.people is None else self._rows.people.weights
+        self._of_rows = partial(estimate, weights=weights, keys=self._rows.clusters, inference=self._rows.inference)
         low, high = examined.range
         self._span = high - low
 
@@ -181,9 +182,8 @@ class Figures:
         low, high = self._judge.range
         middle, sign = (low + high) / 2, 1 if self._judge.judge.definition.direction == "maximize" else -1
         judge_good, people_good = sign * (first - middle), sign * (labels - middle)
-        of_rows = partial(self._of_rows, weights=weights)
         praise, blame = (
-            of_rows(np.where((way * people_good < 0) & ~np.isnan(first), way * judge_good > 0, np.nan))
+            self._of_rows(np.where((way * people_good < 0) & ~np.isnan(first), way * judge_good > 0, np.nan))
             for way in (1, -1)
         )
         if self._judge.rubric.swap is not None:
@@ -191,8 +191,8 @@ class Figures:
         agreement = 1 - np.abs(first - labels) / self._span
         return People(
             labelled=int((~np.isnan(agreement)).sum()),
-            agreement=of_rows(agreement),
-            bias=of_rows(first - labels, self._both_ways),
+            agreement=self._of_rows(agreement),
+            bias=self._of_rows(first - labels, self._both_ways),
             false_praise=praise,
             false_blame=blame,
             calibration=calibrate(
@@ -211,7 +211,7 @@ class Figures:
         for name, positions in slices.items():
             inside = np.zeros(len(agreement))
             inside[positions] = 1.0
-            of_slice = self._of_rows(np.where(inside > 0, agreement, np.nan), weights=weights)
+            of_slice = self._of_rows(np.where(inside > 0, agreement, np.nan))
             difference = slope(inside, agreement, weights=weights, clusters=clusters, confidence=confidence)
             yield name, Slice(of_slice, difference)
 
