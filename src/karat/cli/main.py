@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import signal
 import sys
+from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
 from pkgutil import iter_modules
@@ -22,6 +23,7 @@ from karat.core.errors import KaratError, SpecError
 from karat.core.version import __version__
 
 
+@cache
 def _command_files() -> dict[str, str]:
     """The module of each file that may hold a command, by the command's name."""
     return {

@@ -132,6 +132,14 @@ def test_the_command_writes_what_people_fill_in(run, tmp_path):
     assert len(match_labels(labels, labels.ids.cast(ids), "more")) == 20
 
 
+def test_the_command_finds_ids_of_another_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = {"question_id": [f"q{at}" for at in range(20)], "prediction": ["yes", "no"] * 10, "gold": ["yes"] * 20}
+    karat.score(rows, "em", output="rows.jsonl")
+    done = CliRunner().invoke(main, ["label-next", "rows.jsonl", "-n", "5", "-o", "next.csv"])
+    assert done.output == "next.csv: 5 rows to label, drawn with probabilities from 0.25 to 0.25\n"
+
+
 @pytest.mark.parametrize(
     ("count", "settings", "error", "problem"),
     [

@@ -39,7 +39,7 @@ def label_next(run: str, count: int, human: tuple[str, ...], output: str, **opti
     from karat.runs.sampling.next_rows import label_next as propose  # noqa: PLC0415  (heavy)
 
     table = propose(run, count, human=list(human) or None, output=output, **options)
-    earlier = table["id" if options["on"] is None else options["on"]].slice(0, table.num_rows - count)
+    earlier = table.column(0).slice(0, table.num_rows - count)  # the ids
     chances = table["probability"].slice(table.num_rows - count).to_pylist()
     kept = f" after the {len(set(earlier.to_pylist()))} that are labelled" if len(earlier) else ""
     click.echo(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +14,10 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
-from karat.core.metric.spec import parse, parse_all
+from karat.core.metric.spec import parse_all
 from karat.data.json.raw import spell_ids
 from karat.runs.compare.systems import TableInMemory, open_rows, open_system
-from karat.runs.labels.choices import check_label_map, choices_by_spec, parse_label_map
+from karat.runs.labels.choices import check_label_map, known_choices, parse_label_map
 from karat.runs.labels.labels import Labels, match_labels, read_labels
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.scoring.result import Result
@@ -109,7 +108,7 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     score_columns = [run.manifest.metric(spec).column for spec in specs]
     needed = [*score_columns, *chosen.columns, *own, *filter(None, (chosen.on, chosen.by, cluster))]
     kept = TableInMemory(Path(), run.manifest, table=run.read(list(dict.fromkeys(needed))))
-    known = choices_by_spec(_parse_known(run.specs))
+    known = known_choices(run.specs)
     choices = list(known.values())
     scores = {spec: kept.scores(spec) for spec in specs}
     scores |= {name: _read_column(kept, name, chosen.label_map, choices) for name in chosen.columns}
@@ -190,13 +189,6 @@ def _read_column(run: TableInMemory, name: str, label_map: LabelMap, choices: Se
     scores = np.full(len(run.table), np.nan)
     scores[np.array(found.ids.to_pylist(), dtype=np.int64) - 1] = found.scores[:, 0]
     return scores
-
-
-def _parse_known(specs: Sequence[str]) -> Iterator[Metric]:
-    """The metrics of these specs; without those of judges whose file is not here."""
-    for spec in specs:
-        with suppress(SpecError):
-            yield parse(spec)
 
 
 def find_consensus(people: Array) -> tuple[Array, int]:

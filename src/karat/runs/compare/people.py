@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -12,12 +11,10 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError, did_you_mean
-from karat.core.metric.metric import Metric
-from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.runs.compare.compatible import SharedMetric
 from karat.runs.compare.row_alignment import ORDER, Alignment
-from karat.runs.labels.choices import choices_by_spec
+from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.labels.labels import Labels
@@ -66,11 +63,7 @@ def read_people(human: Human, runs: Sequence[Run], metrics: Sequence[SharedMetri
     Raises `SpecError` where it is not known of which system labels are, or no column of ids matches the rows, and what
     reading and matching raise.
     """
-    parsed = list[Metric]()
-    for metric in metrics:
-        with suppress(SpecError):  # a judge whose file is not here any more
-            parsed.append(parse(metric.spec))
-    choices = choices_by_spec(parsed)
+    choices = known_choices(metric.spec for metric in metrics)
     labelled = []
     for run, own, order in zip(runs, _by_run(human, runs), rows.orders, strict=True):
         columns = own.columns_of(run.schema.names)

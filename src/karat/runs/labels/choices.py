@@ -57,13 +57,13 @@ def judge_choices(metrics: Iterable[Metric]) -> list[dict[str, float]]:
     return list(choices_by_spec(metrics).values())
 
 
-def known_choices(specs: Iterable[str]) -> list[dict[str, float]]:
-    """The same of the metrics with these specs; without judges whose file is not here any more."""
+def known_choices(specs: Iterable[str]) -> dict[str, dict[str, float]]:
+    """The labels and scores of each judge, by spec; without judges whose file is not here any more."""
     metrics = list[Metric]()
     for spec in specs:
         with suppress(SpecError):
             metrics.append(parse(spec))
-    return judge_choices(metrics)
+    return choices_by_spec(metrics)
 
 
 def choices_by_spec(metrics: Iterable[Metric]) -> dict[str, dict[str, float]]:

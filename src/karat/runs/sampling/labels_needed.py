@@ -61,7 +61,7 @@ def plan_labels_from_pilot(
     """
     run = open_system(system, "the result")
     name, ids = read_ids(run, on)
-    choices = known_choices(run.specs)
+    choices = known_choices(run.specs).values()
     labels = read_labels(pilot.source, on=name, label_map=pilot.label_map, columns=pilot.columns, choices=choices)
     rows = LabelledRows(match_labels(labels, ids, run.name), labels)
     cluster = run.manifest.settings.get("cluster")

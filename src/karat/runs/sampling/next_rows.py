@@ -79,9 +79,8 @@ def label_next(
         raise SpecError(f"count={count}: expected 1 or more" if count < 1 else f"by={by!r}: {problem}")
     run = open_system(system, "the result")
     name, ids = read_ids(run, on)
-    labels = (
-        None if human is None else read_labels(human, on=name, label_map=label_map, choices=known_choices(run.specs))
-    )
+    choices = known_choices(run.specs).values()
+    labels = None if human is None else read_labels(human, on=name, label_map=label_map, choices=choices)
     at = np.empty(0, np.int64) if labels is None else match_labels(labels, ids, run.name)
     free = np.ones(len(ids), np.bool_)
     free[at] = False
