@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from karat.core.errors import SpecError
 from karat.core.metric.extract import add_extractor
-from karat.text.choices import read_choice
+from karat.text.answers.choices import read_choice
 
 _BRACES = re.compile(r"(?P<box>\\{1,2}(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
 _ANSWER_IS = re.compile(

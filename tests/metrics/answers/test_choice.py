@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from karat.core.columns.kinds import to_arrow
 from karat.core.metric.score import score_rows
 from karat.metrics import choice_match, choices_f1
-from karat.text.choices import plain_options, read_choice, read_choices
+from karat.text.answers.choices import plain_options, read_choice, read_choices
 
 CITIES = ["Paris", "Lyon", "Nice", "Vitamin C"]
 OPTIONS = plain_options(CITIES)

@@ -11,7 +11,7 @@ from karat.core.columns.kinds import Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows
 from karat.metrics.row_statistics import collect_rows
-from karat.text.choices import plain_options, read_choice, read_choices, read_label
+from karat.text.answers.choices import plain_options, read_choice, read_choices, read_label
 
 
 @metric(source="ours; multiple choice of DataFlow, simple-evals and others, without their guesses")

@@ -16,7 +16,7 @@ from karat.metrics.answers.algebra.rounding import Rounding, Written
 from karat.metrics.answers.algebra.worker import POOL
 from karat.metrics.row_statistics import collect_rows
 from karat.metrics.setting_types import NotNegative, Positive
-from karat.text.final_answer import Answer, Notation, find_answer, find_letter, find_words
+from karat.text.answers.final_answer import Answer, Notation, find_answer, find_letter, find_words
 from karat.text.formula import normalise_formula, spelling
 from karat.text.latex import FUNCTIONS, LENGTH, Node, NotAFormula, Refused, parse_formula
 from karat.text.normalise import normalizer

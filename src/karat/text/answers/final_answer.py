@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from karat.text.announcements import find_announcements
-from karat.text.choices import read_choice
+from karat.text.answers.announcements import find_announcements
+from karat.text.answers.choices import read_choice
 from karat.text.formula import BOX, UNIT_SYMBOL, closing_braces
 
 Notation = Literal["any", "latex", "plain"]
