@@ -64,7 +64,7 @@ def terminal(*words):
 
 def test_each_key_does_its_work_and_survives_a_kill():
     with terminal() as first:
-        shown = first.wait_for(r"row 1 of 9, annotator ada(.*)1 good   2 bad   s skip").group(1)
+        shown = first.wait_for(r"row 1 of 9, annotator ada(.*)1 good \(1\)   2 bad \(0\)   s skip").group(1)
         assert "an  [2J answer" in shown
         assert "0.123" not in shown
         first.press("1", r"row 2 of 9")
@@ -73,7 +73,8 @@ def test_each_key_does_its_work_and_survives_a_kill():
         first.press("u", r"row 3 of 9")
         first.press("n", r"note: ")
         first.press("too long\n", r"note: too long")
-        first.press("x", "\a")
+        first.press("x", r"\a'x' is no key here; the keys are:\s+1 good")
+        first.press("?", r"u  take back your last label.*1 good")
         first.press("1", r"row 4 of 9.*what is (\d)\?")
         first.process.send_signal(signal.SIGKILL)
     before = Path("labels.jsonl").read_text()
@@ -91,7 +92,7 @@ def test_each_key_does_its_work_and_survives_a_kill():
 
 def test_a_judge_says_which_labels_there_are():
     with terminal("label", "rows.jsonl", "-o", "l.jsonl", "-m", "judge:correctness", "--show", "answer") as started:
-        started.wait_for(r"1 correct   2 incorrect")
+        started.wait_for(r"1 correct \(1\)   2 incorrect \(0\)")
         for at in range(2, 10):
             started.press("2", f"row {at} of 9")
         started.press("2", "9 of 9 rows are done")
@@ -99,6 +100,23 @@ def test_a_judge_says_which_labels_there_are():
     with terminal("label", "rows.jsonl", "-o", "l.jsonl", "-m", "judge:correctness", "--annotator", "bob") as started:
         started.wait_for("row 1 of 9")
         started.press("\x04", "0 of 9 rows are done")
+
+
+def test_a_row_that_is_finished_in_another_window_is_not_labelled_twice():
+    with terminal() as first, terminal() as second:
+        first.wait_for(r"row 1 of 9.*help")
+        second.wait_for(r"row 1 of 9.*help")
+        first.press("1", r"row 2 of 9")
+        second.press("2", r"row 2 of 9.*this row is labelled 'good' already")
+        second.press("u", r"row 1 of 9.*help")
+        second.press("u", r"row 1 of 9.*there is nothing to take back")
+        second.press("2", r"row 2 of 9")
+    lines = [json.loads(line) for line in Path("labels.jsonl").read_text().splitlines()]
+    assert [(line["action"], line.get("label")) for line in lines] == [
+        ("label", "good"),
+        ("undo", None),
+        ("label", "bad"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,22 @@
 
 import json
 import os
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import karat
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
 from karat.runs.labels.labels import read_labels
 from karat.runs.labels.rows import Row, open_rows
-from karat.runs.labels.session import Session
+from karat.runs.labels.session import FinishedRow, Session
 
 ROWS = [Row(str(at), None, None) for at in range(30)]
 CHOICES = {"good": 1.0, "bad": 0.0}
@@ -33,7 +41,7 @@ def label_all(started, name="good"):
     order = []
     while (at := started.current) is not None:
         order.append(at)
-        started.label(name)
+        started.label(name, at)
     return order
 
 
@@ -51,8 +59,14 @@ def test_each_key_is_on_the_disk_at_once_and_no_line_changes(path, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", synced.append)
     started, before = session(path), ""
-    for step in (lambda: started.label("bad", "why not"), started.skip, started.undo, lambda: started.label("good")):
-        step()
+    steps = (
+        lambda at: started.label("bad", at, "why not"),
+        started.skip,
+        lambda _: started.undo(),
+        lambda at: started.label("good", at),
+    )
+    for step in steps:
+        step(started.current)
         assert path.read_text("utf-8").startswith(before)
         before = path.read_text("utf-8")
     assert len(synced) >= 4
@@ -63,12 +77,12 @@ def test_each_key_is_on_the_disk_at_once_and_no_line_changes(path, monkeypatch):
 def test_a_label_is_taken_back_also_after_a_pause(path):
     started = session(path)
     first = started.current
-    started.label("good")
+    started.label("good", first)
     later = session(path)
-    later.undo()
+    assert later.undo() == first
     assert (later.current, later.finished) == (first, 0)
-    later.undo()  # nothing is left to take back
-    later.label("bad")
+    assert later.undo() is None
+    later.label("bad", first)
     labels = read_labels(path, on="id")
     assert (labels.ids.to_pylist(), labels.scores.tolist()) == ([ROWS[first].id], [[0]])
 
@@ -76,8 +90,8 @@ def test_a_label_is_taken_back_also_after_a_pause(path):
 def test_a_session_goes_on_where_it_was_stopped(path):
     started = session(path)
     for _ in range(7):
-        started.label("good")
-    started.skip()
+        started.label("good", started.current)
+    started.skip(started.current)
     upcoming = started.current
     again = session(path)
     assert (again.current, again.finished) == (upcoming, 8)
@@ -86,24 +100,31 @@ def test_a_session_goes_on_where_it_was_stopped(path):
 
 def test_a_line_that_a_power_failure_cut_is_removed(path):
     started = session(path)
-    started.label("good")
-    started.label("good")
+    first, second, *_ = started.order
+    started.label("good", first)
+    started.label("good", second)
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
     again = session(path)
-    assert again.finished == 1
-    again.label("bad")
+    assert (again.finished, again.current) == (1, second)
+    again.label("bad", second)
     assert [line["label"] for line in lines(path)] == ["good", "bad"]
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))  # a whole line is kept
     last = session(path)
     assert last.finished == 2
-    last.skip()
+    last.skip(last.current)
     assert [line["action"] for line in lines(path)] == ["label", "label", "skip"]
+    path.write_bytes(whole[:40])
+    with pytest.raises(DataError, match="lines that were there are gone; start again"):
+        last.skip(last.order[3])
 
 
 def test_a_note_that_is_no_text_is_kept_as_well_as_can_be(path):
-    session(path).label("good", "caf\udce9")
-    assert lines(path)[0]["note"] == "caf?"
+    started = session(path, "ren\udce9")
+    for _ in range(2):
+        started.label("good", 3, "caf\udce9")
+    assert (started.finished, started.mark(3)) == (1, ("good", "caf?"))
+    assert [(line["annotator"], line["note"]) for line in lines(path)] == [("ren?", "caf?")]
 
 
 def test_probabilities_and_systems_reach_the_labels(path):
@@ -118,25 +139,142 @@ def test_a_journal_of_something_else_is_refused(path):
     label_all(session(path))
     with pytest.raises(DataError, match=r"labels.jsonl, line 1: the row '\d+' is not among those to label"):
         session(path, rows=[Row("x", None, None)])
-    with pytest.raises(DataError, match=r"line 1: the label good=1 is not among yes=1, no=0; name another file"):
+    with pytest.raises(DataError, match=r"line 1: the label good=1 is not among yes=1, no=0: go on with .*--label-map"):
         Session(ROWS, path, "ada", {"yes": 1, "no": 0})
     for text in ("id,label\n1,good\n", '{"id": "1", "prediction": "a"}', '{"id": "1"}\n{"id": "2"', '{"id'):
         path.write_text(text)
-        with pytest.raises(DataError, match="line 1: expected a line that karat label has written"):
+        with pytest.raises(DataError, match="line 1: expected a line that karat label has written; name another file"):
             session(path)
         assert path.read_text() == text
 
 
-def test_only_known_labels_are_taken(path):
+def test_only_known_labels_of_known_rows_are_taken(path):
     started = session(path)
     with pytest.raises(SpecError, match="no label 'goo'; did you mean 'good'"):
-        started.label("goo")
+        started.label("goo", 0)
+    with pytest.raises(SpecError, match="no row 30: a position from 0 to 29"):
+        started.skip(30)
     assert not path.exists()
-    label_all(started)
-    with pytest.raises(SpecError, match="all rows are labelled"):
-        started.skip()
     with pytest.raises(SpecError, match="a name of the annotator"):
         session(path, " ")
+    with pytest.raises(DataError, match="there is no folder"):
+        session(path.parent / "none" / "labels.jsonl").skip(0)
+
+
+def test_the_rows_of_an_id_follow_each_other_in_random_order_of_systems(path):
+    rows = [Row(str(at), system, None) for system in "abc" for at in range(200)]
+    order = [rows[at] for at in session(path, rows=rows).order]
+    triples = [order[at : at + 3] for at in range(0, 600, 3)]
+    assert all(len({row.id for row in triple}) == 1 for triple in triples)
+    assert [triple[0].id for triple in triples] != [str(at) for at in range(200)]
+    firsts = [triple[0].system for triple in triples]
+    assert all(45 < firsts.count(system) < 90 for system in "abc")
+
+
+def test_a_label_is_for_the_row_that_was_shown(path):
+    first, second = session(path), session(path)
+    at, other = first.order[:2]
+    first.label("good", at)
+    second.label("good", at)  # the same label again
+    with pytest.raises(FinishedRow, match="this row is labelled 'good' already") as refused:
+        second.label("bad", at)
+    assert (refused.value.at, refused.value.mark, refused.value.current) == (at, ("good", ""), other)
+    assert second.undo(at) == at
+    assert first.current == at
+    first.skip(other)
+    with pytest.raises(FinishedRow, match="this row is skipped already"):
+        second.label("bad", other)
+    assert len(lines(path)) == 3
+
+
+def test_no_label_of_two_processes_at_once_is_lost_or_doubled(path):
+    program = """if True:
+        from karat.runs.labels.rows import Row
+        from karat.runs.labels.session import FinishedRow, Session
+        session = Session([Row(str(at), None, None) for at in range(30)], "labels.jsonl", "ada", {"good": 1, "bad": 0})
+        while (at := session.current) is not None:
+            try:
+                session.label("NAME", at)
+            except FinishedRow:
+                pass
+    """
+    processes = [subprocess.Popen([sys.executable, "-c", program.replace("NAME", name)]) for name in ("good", "bad")]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert len(lines(path)) == len({line["id"] for line in lines(path)}) == 30
+    assert session(path).finished == 30
+
+
+class Windows(RuleBasedStateMachine):
+    """Two windows of one annotator, one of another, and what the journal should hold of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name, "labels.jsonl")
+        self.windows = [session(self.path, who, ROWS[:4]) for who in ("ada", "ada", "bob")]
+        self.seen = [window.current for window in self.windows]
+        self.marks = {"ada": {}, "bob": {}}
+
+    def teardown(self):
+        self.windows_and_file_agree()
+        given = {
+            (str(at), who): CHOICES[label] for who, marks in self.marks.items() for at, label in marks.items() if label
+        }
+        if given:
+            labels = read_labels(self.path, on="id")
+            assert given == {
+                (row, who): score
+                for row, scores in zip(labels.ids.to_pylist(), labels.scores.tolist(), strict=True)
+                for who, score in zip(labels.annotators, scores, strict=True)
+                if score == score  # noqa: PLR0124  (not NaN)
+            }
+        self.folder.cleanup()
+
+    @rule(at=st.integers(0, 2))
+    def look(self, at):
+        self.seen[at] = self.windows[at].current
+
+    @rule(at=st.integers(0, 2), row=st.none() | st.integers(0, 3), label=st.sampled_from(["good", "bad", None]))
+    def finish(self, at, row, label):
+        window, row = self.windows[at], self.seen[at] if row is None else row
+        if row is None:
+            return
+        marks, finish = self.marks[window.annotator], partial(window.label, label) if label else window.skip
+        if marks.get(row, label) != label:
+            with pytest.raises(FinishedRow) as refused:
+                finish(row)
+            assert refused.value.current == window.current
+        else:
+            finish(row)
+            marks.setdefault(row, label)
+
+    @rule(at=st.integers(0, 2), row=st.none() | st.integers(0, 3))
+    def undo(self, at, row):
+        marks = self.marks[self.windows[at].annotator]
+        last = next(reversed(marks), None) if row is None else row if row in marks else None
+        assert self.windows[at].undo(row) == last
+        marks.pop(last, None)
+
+    @rule(at=st.integers(0, 2))
+    def stop_and_go_on(self, at):
+        self.windows[at] = session(self.path, self.windows[at].annotator, ROWS[:4])
+
+    @precondition(lambda self: self.path.exists())
+    @rule(line=st.sampled_from([b'{"id": "0", "annot', b"\x00\xff"]))
+    def lose_power(self, line):
+        with self.path.open("ab") as journal:
+            journal.write(line)
+
+    @invariant()
+    def windows_and_file_agree(self):
+        for window in self.windows:
+            marks = self.marks[window.annotator]
+            assert window.current == next((at for at in window.order if at not in marks), None)
+            assert {at: mark.label for at in range(4) if (mark := window.mark(at))} == marks
+
+
+TestWindows = Windows.TestCase
+TestWindows.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
 
 
 SHOWN = {"id": ["7", "8"], "question": ["?", "!"], "contexts": [["a", "b"], []], "gold": ["x", None],

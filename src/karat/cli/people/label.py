@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from karat.runs.labels.session import Session
 
 _KEYS = "1234567890"
+_HELP = """\
+A digit gives the label beside it, whose score is in brackets. Every key is kept at once.
+s  leave this row without a label
+u  take back your last label or skip, and show its row again
+n  write a note, which is kept with the label that follows
+q  stop; the same command goes on here
+"""
 
 
 @click.command()
@@ -84,30 +91,37 @@ def _choices(label_map: str | None, metric: str | None) -> Mapping[str, float]:
 
 def _label_all(session: Session, rows: LabelRows) -> None:
     """Show row after row, and do what is typed, until all are done or `q`."""
+    from karat.runs.labels.session import FinishedRow  # noqa: PLC0415  (heavy)
+
     keys = dict(zip(_KEYS, session.choices, strict=False))
-    offered = "   ".join([*(f"{key} {name}" for key, name in keys.items()), "s skip", "u undo", "n note", "q quit"])
-    note = ""
+    labels = [f"{key} {name} ({session.choices[name]:g})" for key, name in keys.items()]
+    offered = "   ".join([*labels, "s skip", "u undo", "n note", "q quit", "? help"])
+    note = notice = ""
     while (at := session.current) is not None:
         with _keyboard() as read:
             click.clear()
             click.echo(f"row {session.finished + 1} of {len(session.rows)}, annotator {session.annotator}")
             for line in _describe(rows.read(at)):
                 click.echo(line)
-            click.echo(f"\nnote: {_plain(note)}\n{offered}" if note else f"\n{offered}")
-            while (key := read()) not in {*keys, *"sunq"}:
-                click.echo("\a", nl=False)
+            lines = (note and f"note: {_plain(note)}", notice, offered)
+            click.echo("\n" + "\n".join(filter(None, lines)))
+            key, notice = read(), ""
         if key == "q":
             return
         if key == "n":
             note = click.prompt("note", default="", show_default=False)
-            continue
-        if key == "u":
-            session.undo()
-        elif key == "s":
-            session.skip(note)
+        elif key == "u":
+            notice = "there is nothing to take back" if session.undo() is None else ""
+        elif key == "?":
+            notice = _HELP
+        elif key != "s" and key not in keys:
+            notice = f"\a{_plain(key)!r} is no key here; the keys are:"
         else:
-            session.label(keys[key], note)
-        note = ""
+            try:
+                session.label(keys[key], at, note) if key in keys else session.skip(at, note)
+            except FinishedRow as problem:
+                notice = f"\a{problem}"
+            note = ""
 
 
 @contextmanager

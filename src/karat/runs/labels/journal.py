@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from karat.core.atomic import sync
+from karat.core.errors import DataError
+from karat.runs.store.lock import HELD, acquire
 
 ACTIONS = frozenset({"label", "skip", "undo"})
 """What a line does: it labels a row, leaves it out, or takes back the annotator's last line about it."""
+_PATIENCE = 10.0  # seconds; a process holds the journal while one line reaches the disk
 
 
 def live_rows(ids: Iterable[str | None], annotators: Iterable[str | None], actions: Iterable[str]) -> list[int]:
@@ -22,3 +33,88 @@ def live_rows(ids: Iterable[str | None], annotators: Iterable[str | None], actio
         elif lines:
             lines.pop()
     return sorted(at for lines in live.values() for at in lines)
+
+
+class Journal:
+    """A journal to which several processes, and threads of one, may add lines at the same time.
+
+    `take` is called once with each line of the file and its place, whoever wrote it, in their order. A file that does
+    not exist has no lines; the first line makes it.
+    """
+
+    def __init__(self, path: Path, take: Callable[[dict[str, Any], str], None]) -> None:
+        self.path, self._take = path, take
+        self._read_bytes = self._read_lines = 0
+        self._file: BinaryIO
+
+    @contextmanager
+    def hold(self, *, create: bool = False) -> Iterator[None]:
+        """Keep everybody else out within the block; all lines of the file have been taken when it begins.
+
+        Raises `DataError` for a file that is no journal, which stays as it is, and where another process does not let
+        go of it.
+        """
+        if not (create or self.path.exists()):
+            yield
+            return
+        if not self.path.parent.is_dir():
+            raise DataError(f"{self.path}: there is no folder {str(self.path.parent)!r}")
+        with self.path.open("a+b", buffering=0) as file:  # closing it lets go
+            self._acquire(file)
+            self._catch_up(file)
+            self._file = file
+            yield
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Add a line within `hold`, and wait until it is on the disk."""
+        text = json.dumps(line, ensure_ascii=False).encode()
+        if self._file.write(text + b"\n") != len(text) + 1:
+            self._file.truncate(self._read_bytes)
+            raise OSError(f"{self.path}: the disk is full; the last label is not kept")
+        os.fsync(self._file.fileno())
+        if not self._read_bytes:
+            sync(self.path.parent)
+        self._take_text(text)
+
+    def _acquire(self, file: BinaryIO) -> None:
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return acquire(file.fileno())
+            except HELD:
+                if time.monotonic() > end:
+                    raise DataError(f"{self.path}: another process keeps the file locked") from None
+                time.sleep(0.01)
+
+    def _catch_up(self, file: BinaryIO) -> None:
+        """Take the lines that were added; a last one that a power failure cut short is removed."""
+        if file.seek(0, os.SEEK_END) < self._read_bytes:
+            raise DataError(f"{self.path}: lines that were there are gone; start again")
+        file.seek(self._read_bytes)
+        *whole, rest = file.read().split(b"\n")
+        for text in whole:
+            self._take_text(text)
+        if rest and (_parse(rest) or not self._read_lines):
+            self._take_text(rest)
+            file.write(b"\n")
+        elif rest:
+            file.truncate(self._read_bytes)
+
+    def _take_text(self, text: bytes) -> None:
+        """Take a line; it counts as read once it was taken without an error."""
+        place = f"{self.path}, line {self._read_lines + 1}"
+        if (line := _parse(text)) is None:
+            raise DataError(f"{place}: expected a line that karat label has written; name another file")
+        self._take(line, place)
+        self._read_bytes += len(text) + 1
+        self._read_lines += 1
+
+
+def _parse(text: bytes) -> dict[str, Any] | None:
+    """A line of a journal; None for any other text."""
+    try:
+        line: dict[str, Any] = json.loads(text)
+        known = line["action"] in ACTIONS and isinstance(line["id"] + line["annotator"], str)
+        return line if known and (line["action"] != "label" or isinstance(line["score"], int | float)) else None
+    except (ValueError, KeyError, TypeError):
+        return None

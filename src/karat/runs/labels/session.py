@@ -7,35 +7,62 @@ keys and no screen: a terminal (`karat label`) and a page use the same one.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from karat.core.atomic import sync
 from karat.core.errors import DataError, SpecError, did_you_mean
-from karat.runs.labels.journal import ACTIONS, live_rows
+from karat.runs.labels.journal import Journal
 from karat.runs.labels.rows import Row
+
+
+class Mark(NamedTuple):
+    """What an annotator did with a row: the name of the label, None for a row that was skipped, and a note."""
+
+    label: str | None
+    note: str = ""
+
+
+class FinishedRow(DataError):
+    """A label for a row that the annotator has labelled or skipped already, such as in another window.
+
+    `at` is the row's position, `mark` what was done with it, and `current` the row to label now.
+    """
+
+    def __init__(self, at: int, mark: Mark, current: int | None) -> None:
+        done = "skipped" if mark.label is None else f"labelled {mark.label!r}"
+        super().__init__(f"this row is {done} already, perhaps in another window; undo takes that back")
+        self.at, self.mark, self.current = at, mark, current
 
 
 class Session:
     """One annotator's labels of rows, in an order that depends on the seed alone.
 
     `rows`: those to label. `path`: the journal, which several annotators may share; it is made, or continued.
-    `choices`: the score of each label, in the order in which labels are offered. `seed`: of the order; annotators with
-    the same seed see the same rows first, so that what they have both labelled is as much as possible.
+    `choices`: the score of each label, in the order in which labels are offered. `seed`: of the order. Ids are
+    shuffled, and within an id its systems, so that a session that is stopped early has mostly labelled the same rows of
+    all systems; annotators with the same seed see the same rows first.
 
-    Raises `DataError` where the journal holds another file's rows or labels that are not among the choices.
+    A row is named by its position in `rows`. `current` is the row to label now, and a label says the row that it is
+    for: `label(name, at)`, `skip(at)`, `undo()` or `undo(at)`. Any row may be labelled, not only the current one, and
+    `order` is the way through all of them. `mark(at)` is what the annotator has done with a row.
+
+    Several sessions may write one journal at the same time, in threads and processes, of several annotators or of the
+    same one in two windows. Each call first reads what others have added. The same label sent twice is kept once; a
+    different one for a row that is finished already is refused with `FinishedRow`, which names the row to label now.
+
+    Raises `DataError`, at the start and at every call, where the journal holds another file's rows or labels that are
+    not among the choices.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "labels.jsonl")
     >>> rows = [Row("a", None, None), Row("b", None, None)]
-    >>> session = Session(rows, path, "ada", {"good": 1, "bad": 0})
-    >>> session.label("good"); session.undo(); session.label("bad", note="too long"); session.skip()
+    >>> session, other = (Session(rows, path, "ada", {"good": 1, "bad": 0}) for window in range(2))
+    >>> session.label("good", session.current); session.skip(other.current)
+    >>> other.label("bad", other.undo(), note="too long")
     >>> session.current, session.finished, len(path.read_text().splitlines())
     (None, 2, 4)
     """
@@ -45,115 +72,104 @@ class Session:
     ) -> None:
         if not annotator.strip():
             raise SpecError("a name of the annotator is expected")
-        self.rows, self.path, self.annotator, self.choices = rows, Path(path), annotator, choices
-        self._order = np.random.default_rng(seed).permutation(len(rows)).tolist()
-        self._done: list[int] = self._continue()
-        self._labelled = set(self._done)
-        self._next = 0
+        self.rows, self.path, self.annotator, self.choices = rows, Path(path), _clean(annotator), choices
+        self.order: Sequence[int] = _shuffle(rows, seed)
+        self._places = {(row.system, row.id): at for at, row in enumerate(rows)}
+        self._marks: dict[int, list[Mark]] = {}
+        self._journal = Journal(self.path, self._take)
+        self._read()
 
     @property
     def finished(self) -> int:
         """How many rows this annotator has labelled or skipped."""
-        return len(self._done)
+        self._read()
+        return len(self._marks)
 
     @property
     def current(self) -> int | None:
         """The position of the row to label now; None where all are done."""
-        while self._next < len(self._order) and self._order[self._next] in self._labelled:
-            self._next += 1
-        return self._order[self._next] if self._next < len(self._order) else None
+        self._read()
+        return self._first_unfinished()
 
-    def label(self, name: str, note: str = "") -> None:
-        """Give the current row a label; `SpecError` for a name that is not among the choices."""
+    def mark(self, at: int) -> Mark | None:
+        """What this annotator has done with a row; None for a row that is not finished."""
+        self._read()
+        return self._mark(at)
+
+    def label(self, name: str, at: int, note: str = "") -> None:
+        """Give a row a label; `SpecError` for a name that is not among the choices, `FinishedRow` as said above."""
         if name not in self.choices:
             raise SpecError(f"there is no label {name!r}{did_you_mean(name, self.choices)}")
-        self._finish("label", note, label=name, score=self.choices[name])
+        self._finish(at, Mark(name, _clean(note)), "label", label=name, score=self.choices[name])
 
-    def skip(self, note: str = "") -> None:
-        """Leave the current row without a label."""
-        self._finish("skip", note)
+    def skip(self, at: int, note: str = "") -> None:
+        """Leave a row without a label; `FinishedRow` as said above."""
+        self._finish(at, Mark(None, _clean(note)), "skip")
 
-    def undo(self) -> None:
-        """Take back this annotator's last label or skip; its row is the current one again."""
-        if self._done:
-            at = self._done.pop()
-            self._labelled.discard(at)
+    def undo(self, at: int | None = None) -> int | None:
+        """Take back this annotator's last label or skip, or that of the row `at`; the row, None where there is none."""
+        with self._journal.hold():
+            at = next(reversed(self._marks), None) if at is None else at
+            if at is None or at not in self._marks:
+                return None
             self._write(at, "undo")
-            self._next = 0
+            return at
 
-    def _finish(self, action: str, note: str, **more: Any) -> None:
-        if (at := self.current) is None:
-            raise SpecError("all rows are labelled")
-        self._write(at, action, **more, **({"note": note} if note else {}))
-        self._done.append(at)
-        self._labelled.add(at)
+    def _first_unfinished(self) -> int | None:
+        return next((at for at in self.order if at not in self._marks), None)
+
+    def _mark(self, at: int) -> Mark | None:
+        return self._marks[at][-1] if at in self._marks else None
+
+    def _read(self) -> None:
+        with self._journal.hold():
+            pass
+
+    def _finish(self, at: int, mark: Mark, action: str, **more: Any) -> None:
+        if not 0 <= at < len(self.rows):
+            raise SpecError(f"there is no row {at}: a position from 0 to {len(self.rows) - 1} is expected")
+        with self._journal.hold(create=True):
+            there = self._mark(at)
+            if there is not None and there != mark:
+                raise FinishedRow(at, there, self._first_unfinished())
+            if there is None:
+                self._write(at, action, **more, note=mark.note or None)
 
     def _write(self, at: int, action: str, **more: Any) -> None:
-        """Add a line to the journal, and wait until it is on the disk."""
         row, time = self.rows[at], datetime.now(UTC).isoformat(timespec="seconds")
         line = {"id": row.id, "system": row.system, "annotator": self.annotator, "action": action, **more}
         line |= {"probability": row.probability, "time": time}
-        text = json.dumps({name: value for name, value in line.items() if value is not None}, ensure_ascii=False)
-        new = not self.path.exists()
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        try:
-            os.write(handle, f"{text}\n".encode(errors="replace"))  # a terminal may send what is no character
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        if new:
-            sync(self.path.parent)
+        self._journal.append({name: value for name, value in line.items() if value is not None})
 
-    def _continue(self) -> list[int]:
-        """The positions of the rows that this annotator has labelled or skipped, in their order."""
-        lines = self._read()
-        live = live_rows([_key(line) for line in lines], [line["annotator"] for line in lines],
-                         [line["action"] for line in lines])  # fmt: skip
-        places = {(row.system, row.id): at for at, row in enumerate(self.rows)}
-        done = []
-        for number in live:
-            line, where = lines[number], f"{self.path}, line {number + 1}"
-            if (key := (line.get("system"), line["id"])) not in places:
-                raise DataError(f"{where}: the row {key[1]!r} is not among those to label; name another file")
-            if line["action"] == "label" and self.choices.get(str(line.get("label"))) != line.get("score"):
-                offered = ", ".join(f"{name}={score:g}" for name, score in self.choices.items())
-                found = f"{line.get('label')}={line.get('score'):g}"
-                raise DataError(f"{where}: the label {found} is not among {offered}; name another file")
-            if line["annotator"] == self.annotator:
-                done.append(places[key])
-        return done
-
-    def _read(self) -> list[dict[str, Any]]:
-        """The lines of the journal; a last line that a power failure cut short is removed.
-
-        Raises `DataError`, and leaves the file as it is, where it is no journal.
-        """
-        if not self.path.exists():
-            return []
-        *whole, rest = self.path.read_bytes().split(b"\n")
-        lines = [_parse(text) for text in whole]
-        if rest and (last := _parse(rest)):
-            lines.append(last)
-        if None in lines or (rest and not lines):
-            number = lines.index(None) + 1 if None in lines else 1
-            problem = "expected a line that karat label has written"
-            raise DataError(f"{self.path}, line {number}: {problem}; name another file")
-        if rest and len(lines) == len(whole):
-            os.truncate(self.path, sum(map(len, whole)) + len(whole))
-        elif rest:
-            with self.path.open("ab") as journal:
-                journal.write(b"\n")
-        return [line for line in lines if line is not None]
+    def _take(self, line: Mapping[str, Any], place: str) -> None:
+        """Take over a line of the journal."""
+        at, label = self._places.get((line.get("system"), line["id"])), line.get("label")
+        if at is None:
+            remedy = "label the rows with which this file was begun, or name another file (-o)"
+            raise DataError(f"{place}: the row {line['id']!r} is not among those to label: {remedy}")
+        if line["action"] == "label" and self.choices.get(str(label)) != line["score"]:
+            offered = ", ".join(f"{name}={score:g}" for name, score in self.choices.items())
+            remedy = "go on with the labels with which this file was begun (--label-map), or name another file (-o)"
+            raise DataError(f"{place}: the label {label}={line['score']:g} is not among {offered}: {remedy}")
+        if line["annotator"] != self.annotator:
+            return
+        if line["action"] != "undo":
+            self._marks.setdefault(at, []).append(Mark(label, line.get("note", "")))
+        elif at in self._marks:
+            self._marks[at].pop()
+            if not self._marks[at]:
+                del self._marks[at]
 
 
-def _parse(text: bytes) -> dict[str, Any] | None:
-    """A line of a journal; None for any other text."""
-    try:
-        line: dict[str, Any] = json.loads(text)
-        return line if line["action"] in ACTIONS and isinstance(line["id"] + line["annotator"], str) else None
-    except (ValueError, KeyError, TypeError):
-        return None
+def _clean(text: str) -> str:
+    """The text as a file can hold it: a terminal may send what is no character."""
+    return text.encode(errors="replace").decode()
 
 
-def _key(line: Mapping[str, Any]) -> str:
-    return f"{line.get('system')}\0{line['id']}"
+def _shuffle(rows: Sequence[Row], seed: int) -> list[int]:
+    """The positions of all rows, shuffled by id and then by system."""
+    random = np.random.default_rng(seed)
+    ids = list(dict.fromkeys(row.id for row in rows))
+    places = {ids[at]: place for place, at in enumerate(random.permutation(len(ids)).tolist())}
+    ties = random.random(len(rows)).tolist()
+    return sorted(range(len(rows)), key=lambda at: (places[rows[at].id], ties[at]))

@@ -1,4 +1,4 @@
-"""A lock file for each run, so that one process at a time writes it."""
+"""Locks of files: one for each run, so that one process at a time writes it, and those of other rooms."""
 
 from __future__ import annotations
 
@@ -13,13 +13,25 @@ from karat.core.errors import DataError
 if sys.platform == "win32":
     import msvcrt
 
-    def _acquire(handle: int) -> None:
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    def acquire(handle: int) -> None:
+        """Lock an open file for this handle alone; raises one of `HELD` at once where another one holds it."""
+        at = os.lseek(handle, 0, os.SEEK_CUR)
+        os.lseek(handle, _FAR, os.SEEK_SET)  # on Windows nobody else can read a locked byte
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        finally:
+            os.lseek(handle, at, os.SEEK_SET)
 else:
     import fcntl
 
-    def _acquire(handle: int) -> None:
+    def acquire(handle: int) -> None:
+        """Lock an open file for this handle alone; raises one of `HELD` at once where another one holds it."""
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+HELD = (BlockingIOError, PermissionError)
+"""Raised by Linux and by Windows for a lock that is held."""
+_FAR = 1 << 30
 
 
 @contextmanager
@@ -44,10 +56,10 @@ def _open_locked(path: Path, run: str) -> int:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            _acquire(handle)
+            acquire(handle)
             if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
-        except (BlockingIOError, PermissionError):  # raised by Linux and by Windows for a lock that is held
+        except HELD:
             holder = os.read(handle, 20).decode() or "?"
             os.close(handle)
             raise DataError(f"run {run} is being written by another process ({holder}): wait until it ends") from None
