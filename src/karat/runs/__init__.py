@@ -3,5 +3,5 @@
 `output_columns` names the columns that scoring adds; on it builds `store`, on that `scoring`, on that `compare` and
 `experiment`, `agreement`, which compares judges with people, and `judge_report`, which asks judges several times.
 Scoring, comparing and reports read labels by people (`labels`), which knows none of them. Metrics, statistics and
-readers of files are not here, nor anything that prints (`karat.cli`).
+readers of files are not here, nor anything that prints (`karat.cli`). `display` draws plain values; all may call it.
 """

@@ -6,11 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from karat.core.metric.spec import parse
 from karat.runs.compare.flips import Flip
+from karat.runs.display.figure import draw
+from karat.runs.display.forest import Forest, Line
+from karat.runs.display.frame import corrected_columns, make_frame
+from karat.runs.display.notebook import show_forests
 from karat.stats.aggregate import Bounds
 from karat.stats.paired.comparison import Comparison, Verdict
 from karat.stats.paired.multiple import holm, holm_levels
 from karat.stats.power import smallest_share, smallest_visible
+from karat.stats.value import format_value
 
 if TYPE_CHECKING:
     from karat.stats.corrected.corrected import Corrected
@@ -135,6 +141,32 @@ class Finding:
             return "?"
         return f"{number * self.scale:.1f}" if self.scale > 1 else f"{number:.4g}"
 
+    def lines(self, *, several: bool) -> Iterator[Line]:
+        """The line of a forest plot, and one of the difference corrected by people; `several`: it names the system."""
+        found = self.comparison
+        of = f" · {self.system}" if several else ""
+        label, part = (f"{self.metric}{of}", False) if self.slice is None else (self.slice, True)
+        counts = f"{found.wins} / {found.losses} / {found.ties}"
+        cells = (
+            format_value(found.a),
+            format_value(found.b),
+            *self._difference(found),
+            _spell_p(self.adjusted),
+            counts,
+        )
+        reach = (found.least, found.most) if found.scored < found.n else (None, None)
+        yield Line(label, found.difference, found.low, found.high, cells, self.verdict, reach, part)
+        if (corrected := self.corrected) is not None and corrected.value is not None:
+            cells = ("", "", *self._difference(corrected), "", f"{corrected.labelled} labels")
+            name = "corrected by people" if self.slice is None else f"{self.slice}, corrected by people"
+            yield Line(name, corrected.value, corrected.low, corrected.high, cells, part=True)
+
+    def _difference(self, found: Comparison | Corrected) -> tuple[str, str]:
+        """A difference with its sign, and its interval."""
+        value = found.difference if isinstance(found, Comparison) else found.value
+        sign = "+" if value is not None and value > 0 else ""
+        return f"{sign}{self._scaled(value)}", f"{self._scaled(found.low)} – {self._scaled(found.high)}"
+
     def as_dict(self) -> dict[str, Any]:
         """The finding for JSON; `level` is the level that its p is compared with."""
         return {
@@ -186,9 +218,55 @@ class Compared:
             "flipped": [each.as_dict() for each in self.flipped],
         }
 
+    def to_frame(self) -> Any:
+        """The findings as a pandas frame, a row each, with the columns of `as_dict`.
+
+        With people's labels also `corrected`, `corrected_low`, `corrected_high` and `labelled`. Raises `MissingExtra`
+        without pandas.
+        """
+        rows = [each.as_dict() | corrected_columns(each.corrected) for each in self.findings]
+        return make_frame(rows, "Compared.to_frame")
+
+    def plot(self, *metrics: str, ax: Any = None) -> Any:
+        """The differences with their intervals as a forest plot of matplotlib: returns its `Axes`.
+
+        `metrics`: the specs of those to draw, by default all, which must then have the same unit. `ax`: the `Axes` to
+        draw on. Raises `SpecError` for metrics of different units, `MissingExtra` without matplotlib.
+        """
+        forests, first = self.forests(metrics), self.systems[0]
+        other = self.systems[1] if len(self.systems) == 2 else "system"
+        unit = " (points)" if forests and forests[0].factor > 1 else ""
+        return draw(forests, f"{other} minus {first}{unit}, {100 * self.confidence:g} % interval", ax, "Compared.plot")
+
+    def forests(self, metrics: Sequence[str] = ()) -> list[Forest]:
+        """The differences as forest plots: one of all metrics in points, one of each other metric."""
+        several, chosen = len(self.systems) > 2, {parse(spec).spec for spec in metrics}
+        grouped = dict[Any, list[Finding]]()
+        for finding in self.findings:
+            if not chosen or finding.metric in chosen:
+                grouped.setdefault("points" if finding.scale > 1 else finding.metric, []).append(finding)
+        others = ("first", "system") if several else self.systems
+        interval = f"{100 * self.confidence:g} % interval"
+        forests = []
+        for unit, findings in grouped.items():
+            difference = "points" if unit == "points" else "difference"
+            headings = ("metric", "", *others, difference, interval, "p, Holm", "won / lost / tied")
+            lines = tuple(line for finding in findings for line in finding.lines(several=several))
+            forests.append(Forest(headings, lines, difference=True, factor=findings[0].scale))
+        return forests
+
+    def _repr_html_(self) -> str:
+        sentences = [f"{each.heading}: {each.sentence}" for each in self.findings if each.slice is None]
+        heading = f"{' and '.join(self.systems)}: {self.n} rows, matched by {self.by}"
+        return show_forests(heading, self.forests(), [*sentences, *self.notes])
+
     def __repr__(self) -> str:
         lines = (f"  {each.heading}: {each.sentence}" for each in self.findings)
         return "\n".join([f"<karat.Compared of {', '.join(self.systems)} on {self.n} rows", *lines]) + ">"
+
+
+def _spell_p(p: float | None) -> str:
+    return "?" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:

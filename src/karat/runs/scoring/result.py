@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +13,10 @@ import pyarrow as pa
 from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
+from karat.runs.display.figure import draw
+from karat.runs.display.forest import Forest, Line, spell_range, value_headings, value_line
+from karat.runs.display.frame import corrected_columns, make_frame
+from karat.runs.display.notebook import show_forests
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from karat.stats.corrected.corrected import Corrected
 
 Of = TypeVar("Of")
+_REASONS = 3  # of each metric in a notebook
 
 
 class Values(dict[str, Of]):
@@ -106,21 +110,70 @@ class Result:
         shown = {name: dict(each) for name, each in further.items() if each is not None}
         return {"n": self.n, "mapping": dict(self.mapping), **shown, "metrics": metrics}
 
+    def to_frame(self) -> Any:
+        """The values as a pandas frame: a row for each metric, and for each of its groups, whose `slice` is its label.
+
+        Its other columns are those of `Value`; with people's labels also `corrected`, `corrected_low`,
+        `corrected_high` and `labelled`. Raises `MissingExtra` without pandas.
+
+        >>> import karat
+        >>> karat.score([{"prediction": "a", "gold": "a"}], "em").to_frame()[["metric", "value", "n"]].values.tolist()
+        [['exact_match', 1.0, 1]]
+        """
+        rows = [
+            {"metric": spec, "slice": label, **value.as_dict(), **corrected_columns(self._corrected(spec, label))}
+            for spec, label, value in self._each()
+        ]
+        return make_frame(rows, "Result.to_frame")
+
+    def plot(self, *metrics: str, ax: Any = None) -> Any:
+        """The values with their intervals as a forest plot of matplotlib: returns its `Axes`.
+
+        `metrics`: the specs of those to draw, by default all, which must then have the same range. `ax`: the `Axes` to
+        draw on. Raises `SpecError` for metrics of different ranges, `MissingExtra` without matplotlib.
+        """
+        return draw(self.forests(metrics), f"value, {100 * self.confidence:g} % interval", ax, "Result.plot")
+
+    def forests(self, metrics: Sequence[str] = ()) -> list[Forest]:
+        """The values as forest plots, one for each range of values that metrics have; by default of all metrics."""
+        ranges = {each.spec: (each.definition.low, each.definition.high) for each in self.metrics}
+        chosen = {parse(spec).spec for spec in metrics} or set(self.values)
+        bounds = any(value.failed for value in self.values.values())
+        grouped = dict[Any, list[Line]]()
+        for spec, label, value in self._each():
+            if spec not in chosen:
+                continue
+            lines = grouped.setdefault(ranges.get(spec), [])
+            lines.append(value_line(label or spec, value, bounds=bounds, part=label is not None))
+            if (found := self._corrected(spec, label)) is not None and found.value is not None:
+                cells = (format_value(found.value), spell_range(found.low, found.high), f"{found.n}", "")
+                name = "corrected by people" if label is None else f"{label}, corrected by people"
+                lines.append(
+                    Line(name, found.value, found.low, found.high, (*cells, *([""] if bounds else [])), part=True)
+                )
+        headings = ("metric", *value_headings(self.confidence, bounds=bounds))
+        return [Forest(headings, tuple(lines)) for lines in grouped.values()]
+
+    def _each(self) -> Iterator[tuple[str, str | None, Value]]:
+        """Each metric's spec and value, then those of its groups with their label."""
+        for spec, value in self.values.items():
+            yield spec, None, value
+            yield from ((spec, label, each) for label, each in self.groups.get(spec, {}).items())
+
+    def _corrected(self, spec: str, label: str | None) -> Corrected | None:
+        return self.corrected.get(spec) if label is None else self.corrected_groups.get(spec, {}).get(label)
+
     def __repr__(self) -> str:
         lines = (f"  {spec}: {_short(value)}" for spec, value in self.values.items())
         return "\n".join([f"<karat.Result of {self.n} rows", *lines]) + ">"
 
     def _repr_html_(self) -> str:
-        heads = ("metric", "value", f"{100 * self.confidence:g} % interval", "n", "scored", "failed")
-        rows = []
-        for spec, each in self.values.items():
-            ends = f"{format_value(each.low)} – {format_value(each.high)}"
-            rows.append(_html_row("td", (spec, format_value(each.value), ends, each.n, each.scored, each.failed)))
-        return f"<table><thead>{_html_row('th', heads)}</thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _html_row(tag: str, cells: Iterable[object]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+        notes = ["  ".join(f"{role} ← {column}" for role, column in self.mapping.items())]
+        for spec, reasons in self.reasons.items():
+            notes += [
+                f"{spec}: {reason} in {count} of {self.n} rows" for reason, count in list(reasons.items())[:_REASONS]
+            ]
+        return show_forests(f"{self.n} rows", self.forests(), notes)
 
 
 def _short(value: Value) -> str:

@@ -1,0 +1,164 @@
+"""A forest plot: values or differences with their intervals, one below the other on one axis.
+
+It is a table with a column for the plot, so that labels wrap, figures can be copied, and a reader without eyes for the
+plot loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from karat.runs.display.html import element, show
+from karat.runs.display.svg import Axis, chart, grid, line, ticks
+from karat.stats.value import Value, format_value
+
+Kind: TypeAlias = Literal["value", "better", "worse", "unclear"]
+_HEIGHT, _MIDDLE, _SIZE = 24.0, 12.0, 4.5  # pixels
+_COLOURS = {"better": "#2277b8", "worse": "#bb5a14"}  # where no style sheet says else; legible on white and black
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: a label, a value, the ends of its interval, and the texts beside the plot.
+
+    `reach` are the worst and the best value that it could have had; `part`: it is a part of the line above.
+    """
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    cells: tuple[str, ...] = ()
+    kind: Kind = "value"
+    reach: tuple[float | None, float | None] = (None, None)
+    part: bool = False
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Lines on one axis.
+
+    `headings` are those of the label, of the plot, and of each cell. `difference`: zero means that nothing differs.
+    `factor`: what values are multiplied with on the axis, 100 for points.
+    """
+
+    headings: tuple[str, ...]
+    lines: tuple[Line, ...]
+    difference: bool = False
+    factor: float = 1.0
+
+    @property
+    def drawn(self) -> tuple[Line, ...]:
+        """The lines in the unit of the axis."""
+        return tuple(self._scale(each) for each in self.lines)
+
+    @property
+    def axis(self) -> Axis:
+        ends = [number for each in self.drawn for number in (each.value, each.low, each.high, *each.reach)]
+        return Axis.over([*ends, *([0.0] if self.difference else [])])
+
+    def _scale(self, line: Line) -> Line:
+        numbers = (None if n is None else self.factor * n for n in (line.value, line.low, line.high, *line.reach))
+        value, low, high, *reach = numbers
+        return replace(line, value=value, low=low, high=high, reach=(reach[0], reach[1]))
+
+
+def value_line(label: str, value: Value, *, bounds: bool, part: bool = False) -> Line:
+    """The line of a metric's value; with `bounds` also the worst and the best value that it could have had."""
+    cells = [format_value(value.value), spell_range(value.low, value.high), f"{value.n}", f"{value.failed}"]
+    more = [spell_range(value.worst, value.best)] if bounds else []
+    reach = (value.worst, value.best) if bounds else (None, None)
+    return Line(label, value.value, value.low, value.high, (*cells, *more), reach=reach, part=part)
+
+
+def value_headings(confidence: float, *, bounds: bool) -> tuple[str, ...]:
+    """The headings of lines of values, after that of the label."""
+    return ("", "value", f"{100 * confidence:g} % interval", "n", "unscored", *(["worst – best"] if bounds else []))
+
+
+def spell_range(low: float | None, high: float | None) -> str:
+    """Two ends with four decimals.
+
+    >>> spell_range(0.25, 0.5), spell_range(None, None)
+    ('0.2500 – 0.5000', '–')
+    """
+    return "–" if low is None and high is None else f"{format_value(low)} – {format_value(high)}"
+
+
+def forest_table(forest: Forest, caption: str) -> str:
+    """The plot as a table; the exact numbers of each line are in its `data-` attributes.
+
+    >>> table = forest_table(Forest(("metric", "", "value"), (Line("f1", 0.5, 0.4, 0.6, ("0.5",)),)), "Values")
+    >>> table[:94]
+    '<table class="data forest"><caption class="hidden-label">Values</caption><thead><tr><th scope='
+    """
+    axis, judged = forest.axis, any(each.kind != "value" for each in forest.lines)
+    names = [*forest.headings, *(["verdict"] if judged else [])]
+    heads = (element("th", {"scope": "col", "class": "num" if at > 1 else None}, show(n)) for at, n in enumerate(names))
+    lines = zip(forest.lines, forest.drawn, strict=True)
+    rows = (_row(each, drawn, axis, difference=forest.difference, judged=judged) for each, drawn in lines)
+    foot = element("td", {"class": "strip"}, chart(20, ticks(axis, 0)))
+    rest = (element("td") for _ in names[2:])
+    return element(
+        "table",
+        {"class": "data forest"},
+        element("caption", {"class": "hidden-label"}, show(caption)),
+        element("thead", None, element("tr", None, *heads)),
+        element("tbody", None, *rows),
+        element("tfoot", {"aria-hidden": "true"}, element("tr", None, element("td"), foot, *rest)),
+    )
+
+
+def _row(line: Line, drawn: Line, axis: Axis, *, difference: bool, judged: bool) -> str:
+    cells = [element("td", {"class": "num"}, show(cell)) for cell in line.cells]
+    if judged:
+        word = "" if line.kind == "value" else element("span", {"class": f"verdict {line.kind}"}, line.kind)
+        cells.append(element("td", None, word))
+    exact = {f"data-{name}": number for name, number in _numbers(line)}
+    return element(
+        "tr",
+        {"class": "part" if line.part else None, **exact},
+        element("th", {"scope": "row"}, element("bdi", None, show(line.label))),
+        element("td", {"class": "strip"}, chart(_HEIGHT, _strip(drawn, axis, difference=difference))),
+        *cells,
+    )
+
+
+def _numbers(line: Line) -> Iterator[tuple[str, str]]:
+    for name, number in (("value", line.value), ("low", line.low), ("high", line.high)):
+        if number is not None:
+            yield name, repr(number)
+
+
+def _strip(line_: Line, axis: Axis, *, difference: bool) -> Iterator[str]:
+    """The grid, the interval and the value of a line."""
+    yield from grid(axis, _HEIGHT, zero=difference)
+    if line_.value is None:
+        return
+    colour = _COLOURS.get(line_.kind, "currentColor")
+    marks = [*_stretch("reach", line_.reach, axis, 1), *_stretch("interval", (line_.low, line_.high), axis, 2)]
+    marks.append(_point(line_.kind, axis.place(line_.value), colour))
+    yield element("g", {"class": line_.kind, "color": colour}, *marks)
+
+
+def _stretch(kind: str, ends: Sequence[float | None], axis: Axis, width: float) -> Iterator[str]:
+    """A line over the ends that are known; one that is not known is the end of the axis."""
+    low, high = ends
+    if low is not None or high is not None:
+        places = axis.place(axis.low if low is None else low), axis.place(axis.high if high is None else high)
+        yield line(kind, (min(places), max(places)), (_MIDDLE, _MIDDLE), width)
+
+
+def _point(kind: Kind, place: float, colour: str) -> str:
+    """The mark of a value: a triangle up or down for better and worse, a ring for unclear, else a disc."""
+    size = _SIZE
+    shared = {"class": "point", "stroke": colour}
+    if kind in _COLOURS:
+        up = size if kind == "better" else -size
+        path = f"M{-size:g} {up:g}L0 {-up:g}L{size:g} {up:g}Z"
+        inner = element("path", {**shared, "fill": colour, "d": path})
+        return element("svg", {"x": f"{place:g}%", "y": f"{_MIDDLE:g}", "overflow": "visible"}, inner)
+    fill = "Canvas" if kind == "unclear" else colour
+    return element("circle", {**shared, "fill": fill, "cx": f"{place:g}%", "cy": f"{_MIDDLE:g}", "r": f"{size:g}"})

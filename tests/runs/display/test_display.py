@@ -1,0 +1,145 @@
+"""Axes, forest plots, histograms, and what a notebook shows of a result and of a comparison."""
+
+import math
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import karat
+from karat.core.errors import MissingExtra, SpecError
+from karat.runs.display.forest import Forest, Line, forest_table
+from karat.runs.display.histogram import count_bars, histogram
+from karat.runs.display.html import show
+from karat.runs.display.svg import Axis
+
+HOSTILE = "</td><script>alert(1)</script>\u202e&\ud800\x00"
+NUMBERS = st.floats(-1e9, 1e9, allow_subnormal=False)
+
+
+class Markup(HTMLParser):
+    """The tags, the attributes and the text of markup; every tag that is opened must be closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text = [], [], ""
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=5))
+def test_an_axis_holds_its_numbers_and_has_few_round_ticks(numbers):
+    axis = Axis.over(numbers)
+    slack = 1e-6 * (axis.high - axis.low)
+    assert axis.low - slack <= min(numbers)
+    assert max(numbers) <= axis.high + slack
+    assert 2 <= len(axis.ticks) <= 8
+    mantissa = axis.step / 10 ** math.floor(math.log10(axis.step) + 1e-9)
+    assert round(mantissa, 6) in {1, 2, 5}
+    assert all(-0.01 <= axis.place(number) <= 100.01 for number in numbers)
+
+
+@given(st.lists(st.one_of(NUMBERS, st.just(math.nan)), max_size=60))
+def test_bars_count_every_number_once(numbers):
+    assert sum(bar.count for bar in count_bars(np.array(numbers, float))) == sum(not math.isnan(n) for n in numbers)
+
+
+def test_texts_of_others_stay_texts():
+    line = Line(HOSTILE, 0.5, None, 0.7, (HOSTILE,), "worse")
+    page = Markup(forest_table(Forest((HOSTILE, "", HOSTILE), (line,)), HOSTILE))
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert "</td><script>alert(1)</script>U+202E&U+D800U+0000" in page.text
+    assert "<script" not in histogram(count_bars(np.array([1.0])), Axis.over([0, 1]), HOSTILE)
+    show(HOSTILE).encode()
+
+
+def test_a_line_has_its_exact_numbers_and_its_place_on_the_axis():
+    forest = Forest(("metric", "", "value"), (Line("f1", 1 / 3, 0.2, None, ("0.33",), "better"),), True, 100)
+    page = Markup(forest_table(forest, "Differences"))
+    row = next(attributes for tag, attributes in page.tags if tag == "tr" and attributes)
+    assert row == {"data-value": repr(1 / 3), "data-low": "0.2"}
+    interval = next(attributes for _, attributes in page.tags if attributes.get("class") == "interval")
+    axis = forest.axis
+    assert (axis.low, axis.high) == (0, 40)
+    assert [float(interval[end].strip("%")) for end in ("x1", "x2")] == [50, 100]  # the end that is not known
+    assert "better" in page.text
+
+
+def test_a_notebook_shows_slices_mapping_bounds_and_reasons():
+    rows = {"answer": ["a", "b", None, "b"], "gold": ["a"] * 4, "topic": ["x", "x", "y", HOSTILE[:-2]]}
+    result = karat.score(rows, ["em", "token_f1"], by="topic")
+    page = Markup(result._repr_html_())
+    for text in ("token_f1", "0.3333", "worst – best", "0.2500 – 0.5000", "prediction ← answer", "prediction is null"):
+        assert text in page.text
+    assert "alert(1)</script>U+202E" in page.text
+    assert len([tag for tag, attributes in page.tags if attributes.get("class") == "interval"]) == 6
+
+
+@karat.metric(source="here", high=None, register=False)
+def length(prediction: karat.Text) -> karat.Score:
+    """Characters."""
+    return [float(len(each)) for each in prediction.to_pylist()]
+
+
+def systems():
+    rows = {"id": range(40), "question": ["?"] * 40, "gold": ["yes"] * 40, "half": ["one", "two"] * 20}
+    answers = (["no"] * 30 + ["yes"] * 10, ["yes"] * 36 + ["no"] * 4)
+    return [karat.score({**rows, "prediction": each}, ["em", length]) for each in answers]
+
+
+def test_a_notebook_shows_a_comparison_with_its_figures():
+    compared = karat.compare(*systems(), by="half", metrics="em")
+    page = Markup(compared._repr_html_())
+    rows = [attributes for tag, attributes in page.tags if tag == "tr" and "data-value" in attributes]
+    assert [float(row["data-value"]) for row in rows] == [each.comparison.difference for each in compared.findings]
+    assert compared.findings[0].sentence in page.text
+    assert re.search(r"\+\d\d\.\d", page.text)
+
+
+def test_frames_hold_every_value_and_every_finding():
+    pytest.importorskip("pandas")
+    first, second = systems()
+    frame = first.to_frame()
+    assert frame.metric.tolist() == ["exact_match", "length"]
+    assert frame["value"].tolist() == [value.value for value in first.values.values()]
+    found = karat.compare(first, second, by="half").to_frame()
+    assert len(found) == 6
+    assert found.verdict[0] == "better"
+
+
+def test_plots_have_a_line_for_each_finding():
+    pytest.importorskip("matplotlib").use("agg")
+    from matplotlib import pyplot as plt
+
+    first, second = systems()
+    compared = karat.compare(first, second, by="half")
+    ax = compared.plot("em")
+    assert [text.get_text().strip() for text in ax.get_yticklabels()] == ["exact_match", "one", "two"]
+    drawn = [line.get_xdata()[0] for line in ax.lines if line.get_marker() in {"^", "v", "o"}]
+    assert drawn == [100 * each.comparison.difference for each in compared.findings if each.metric == "exact_match"]
+    assert ax.get_xlabel() == "B minus A (points), 95 % interval"
+    with pytest.raises(SpecError, match=r"different ranges.*exact_match; length"):
+        compared.plot()
+    _, own = plt.subplots()
+    assert first.plot("exact_match", ax=own) is own
+    plt.close("all")
+
+
+def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingExtra, match=r"Result.plot needs matplotlib: pip install 'karat\[plot\]'"):
+        systems()[0].plot("em")
