@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from karat.cli.options.screen import open_screen
+from karat.cli.options.screen import Screen, open_screen
 from karat.runs.agreement.raters import PEOPLE, name_label
 from karat.runs.agreement.report import Agreement, Disagreement, Pair
 from karat.runs.compare.flips import show_text
@@ -47,8 +47,7 @@ def print_agreement(found: Agreement) -> None:
     if sliced := [cells for pair in found.pairs if _is_sliced(pair) for cells in _list_slice(pair)]:
         screen.table(["slice", "first", "second", "coefficient", "value", "interval", "n"], sliced, left=4)
     for pair in whole:
-        for line in _describe_confusion(pair, found.labels):
-            screen.line(line)
+        _print_confusion(screen, pair, found.labels)
     for error in found.errors:
         for line in _describe_error(error, found.labels):
             screen.line(line)
@@ -83,15 +82,14 @@ def _cells(estimate: Estimate) -> list[str]:
     return [format_value(estimate.value), interval, f"{estimate.n}"]
 
 
-def _describe_confusion(pair: Pair, choices: Mapping[str, float]) -> Iterator[str]:
+def _print_confusion(screen: Screen, pair: Pair, choices: Mapping[str, float]) -> None:
     """The rows of each label of the first rater, by the label of the second."""
     if pair.confusion is None:
         return
     labels = [name_label(choices, value) for value in pair.confusion.values]
-    yield f"{pair.first} (down) by {pair.second} (across)"
-    width = max(len(cell) for cell in (*labels, *map(str, pair.confusion.counts.ravel())))
-    for head, cells in zip(["", *labels], [labels, *pair.confusion.counts.tolist()], strict=True):
-        yield "  ".join(f"{cell:>{width}}" for cell in (head, *cells))
+    screen.line(f"{pair.first} (down) by {pair.second} (across)")
+    rows = zip(labels, pair.confusion.counts.tolist(), strict=True)
+    screen.table(["", *labels], [[label, *map(str, counts)] for label, counts in rows], left=1)
 
 
 def _describe_error(error: Disagreement, choices: Mapping[str, float]) -> Iterator[str]:

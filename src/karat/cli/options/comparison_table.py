@@ -24,12 +24,13 @@ def print_comparison(compared: Compared, by: str | None) -> None:
     several, wide = len(compared.systems) > 2, screen.width >= _WIDE
     names = ["metric", *(["system"] if several else []), *([] if by is None else [by])]
     first, other = compared.systems[0], "system" if several else compared.systems[1]
-    more, test = ([f"{100 * compared.confidence:g} % interval", "p"], ["test", "effect"]) if wide else ([], [])
+    p, test = (["p"], ["test", "effect"]) if wide else ([], [])
+    interval = f"{100 * compared.confidence:g} % interval"
     rows = []
     for finding in compared.findings:
         labels = [*([finding.system] if several else []), *([] if by is None else [finding.slice or ""])]
         rows.append([finding.metric, *labels, *_cells(finding, wide=wide)])
-    headings = [*names, first, other, "difference", *more, "p, Holm", "won/lost/tied", *test]
+    headings = [*names, first, other, "difference", interval, *p, "p, Holm", "won/lost/tied", *test]
     screen.table(headings, rows, left=len(names))
     for finding in compared.findings:
         screen.line(f"{finding.heading}: {finding.sentence}", _STYLES[finding.verdict])
@@ -41,11 +42,12 @@ def print_comparison(compared: Compared, by: str | None) -> None:
 
 
 def _cells(finding: Finding, *, wide: bool) -> Iterator[str]:
-    """The numbers of a finding; without those that its sentence repeats, where there is little room."""
+    """The numbers of a finding; not the p before its correction and the test, where there is little room."""
     comparison = finding.comparison
     yield from (format_value(comparison.a), format_value(comparison.b), _signed(comparison.difference))
+    yield f"{_signed(comparison.low)} – {_signed(comparison.high)}"
     if wide:
-        yield from (f"{_signed(comparison.low)} – {_signed(comparison.high)}", _short(comparison.p))
+        yield _short(comparison.p)
     yield from (_short(finding.adjusted), f"{comparison.wins}/{comparison.losses}/{comparison.ties}")
     if wide:
         yield _TESTS[comparison.test]

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from karat.cli.options.screen import Pipe, open_screen
+from karat.cli.options.screen import Screen, open_screen
 from karat.runs.scoring.result import Result
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
-    from karat.cli.options.terminal import Terminal
     from karat.stats.corrected.corrected import Corrected
 
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
@@ -48,7 +47,7 @@ def print_result(result: Result, by: str | None) -> None:
         screen.line(f"run {result.run.name} is kept in {result.run.path}", "dim")
 
 
-def _print_corrected(screen: Pipe | Terminal, result: Result, by: str | None) -> None:
+def _print_corrected(screen: Screen, result: Result, by: str | None) -> None:
     """The values corrected by people beside those of the scores."""
     human = result.human or {}
     out = f"; {human['left_out']} more are of rows that were filtered out" if human["left_out"] else ""

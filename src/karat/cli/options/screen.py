@@ -1,55 +1,87 @@
-"""Standard output as lines and tables: with colours on a terminal, plain in a pipe.
+"""Standard output as lines and tables: as wide as a terminal, and in colour there.
 
-Only a terminal needs rich, whose import takes longer than scoring a small file.
+A pipe gets lines of any length without colours. `COLUMNS` sets the width of both; `NO_COLOR` forbids colours, and
+`FORCE_COLOR` or `TTY_COMPATIBLE` asks for them in a pipe.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 import click
+from rich.cells import cell_len
 
-if TYPE_CHECKING:
-    from karat.cli.options.terminal import Terminal
+from karat.cli.options.layout import break_lines, lay_out, show_controls
 
-WIDTH = 1_000  # columns of a pipe: enough for every table
-
-
-def open_screen() -> Pipe | Terminal:
-    """Standard output, as a terminal where it is one or an environment variable asks for colours."""
-    plain = not (sys.stdout.isatty() or os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE"))
-    if plain and (sys.stdout.encoding or "").lower().startswith("utf"):
-        return Pipe()
-    from karat.cli.options.terminal import Terminal  # noqa: PLC0415  (slow to import)
-
-    return Terminal(WIDTH)
+_STYLES: dict[str, dict[str, Any]] = {
+    "dim": {"dim": True},
+    "green": {"fg": "green"},
+    "red": {"fg": "red"},
+    "added": {"fg": "green", "bold": True, "underline": True},
+    "removed": {"fg": "red", "bold": True, "underline": True},
+}
+LEAST = 20  # columns that a text gets beside its label
 
 
-class Pipe:
-    """Plain text: nothing is coloured, wrapped or cut."""
+def open_screen() -> Screen:
+    """Standard output, with the width and the colours that it can show."""
+    terminal = sys.stdout.isatty()
+    columns = os.environ.get("COLUMNS", "")
+    sized = terminal or (columns.isdecimal() and int(columns) > 0)
+    asked = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    shown = terminal and os.environ.get("TERM") != "dumb"
+    colour = (asked or shown) and not os.environ.get("NO_COLOR")
+    return Screen(shutil.get_terminal_size().columns if sized else sys.maxsize, colour)
 
-    width = WIDTH
 
-    def line(self, text: str, style: str = "") -> None:  # noqa: ARG002  (a pipe has no colours)
-        """Print a text; `style` is a colour or `dim`."""
-        click.echo(text)
+@dataclass(frozen=True)
+class Screen:
+    """Lines and tables that are at most `width` columns wide, in colour or not."""
+
+    width: int
+    colour: bool
+
+    def line(
+        self, text: str, style: str = "", *, label: str = "", marked: Sequence[tuple[int, int]] | None = None
+    ) -> None:
+        """Print a text, wrapped between words; a longer word, such as a path, stays whole.
+
+        `style` is `dim`, `green`, `red`, `added` or `removed`. With `label`, that stands before the text, further lines are
+        indented by its width, and words that are too long are cut. `marked`: only these ranges of the text have the
+        style.
+        """
+        text, indent = show_controls(text), cell_len(label) if label else len(text) - len(text.lstrip(" "))
+        width = max(self.width - indent, LEAST)
+        if not label:
+            text, label = text[indent:], " " * indent
+        for start, stop in break_lines(text, width, whole_words=not label.strip()):
+            self._print(label + self._style(text, start, stop, style, marked))
+            label = " " * indent
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> None:
-        """Print a table whose first `left` columns are aligned left, the others right."""
-        from rich.cells import cell_len  # noqa: PLC0415  (the width of a text on a screen; alone it is quick to import)
+        """Print a table whose first `left` columns are names, aligned left, the others numbers, aligned right."""
+        for line in lay_out(headings, rows, left=left, width=self.width):
+            self._print(line)
 
-        cells = [[cell.split("\n") for cell in row] for row in (headings, *rows)]
-        widths = [max(cell_len(line) for lines in column for line in lines) for column in zip(*cells, strict=True)]
-        for number, row in enumerate(cells):
-            for at in range(max(map(len, row))):
-                texts = [lines[at] if at < len(lines) else "" for lines in row]
-                padded = []
-                for column, (text, width) in enumerate(zip(texts, widths, strict=True)):
-                    space = " " * (width - cell_len(text))
-                    padded.append(text + space if column < left else space + text)
-                click.echo("   ".join(padded))
-            if number == 0:
-                click.echo("─" * (sum(widths) + 3 * (len(widths) - 1)))
+    def _style(self, text: str, start: int, stop: int, style: str, marked: Sequence[tuple[int, int]] | None) -> str:
+        if not (self.colour and style):
+            return text[start:stop]
+        shown, at = "", start
+        for low, high in [(start, stop)] if marked is None else marked:
+            first, last = max(low, at), min(high, stop)
+            if first < last:
+                shown += text[at:first] + click.style(text[first:last], **_STYLES[style])
+                at = last
+        return shown + text[at:stop]
+
+    def _print(self, line: str) -> None:
+        try:
+            line.encode(sys.stdout.encoding or "utf-8")
+        except UnicodeEncodeError:
+            line = line.replace("─", "-")
+        click.echo(line, color=self.colour)
