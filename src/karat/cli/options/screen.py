@@ -51,9 +51,8 @@ class Screen:
     ) -> None:
         """Print a text, wrapped between words; a longer word, such as a path, stays whole.
 
-        `style` is `dim`, `green`, `red`, `added` or `removed`. With `label`, that stands before the text, further lines are
-        indented by its width, and words that are too long are cut. `marked`: only these ranges of the text have the
-        style.
+        `style` is a key of `_STYLES`. With `label`, that stands before the text, further lines are indented by its
+        width, and words that are too long are cut. `marked`: only these ranges of the text have the style.
         """
         text, indent = show_controls(text), cell_len(label) if label else len(text) - len(text.lstrip(" "))
         width = max(self.width - indent, LEAST)
