@@ -52,18 +52,16 @@ def align(runs: Sequence[Run], on: str | None = None) -> Alignment:
     problems = []
     for columns in _candidates(runs, on):
         try:
-            keyed = [_keys(run, column) for run, column in zip(runs, columns, strict=True)]
+            first, *others = (_rank(run, column) for run, column in zip(runs, columns, strict=True))
         except JoinError as error:
             if on is not None:
                 raise
             problems.append(str(error))
             continue
-        orders = [pc.sort_indices(keys) for keys in keyed]
-        ranked = [keys.take(order) for keys, order in zip(keyed, orders, strict=True)]
-        for run, keys in zip(runs[1:], ranked[1:], strict=True):
-            if not keys.equals(ranked[0]):
-                raise JoinError(_describe_difference(runs[0], ranked[0], run, keys, columns[0]))
-        return Alignment(columns[0], ranked[0], tuple(np.asarray(order, np.int64) for order in orders))
+        for run, ranked in zip(runs[1:], others, strict=True):
+            if not ranked.ids.equals(first.ids):
+                raise JoinError(_describe_difference(runs[0], first.ids, run, ranked.ids, columns[0]))
+        return Alignment(columns[0], first.ids, tuple(ranked.order for ranked in (first, *others)))
     if alignment := _by_order(runs):
         return alignment
     remedy = "; ".join(["name one that holds an id with on (--on)", *problems])
@@ -94,17 +92,26 @@ def _id_column(run: Run, name: str) -> str | None:
     return next((column for column in run.schema.names if singular(column) == name), None)
 
 
-def _keys(run: Run, column: str) -> pa.Array:
-    """The ids of a run as text, shape (n,); `JoinError` for null, duplicate and nested values."""
+@dataclass(frozen=True)
+class _Ranked:
+    """The sorted ids of a run as text, and their row numbers; both have shape (n,)."""
+
+    ids: pa.Array
+    order: Array
+
+
+def _rank(run: Run, column: str) -> _Ranked:
+    """The sorted ids of a run; `JoinError` for null, duplicate and nested values."""
     where = f"{run.name}: column {column!r}"
     keys = spell_ids(run.column(column).combine_chunks(), where)
     if keys.null_count:
         raise JoinError(f"{where} is null in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
-    if pc.count_distinct(keys).as_py() < len(keys):
-        counted = pc.value_counts(keys)
-        twice = counted.field(0).filter(pc.greater(counted.field(1), 1))[0].as_py()
-        raise JoinError(f"{where} has {twice!r} more than once")
-    return keys
+    order = pc.sort_indices(keys)
+    ids = keys.take(order)
+    twice = pc.index(pc.equal(ids[1:], ids[:-1]), value=True).as_py()
+    if twice >= 0:
+        raise JoinError(f"{where} has {ids[twice].as_py()!r} more than once")
+    return _Ranked(ids, np.asarray(order, np.int64))
 
 
 def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Array, column: str) -> str:
