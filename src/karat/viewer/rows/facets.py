@@ -1,0 +1,85 @@
+"""How many rows there are of each label and in each part of a range, of all rows and of those that a filter keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import DataError
+from karat.viewer.rows.fields import Condition, Field
+from karat.viewer.rows.filters import filter_rows
+from karat.viewer.rows.table import MISSING, RowTable
+
+_MOST = 50  # labels of a facet
+_BINS = 20  # of a score; differences have twice as many and one in the middle, so that 0 is inside a bin
+_OUTSIDE = 255
+
+
+def list_facets(table: RowTable) -> list[Field]:
+    """The fields that group the rows: outcomes, judges' labels, reasons, and columns whose values are names."""
+    systems = range(len(table.runs))
+    wanted = [Field("outcome", metric=spec, system=at) for spec in table.specs for at in systems[1:]]
+    labels = (Field("label", metric=spec, system=at) for spec in table.specs for at in systems)
+    wanted += [field for field in labels if _has_labels(table, field)]
+    wanted += [Field("reason", system=at) for at in systems if table.columns[at].reason is not None]
+    return [*wanted, *(Field("column", name) for name in table.facets)]
+
+
+def count_facets(table: RowTable, conditions: Sequence[Condition], fields: Sequence[Field]) -> list[dict[str, Any]]:
+    """For each field the labels with their numbers of rows, the commonest first; a field with too many is left out.
+
+    `kept` are the rows that fulfil all conditions but those on the field itself, so that another label can be chosen.
+    """
+    counted = []
+    for field in fields:
+        with suppress(DataError):  # too many values: no facet
+            codes = table.codes(field)
+            kept = filter_rows(table, (each for each in conditions if each.field != field))
+            whole = np.bincount(codes.numbers, minlength=len(codes.labels))
+            part = whole if kept is None else np.bincount(codes.numbers[kept], minlength=len(codes.labels))
+            ranked = [at for at in np.argsort(-whole, kind="stable").tolist() if whole[at]]
+            values = [{"value": None if codes.labels[at] == MISSING else codes.labels[at], "all": int(whole[at]),
+                       "kept": int(part[at])} for at in ranked[:_MOST]]  # fmt: skip
+            title = field.name or field.kind
+            counted.append({"field": field.as_dict(), "title": title, "values": values, "more": len(ranked[_MOST:])})
+    return counted
+
+
+def count_bins(table: RowTable, conditions: Sequence[Condition], field: Field) -> dict[str, Any]:
+    """The histogram of a score or a difference, over bins that depend on all rows alone; `kept` as in a facet."""
+    edges = find_edges(table, field)
+    bins = table.keep(("bins", field), lambda: _number_bins(table.numbers(field), edges))
+    kept = filter_rows(table, (each for each in conditions if each.field != field))
+    counts = [np.bincount(part, minlength=_OUTSIDE + 1) for part in (bins, bins if kept is None else bins[kept])]
+    whole, part = (each[: len(edges) - 1].tolist() for each in counts)
+    missing = {"all": int(counts[0][_OUTSIDE]), "kept": int(counts[1][_OUTSIDE])}
+    return {"field": field.as_dict(), "edges": edges.tolist(), "all": whole, "kept": part, "missing": missing}
+
+
+def find_edges(table: RowTable, field: Field) -> Array:
+    """The edges of a histogram's bins: over the metric's range where it is known, else over that of the rows."""
+    scale, differs = table.metric(field).by_run[0], field.kind == "difference"
+    low, high = scale.low, scale.high
+    if low is None or high is None:
+        numbers = table.numbers(field)
+        there = numbers[~np.isnan(numbers)]
+        low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 1.0)
+        if differs:
+            low, high = 0.0, max(abs(low), abs(high))
+    width = (high - low) or 1.0
+    return np.linspace(-width, width, 2 * _BINS + 2) if differs else np.linspace(low, low + width, _BINS + 1)
+
+
+def _number_bins(numbers: Array, edges: Array) -> Array:
+    """The number of each row's bin, uint8; a score beyond the range is in the bin next to it."""
+    bins = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    return np.where(np.isnan(numbers), _OUTSIDE, bins).astype(np.uint8)
+
+
+def _has_labels(table: RowTable, field: Field) -> bool:
+    spec = table.metric(field).by_run[field.system].spec
+    return "label" in table.columns[field.system].details[spec]

@@ -1,0 +1,208 @@
+"""The rows of one or several runs, matched as a comparison matches them, with a number or a label by each field."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from threading import RLock
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from karat.core.columns.ids import ROW_IDS
+from karat.core.columns.kinds import Array
+from karat.core.errors import JoinError, SpecError, did_you_mean
+from karat.data.roles import singular
+from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, share_metrics
+from karat.runs.compare.row_alignment import ORDER, Alignment, align
+from karat.runs.store.run import Run
+from karat.viewer.rows.columns import Codes, RunColumns, encode, find_facets, name_type
+from karat.viewer.rows.fields import Field
+from karat.viewer.rows.texts import Texts
+
+MISSING = "(null)"
+"""The label of no value, as in the slices of a comparison."""
+OUTCOMES = ("better", "worse", "same", "unscored")
+_KEPT = 64 << 20  # bytes of arrays
+
+Kept = TypeVar("Kept", Array, Codes)
+
+
+class RowTable:
+    """The matched rows of runs, in the order of the first run's rows.
+
+    `runs`: one or several, the first of which the others are compared with. `metrics` are those that all have. `on`:
+    the column of ids; by default that of a comparison, for a single run without ids the order. `by` is that column or
+    "order".
+
+    Raises what `karat.compare` raises: `JoinError` where the runs do not have the same rows, `DataError` where they
+    were scored differently, unless `allow_different`.
+    """
+
+    def __init__(self, runs: Sequence[Run], on: str | None = None, *, allow_different: bool = False) -> None:
+        self.runs, self.metrics = tuple(runs), tuple(share_metrics(runs, ()))
+        aligned = _align(runs, on)
+        if not allow_different:
+            check_comparable(runs, self.metrics, aligned)
+        self.by, self.n, self._ids = aligned.by, len(aligned), aligned.ids
+        self.ranks = np.empty(self.n, np.int32)
+        self.ranks[aligned.orders[0]] = np.arange(self.n, dtype=np.int32)
+        self._orders = [_place(order, self.ranks) for order in aligned.orders]
+        self.columns = tuple(map(RunColumns.of, runs))
+        self.texts = Texts(runs)
+        self._kept = _Kept()
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """The specs of the metrics, as the first run has them."""
+        return tuple(metric.spec for metric in self.metrics)
+
+    @property
+    def unshared(self) -> list[str]:
+        """The specs of the metrics that only some of the runs have."""
+        return list_unshared(self.runs, self.metrics)
+
+    @cached_property
+    def facets(self) -> dict[str, int]:
+        """The columns that name groups of rows, each with the number of the first run that has it."""
+        found: dict[str, int] = {}
+        for at, (run, columns) in enumerate(zip(self.runs, self.columns, strict=True)):
+            free = (name for name in find_facets(run, columns) if singular(name) not in ROW_IDS and name != self.by)
+            found |= {name: at for name in free if not any(name in run.schema.names for run in self.runs[:at])}
+        return found
+
+    def metric(self, field: Field) -> SharedMetric:
+        """The metric of a field; `SpecError` where the runs do not share it, or there is no such system."""
+        if not 0 <= field.system < len(self.runs):
+            raise SpecError(f"there is no system {field.system}: the last one is {len(self.runs) - 1}")
+        for metric in self.metrics:
+            if metric.spec == field.metric:
+                return metric
+        raise SpecError(f"there is no metric {field.metric[:80]!r}{did_you_mean(field.metric[:80], self.specs)}")
+
+    def in_run(self, system: int, rows: Array) -> Array:
+        """The row numbers of these rows in a run."""
+        order = self._orders[system]
+        return rows if order is None else order[rows]
+
+    def mark(self, system: int, numbers: Array) -> Array:
+        """Which rows have these row numbers in a run, shape (n,)."""
+        mask = np.zeros(self.n, bool)
+        mask[numbers] = True
+        return self._in_order(system, mask)
+
+    def name_rows(self, rows: Array) -> list[str]:
+        """The ids of these rows."""
+        return [self._ids[rank].as_py() for rank in self.ranks[rows].tolist()]
+
+    def find_rows(self, ids: pa.Array) -> Array:
+        """Which rows have one of these ids, shape (n,)."""
+        found = pa.compute.is_in(self._ids, ids.cast(self._ids.type))
+        return np.asarray(found)[self.ranks]
+
+    def match_ids(self, text: str) -> Array:
+        """Which rows have an id that contains a text, in any case, shape (n,)."""
+        return np.asarray(pa.compute.match_substring(self._ids, text, ignore_case=True))[self.ranks]
+
+    def keep(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """An array that is computed once, and again after it was dropped for others."""
+        return self._kept.get(key, make)
+
+    def holds_numbers(self, field: Field) -> bool:
+        """Whether the values of a field are numbers."""
+        if field.kind != "column":
+            return field.kind in {"score", "difference", "size"}
+        run = self.runs[self.run_with(field.name)]
+        return name_type(run.schema.field(field.name).type) in {"number", "boolean"}
+
+    def numbers(self, field: Field) -> Array:
+        """The number of each row, float64, NaN where it has none; `SpecError` for a field without numbers."""
+        return self.keep(field, lambda: self._numbers(field))
+
+    def codes(self, field: Field) -> Codes:
+        """The label of each row; `SpecError` for a field without labels, `DataError` where they are too many."""
+        return self.keep(("codes", field), lambda: self._codes(field))
+
+    def _numbers(self, field: Field) -> Array:
+        if field.kind == "score":
+            spec = self.metric(field).by_run[field.system].spec
+            return self._in_order(field.system, self.runs[field.system].scores(spec))
+        if field.kind in {"difference", "size"}:
+            one, other = (self.numbers(Field("score", metric=field.metric, system=at)) for at in (0, field.system))
+            return other - one if field.kind == "difference" else np.abs(other - one)
+        if self.holds_numbers(field):
+            at = self.run_with(field.name)
+            return self._in_order(at, self.runs[at].column(field.name).cast(pa.float64()).to_numpy())
+        raise SpecError(f"{field.name or field.kind!r} holds no numbers")
+
+    def _codes(self, field: Field) -> Codes:
+        if field.kind == "outcome":
+            gains = self.numbers(Field("difference", metric=field.metric, system=field.system))
+            gains = gains if self.metric(field).by_run[0].direction == "maximize" else -gains
+            return Codes(np.select([gains > 0, gains < 0, gains == 0], [0, 1, 2], 3).astype(np.int16), OUTCOMES)
+        at, name = self._column_of(field)
+        found = encode(self.runs[at], name)
+        return Codes(self._in_order(at, found.numbers), found.labels)
+
+    def _column_of(self, field: Field) -> tuple[int, str]:
+        """The number of the run, and the name of the column, that hold a field's labels."""
+        if field.kind == "column" and field.name in self.facets:
+            return self.facets[field.name], field.name
+        if field.kind == "reason" and field.system < len(self.runs):
+            name = self.columns[field.system].reason
+        elif field.kind == "label":
+            spec = self.metric(field).by_run[field.system].spec
+            name = self.columns[field.system].details[spec].get("label")
+        else:
+            name = None
+        if name is None:
+            raise SpecError(f"{field.name or field.kind!r} has no labels to choose from")
+        return field.system, name
+
+    def run_with(self, name: str) -> int:
+        """The number of the first run that has a column."""
+        for at, run in enumerate(self.runs):
+            if name in run.schema.names:
+                return at
+        raise SpecError(f"there is no column {name[:80]!r}{did_you_mean(name[:80], self.runs[0].schema.names)}")
+
+    def _in_order(self, system: int, values: Array) -> Array:
+        order = self._orders[system]
+        return values if order is None else values[order]
+
+
+class _Kept:
+    """Arrays by key; those that were used least recently are dropped where all take too many bytes."""
+
+    def __init__(self) -> None:
+        self._arrays: OrderedDict[Hashable, Array | Codes] = OrderedDict()
+        self._lock = RLock()
+
+    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        with self._lock:
+            found = self._arrays[key] if key in self._arrays else make()
+            self._arrays[key] = found
+            self._arrays.move_to_end(key)
+            while len(self._arrays) > 1 and sum(each.nbytes for each in self._arrays.values()) > _KEPT:
+                self._arrays.popitem(last=False)
+            return found  # type: ignore[return-value]
+
+
+def _align(runs: Sequence[Run], on: str | None) -> Alignment:
+    """The matched rows; those of a single run in which no column identifies them, by their order."""
+    try:
+        return align(runs, on)
+    except JoinError:
+        if len(runs) > 1 or on is not None:
+            raise
+    numbers = np.arange(pq.read_metadata(runs[0].rows).num_rows)
+    return Alignment(ORDER, pa.array(numbers + 1).cast(pa.large_string()), (numbers,))
+
+
+def _place(order: Array, ranks: Array) -> Array | None:
+    """The row numbers of a run in the order of the first run's rows; None where they are the same."""
+    placed = order.astype(np.int32)[ranks]
+    return None if np.array_equal(placed, np.arange(len(placed))) else placed

@@ -1,0 +1,94 @@
+"""Rows of runs' Parquet files by their numbers, and rows that contain a text, over DuckDB.
+
+DuckDB reads the runs' files and nothing else. Values are bound; names of columns never reach a query: columns are
+numbered, as DuckDB takes names that differ in their case alone for one.
+"""
+
+# ruff: noqa: S608  (queries are put together from numbered columns and names of files; values are bound)
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import DataError
+from karat.data.source import RAW
+from karat.data.storage.duckdb import connect, explain, literal, one_file
+from karat.runs.store.run import Run
+
+_MEMORY = "128MB"
+_NUMBER = "file_row_number"
+_SPECIAL = re.compile(r"[\\.^$*+?()\[\]{}|]")
+
+
+class Texts:
+    """The rows of some runs, read by number; safe for several threads.
+
+    >>> from karat.viewer.rows.texts import Texts
+    >>> Texts([]).close()
+    """
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self._connection = connect(memory_limit=_MEMORY)
+        files = [str(Path(run.rows).absolute()) for run in runs]
+        self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, files))}]")
+        self._connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+
+    def read(self, run: Run, rows: Array, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Some columns of the rows with these numbers, in their order."""
+        if not len(rows) or not names:
+            return [{} for _ in rows]
+        columns = ", ".join(f"c{run.schema.names.index(name)}" for name in names)
+        wanted = np.unique(rows)
+        between = "n BETWEEN ? AND ? AND n IN (SELECT unnest(?))"  # the range leaves out groups of rows
+        bound = [int(wanted[0]), int(wanted[-1]), wanted.tolist()]
+        found = {row: cells for row, *cells in self._query(run, f"n, {columns}", between, bound)}
+        for cells in found.values():
+            for at, name in enumerate(names):
+                if run.schema.field(name).type == RAW:
+                    cells[at] = _decode(cells[at])
+        return [dict(zip(names, found[row], strict=True)) for row in rows.tolist()]
+
+    def find(self, run: Run, name: str, value: Any) -> Array:
+        """The numbers of the rows in which a column has this value, shape (k,)."""
+        return self._numbers(run, f"c{run.schema.names.index(name)} = ?", [value])
+
+    def search(self, run: Run, names: Sequence[str], text: str) -> Array:
+        """The numbers of the rows in which one of some columns contains a text, in any case, shape (k,)."""
+        columns = [f"CAST(c{run.schema.names.index(name)} AS VARCHAR)" for name in names]
+        condition = " OR ".join(f"regexp_matches({column}, ?, 'i')" for column in columns)
+        return self._numbers(run, condition or "false", [_SPECIAL.sub(r"\\\g<0>", text)] * len(columns))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _numbers(self, run: Run, condition: str, bound: Sequence[Any]) -> Array:
+        return np.array([row for (row,) in self._query(run, "n", condition, bound)], np.int64)
+
+    def _query(self, run: Run, columns: str, condition: str, bound: Sequence[Any]) -> list[tuple[Any, ...]]:
+        names = [f"c{at}" for at in range(len(run.schema.names))]
+        file = one_file(Path(run.rows).absolute())
+        if any(name.lower() == _NUMBER for name in run.schema.names):  # the run has a column of that name itself
+            rows = f"SELECT *, row_number() OVER () - 1 AS n FROM read_parquet({file}) AS t({', '.join(names)})"
+        else:
+            rows = f"SELECT * FROM read_parquet({file}, {_NUMBER} = true) AS t({', '.join([*names, 'n'])})"
+        query = f"SELECT {columns} FROM ({rows}) WHERE {condition}"
+        try:
+            return self._connection.cursor().execute(query, list(bound)).fetchall()
+        except duckdb.Error as error:
+            raise DataError(f"run {run.name}: its rows cannot be read: {explain(error)}") from error
+
+
+def _decode(cell: str | None) -> Any:
+    """The value of JSON text; its numbers are texts, as they are spelled."""
+    with suppress(ValueError):
+        return None if cell is None else json.loads(cell, parse_int=str, parse_float=str)
+    return cell
