@@ -1,0 +1,87 @@
+// Elements, made from names and texts alone: no markup is ever parsed, so no text can become an element.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function build(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** An HTML element: `el("button", {type: "button", onclick: act}, "Save")`. */
+export const el = (name, attributes = {}, ...children) => build(document.createElement(name), attributes, children);
+
+/** An SVG element. */
+export const svg = (name, attributes = {}, ...children) =>
+  build(document.createElementNS(SVG, name), attributes, children);
+
+/**
+ * Replace what a container holds, and leave the focus where it was.
+ *
+ * The element with the same `data-key` as the focused one gets the focus, the selection and the scroll of its list.
+ */
+export function fill(container, ...children) {
+  const focused = container.contains(document.activeElement) ? document.activeElement : null;
+  const key = focused?.dataset.key;
+  const selection = focused?.matches("input[type=search], input[type=text]") && [focused.selectionStart, focused.selectionEnd];
+  const scrolled = [...container.querySelectorAll("[data-scroll]")].map((each) => [each.dataset.scroll, each.scrollTop]);
+  container.replaceChildren(...children.flat(Infinity).filter(Boolean));
+  for (const [name, top] of scrolled) {
+    const list = container.querySelector(`[data-scroll="${CSS.escape(name)}"]`);
+    if (list) list.scrollTop = top;
+  }
+  const again = key && container.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  if (again && again !== document.activeElement) {
+    again.focus({ preventScroll: true });
+    if (selection) again.setSelectionRange(...selection);
+  }
+}
+
+/** Tell a screen reader something, politely. */
+export function announce(text) {
+  document.getElementById("status").textContent = text;
+}
+
+/** A command of the terminal that prints what is shown, with a button that copies it. */
+export function command(text, label = "The same in a terminal") {
+  if (!text) return null;
+  const code = el("code", {}, text);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+      announce("Copied");
+    } catch {
+      getSelection().selectAllChildren(code);
+      button.textContent = "Press Ctrl+C";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  };
+  const button = el("button", { type: "button", class: "chip", onclick: copy, "aria-label": `Copy: ${text}` }, "Copy");
+  return el("div", { class: "command", role: "group", "aria-label": label }, code, button);
+}
+
+/** A labelled control. */
+export const field = (label, control, wide = false) => el("label", { class: wide ? "field wide" : "field" }, label, control);
+
+/** A choice of one among values: `options` are pairs of value and text. */
+export function select(options, value, onchange, attributes = {}) {
+  const made = options.map(([each, text]) => el("option", { value: each, selected: each === value }, text));
+  return el("select", { ...attributes, onchange: (event) => onchange(event.target.value) }, made);
+}
+
+/** A region that may scroll sideways, which the keyboard can reach. */
+export const scroll = (label, ...children) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, children);
+
+/** Do something some time after the last call. */
+export function delayed(act, milliseconds = 250) {
+  let timer;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(act, milliseconds, ...given);
+  };
+}

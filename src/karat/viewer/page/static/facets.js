@@ -1,0 +1,92 @@
+// Where? What rows have in common: counts of values to pick from, and histograms of scores and differences to brush.
+
+import { histogram } from "./charts.js";
+import { delayed, el, field, fill, svg } from "./dom.js";
+import * as format from "./format.js";
+import { conditionOn, current, go, withCondition } from "./state.js";
+import { name } from "./text.js";
+
+const FEW = 7; // values of a facet that are shown at first
+const LETTERS = "ABCDEFGH";
+const unfolded = new Set();
+
+/** Replace the condition on a field; the list starts again at its first row. */
+const filterBy = (changed, condition) => go({ filter: withCondition(current().filter, changed, condition), from: 0 }, { replace: true });
+
+/** The histograms of a metric: a score for each system, and a difference for each but the first. */
+export function histogramFields(metric, systems) {
+  const scores = systems.map((_, system) => ({ kind: "score", metric, system }));
+  return [...scores, ...systems.slice(1).map((_, at) => ({ kind: "difference", metric, system: at + 1 }))];
+}
+
+/** The facets to count: outcomes are those of one metric. */
+export const facetFields = (facets, metric) => facets.filter((each) => each.kind !== "outcome" || each.metric === metric);
+
+/** What a field is called. */
+export function fieldTitle({ kind, name: column, system, metric }, systems) {
+  const who = system === undefined || systems.length < 2 ? "" : ` of ${LETTERS[system]}`;
+  const pair = systems.length > 2 ? `${LETTERS[system]} − A` : "B − A";
+  const titles = { column, id: "id", text: "text", score: `score${who}`, difference: `difference, ${pair}`, size: `size of the difference, ${pair}`,
+                   outcome: systems.length > 2 ? `${LETTERS[system]} against A` : "B against A", reason: `unscored because${who}`, label: `label by ${metric}${who}` };
+  return titles[kind];
+}
+
+/** A condition in words. */
+export function describe({ field: on, op, values }, systems, scale) {
+  const title = fieldTitle(on, systems);
+  const spell = (value) => (value === null ? "no value" : value);
+  if (op === "in") return `${title}: ${values.map(spell).join(" or ")}`;
+  if (op === "contains") return `${title} contains “${values[0]}”`;
+  if (op === "missing") return `${title}: none`;
+  const ends = values.map((value) => (value === null ? null : Number((value * scale).toPrecision(4))));
+  if (ends[0] === null) return `${title} ${op === "range" ? "below" : "at most"} ${ends[1]}`;
+  return ends[1] === null ? `${title} at least ${ends[0]}` : `${title} ${ends[0]} to ${op === "range" ? "below " : ""}${ends[1]}`;
+}
+
+/** The panel; `draw(answer, state)` fills it. */
+export function panel(columns) {
+  const search = el("input", { type: "search", "data-key": "contains", oninput: delayed(() => filterBy({ kind: "text" }, search.value ? { op: "contains", values: [search.value] } : null)) });
+  const charts = el("div", { class: "charts" });
+  const lists = el("div", { class: "facets" });
+  const box = el("details", { class: "where", open: matchMedia("(min-width: 60rem)").matches },
+    el("summary", {}, el("h2", { id: "where" }, "Where?")), field("Question, gold or answer contains", search), charts, lists);
+  const draw = (answer, state) => {
+    const wanted = conditionOn(state.filter, { kind: "text" })?.values[0] ?? "";
+    if (document.activeElement !== search) search.value = wanted;
+    fill(charts, answer.histograms.map((each) => chart(each, columns, state)));
+    fill(lists, answer.facets.filter((each) => each.values.length > 1 || conditionOn(state.filter, each.field)).map((each) => facet(each, columns, state, () => draw(answer, current()))));
+  };
+  return { box, draw };
+}
+
+function chart(found, { systems, metrics }, state) {
+  const { scale } = metrics.find((metric) => metric.spec === found.field.metric);
+  const condition = conditionOn(state.filter, found.field);
+  const pick = (ends, op) => filterBy(found.field, ends && { op, values: ends });
+  return histogram(found, { title: fieldTitle(found.field, systems), scale, picked: condition?.values, pick, key: JSON.stringify(found.field) });
+}
+
+function facet({ field: on, values, more }, { systems }, state, again) {
+  const key = JSON.stringify(on);
+  const picked = conditionOn(state.filter, on)?.values ?? [];
+  const most = Math.max(...values.map((value) => value.all), 1);
+  const toggle = (value) => {
+    const next = picked.includes(value) ? picked.filter((each) => each !== value) : [...picked, value];
+    filterBy(on, next.length ? { op: "in", values: next } : null);
+  };
+  const shown = unfolded.has(key) ? values : values.filter((value, at) => at < FEW || picked.includes(value.value));
+  const lines = shown.map(({ value, all, kept }) => {
+    const box = el("input", { type: "checkbox", checked: picked.includes(value), onchange: () => toggle(value), "data-key": `${key} ${value}` });
+    const bars = svg("svg", { class: "plot share", height: 4, "aria-hidden": "true" },
+      svg("rect", { class: "bar", width: `${(100 * all) / most}%`, height: 4 }), svg("rect", { class: "bar-part", width: `${(100 * kept) / most}%`, height: 4 }));
+    const shownValue = value === null ? el("span", { class: "dim" }, "no value") : value === "" ? el("span", { class: "dim" }, "empty") : name(value);
+    return el("li", {}, el("label", {}, box, el("span", { class: "value" }, shownValue),
+      el("span", { class: "num" }, format.count(kept), el("span", { class: "dim" }, ` of ${format.count(all)}`))), bars);
+  });
+  const rest = values.length - shown.length;
+  const unfold = () => (unfolded.add(key), again());
+  return el("fieldset", {}, el("legend", {}, name(fieldTitle(on, systems))),
+    el("ul", { "data-scroll": key }, lines),
+    rest > 0 ? el("button", { type: "button", class: "chip", onclick: unfold, "data-key": `${key} more` }, `${format.count(rest)} more`) : null,
+    more && !rest ? el("p", { class: "note" }, `and ${format.count(more)} rarer values`) : null);
+}

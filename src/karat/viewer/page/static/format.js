@@ -1,0 +1,40 @@
+// Numbers as the page prints them. Metrics from 0 to 1 are in points, 100 for the best, as in the sentences of karat.
+
+const MINUS = "−";
+
+function fixed(value, scale) {
+  if (value === null || value === undefined) return "–";
+  const shown = scale > 1 ? (value * scale).toFixed(1) : Number(value.toPrecision(4)).toString();
+  return /^-[0.]+$/.test(shown) ? shown.slice(1) : shown.replace(/^-/, MINUS);
+}
+
+/** A value: 46.2 for 0.462 with the scale 100. */
+export const value = (number, scale = 1) => fixed(number, scale);
+
+/** A difference, with its sign. */
+export const difference = (number, scale = 1) => {
+  const shown = fixed(number, scale);
+  return number > 0 && !/^[0.]+$/.test(shown) ? `+${shown}` : shown;
+};
+
+/** An interval: 40.6 to 51.8. */
+export const interval = (low, high, scale = 1, print = value) =>
+  low === null && high === null ? "" : `${print(low, scale)} to ${print(high, scale)}`;
+
+/** A p-value, as karat's sentences print it. */
+export function probability(p) {
+  if (p === null || p === undefined) return "–";
+  return p < 0.0001 ? "< 0.0001" : p >= 0.995 ? "1" : Number(p.toPrecision(2)).toString();
+}
+
+export const count = (number) => (number === null || number === undefined ? "–" : number.toLocaleString("en"));
+
+export const rows = (number) => `${count(number)} ${number === 1 ? "row" : "rows"}`;
+
+/** A time in UTC: 22 Nov 2026, 12:47. */
+export function time(text) {
+  const date = new Date(text);
+  if (!text || Number.isNaN(date.valueOf())) return "–";
+  const day = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false };
+  return date.toLocaleString("en-GB", { ...day, timeZone: "UTC" });
+}

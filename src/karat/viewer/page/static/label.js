@@ -1,0 +1,92 @@
+// Labels by people: a row, the labels to choose from, one key each. Neither system nor score is shown.
+
+import { get, post, Refused } from "./api.js";
+import { announce, command, el, field, fill } from "./dom.js";
+import * as format from "./format.js";
+import { name, texts } from "./text.js";
+
+const DIGITS = "1234567890";
+
+export default async function open(state, page) {
+  if (!page.labels) return unavailable(page);
+  const { runs } = state;
+  const body = el("div", {});
+  const problem = el("p", { class: "reason", role: "alert", hidden: true });
+  const note = el("input", { type: "text", "data-key": "note", autocomplete: "off", onkeydown: leave });
+  let row = await get("label/next", { runs: runs.join() });
+  let busy = false;
+
+  const draw = () => {
+    fill(body, row.at === null ? finished(row) : whole(row, note, send));
+    body.querySelector(".cell")?.focus({ preventScroll: true });
+  };
+  /** Send what was chosen for the row on the screen; where it is not current any more, nothing is kept for it. */
+  async function send(action, label) {
+    if (busy || (row.at === null && action !== "undo")) return;
+    busy = true;
+    const told = action === "undo" ? {} : { at: row.at, note: note.value, ...(label ? { label } : {}) };
+    try {
+      row = await post("label", { runs, action, ...told });
+      note.value = "";
+      problem.hidden = true;
+      announce(`${row.finished} of ${row.total} done`);
+    } catch (error) {
+      if (error instanceof Refused && error.status === 409) row = error.body;
+      problem.textContent = error instanceof Refused ? error.message : "Not kept: the server does not answer. Start karat view again, then press the key again.";
+      problem.hidden = false;
+    }
+    busy = false;
+    scrollTo(0, 0);
+    draw();
+  }
+  const choose = (at) => () => row.choices[at] && send("label", row.choices[at].name);
+  const step = (by) => () => {
+    const cells = [...body.querySelectorAll(".cell")];
+    const at = cells.indexOf(document.activeElement) + by;
+    cells[Math.min(Math.max(at, 0), cells.length - 1)]?.focus();
+  };
+  function leave(event) {
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault();
+    body.querySelector(".cell")?.focus();
+  }
+  queueMicrotask(draw);
+  return {
+    title: "Label",
+    nodes: [el("header", { class: "masthead" }, el("h1", {}, "Label")), problem, body],
+    keys: {
+      ...Object.fromEntries([...DIGITS].map((digit, at) => [digit, choose(at)])),
+      j: step(1), k: step(-1), s: () => send("skip"), u: () => send("undo"), n: () => note.focus(),
+    },
+  };
+}
+
+function whole(row, note, send) {
+  const cells = row.cells.map(({ name: title, values }) => el("section", { class: "cell", tabindex: -1, "aria-label": title }, el("h2", {}, name(title)), texts(values, null)));
+  const choices = row.choices.map(({ name: label, score }, at) =>
+    el("button", { type: "button", class: "choice", onclick: () => send("label", label), "data-key": `choice ${at}`, "aria-keyshortcuts": DIGITS[at] },
+      el("kbd", {}, DIGITS[at]), " ", name(label), el("small", { class: "dim" }, ` scores ${format.value(score)}`)));
+  const other = (action, key, text) => el("button", { type: "button", onclick: () => send(action), "data-key": action, "aria-keyshortcuts": key }, el("kbd", {}, key), ` ${text}`);
+  return [
+    progress(row), el("div", { class: "cells" }, cells),
+    el("div", { class: "verdicts" },
+      el("div", { class: "tools choices", role: "group", "aria-label": "Labels" }, choices),
+      el("div", { class: "tools" }, field(el("span", {}, "Note ", el("kbd", {}, "n")), note, true), other("skip", "s", "Skip"), other("undo", "u", "Undo"))),
+    command(row.command),
+  ];
+}
+
+const progress = ({ finished, total, annotator, file }) => el("div", { class: "progress" },
+  el("progress", { value: finished, max: total, "aria-label": "Rows done" }),
+  el("p", { class: "count" }, `${format.count(finished)} of ${format.rows(total)} done by `, name(annotator), ", kept in ", el("code", {}, name(file))));
+
+const finished = (row) => [progress(row), el("p", { class: "standfirst" }, "All rows are done. ", el("kbd", {}, "u"), " takes the last label back."), command(row.command)];
+
+function unavailable() {
+  return {
+    title: "Label",
+    nodes: [el("header", { class: "masthead" }, el("h1", {}, "Label"),
+      el("p", { class: "standfirst" }, "People's labels say how good an answer really is, and how far a judge is to be trusted. Start the page with the file that they go to:")),
+      command("karat view --labels labels.jsonl --label-map good=1,bad=0", "Start with labels")],
+  };
+}

@@ -1,0 +1,114 @@
+// The page: one screen at a time, which the address names. Each screen is a module of its own: a function of the state that
+// resolves to its nodes, and, where it has them, `update` (a new state of the same screen and runs), `keys` and `close`.
+
+import { allRuns, Refused, unlock } from "./api.js";
+import { announce, el } from "./dom.js";
+import { address, current, go } from "./state.js";
+import { name } from "./text.js";
+import agreement from "./agreement.js";
+import compare from "./compare.js";
+import label from "./label.js";
+import provenance from "./provenance.js";
+import row from "./row.js";
+import rows from "./rows.js";
+import runs from "./runs.js";
+
+const SCREENS = { runs, compare, rows, row, label, agreement, provenance };
+const TITLES = { rows: "Where?", label: "Label", agreement: "Agreement", provenance: "Provenance" };
+const KEYS = { "?": "these keys", "g": "all runs", "j k": "next and previous row", "Enter": "open the row that has the focus",
+               "1 2 3 …": "label: give the label", "u s n": "label: undo, skip, note" };
+
+const main = document.getElementById("main");
+let shown = { key: null };
+let turn = 0;
+
+async function show() {
+  const mine = ++turn;
+  const state = current();
+  const key = JSON.stringify(state.screen === "runs" ? "runs" : [state.screen, state.runs, state.on, state.different]);
+  main.setAttribute("aria-busy", "true");
+  try {
+    if (key === shown.key && shown.update) await shown.update(state);
+    else {
+      const page = await allRuns();
+      checkRuns(state, page);
+      const screen = await SCREENS[state.screen](state, page);
+      if (mine !== turn) return screen.close?.();
+      put({ key, ...screen });
+    }
+    navigate(state);
+  } catch (error) {
+    if (mine === turn && error.name !== "AbortError") fail(error);
+  }
+  if (mine === turn) main.removeAttribute("aria-busy");
+}
+
+/** Put a screen in the place of the last one; the focus goes to its heading, from where a screen reader reads on. */
+function put(screen) {
+  shown.close?.();
+  const first = shown.key === null;
+  shown = screen;
+  document.title = `${screen.title} – karat`;
+  main.replaceChildren(...screen.nodes.flat(Infinity).filter(Boolean));
+  scrollTo(0, 0);
+  if (!first) main.focus({ preventScroll: true });
+}
+
+function checkRuns(state, page) {
+  const known = new Map(page.runs.map((run) => [run.id, run]));
+  if (state.runs.some((id) => !known.has(id))) throw new Error("The address names a run that is not in this folder any more.");
+  if (state.screen !== "runs" && !state.runs.length) throw new Error("Pick a run first.");
+  page.picked = state.runs.map((id) => known.get(id));
+}
+
+function navigate(state) {
+  const to = (screen, text) => {
+    const here = state.screen === screen || (screen === "rows" && state.screen === "row");
+    if (screen !== "runs" && !state.runs.length) return el("span", { class: "dim" }, text);
+    const { runs, on, different, filter, metric } = state;
+    return el("a", { href: address({ screen, runs, on, different, filter, metric }), "aria-current": here ? "page" : null }, text);
+  };
+  const better = state.runs.length === 1 ? "How good?" : "Is B better?";
+  const links = [to("runs", "Runs"), to("compare", better), ...Object.entries(TITLES).map(([screen, text]) => to(screen, text))];
+  document.getElementById("nav").replaceChildren(el("ul", {}, links.map((link) => el("li", {}, link))));
+}
+
+function fail(error) {
+  const locked = error instanceof Refused && error.status === 401;
+  const title = locked ? "This tab has no key" : "This cannot be shown";
+  const advice = locked
+    ? "Open the address that karat view printed: what follows “#token=” in it is the key to this page. It is valid until karat view ends."
+    : error instanceof TypeError ? `The server does not answer. Is karat view still running? (${error.message})` : error.message;
+  const again = el("button", { type: "button", onclick: () => ((shown = { key: null }), show()) }, "Try again");
+  const all = el("a", { href: "#/runs", class: "button" }, "All runs");
+  put({ key: null, title, nodes: [el("h1", {}, title), el("p", { class: "standfirst", role: "alert" }, name(advice)), el("div", { class: "tools" }, again, all)] });
+  shown.key = "failed";
+}
+
+/** One key does one thing, unless it is typed into a field or goes to the browser. */
+function press(event) {
+  const typed = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog");
+  if (typed || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const act = shown.keys?.[event.key] ?? { "?": help, g: () => go({ screen: "runs" }) }[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+function help() {
+  const dialog = document.getElementById("keys");
+  const list = Object.entries(KEYS).map(([keys, text]) =>
+    [el("dt", {}, keys.split(" ").map((key) => [el("kbd", {}, key), " "])), el("dd", {}, text)]);
+  dialog.querySelector("dl").replaceChildren(...list.flat());
+  dialog.showModal();
+}
+
+await unlock();
+addEventListener("hashchange", async () => {
+  if (/(?:^#|&)token=/.test(location.hash)) await unlock();
+  show();
+});
+addEventListener("keydown", press);
+document.getElementById("help").addEventListener("click", help);
+announce("");
+show();

@@ -1,0 +1,87 @@
+// Text that others wrote. It is hostile by assumption: it becomes text nodes and nothing else, it is isolated from the
+// direction of what surrounds it, and characters that hide, reorder or break text are shown by their names.
+
+import { el } from "./dom.js";
+
+const NAMES = {
+  0x00ad: "SHY", 0x061c: "ALM", 0x200b: "ZWSP", 0x200e: "LRM", 0x200f: "RLM", 0x2028: "LS", 0x2029: "PS",
+  0x202a: "LRE", 0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO",
+  0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI", 0xfeff: "BOM",
+};
+const HIDDEN =
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Surrogate}]/gu;
+const LONG = 4000; // characters of one answer that are shown at first
+
+/** A piece of text as nodes: hidden characters stand as boxed names instead of themselves. */
+export function plain(text) {
+  const nodes = [];
+  const whole = text.replaceAll("\r\n", "\n");
+  let end = 0;
+  for (const found of whole.matchAll(HIDDEN)) {
+    if (nodes.length > 2000) break;
+    const code = found[0].codePointAt(0);
+    const point = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
+    nodes.push(whole.slice(end, found.index));
+    nodes.push(el("span", { class: "control", title: `the character ${point}` }, NAMES[code] ?? point));
+    end = found.index + found[0].length;
+  }
+  return [...nodes, whole.slice(end).replace(HIDDEN, "\ufffd")];
+}
+
+/** The pieces, with the spaces between two marked words marked too. */
+function joined(pieces) {
+  const out = [];
+  pieces.forEach(([piece, kind], at) => {
+    const between = kind === "same" && /^\s+$/.test(piece) && pieces[at - 1]?.[1] === "differs" && pieces[at + 1]?.[1] === "differs";
+    const last = out.at(-1);
+    if (last && last[1] === (between ? "differs" : kind)) last[0] += piece;
+    else out.push([piece, kind]);
+  });
+  return out;
+}
+
+/**
+ * A `Text` of the server. `mark`: the element of words that differ (mark, ins or del), null for none. `all`: called for
+ * the whole text where the server cut it.
+ */
+export function words(text, mark = "mark", all = null) {
+  if (text === null || text === undefined) return el("p", { class: "text dim" }, "no value");
+  if (!text.length) return el("p", { class: "text dim" }, "empty");
+  const box = el("p", { class: "text", dir: "auto" });
+  const pieces = joined(text.pieces);
+  const shown = (limit) => {
+    let left = limit;
+    return pieces.flatMap(([piece, kind]) => {
+      const part = piece.slice(0, Math.max(left, 0));
+      left -= piece.length;
+      return !part ? [] : kind === "differs" && mark ? [el(mark, {}, plain(part))] : plain(part);
+    });
+  };
+  box.append(...shown(LONG));
+  const held = text.pieces.reduce((total, [piece]) => total + piece.length, 0);
+  if (held <= LONG && !text.cut) return box;
+  const more = el("button", { type: "button", class: "chip" }, `Show all ${text.length.toLocaleString("en")} characters`);
+  more.addEventListener("click", () => {
+    if (text.cut && all) all();
+    else {
+      box.replaceChildren(...shown(Infinity));
+      more.remove();
+      box.tabIndex = -1;
+      box.focus();
+    }
+  });
+  return el("div", {}, box, text.cut && !all ? el("p", { class: "note" }, "cut here; the row's own page shows all") : more);
+}
+
+/** A list of texts: one as it is, several as a numbered list. */
+export function texts(list, mark, all) {
+  if (!list?.length) return words(null);
+  if (list.length === 1) return words(list[0], mark, all);
+  return el("ol", { class: "several" }, list.map((each) => el("li", {}, words(each, mark, all))));
+}
+
+/** A short text in a line or a table, isolated. */
+export const name = (text) => el("bdi", {}, plain(String(text)));
+
+/** A metric's spec, which may break before its settings. */
+export const spec = (text) => el("bdi", {}, plain(text).flatMap((part) => (typeof part === "string" ? part.split(/(?=[(])/).flatMap((each, at) => (at ? [el("wbr"), each] : [each])) : [part])));
