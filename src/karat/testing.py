@@ -37,7 +37,7 @@ def assert_at_least(bound: float, system: System, metric: str | Metric, *, surel
     without a value fails. Raises `SpecError` for a metric that was not scored.
     """
     __tracebackhide__ = True
-    from karat.runs.compare.flips import find_worst  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.scored_rows import find_rows  # noqa: PLC0415  (heavy)
     from karat.runs.compare.systems import open_system  # noqa: PLC0415
     from karat.stats.value import format_value  # noqa: PLC0415
 
@@ -52,8 +52,8 @@ def assert_at_least(bound: float, system: System, metric: str | Metric, *, surel
     )
     missing = f", {value.failed} have no score" if value.failed else ""
     expected = f"{'surely ' if surely else ''}at {'least' if more else 'most'} {bound:g} is expected"
-    rows = find_worst(run, scored.spec, WORST)
-    worst = [f"  {score:.4f}  {_row(key, question, answer)}" for key, question, answer, score in rows]
+    rows = find_rows(run, scored.spec, "worst", WORST)
+    worst = [f"  {row.scores[scored.spec]:.4f}  {_row(row.id, row.question, row.prediction)}" for row in rows]
     lines = [f"{scored.spec} is {shown}{missing}; {expected}", *(["the worst rows:", *worst] if worst else [])]
     raise AssertionError("\n".join(lines))
 
@@ -83,7 +83,7 @@ def assert_better(
 
 
 def _row(key: str, question: str | None, prediction: str | None) -> str:
-    from karat.runs.compare.flips import show_text  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.scored_rows import show_text  # noqa: PLC0415  (heavy)
 
     shown = f": {show_text(question, _LONG)}" if question is not None and question != key else ""
     return f"{show_text(key, _LONG)}{shown} → {show_text(prediction, _LONG)}"

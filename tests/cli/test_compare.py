@@ -66,7 +66,10 @@ def test_flipped_rows_are_shown_with_question_and_both_predictions(run):
     result = run("compare", "before", "after", "-m", "em", "--flipped", "1")
     won = int(np.flatnonzero(RIGHT["after"] & ~RIGHT["before"]).astype(str).tolist() and
               min(np.flatnonzero(RIGHT["after"] & ~RIGHT["before"]).astype(str).tolist()))  # fmt: skip
-    assert f"exact_match, {won}: is it {won}?\n  0.0000  before: no\n  1.0000  after: yes" in result.output
+    shown = (
+        f"{won}   exact_match 0.0000 → 1.0000\n  question  is it {won}?\n  before    [-no-]\n  after     {{+yes+}}\n"
+    )
+    assert shown in result.output
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from itertools import chain
 from karat.cli.options.screen import Screen, open_screen
 from karat.runs.agreement.raters import PEOPLE, name_label
 from karat.runs.agreement.report import Agreement, Disagreement, Pair
-from karat.runs.compare.flips import show_text
+from karat.runs.compare.scored_rows import show_text
 from karat.stats.value import Estimate, format_value
 
 TITLES = {

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from karat.cli.options.marked_rows import print_flips
 from karat.cli.options.screen import open_screen
 from karat.runs.compare.comparison import Compared, Finding
-from karat.runs.compare.flips import Flip, show_text
 from karat.stats.value import format_value
 
 _TESTS = {"mcnemar": "McNemar", "sign_flip": "sign flips", "swap": "swaps"}
 _STYLES = {"better": "green", "worse": "red", "unclear": ""}
 _WIDE = 120  # columns of a terminal that hold the whole table
-_LONG = 200  # characters of a text that are shown
 
 
 def print_comparison(compared: Compared, by: str | None) -> None:
@@ -36,9 +35,7 @@ def print_comparison(compared: Compared, by: str | None) -> None:
         screen.line(f"{finding.heading}: {finding.sentence}", _STYLES[finding.verdict])
         if finding.corrected_sentence is not None:
             screen.line(f"{finding.heading}: {finding.corrected_sentence}")
-    for flip in compared.flipped:
-        for line in _describe_flip(flip, first):
-            screen.line(line)
+    print_flips(screen, compared.flipped, first)
 
 
 def _cells(finding: Finding, *, wide: bool) -> Iterator[str]:
@@ -61,10 +58,3 @@ def _signed(value: float | None) -> str:
 
 def _short(p: float | None) -> str:
     return "?" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"
-
-
-def _describe_flip(flip: Flip, first: str) -> Iterator[str]:
-    question = "" if flip.question in (None, flip.id) else f": {show_text(flip.question, _LONG)}"
-    yield f"\n{flip.metric}, {show_text(flip.id, _LONG)}{question}"
-    for name, score, prediction in zip((first, flip.system), flip.scores, flip.predictions, strict=True):
-        yield f"  {score:.4f}  {name}: {show_text(prediction, _LONG)}"

@@ -12,7 +12,7 @@ from karat.runs.agreement.figures import Scale
 from karat.runs.agreement.raters import Raters
 from karat.runs.agreement.report import Disagreement
 from karat.runs.agreement.verdict import Verdict
-from karat.runs.compare.flips import name_rows, read_texts
+from karat.runs.compare.scored_rows import name_rows, read_texts
 
 Kind = Literal["false praise", "false blame", "different"]
 

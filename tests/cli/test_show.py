@@ -1,0 +1,159 @@
+"""`karat show`: which rows it prints, and how."""
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+from rich.cells import cell_len
+
+import karat
+from karat.cli.main import main
+from karat.judges import Judge
+from karat.models.governor.governor import Governor
+from karat.models.testing.fake import FakeModel
+
+ROWS = [
+    {"id": "q1", "question": "Capital of France?", "topic": "geo", "gold": ["Paris"], "answer": "It is Paris, France"},
+    {"id": "q2", "question": "Capital of Italy?", "topic": "geo", "gold": ["Rome", "Roma"], "answer": "Milan"},
+    {"id": "q3", "question": "Two and two?", "topic": "sum", "gold": ["4", "four"], "answer": "Four!"},
+    {"id": "q4", "question": "Author?", "topic": "book", "gold": ["George Eliot"], "answer": "Eliot"},
+    {"id": "q5", "question": "Nothing?", "topic": "book", "gold": ["x"], "answer": None},
+]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("KARAT_RUNS", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    karat.score(ROWS, ["f1", "em"], run="first", output="scored.csv")
+    return lambda *words, **env: CliRunner(env=env).invoke(main, ["show", *words])
+
+
+def shown_ids(result):
+    assert result.exit_code == 0, result.output
+    return re.findall(r"^(q\d)  ", result.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("system", ["first", "karat-runs/first"])
+def test_the_worst_rows_come_first_with_the_words_that_differ(run, system):
+    result = run(system)
+    assert shown_ids(result) == ["q2", "q1", "q4", "q3"]
+    assert result.stdout.splitlines()[:9] == [
+        "first: 4 rows with the worst scores by token_f1",
+        "",
+        "q2   token_f1 0.0000   exact_match 0.0000",
+        "  question    Capital of Italy?",
+        "  reference   [-Rome-]",
+        "  reference   [-Roma-]",
+        "  prediction  {+Milan+}",
+        "",
+        "q1   token_f1 0.4000   exact_match 0.0000",
+    ]
+    assert "  reference   Paris\n  prediction  {+It is+} Paris, {+France+}\n" in result.stdout
+    assert "  reference   [-George-] Eliot\n  prediction  Eliot\n" in result.stdout
+    assert "  reference   four\n  prediction  Four!\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        (["first", "--worst", "1"], ["q2"]),
+        (["first", "--best", "2"], ["q3", "q4"]),
+        (["first", "--unscored", "9"], ["q5"]),
+        (["first", "--where", "topic = 'book'"], ["q4"]),
+        (["first", "--where", "topic = 'none'"], []),
+        (["first", "-m", "em", "--worst", "2"], ["q1", "q2"]),
+        (["scored.csv", "--worst", "2", "--where", "topic <> 'sum'"], ["q2", "q1"]),
+    ],
+)
+def test_which_rows_are_shown(run, words, ids):
+    assert shown_ids(run(*words)) == ids
+
+
+def test_words_are_compared_as_the_metric_compares_them(run):
+    karat.score(ROWS, "em", run="strict")
+    assert "  reference   [-four-]\n  prediction  {+Four!+}\n" in run("strict").stdout
+
+
+def test_a_row_without_a_score_has_its_reason(run):
+    output = run("first", "--unscored", "1", "--show", "topic").stdout
+    assert "q5   token_f1 –   exact_match –\n" in output
+    assert "  prediction  (null)\n  topic       book\n  reason      prediction is null\n" in output
+
+
+def test_a_judge_explains_and_a_panel_votes(run):
+    replies = [{"explanation": "it is Rome", "label": "incorrect"}, {"explanation": "yes", "label": "correct"}]
+    models = [FakeModel(reply) for reply in replies]
+    for model, name in zip(models, "ab", strict=True):
+        model.name = name
+    judge = Judge("correctness", model=models, governor=Governor())
+    karat.score(ROWS[1:2], [judge, "em"], run="judged")
+    output = run("judged").stdout
+    assert "  explanation  correct: yes / incorrect: it is Rome\n  agreement    0\n  a            incorrect\n" in output
+    row = json.loads(run("judged", "--json").stdout)["rows"][0]
+    assert row["details"][judge.spec]["input_tokens"] > 0
+    assert "input_tokens" not in output
+
+
+def test_json_has_all_of_each_row(run):
+    found = json.loads(run("first", "--worst", "1", "--show", "topic", "--json").stdout)
+    assert found == {
+        "run": "first",
+        "metric": "token_f1",
+        "order": "worst",
+        "rows": [
+            {
+                "id": "q2",
+                "question": "Capital of Italy?",
+                "references": ["Rome", "Roma"],
+                "prediction": "Milan",
+                "scores": {"token_f1": 0.0, "exact_match": 0.0},
+                "reason": None,
+                "details": {},
+                "columns": {"topic": "geo"},
+            }
+        ],
+    }
+
+
+def test_long_and_hostile_texts(run):
+    hostile = "\x1b]0;owned\x07 \u202egpj.exe </script> [-x-]"
+    rows = [{"question": "?\n?", "gold": "東京 " * 400, "answer": hostile}, {"question": "", "gold": "", "answer": ""}]
+    karat.score(rows, "f1", run="hostile")
+    narrow = run("hostile", COLUMNS="40").stdout
+    assert max(map(cell_len, narrow.splitlines())) <= 40
+    assert not {"\x1b", "\x07", "\u202e"} & set(narrow)
+    assert "<U+202E>" in narrow
+    assert "… and 600 more" in narrow
+    assert "1   token_f1 0.0000" in narrow  # without ids: the number of the row
+    assert "\n  question    ?\n              ?\n" in narrow
+    assert "(empty)" in narrow
+    assert run("hostile", "--whole").stdout.count("東") == 400
+    assert "2   token_f1" in run("hostile", "--where", "gold = ''").stdout
+
+
+def test_colour_takes_the_place_of_signs(run):
+    coloured = run("first", "--worst", "1", FORCE_COLOR="1")
+    output = coloured.stdout
+    assert "{+" not in output
+    assert "  prediction  \x1b[32m\x1b[1m\x1b[4mMilan\x1b[0m\n" in output
+    assert "\x1b" not in run("first", FORCE_COLOR="1", NO_COLOR="1").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["frist"], 1, "did you mean 'first'"),
+        (["first", "--worst", "1", "--best", "1"], 2, "--worst and --best exclude each other"),
+        (["first", "-m", "bleu"], 2, "bleu was not scored"),
+        (["first", "--show", "topics"], 1, "did you mean 'topic'"),
+        (["first", "--where", "topik = 'a'"], 1, "does not work"),
+        (["first", "--worst", "0"], 2, "0 is not in the range"),
+    ],
+)
+def test_errors(run, words, code, message):
+    result = run(*words)
+    assert result.exit_code == code
+    assert message in result.output
