@@ -44,6 +44,7 @@ TASKS = {  # the headings of the reference, and the modules of karat.metrics who
     "Numbers, mathematics and JSON": ("answers.",),
     "Retrieval": ("retrieval.",),
     "Similarity of meaning": ("similarity.",),
+    "Scores that exist": ("scores.",),
     "Others": ("",),
 }
 LABELS = {"labels": ["Paris", "Lyon"]}
@@ -52,6 +53,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "label_precision": LABELS,
     "label_recall": LABELS,
     "label_f": LABELS,
+    "column": {"name": "gpt4"},
 }
 CASES = {
     "equal": ("Paris", ["Paris"]),

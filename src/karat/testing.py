@@ -41,7 +41,7 @@ def assert_at_least(bound: float, system: System, metric: str | Metric, *, surel
     from karat.runs.compare.systems import open_system  # noqa: PLC0415
     from karat.stats.value import format_value  # noqa: PLC0415
 
-    run = open_system(system, "the result")
+    run = open_system(system, "the result", metric)
     scored = run.manifest.metric(metric if isinstance(metric, str) else metric.spec)
     value, more = run.value(scored.spec), scored.direction == "maximize"
     reached = value.value if not surely else value.low if more else value.high

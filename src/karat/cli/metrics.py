@@ -19,7 +19,8 @@ def metrics(name: str | None) -> None:
     from karat.judges import Judge, own_judges  # noqa: PLC0415
 
     if name is not None:
-        click.echo("\n\n".join(explain(metric) for metric in parse_all(name)))
+        found = [metric for metric in all_metrics() if metric.name == name] or parse_all(name)
+        click.echo("\n\n".join(explain(metric) for metric in found))
         return
     listed = [*all_metrics(), *map(Judge, own_judges())]
     width = max(len(metric.name) for metric in listed)

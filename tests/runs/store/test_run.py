@@ -15,6 +15,7 @@ from karat.judges import Judge
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.testing.fake import FakeModel
+from karat.runs.compare.systems import open_system
 from karat.runs.store import checkpoint
 from karat.runs.store.folders import partial_folder, run_folder, run_names, unfinished_runs
 from karat.runs.store.run import list_runs, open_run, open_scored, remove_run
@@ -302,10 +303,10 @@ def test_a_scored_file_reads_like_a_run(tmp_path, ending):
 def test_files_without_scores_or_with_two_columns_for_them_are_refused(tmp_path):
     pq.write_table(TABLE, tmp_path / "plain.parquet")
     with pytest.raises(DataError, match="holds no scores"):
-        open_scored(tmp_path / "plain.parquet")
+        open_system(tmp_path / "plain.parquet")
     pq.write_table(pa.table({"exact_match": ["x"], "exact_match_2": [1.0]}), tmp_path / "two.parquet")
     with pytest.raises(DataError, match="in column 'exact_match' or 'exact_match_2'"):
         open_scored(tmp_path / "two.parquet")
     pq.write_table(pa.table({"exact_match": ["x"]}), tmp_path / "text.parquet")
-    with pytest.raises(DataError, match="expected scores"):
+    with pytest.raises(DataError, match="row 1, column 'exact_match': expected a number, yes or no, found 'x'"):
         open_scored(tmp_path / "text.parquet").scores("em")

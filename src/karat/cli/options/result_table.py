@@ -21,7 +21,9 @@ _NOTES = {"comments": "comment lines", "duplicates": "documents that a query has
 def print_result(result: Result, by: str | None) -> None:
     """Print the mapping, the values with their intervals, and what is missing."""
     screen = open_screen()
-    screen.line("  ".join(f"{role} ← {column}" for role, column in result.mapping.items()), "dim")
+    named = {role for metric in result.metrics for role in metric.definition.named_columns}
+    if mapping := [f"{role} ← {column}" for role, column in result.mapping.items() if role not in named]:
+        screen.line("  ".join(mapping), "dim")
     if result.joined is not None:
         for line in _describe_join(result):
             screen.line(line)

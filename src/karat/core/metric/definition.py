@@ -17,6 +17,8 @@ Finish: TypeAlias = Callable[[Array], Array]
 Direction: TypeAlias = Literal["maximize", "minimize"]
 Details: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """From a metric's settings to the Arrow type of each column that it returns beside the score."""
+Specialise: TypeAlias = "Callable[[Definition, Mapping[str, Any]], Definition]"
+"""From a definition and the values of its settings to the definition with what follows from them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,9 @@ class Definition:
     `judge`: a language model grades the answers. `asks_model`: whether calls leave the process, by the settings.
     `governor`: what all its requests go through (`karat.models.governor`); None: the one of the context.
     `reads_json`: its texts are expected to be JSON. `fields`: the details that are scores of their own. `marks`:
-    further parts of the signature, such as a prompt's digest.
+    further parts of the signature, such as a prompt's digest. `positional`: the setting whose value stands first in a
+    spec, without its name. `specialise`: what of the definition follows from the settings. `named_columns`: the columns
+    of the data that the settings name, by role.
     """
 
     name: str
@@ -52,6 +56,9 @@ class Definition:
     fields: tuple[str, ...] = ()
     details: Details | None = field(default=None, compare=False)
     marks: Mapping[str, str] = field(default_factory=dict)
+    positional: str | None = None
+    specialise: Specialise | None = field(default=None, compare=False)
+    named_columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def documentation(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from keyword import iskeyword
 from typing import Any
 
 from karat.core.columns.kinds import TEXT, to_arrow
@@ -12,6 +13,8 @@ from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.definition import Configured
 from karat.core.metric.score import score_columns
 
+WORDS = {"true": True, "false": False, "null": None}
+"""The words of a spec that are not text."""
 _SHOWN = ("__module__", "__name__", "__qualname__", "__doc__")  # what help() and doctest read of a function
 
 
@@ -46,7 +49,10 @@ class Metric(Configured):
     def _text(self, settings: Mapping[str, Any]) -> str:
         k = settings.get("k")
         cutoff = f"@{k}" if isinstance(k, int) and k >= 0 else ""
-        rest = [f"{name}={_literal(settings[name])}" for name in sorted(settings) if not (name == "k" and cutoff)]
+        first = self.definition.positional
+        rest = [] if first is None or first not in settings else [_word(settings[first])]
+        named = (name for name in sorted(settings) if name != first and not (name == "k" and cutoff))
+        rest += [f"{name}={_literal(settings[name])}" for name in named]
         return f"{self.name}({', '.join(rest)}){cutoff}" if rest else f"{self.name}{cutoff}"
 
     def using(self, **settings: Any) -> Metric:
@@ -55,7 +61,10 @@ class Metric(Configured):
             if name not in self.definition.settings:
                 raise SpecError(f"{self.name} has no setting {name!r}{did_you_mean(name, self.definition.settings)}")
             self.definition.settings[name].accept(value, self.name)
-        return replace(self, settings={**self.settings, **settings})
+        definition, values = self.definition, {**self.settings, **settings}
+        if definition.specialise is not None:
+            definition = definition.specialise(definition, values)
+        return replace(self, definition=definition, settings=values)
 
     def __call__(self, *columns: Any, **named: Any) -> Any:
         wanted = self.definition.columns
@@ -92,6 +101,12 @@ class Metric(Configured):
 def _restore(module: str, name: str, settings: Mapping[str, Any]) -> Metric:
     found: Metric = getattr(__import__(module, fromlist=[name]), name)
     return found.using(**settings)
+
+
+def _word(value: Any) -> str:
+    """A text as it is where a spec can have it without quotes."""
+    plain = isinstance(value, str) and value.isascii() and value.isidentifier() and not iskeyword(value)
+    return value if plain and value not in WORDS else _literal(value)
 
 
 def _literal(value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from karat.core.errors import SpecError, did_you_mean
+from karat.core.errors import SpecError, did_you_mean, nearest_name
 from karat.core.metric.metric import Metric
 from karat.core.plugins import load_own_plugin, load_plugins
 
@@ -69,7 +69,9 @@ def find(name: str) -> Metric:
         found = _look_up(name)
     if found is None:
         all_metrics()  # so that the nearest name is among all of them
-        raise SpecError(f"there is no metric {name!r}{did_you_mean(name, [*_metrics, *_aliases, *_presets])}")
+        names = [*_metrics, *_aliases, *_presets]
+        column = "" if nearest_name(name, names) else f'; a column of numbers is a metric too: -m "column({name})"'
+        raise SpecError(f"there is no metric {name!r}{did_you_mean(name, names)}{column}")
     return found
 
 

@@ -221,4 +221,9 @@ def _check_range(metric: Configured, scores: Array) -> None:
     beyond = ((scores < lowest) & (scores > -np.inf)) | ((scores > highest) & (scores < np.inf))
     if beyond.any():
         problem = f"{metric.name} returned {scores[beyond][0]:g}, outside its range of {low} to {high}"
-        raise SpecError(f"{problem}: declare the range with @metric(low=..., high=...), None for an open end")
+        declared = (
+            "set low= and high= to a range that every score is in"
+            if "low" in metric.settings
+            else "declare the range with @metric(low=..., high=...), None for an open end"
+        )
+        raise SpecError(f"{problem}: {declared}")

@@ -1,7 +1,8 @@
 """Parses specs: from the text of a metric to the metric.
 
 A spec is ``name`` or ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``; a name may have a
-prefix (``judge:mine.toml``). Values are Python or JSON literals; a bare word is text.
+prefix (``judge:mine.toml``). Values are Python or JSON literals; a bare word is text. A metric may have a setting
+whose value stands first, without its name: ``column(seconds, direction=minimize)``.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from karat.core.errors import SpecError
-from karat.core.metric.metric import Metric
+from karat.core.metric.metric import WORDS, Metric
 from karat.core.metric.registry import find, preset, translated
 
 _PREFIXED = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
-_WORDS = {"true": True, "false": False, "null": None}
+_FIRST = ""  # the key of a value without the name of its setting
 
 
 def parse(text: str) -> Metric:
@@ -43,13 +44,23 @@ def parse(text: str) -> Metric:
 
 def _parse(text: str) -> Metric:
     prefixed = _PREFIXED.fullmatch(text.strip())
+    source = f"_{prefixed['rest']}" if prefixed else text.strip()
     try:
-        tree = ast.parse(f"_{prefixed['rest']}" if prefixed else text.strip(), mode="eval").body
-        name, settings = _read(tree)
+        name, settings = _read(ast.parse(source, mode="eval").body, source)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        expected = "name, name(setting=value, ...) or name@k (for k=...) is expected, one at a time"
-        raise SpecError(f"{text} is not a metric: {expected}; put text that is more than a word in quotes") from None
-    return find(prefixed["name"] if prefixed else name).using(**settings)
+        raise _no_spec(text) from None
+    found = find(prefixed["name"] if prefixed else name)
+    if _FIRST in settings:
+        first = found.definition.positional
+        if first is None or first in settings:
+            raise _no_spec(text)
+        settings[first] = settings.pop(_FIRST)
+    return found.using(**settings)
+
+
+def _no_spec(text: str) -> SpecError:
+    expected = "name, name(setting=value, ...) or name@k (for k=...) is expected, one at a time"
+    return SpecError(f"{text} is not a metric: {expected}; put text that is more than a word in quotes")
 
 
 def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
@@ -72,16 +83,18 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     return found
 
 
-def _read(tree: ast.expr) -> tuple[str, dict[str, Any]]:
+def _read(tree: ast.expr, source: str) -> tuple[str, dict[str, Any]]:
+    """The name and the settings; a value without a name is under `_FIRST`."""
     match tree:
         case ast.BinOp(left=left, op=ast.MatMult(), right=ast.Constant(value=int() as k)):
-            name, settings = _read(left)
+            name, settings = _read(left, source)
             if "k" in settings:
                 raise ValueError("k twice")
             return name, {**settings, "k": k}
-        case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
-            settings = {word.arg: _value(word.value) for word in keywords if word.arg is not None}
-            if len(settings) < len(keywords):
+        case ast.Call(func=ast.Name(id=name), args=[] | [_] as first, keywords=keywords):
+            words = [(_FIRST, value) for value in first] + [(word.arg, word.value) for word in keywords]
+            settings = {key: _value(value, source) for key, value in words if key is not None}
+            if len(settings) < len(words):
                 raise ValueError("a setting twice, or **")
             return name, settings
         case ast.Name(id=name):
@@ -89,7 +102,7 @@ def _read(tree: ast.expr) -> tuple[str, dict[str, Any]]:
     raise ValueError("not a spec")
 
 
-def _value(tree: ast.expr) -> Any:
-    if isinstance(tree, ast.Name):
-        return _WORDS.get(tree.id, tree.id)
+def _value(tree: ast.expr, source: str) -> Any:
+    if isinstance(tree, ast.Name):  # its text: Python takes some letters for others, such as ﬁ for fi
+        return WORDS.get(tree.id, ast.get_source_segment(source, tree))
     return ast.literal_eval(tree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glob import has_magic
 from pathlib import Path
 
 FORMATS = {
@@ -29,6 +30,16 @@ def split_name(path: str | Path) -> tuple[str | None, str | None]:
     path = Path(str(path).lower())
     compression = COMPRESSIONS.get(path.suffix)
     return FORMATS.get(Path(path.stem).suffix if compression else path.suffix), compression
+
+
+def name_row(file: str, row: int) -> str:
+    """The place of a row, counted from 1, for messages; in a table with a header also as a spreadsheet counts it.
+
+    >>> name_row("labels.csv", 1), name_row("labels.jsonl", 1)
+    ('labels.csv, row 1 (2 with the header)', 'labels.jsonl, row 1')
+    """
+    counts_header = split_name(file)[0] in ("csv", "tsv") and not has_magic(file)
+    return f"{file}, row {row}" + (f" ({row + 1} with the header)" if counts_header else "")
 
 
 def sniff(head: bytes) -> str:

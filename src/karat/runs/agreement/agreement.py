@@ -78,7 +78,8 @@ def agreement(
     if scale not in LEVELS:
         raise SpecError(f"scale={scale!r}: expected one of {', '.join(LEVELS)}{did_you_mean(scale, LEVELS)}")
     inference = Inference(confidence, seed)
-    chosen = Selection(metrics, columns, human, on, label_map, label_columns, by, cluster)
+    listed = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    chosen = Selection(listed, columns, human, on, label_map, label_columns, by, cluster)
     raters = read_raters(system, chosen)
     coefficients = dict(_compare(raters, None))
     pairs = [_estimate(raters, None, names, figures, inference) for names, figures in coefficients.items()]

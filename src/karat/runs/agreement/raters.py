@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from karat.core.errors import ColumnError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
 from karat.data.json.raw import spell_ids
-from karat.runs.compare.systems import TableInMemory, open_rows, open_system
+from karat.runs.compare.systems import Metrics, TableInMemory, add_named_columns, open_rows, open_system
 from karat.runs.labels.choices import check_label_map, known_choices, parse_label_map
 from karat.runs.labels.labels import Labels, match_labels, read_labels
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
@@ -81,7 +81,7 @@ def name_label(choices: Mapping[str, float], score: float) -> str:
 class Selection:
     """What is compared: `metrics` and `columns` are scores, `human` is people's labels, as in `agreement`."""
 
-    metrics: str | Metric | Iterable[str | Metric] = ()
+    metrics: Sequence[str | Metric] = ()
     columns: Sequence[str] = ()
     human: Any = None
     on: str | None = None
@@ -97,7 +97,7 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     Raises `SpecError` where there are fewer than two raters, or where labels in a file lack `on`; `ColumnError` for a
     column that does not exist; and what `read_labels` and `match_labels` raise.
     """
-    run = _open(system)
+    run = _open(system, chosen.metrics)
     own = _own_columns(run, chosen)
     specs = [run.manifest.metric(metric.spec).spec for metric in parse_all(chosen.metrics)] if chosen.metrics else []
     if not chosen.metrics and not chosen.columns:
@@ -212,10 +212,11 @@ def find_consensus(people: Array) -> tuple[Array, int]:
     return np.where(single, values[counts.argmax(axis=1)], np.nan), int(np.count_nonzero(~single & (most > 0)))
 
 
-def _open(system: Any) -> Run:
+def _open(system: Any, metrics: Metrics) -> Run:
     """A run, a scored file, or any table whose columns hold scores."""
-    if isinstance(system, Run | Result):
-        return open_system(system)
-    if isinstance(system, str | Path) and (not Path(system).is_file() or (runs_folder() / system / MANIFEST).is_file()):
-        return open_system(system)
-    return open_rows(system)
+    named = isinstance(system, str | Path)
+    if isinstance(system, Run | Result) or (named and not Path(system).is_file()):
+        return open_system(system, metrics=metrics)
+    if named and (runs_folder() / system / MANIFEST).is_file():
+        return open_system(system, metrics=metrics)
+    return add_named_columns(open_rows(system), metrics)

@@ -17,7 +17,7 @@ from karat.runs.compare.comparison import Compared, Finding, apply_holm
 from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, list_unsigned, share_metrics
 from karat.runs.compare.flips import find_flips
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
-from karat.runs.compare.systems import System, open_system
+from karat.runs.compare.systems import System, list_specs, open_system
 from karat.runs.labels.human import Human
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.store.run import Run
@@ -76,9 +76,10 @@ def compare(
     if len(more) > len(_LETTERS) - 2:
         raise SpecError(f"expected at most {len(_LETTERS)} systems, found {len(more) + 2}")
     inference = Inference(confidence, seed)
+    wanted = list_specs(metrics)
     labelled = zip((a, b, *more), _LETTERS, strict=False)
-    runs = list(_number_names([open_system(system, label) for system, label in labelled]))
-    shared = share_metrics(runs, metrics)
+    runs = list(_number_names([open_system(system, label, wanted) for system, label in labelled]))
+    shared = share_metrics(runs, wanted)
     rows = align(runs, on)
     if not allow_different:
         check_comparable(runs, shared, rows)

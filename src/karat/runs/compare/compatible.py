@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
-from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.runs.compare.row_alignment import Alignment
 from karat.runs.compare.systems import gold_column
@@ -24,6 +23,7 @@ from karat.stats.aggregate import Scale
 
 _SLICE = 65_536  # rows compared at a time
 _PART = re.compile(r"\w+=(?:'[^']*'|\[[^\]]*\]|[^,()|]+)|@\d+")  # of a signature: a setting and its value
+_NAME = re.compile(r"""[^(@]*(?:\((?:\w+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?=[,)]))?""")  # of a spec
 _ALLOW = "compare them anyway with allow_different (--allow-different)"
 
 
@@ -44,18 +44,11 @@ class SharedMetric:
         return replace(scale, finish=parse(self.spec).finish) if self.by_run[0].counts else scale
 
 
-def list_specs(metrics: str | Metric | Iterable[str | Metric]) -> list[str]:
-    """The specs of one or more metrics, as they are written."""
-    several = [metrics] if isinstance(metrics, str | Metric) else metrics
-    return [each.spec if isinstance(each, Metric) else each for each in several]
-
-
-def share_metrics(runs: Sequence[Run], metrics: str | Metric | Iterable[str | Metric]) -> list[SharedMetric]:
+def share_metrics(runs: Sequence[Run], wanted: Sequence[str]) -> list[SharedMetric]:
     """The metrics that all runs have: those named, else all. A run may have a metric with other settings, if only once.
 
     Raises `SpecError` for a named metric that a run does not have, and where the runs share none.
     """
-    wanted = list_specs(metrics)
     chosen = [runs[0].manifest.metric(spec) for spec in wanted] or runs[0].manifest.metrics
     shared: list[SharedMetric] = []
     for ours in chosen:
@@ -110,7 +103,9 @@ def _counterpart(first: Run, ours: ScoredMetric, run: Run) -> ScoredMetric | Non
 
 
 def _name(spec: str) -> str:
-    return re.split(r"[(@]", spec, maxsplit=1)[0]
+    """The metric's name, with the column that it names where it names one."""
+    found = _NAME.match(spec)
+    return found[0] if found else spec
 
 
 def _compare_signatures(ours: ScoredMetric, theirs: ScoredMetric) -> str | None:

@@ -10,8 +10,8 @@ import numpy as np
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.runs.compare.compare import compare
-from karat.runs.compare.compatible import SharedMetric, list_specs
-from karat.runs.compare.systems import System, open_system
+from karat.runs.compare.compatible import SharedMetric
+from karat.runs.compare.systems import System, list_specs, open_system
 from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Units
@@ -40,12 +40,13 @@ def plan_rows(
     >>> plan_rows(result, 0.02)["exact_match"].rows
     5061
     """
+    wanted = list_specs(metrics)
     if isinstance(systems, tuple):
         plan = partial(sample_size_from_comparison, difference=difference, power=power, level=level)
-        findings = compare(*systems, metrics=metrics, confidence=1 - level).findings
+        findings = compare(*systems, metrics=wanted, confidence=1 - level).findings
         return {each.metric: plan(each.comparison) for each in findings}
-    run = open_system(systems, "the result")
-    shared = [SharedMetric((run.manifest.metric(spec),)) for spec in list_specs(metrics) or run.specs]
+    run = open_system(systems, "the result", wanted)
+    shared = [SharedMetric((run.manifest.metric(spec),)) for spec in wanted or run.specs]
     planned = {"correlation": correlation, "power": power, "level": level}
     plans = (sample_size_from_scores(_units(run, each.spec), each.scale, difference, **planned) for each in shared)
     return {metric.spec: plan for metric, plan in zip(shared, plans, strict=True)}

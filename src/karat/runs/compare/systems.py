@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from karat.core.errors import ColumnError, DataError, SpecError
+from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.data.roles import map_columns, matches_role
+from karat.runs.named_columns import fit_range, suggest_column
 from karat.runs.output_columns import OutputColumns
 from karat.runs.scoring.result import Result
 from karat.runs.store.folders import MANIFEST, runs_folder
@@ -25,23 +27,63 @@ System: TypeAlias = str | Path | Run | Result
 """A run (its name, its folder or a `Run`), a file of scored rows, or a `Result` of `karat.score`."""
 
 
-def open_system(system: System, label: str = "") -> Run:
+Metrics: TypeAlias = str | Metric | Iterable[str | Metric]
+"""The spec of a metric or a metric, or several of them."""
+
+
+def open_system(system: System, label: str = "", metrics: Metrics = ()) -> Run:
     """Open a system as a run; `label` is the name of a result that is only in memory.
 
-    Raises `DataError`, with the nearest name, for a run that does not exist, and for a result whose rows were not kept;
-    `SpecError` for any other type.
+    Of `metrics`, those that name a column of the rows (`column(gpt4)`) are metrics of the run, whatever else was
+    scored. Raises `DataError`, with the nearest name, for a run that does not exist, for a result whose rows were not
+    kept and for a file without scores; `ColumnError` for a named column that is not there; `SpecError` for any other
+    type of system.
     """
     if isinstance(system, Result):
-        return system.run or _open_result(system, label)
-    if isinstance(system, Run):
-        return system
-    if not isinstance(system, str | Path):
+        run = system.run or _open_result(system, label)
+    elif isinstance(system, Run):
+        run = system
+    elif not isinstance(system, str | Path):
         raise SpecError(f"expected a run, a file of scored rows or a Result, found {type(system).__name__}")
-    path = Path(system)
-    if path.is_file() and not (runs_folder() / system / MANIFEST).is_file():
-        run = open_scored(path)
-        return replace(run, manifest=replace(run.manifest, mapping=_infer_mapping(run)))
-    return open_run(system)
+    elif Path(system).is_file() and not (runs_folder() / system / MANIFEST).is_file():
+        run = open_scored(system)
+        run = replace(run, manifest=replace(run.manifest, mapping=_infer_mapping(run)))
+    else:
+        run = open_run(system)
+    run = add_named_columns(run, metrics)
+    if not run.specs:
+        missing = "no column has the name of a metric, such as exact_match"
+        found = suggest_column(run, list_specs(metrics))
+        raise DataError(f"{run.name} holds no scores: {missing}; karat score -o FILE writes such a file{found}")
+    return run
+
+
+def list_specs(metrics: Metrics) -> list[str]:
+    """The specs of one or more metrics, as they are written."""
+    several = [metrics] if isinstance(metrics, str | Metric) else metrics
+    return [each.spec if isinstance(each, Metric) else each for each in several]
+
+
+def add_named_columns(run: Run, metrics: Metrics) -> Run:
+    """The run with those of `metrics` that name a column of its rows.
+
+    Raises `ColumnError` for a column that is not there, `SpecError` for a column that is named as if it was a metric.
+    """
+    manifest, names = run.manifest, run.schema.names
+    for spec in list_specs(metrics):
+        try:
+            metric = parse(spec)
+        except SpecError:
+            if spec in names:
+                raise SpecError(f"{run.name}: {spec} is no metric{suggest_column(run, [spec])}") from None
+            continue
+        for role, name in metric.definition.named_columns.items():
+            if metric.spec in (each.spec for each in manifest.metrics):
+                continue
+            if name not in names:
+                raise ColumnError(f"{run.name}: no column {name!r} for {role}{did_you_mean(name, names)}")
+            manifest = replace(manifest, metrics=(*manifest.metrics, describe_metric(fit_range(metric, run), name)))
+    return replace(run, manifest=manifest)
 
 
 def gold_column(run: Run) -> str | None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeAlias
-
 import numpy as np
 
-from karat.core.metric.metric import Metric
-from karat.runs.compare.compatible import list_specs
-from karat.runs.compare.systems import System, open_system
+from karat.runs.compare.systems import Metrics, System, list_specs, open_system
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows
@@ -18,8 +13,6 @@ from karat.runs.sampling.next_rows import read_ids
 from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run
 from karat.stats.corrected.label_count import LabelCount, count_labels, count_labels_from_pilot
-
-Metrics: TypeAlias = str | Metric | Iterable[str | Metric]
 
 
 def plan_labels(
@@ -36,8 +29,9 @@ def plan_labels(
     >>> plan.labels, plan.alone
     (158, 385)
     """
-    run = open_system(system, "the result")
-    scores = {spec: run.scores(spec) for spec in _list_specs(run, metrics)}
+    wanted = list_specs(metrics)
+    run = open_system(system, "the result", wanted)
+    scores = {spec: run.scores(spec) for spec in _find_specs(run, wanted)}
     return {
         spec: count_labels(width, len(each), float(np.nanstd(each)), correlation, confidence=confidence)
         for spec, each in scores.items()
@@ -59,16 +53,17 @@ def plan_labels_from_pilot(
 
     Raises `DataError` for labels that do not vary, and what `read_labels` raises.
     """
-    run = open_system(system, "the result")
+    wanted = list_specs(metrics)
+    run = open_system(system, "the result", wanted)
     name, ids = read_ids(run, on)
     choices = known_choices(run.specs).values()
     labels = read_labels(pilot.source, on=name, label_map=pilot.label_map, columns=pilot.columns, choices=choices)
     rows = LabelledRows(match_labels(labels, ids, run.name), labels)
     cluster = run.manifest.settings.get("cluster")
     keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
-    judged = {spec: rows.judged(run.scores(spec), keys) for spec in _list_specs(run, metrics)}
+    judged = {spec: rows.judged(run.scores(spec), keys) for spec in _find_specs(run, wanted)}
     return {spec: count_labels_from_pilot(each, width, confidence=confidence) for spec, each in judged.items()}
 
 
-def _list_specs(run: Run, metrics: Metrics) -> list[str]:
-    return [run.manifest.metric(spec).spec for spec in list_specs(metrics) or run.specs]
+def _find_specs(run: Run, wanted: list[str]) -> list[str]:
+    return [run.manifest.metric(spec).spec for spec in wanted or run.specs]

@@ -17,8 +17,7 @@ from karat.core.metric.metric import Metric
 from karat.data.json.raw import spell_ids
 from karat.data.roles import matches_role
 from karat.data.write import check_output, refuse_overwriting, write
-from karat.runs.compare.compatible import list_specs
-from karat.runs.compare.systems import System, open_system
+from karat.runs.compare.systems import System, list_specs, open_system
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.labels import Labels, match_labels, read_labels
 from karat.runs.labels.layout import PROBABILITY, read_entries
@@ -77,7 +76,8 @@ def label_next(
     if count < 1 or by not in get_args(By):
         problem = f"expected one of {', '.join(get_args(By))}{did_you_mean(by, get_args(By))}"
         raise SpecError(f"count={count}: expected 1 or more" if count < 1 else f"by={by!r}: {problem}")
-    run = open_system(system, "the result")
+    wanted = list_specs(metrics)
+    run = open_system(system, "the result", wanted)
     name, ids = read_ids(run, on)
     choices = known_choices(run.specs).values()
     labels = None if human is None else read_labels(human, on=name, label_map=label_map, choices=choices)
@@ -87,7 +87,7 @@ def label_next(
     if count > free.sum():
         raise DataError(f"{run.name}: {count} rows to label expected, found {free.sum()} without a label")
     strata = None if slices is None else cluster_keys(run.column(slices).combine_chunks()).astype(np.int64)
-    specs = [run.manifest.metric(spec).spec for spec in list_specs(metrics) or run.specs]
+    specs = [run.manifest.metric(spec).spec for spec in wanted or run.specs]
     judges = {spec: run.scores(spec) for spec in specs}
     error = _expect(run, judges, by, strata, (labels, at))
     chances = probabilities_of(error, count, free, most=share_of_round(len(at), count, len(ids)))

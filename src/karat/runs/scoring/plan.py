@@ -25,6 +25,8 @@ from karat.data.json.raw import decode_ids, decode_text
 from karat.data.nested import extract_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
+from karat.data.storage.file_names import name_row
+from karat.runs.named_columns import decode_numbers, fit_range
 from karat.runs.output_columns import OutputColumns
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.groups import check_group_column
@@ -61,7 +63,9 @@ class Plan:
         return {role: self._decode(role, batch.column(name), first) for role, name in self.mapping.items()}
 
     def _decode(self, role: str, column: pa.Array, first: int) -> pa.Array:
-        """JSON text as the kind of the role: ids, or text."""
+        """Text as numbers where the role has these, and JSON text as the kind of the role: ids, or text."""
+        if self.kinds[role] is NUMBER:
+            return decode_numbers(column, f"column {self.mapping[role]!r}", lambda at: self._place(first + at))
         if column.type != RAW:
             return column
         read = self.kinds[role].read
@@ -71,6 +75,11 @@ class Plan:
             path = f"{self.mapping[role]}.KEY"
             remedy = f"; --map {role}={path} (in Python, map={{{role!r}: {path!r}}}) selects a part of it"
             raise RowError(f"{self.labels[role]}, {error}{remedy if 'an object' in str(error) else ''}") from None
+
+    def _place(self, row: int) -> str:
+        """The place of a row in messages; rows of a join or a filter are not numbered as in the file."""
+        chosen = self.selection.where is not None or self.joined is not None
+        return f"{self.source.name}, row {row} of those scored" if chosen else name_row(self.source.name, row)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -89,12 +98,15 @@ def plan_run(
     Raises `ColumnError` where a column is missing or does not fit a metric, and what opening and joining raise.
     """
     chosen = parse_all(metrics)
+    named = {role: name for metric in chosen for role, name in metric.definition.named_columns.items()}
     kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
+    own = {name: name for name in named.values() if name in kinds}  # `column(prediction)` takes it from no other metric
+    roles = {**named, **own, **selection.map}
     ranked = any(metric.definition.reads_rankings for metric in chosen)
     source = open_sources(selection.data, selection.gold, selection.joins_gold, ranked=ranked)
     joined = source if isinstance(source, Joined) else None
     by_value = [name for name in (selection.by, selection.cluster) if name is not None]
-    source = extract_nested(extract_nested(source, by_value, keep_json=False), selection.map.values())
+    source = extract_nested(extract_nested(source, by_value, keep_json=False), roles.values())
     every = source
     if selection.where is not None or selection.limit is not None:
         from karat.data.filter import filter_rows  # noqa: PLC0415  (seldom needed)
@@ -102,8 +114,9 @@ def plan_run(
         source = filter_rows(source, selection.where, selection.limit)
     sides, original = ({}, {}) if joined is None else (joined.sides, joined.original_names)
     mapping = map_columns(
-        source.schema.names, list(kinds), selection.map, sides=sides, original_names=original, where=source.name
+        source.schema.names, list(kinds), roles, sides=sides, original_names=original, where=source.name
     )
+    chosen = [fit_range(metric, source) for metric in chosen]
     text = {mapping[role] for role, kind in kinds.items() if kind is not NUMBER and not kind.ranked}
     for name in by_value:
         check_group_column(source.schema, name, source.name)

@@ -20,10 +20,12 @@ import pyarrow.parquet as pq
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.core.metric.score import ROUNDING
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
-from karat.data.storage.file_names import split_name
+from karat.data.storage.file_names import name_row, split_name
 from karat.data.storage.validate import name_errors
+from karat.runs.named_columns import decode_numbers
 from karat.runs.output_columns import find_reason_column
 from karat.runs.store import folders
 from karat.runs.store.folders import MANIFEST, partial_folder, run_names, runs_folder
@@ -89,8 +91,16 @@ class Run:
 
     def scores(self, spec: str) -> Array:
         """Each row's score, shape (n,), NaN where it has none; `SpecError` for a metric that was not scored."""
-        name = self.manifest.metric(spec).column
-        return _to_scores(self.column(name), f"{self.name}: column {name!r}")
+        metric = self.manifest.metric(spec)
+        where, column = f"column {metric.column!r}", self.column(metric.column).combine_chunks()
+        numbers = decode_numbers(column, where, lambda at: name_row(self.name, at + 1))
+        scores = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+        low, high = -np.inf if metric.low is None else metric.low, np.inf if metric.high is None else metric.high
+        if (beyond := (scores < low - ROUNDING) | (scores > high + ROUNDING)).any():
+            at = int(np.argmax(beyond))
+            problem = f"expected a score from {low:g} to {high:g}, found {scores[at]:g}"
+            raise ColumnError(f"{name_row(self.name, at + 1)}, {where}: {problem}")
+        return scores
 
     def statistics(self, spec: str) -> Array:
         """Each row's statistics, shape (n, k), NaN where it is unscored: its counts, else its score.
@@ -134,17 +144,6 @@ class ScoredFile(Run):
     def _read_counts(self, metric: ScoredMetric) -> Array:
         problem = f"the value of {metric.spec} is computed from counts, which only a stored run has"
         raise DataError(f"{self.name}: {problem}; score it again with run='NAME' (--run NAME)")
-
-
-def _to_scores(column: pa.ChunkedArray, where: str) -> Array:
-    """A column of scores as float64, shape (n,), NaN for null and for an empty cell of a CSV; `ColumnError` else."""
-    try:
-        if pa.types.is_string(column.type):
-            column = pa.chunked_array([pa.array([cell or None for cell in column.to_pylist()], pa.string())])
-        numbers = column.cast(pa.float64())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ColumnError(f"{where}: expected scores, which are numbers or null: {error}") from error
-    return np.asarray(numbers.to_numpy(), dtype=np.float64)
 
 
 def _to_counts(column: pa.ChunkedArray) -> Array:
@@ -206,14 +205,10 @@ def open_scored(path: str | Path) -> Run:
     """Open a file of scored rows, as `karat score -o FILE` writes it, like a run.
 
     A column whose name is the spec of a metric holds its scores. What the file does not hold is None: the metrics'
-    signatures, the number of rows. Raises `DataError` for a file that cannot be read or holds no scores.
+    signatures, the number of rows. Raises `DataError` for a file that cannot be read.
     """
     path = Path(path)
-    metrics = find_scores(open_source(path).schema, str(path))
-    if not metrics:
-        missing = "no column has the name of a metric, such as exact_match"
-        raise DataError(f"{path} holds no scores: {missing}; karat score -o FILE writes such a file")
-    return ScoredFile(path, Manifest(str(path), "", metrics, {}))
+    return ScoredFile(path, Manifest(str(path), "", find_scores(open_source(path).schema, str(path)), {}))
 
 
 def find_scores(schema: pa.Schema, where: str) -> tuple[ScoredMetric, ...]:

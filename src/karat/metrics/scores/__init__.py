@@ -1,0 +1,4 @@
+"""Metrics of numbers that are in the data already, such as the verdicts of a judge that was asked elsewhere.
+
+Nothing is computed from answers here; the columns are read by `karat.core.columns.numbers`. Open `column.py`.
+"""

@@ -1,0 +1,89 @@
+"""Columns of the data that a metric names itself, as in `column(gpt4)`: their numbers, their range, and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Protocol
+
+import pyarrow as pa
+
+from karat.core.columns.arrow import is_text
+from karat.core.columns.numbers import are_truths, read_numbers
+from karat.core.errors import ColumnError, RowError, nearest_name
+from karat.core.metric.metric import Metric
+from karat.core.metric.registry import find
+from karat.data.json.raw import decode_text
+from karat.data.roles import is_known_name
+from karat.data.source import RAW
+
+_SHOWN = 5  # columns named in a message
+
+
+class Rows(Protocol):
+    """A source, or a run."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+
+    def batches(self, names: list[str], /) -> Iterable[pa.RecordBatch]:
+        """The rows, with these columns at least."""
+
+
+def decode_numbers(column: pa.Array, where: str, place: Callable[[int], str]) -> pa.Array:
+    """A column of numbers, of yes and no, or of text or JSON text that spells them, as float64.
+
+    `where` names the column in messages, `place` the row at a position. Raises what `read_numbers` raises.
+    """
+    if column.type == RAW:
+        try:
+            column = decode_text(column)
+        except RowError as error:
+            raise RowError(f"{where}, {error}") from None
+    return read_numbers(column, where, place)
+
+
+def fit_range(metric: Metric, rows: Rows) -> Metric:
+    """The metric, with the range from 0 to 1 where it takes its scores from yes and no, and no end of it is set."""
+    definition = metric.definition
+    names = [name for name in definition.named_columns.values() if name in rows.schema.names]
+    if not names or (definition.low, definition.high) != (None, None) or not _holds_truths(rows, names[0]):
+        return metric
+    return replace(metric, definition=replace(definition, low=0.0, high=1.0))
+
+
+def _holds_truths(rows: Rows, name: str) -> bool:
+    kind = rows.schema.field(name).type
+    if kind != RAW and not is_text(kind):
+        return bool(pa.types.is_boolean(kind))
+    with suppress(RowError):  # reading the scores raises it again, with the row
+        for batch in rows.batches([name]):
+            column = batch.column(name)
+            if (found := are_truths(decode_text(column) if column.type == RAW else column)) is not None:
+                return found
+    return False
+
+
+def suggest_column(rows: Rows, wanted: Iterable[str] = ()) -> str:
+    """The tail of a message where no metric was found: the columns of numbers, as metrics; empty without one."""
+    names = list(islice(_number_columns(rows), _SHOWN))
+    if not names:
+        return ""
+    near = next(filter(None, (nearest_name(each, names) for each in wanted)), names[0])
+    others = [name for name in names if name != near]
+    also = f" (or {', '.join(others)})" if others else ""
+    return f'; a column of numbers is a metric too: -m "{find("column").using(name=near).spec}"{also}'
+
+
+def _number_columns(rows: Rows) -> Iterator[str]:
+    """The columns whose first rows hold numbers, or yes and no; without ids and other columns of known names."""
+    names = [name for name in rows.schema.names if not is_known_name(name)]
+    for batch in islice(rows.batches(names), 1):
+        first = batch.slice(0, 100)
+        for name in names:
+            with suppress(ColumnError, RowError):
+                if decode_numbers(first.column(name), name, str).null_count < len(first):
+                    yield name
