@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from karat.cli.options.people import label_options, read_label_options
+from karat.cli.options.people import by_system, label_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
-
-if TYPE_CHECKING:
-    from karat.runs.labels.human import Human
 
 WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 
@@ -54,7 +49,7 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
         raise click.UsageError("expected at least two systems: karat compare A B")
     from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
 
-    options["human"] = _by_system(read_label_options(options), systems)
+    options["human"] = by_system(read_label_options(options), systems)
     compared = compare_systems(*systems, **options)
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))
@@ -71,17 +66,3 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
     for finding in compared.findings:
         if finding.slice is None and not finding.known:
             raise click.ClickException(f"{finding.heading}, {finding.system}: {finding.sentence}")
-
-
-def _by_system(human: Human | None, systems: tuple[str, ...]) -> Human | None:
-    """The labels, with a file for each system where they are named so: A=FILE."""
-    if human is None:
-        return None
-    pairs = [text.partition("=") for text in ([human.source] if isinstance(human.source, str) else human.source)]
-    named = {name: file for name, equals, file in pairs if equals and name in systems}
-    for name, equals, file in pairs:
-        if equals and name not in systems and not Path(f"{name}={file}").exists() and Path(file).exists():
-            raise click.UsageError(
-                f"--human {name}={file}: there is no system {name!r}; there are {', '.join(systems)}"
-            )
-    return replace(human, source=named) if len(named) == len(pairs) else human

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -154,8 +155,16 @@ def test_one_system_of_several():
     assert one(read_labels(rows, on="id", system="b")) == {"1": 0}
     with pytest.raises(DataError, match="names 2 systems, one system is expected; there are: a, b"):
         read_labels(rows, on="id")
-    with pytest.raises(DataError, match="'bb' is expected; did you mean 'b'"):
+    with pytest.raises(DataError, match="expected labels of the system 'bb', found none in 2 rows"):
         read_labels(rows, on="id", system="bb")
+
+
+def test_a_file_with_the_labels_of_one_system_has_none_of_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("both.csv").write_text("id,system,label\n1,a,1\n1,b,0\n")
+    Path("one.csv").write_text("id,system,label\n2,b,1\n")
+    assert one(read_labels(["both.csv", "one.csv"], on="id", system="a")) == {"1": 1}
+    assert one(read_labels(["both.csv", "one.csv"], on="id", system="b")) == {"1": 0, "2": 1}
 
 
 BAD = {

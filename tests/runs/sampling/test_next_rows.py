@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import get_args
+
 import numpy as np
 import pyarrow.csv as pc
 import pytest
@@ -9,9 +12,12 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
+from karat.cli.people.label_next import label_next
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
 from karat.runs.labels.labels import match_labels, read_labels
 from karat.runs.labels.rows import open_rows
+from karat.runs.sampling.next_rows import By
+from karat.runs.store.run import open_run
 
 N = 400
 ANSWERS = [f"{'yes' if at % 3 else 'no'} it is" if at % 4 else "yes" for at in range(N)]
@@ -130,6 +136,46 @@ def test_the_command_writes_what_people_fill_in(run, tmp_path):
     assert len(labels) == 20
     ids = karat.label_next(run, 1)["id"].type
     assert len(match_labels(labels, labels.ids.cast(ids), "more")) == 20
+
+
+@pytest.mark.parametrize(
+    ("by", "errs", "shown"),
+    [
+        ("active", "short", r"^worth about (\d+) rows drawn uniformly, as the labels of 100 rows show"),
+        ("active", "evenly", "^no gain over --by uniform: worth about (\\d+) rows drawn uniformly"),
+        ("active", "never", "^no gain over --by uniform: the labels so far show no error"),
+        ("uncertainty", None, r"worth about (\d+) rows drawn uniformly, if its scores are the probabilities of a good"),
+        (
+            "uncertainty",
+            "evenly",
+            "^no gain over --by uniform: worth about (\\d+) rows .*, as the labels of 100 rows show",
+        ),
+    ],
+)
+def test_the_command_says_what_the_proposed_rows_are_worth(run, tmp_path, by, errs, shown):
+    """The judge errs on every second short answer, on a fifth of all answers, or all labels are the same."""
+    options = ["-m", "token_f1", "--by", by]
+    if errs is not None:
+        first = karat.label_next(run, 100)
+        scores = dict(zip(*(open_run(run).column(name).to_pylist() for name in ("id", "token_f1")), strict=True))
+        lines = ["id,label"]
+        for at, row in enumerate(first.to_pylist()):
+            wrong = row["prediction"] == "yes" and at % 2 if errs == "short" else at % 5 == 0
+            label = 1 if errs == "never" else abs(scores[row["id"]] - (0.5 if wrong else 0))
+            lines.append(f"{row['id']},{label}")
+        (tmp_path / "first.csv").write_text("\n".join(lines))
+        options += ["--human", str(tmp_path / "first.csv")]
+    done = CliRunner().invoke(main, ["label-next", run, "-n", "50", "-o", str(tmp_path / "next.csv"), *options])
+    assert done.exit_code == 0, done.output
+    found = re.search(shown, done.output, re.MULTILINE)
+    assert found, done.output
+    if found.groups():
+        assert (int(found.group(1)) > 52) != found.group(0).startswith("no gain")
+
+
+def test_the_command_has_every_way():
+    option = next(each for each in label_next.params if each.name == "by")
+    assert tuple(option.type.choices) == get_args(By)
 
 
 def test_the_command_finds_ids_of_another_name(tmp_path, monkeypatch):

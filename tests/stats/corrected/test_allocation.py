@@ -12,7 +12,9 @@ from karat.stats.corrected.allocation import (
     erring,
     probabilities_of,
     share_of_round,
+    squared_errors,
     uncertain,
+    worth_of,
 )
 from karat.stats.corrected.cross_prediction import cross_predict
 from karat.stats.corrected.estimate import corrected_mean
@@ -91,6 +93,23 @@ def test_active_labels_are_worth_more_than_uniform_ones_where_the_judge_knows_it
         held += active.low <= 0.8 * 0.98 + 0.2 * 0.6 <= active.high
     assert np.mean(widths) < 0.92
     assert 0.93 - 0.03 < held / 300 < 0.99
+
+
+@pytest.mark.parametrize(("clear", "unclear", "least", "most"), [(0.02, 0.4, 1.1, 1.3), (0.2, 0.2, 0.9, 1.02)])
+def test_what_labels_say_a_proposal_is_worth_is_what_it_is_worth(clear, unclear, least, most):
+    """Against the ratio of variances over all rows, whose labels are known here; without a gain none is promised."""
+    random, promised, true = np.random.default_rng(5), [], []
+    for _ in range(200):
+        chance = np.where(random.random(2_000) < 0.5, clear, unclear)
+        verdict = (random.random(2_000) < 0.7).astype(float)
+        scores, labels = np.abs(verdict - chance), np.abs(verdict - (random.random(2_000) < chance))
+        judged = Judged(scores, np.where(np.arange(2_000) < 100, labels, np.nan))
+        error, alone, seen = erring(judged), erring(judged, by_others=True), squared_errors(judged)
+        promised.append(worth_of(alone[:100], seen[:100], typical=float(error[100:].mean())) or 1.0)
+        residual = labels - np.polyfit(scores, labels, 1)[0] * scores
+        true.append(worth_of(error, (residual - residual.mean()) ** 2))
+    assert np.mean(promised) == pytest.approx(np.mean(true), abs=0.05)
+    assert least < np.mean(promised) < most
 
 
 def test_no_label_has_a_part_in_its_own_score():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from click import option
+from click import UsageError, option
 
 from karat.cli.options.scoring import Command, add_options
 
@@ -31,3 +34,16 @@ def read_label_options(options: dict[str, Any], system: str | None = None) -> Hu
     from karat.runs.labels.human import Human  # noqa: PLC0415  (only where people labelled rows)
 
     return Human(source[0] if len(source) == 1 else list(source), label_map, columns, system)
+
+
+def by_system(human: Human | None, systems: Sequence[str]) -> Human | None:
+    """The labels, with a file for each system where they are named so: A=FILE."""
+    if human is None:
+        return None
+    pairs = [text.partition("=") for text in ([human.source] if isinstance(human.source, str) else human.source)]
+    named = {name: file for name, equals, file in pairs if equals and name in systems}
+    for name, equals, file in pairs:
+        if equals and name not in systems and not Path(f"{name}={file}").exists() and Path(file).exists():
+            known = ", ".join(systems)
+            raise UsageError(f"--human {name}={file}: there is no system {name!r}; there are {known}")
+    return replace(human, source=named) if len(named) == len(pairs) else human

@@ -2,46 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.people import by_system
 from karat.cli.options.scoring import scored_metric_option
 
-_WAYS = ["uniform", "uncertainty", "disagreement", "slice", "active"]
+if TYPE_CHECKING:
+    from karat.runs.sampling.next_rows import By, Proposal
+
+_IF = {
+    "uncertainty": "if its scores are the probabilities of a good label",
+    "disagreement": "if the metrics err where they disagree",
+    "slice": "if labels vary as the scores do",
+}
+_GAIN = 1.05  # labels' worth of each label, from which a proposal is said to gain
 
 
 @click.command("label-next")
-@click.argument("run")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN [RUN]...")
 @click.option("-n", "--count", type=click.IntRange(min=1), required=True, help="How many rows to label.")
 @click.option("-o", "--output", required=True, metavar="OUT", help="Write them to this file; its ending is the format.")
 @scored_metric_option
 @click.option(
-    "--by", type=click.Choice(_WAYS), default="uniform", show_default=True,
+    "--by", type=click.Choice(["uniform", *_IF, "active"]), default="uniform", show_default=True,
     help="All rows alike; or rather those of uncertain scores, on which metrics disagree, of slices in which the judge "
     "errs, or at scores at which the labels so far found it to err.",
 )  # fmt: skip
 @click.option("--slice", "slices", metavar="COLUMN", help="The column of the slices, for --by slice.")
-@click.option("--human", multiple=True, metavar="FILE", help="The labels so far: OUT takes their place.")
+@click.option("--human", multiple=True, metavar="LABELS", help="The labels so far: OUT takes their place.")
 @click.option("--on", metavar="COLUMN", help="The id of the rows; default: a column with the name of an id.")
 @click.option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0 or bad<fair<good.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw.")
-def label_next(run: str, count: int, human: tuple[str, ...], output: str, **options: Any) -> None:
+def label_next(
+    runs: tuple[str, ...],
+    count: int,
+    by: By,
+    human: tuple[str, ...],
+    label_map: str | None,
+    output: str,
+    **options: Any,
+) -> None:
     """Propose which rows of RUN, a run or a scored file, people should label next for the narrowest interval.
 
     OUT has an empty column for the labels, and the probability with which each row was drawn: `karat score --human OUT`
-    and `karat compare --human OUT` undo with it that some rows were preferred.
+    and `karat compare --human OUT` undo with it that some rows were preferred. How many rows drawn uniformly the
+    proposed ones should be worth is printed.
+
+    Of several runs, each row is proposed with the answers of all: those rows that say most about how far the others
+    differ from the first.
 
     \b
     karat label-next before -n 100 -o labels.csv
     karat label-next before -n 100 --by active -m judge:correctness --human labels.csv -o more.csv
+    karat label-next before after -n 50 -o labels.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    from karat.runs.sampling.next_rows import label_next as propose  # noqa: PLC0415  (heavy)
+    from karat.runs.labels.human import Human  # noqa: PLC0415  (heavy)
+    from karat.runs.sampling.next_rows import Draw, propose  # noqa: PLC0415
 
-    table = propose(run, count, human=list(human) or None, output=output, **options)
-    earlier = table.column(0).slice(0, table.num_rows - count)  # the ids
-    chances = table["probability"].slice(table.num_rows - count).to_pylist()
-    kept = f" after the {len(set(earlier.to_pylist()))} that are labelled" if len(earlier) else ""
-    click.echo(
-        f"{output}: {count} rows to label{kept}, drawn with probabilities from {min(chances):.2g} to {max(chances):.2g}"
-    )
+    people = Human(list(human), label_map) if human else None
+    people = by_system(people, runs) if len(runs) > 1 else people
+    proposal = propose(runs, Draw(count, by=by, **options), people, output)
+    kept = f" after the {proposal.earlier} that are labelled" if proposal.earlier else ""
+    each = f", each with the answers of {' and '.join(runs)}" if len(runs) > 1 else ""
+    least, most = min(proposal.probabilities), max(proposal.probabilities)
+    shown = f"{count} rows to label{kept}{each}, drawn with probabilities from {least:.2g} to {most:.2g}"
+    click.echo(f"{output}: {shown}")
+    if proposal.missing:
+        click.echo(f"and {proposal.missing} answers without a label to rows that are labelled in another run")
+    if by != "uniform":
+        click.echo(_describe_worth(proposal, count, by))
+
+
+def _describe_worth(proposal: Proposal, count: int, by: str) -> str:
+    """How many rows drawn uniformly the proposed ones should be worth, and who says so."""
+    if proposal.worth is None:
+        found = "the labels so far show no error" if proposal.known else "the same error is expected in all rows"
+        return f"no gain over --by uniform: {found}"
+    worth = f"worth about {proposal.worth:.0f} rows drawn uniformly"
+    source = f"as the labels of {proposal.earlier} rows show" if proposal.known else _IF[by]
+    return f"{worth}, {source}" if proposal.worth >= _GAIN * count else f"no gain over --by uniform: {worth}, {source}"

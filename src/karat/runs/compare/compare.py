@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import widen
 from karat.runs.compare.comparison import Compared, Finding, apply_holm
 from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, list_unsigned, share_metrics
 from karat.runs.compare.flips import find_flips
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
-from karat.runs.compare.systems import System, list_specs, open_system
+from karat.runs.compare.systems import System, list_specs, open_systems
 from karat.runs.labels.human import Human
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.store.run import Run
@@ -26,8 +25,6 @@ from karat.stats.paired.compare import compare as compare_rows
 
 if TYPE_CHECKING:
     from karat.runs.compare.people import People
-
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def compare(
@@ -73,12 +70,9 @@ def compare(
     >>> [(flip.id, flip.predictions) for flip in compared.flipped]
     [('8', ('yes', 'no')), ('0', ('no', 'yes'))]
     """
-    if len(more) > len(_LETTERS) - 2:
-        raise SpecError(f"expected at most {len(_LETTERS)} systems, found {len(more) + 2}")
     inference = Inference(confidence, seed)
     wanted = list_specs(metrics)
-    labelled = zip((a, b, *more), _LETTERS, strict=False)
-    runs = list(_number_names([open_system(system, label, wanted) for system, label in labelled]))
+    runs = open_systems([a, b, *more], wanted)
     shared = share_metrics(runs, wanted)
     rows = align(runs, on)
     if not allow_different:
@@ -103,13 +97,6 @@ def compare(
         notes=(*_notes(runs, shared, rows, cluster), *_note_draws(findings)),
         confidence=confidence,
     )
-
-
-def _number_names(runs: Sequence[Run]) -> Iterator[Run]:
-    """The runs; one with the name of an earlier one gets a number."""
-    for at, run in enumerate(runs):
-        same = sum(other.name == run.name for other in runs[:at])
-        yield replace(run, manifest=replace(run.manifest, name=f"{run.name} ({same + 1})")) if same else run
 
 
 @dataclass(frozen=True)

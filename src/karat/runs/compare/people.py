@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -64,6 +64,17 @@ def read_people(human: Human, runs: Sequence[Run], metrics: Sequence[SharedMetri
     reading and matching raise.
     """
     choices = known_choices(metric.spec for metric in metrics)
+    labelled = read_by_run(human, runs, rows, choices.values())
+    scored = [metric.by_run[0] for metric in metrics]
+    mapped = {} if human.label_map is not None else choices
+    reasons = [why_not_corrected(scored, each.labels, mapped) for each in labelled]
+    return People(labelled, {spec: reason for each in reasons for spec, reason in each.items()})
+
+
+def read_by_run(
+    human: Human, runs: Sequence[Run], rows: Alignment, choices: Iterable[Mapping[str, float]]
+) -> list[LabelledRows]:
+    """The labels of each run's answers, in the order of the matched rows; `choices`, and errors: see above."""
     labelled = []
     for run, own, order in zip(runs, _by_run(human, runs), rows.orders, strict=True):
         columns = own.columns_of(run.schema.names)
@@ -72,14 +83,11 @@ def read_people(human: Human, runs: Sequence[Run], metrics: Sequence[SharedMetri
         needed = columns or [rows.by]
         source = open_source(run.read(needed))
         source = replace(source, name=run.name)
-        found = join_labels(own, source, source, (rows.by, rows.by), choices.values())
+        found = join_labels(own, source, source, (rows.by, rows.by), choices)
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
         labelled.append(replace(found, at=places[found.at]))
-    scored = [metric.by_run[0] for metric in metrics]
-    mapped = {} if human.label_map is not None else choices
-    reasons = [why_not_corrected(scored, each.labels, mapped) for each in labelled]
-    return People(labelled, {spec: reason for each in reasons for spec, reason in each.items()})
+    return labelled
 
 
 def _by_run(human: Human, runs: Sequence[Run]) -> Iterator[Human]:

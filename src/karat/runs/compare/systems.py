@@ -23,6 +23,7 @@ from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.manifest import Manifest, describe_metric
 from karat.runs.store.run import Run, ScoredFile, find_scores, open_run, open_scored
 
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 System: TypeAlias = str | Path | Run | Result
 """A run (its name, its folder or a `Run`), a file of scored rows, or a `Result` of `karat.score`."""
 
@@ -84,6 +85,23 @@ def add_named_columns(run: Run, metrics: Metrics) -> Run:
                 raise ColumnError(f"{run.name}: no column {name!r} for {role}{did_you_mean(name, names)}")
             manifest = replace(manifest, metrics=(*manifest.metrics, describe_metric(fit_range(metric, run), name)))
     return replace(run, manifest=manifest)
+
+
+def open_systems(systems: Sequence[System], metrics: Metrics = ()) -> list[Run]:
+    """Open systems as runs: results in memory are called A, B, …; one with the name of an earlier one gets a number.
+
+    Raises what `open_system` raises, and `SpecError` for more systems than there are letters.
+    """
+    if len(systems) > len(_LETTERS):
+        raise SpecError(f"expected at most {len(_LETTERS)} systems, found {len(systems)}")
+    labels = _LETTERS if len(systems) > 1 else ["the result"]
+    wanted = list_specs(metrics)
+    runs = [open_system(system, label, wanted) for system, label in zip(systems, labels, strict=False)]
+    names = [run.name for run in runs]
+    for at, run in enumerate(runs):
+        if same := names[:at].count(run.name):
+            runs[at] = replace(run, manifest=replace(run.manifest, name=f"{run.name} ({same + 1})"))
+    return runs
 
 
 def gold_column(run: Run) -> str | None:

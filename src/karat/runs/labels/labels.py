@@ -110,7 +110,8 @@ def read_labels(
     entries = pa.concat_tables(parts, promote_options="default").combine_chunks()
     names = ", ".join(name for name, _ in files)
     if not len(entries):
-        raise DataError(f"{names}: expected labels, found none in {before} rows")
+        of = "" if system is None else f" of the system {system!r}"
+        raise DataError(f"{names}: expected labels{of}, found none in {before} rows")
     return _gather(entries, _choose(entries, files, label_map, choices), names, tuple(files))
 
 

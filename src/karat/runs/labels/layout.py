@@ -169,12 +169,10 @@ def _to_numbers(table: pa.Table, name: str, where: str) -> pa.Array:
 
 
 def _of_system(systems: pa.Array, system: str | None, where: str) -> Array:
-    """Which rows are of a system, where the table names several; `DataError` where it is not among them."""
-    names = pc.unique(systems).to_pylist()
-    if len(names) < 2:
-        return np.ones(len(systems), bool)
-    if system not in names:
-        wanted = "one system" if system is None else repr(system)
-        shown = did_you_mean(system or "", filter(None, names))
-        raise DataError(f"{where}: its column {SYSTEM!r} names {len(names)} systems, {wanted} is expected{shown}")
-    return np.asarray(pc.equal(systems, system).fill_null(False))
+    """Which rows are of a system, or all where none is named; `DataError` where the table names several then."""
+    if system is not None:
+        return np.asarray(pc.equal(systems, system).fill_null(False))
+    if len(names := pc.unique(systems).to_pylist()) > 1:
+        shown = did_you_mean("", filter(None, names))
+        raise DataError(f"{where}: its column {SYSTEM!r} names {len(names)} systems, one system is expected{shown}")
+    return np.ones(len(systems), bool)

@@ -19,7 +19,7 @@ from karat.data.open import open_source
 from karat.data.roles import matches_role, singular
 from karat.data.source import RAW, Source
 from karat.data.storage.disk_table import DiskTable
-from karat.runs.labels.layout import LABELS, PROBABILITY
+from karat.runs.labels.layout import LABELS, PROBABILITY, SYSTEM
 from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.run import open_run
 
@@ -59,7 +59,8 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
 
     `on` is the column of the ids, by default one with the name of an id. `show` names the columns to show, by default
     those whose names are known as question, contexts, reference and prediction. A column `probability` is kept for the
-    labels; beside it, rows that have a `label` already are left out, as in a file of `karat label-next`.
+    labels; beside it, rows that have a `label` already are left out, and a column `system` says whose answer a row has,
+    as in a file of `karat label-next`.
 
     Raises `ColumnError` where a column does not exist or none is recognised, `JoinError` for ids that are missing or
     not unique.
@@ -110,23 +111,27 @@ def _find(source: Source, name: str, on: str | None, shown: list[str]) -> tuple[
 
 
 def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
-    seen: dict[str, int] = {}
-    proposed = PROBABILITY in source.schema.names
-    for batch in source.batches([on]):
+    seen: dict[tuple[str | None, str], int] = {}
+    proposed = {PROBABILITY, "label"} <= set(source.schema.names)
+    beside = [name for name in (PROBABILITY, *([SYSTEM] if proposed else ())) if name in source.schema.names]
+    for batch in source.batches([on, *beside]):
         where = f"{source.name}: column {on!r}"
         ids = spell_ids(batch.column(on), where, len(seen) + 1).to_pylist()
-        texts = batch.column(PROBABILITY).cast(pa.string()) if proposed else None
-        chances = np.asarray(pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())) if proposed else None
-        for at, row in enumerate(ids):
-            if row in seen or not row:
-                problem = f"has {row!r} in row {seen[row] + 1} too" if row in seen else "is empty"
+        texts = {name: batch.column(name).cast(pa.string()) for name in beside}
+        systems = texts[SYSTEM].to_pylist() if SYSTEM in texts else [system] * len(batch)
+        chances: list[float | None] = [None] * len(batch)
+        if PROBABILITY in texts:
+            filled = pc.if_else(pc.equal(texts[PROBABILITY], ""), None, texts[PROBABILITY])
+            chances = np.asarray(filled.cast(pa.float64())).tolist()
+        for row, of, chance in zip(ids, systems, chances, strict=True):
+            if (key := (of, row)) in seen or not row:
+                problem = f"has {row!r} in row {seen[key] + 1} too" if key in seen else "is empty"
                 raise JoinError(f"{where}, row {len(seen) + 1}: {problem}; expected an id of its own in every row")
-            seen[row] = len(seen)
-            chance = None if chances is None else float(chances[at])
+            seen[key] = len(seen)
             if chance is not None and not 0 < chance <= 1:
                 expected = "expected a number above 0 and up to 1"
                 raise DataError(f"{source.name}, row {len(seen)}: the probability is {chance:g}; {expected}")
-            yield Row(row, system, chance)
+            yield Row(row, of, chance)
 
 
 def _show(column: pa.Array) -> Any:

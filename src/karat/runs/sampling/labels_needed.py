@@ -9,7 +9,7 @@ from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows
 from karat.runs.labels.labels import match_labels, read_labels
-from karat.runs.sampling.next_rows import read_ids
+from karat.runs.sampling.labelled_systems import read_ids
 from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run
 from karat.stats.corrected.label_count import LabelCount, count_labels, count_labels_from_pilot

@@ -2,48 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
-from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
-from karat.core.metric.metric import Metric
-from karat.data.json.raw import spell_ids
-from karat.data.roles import matches_role
-from karat.data.write import check_output, refuse_overwriting, write
-from karat.runs.compare.systems import System, list_specs, open_system
-from karat.runs.labels.choices import known_choices
-from karat.runs.labels.labels import Labels, match_labels, read_labels
-from karat.runs.labels.layout import PROBABILITY, read_entries
+from karat.core.errors import DataError, SpecError, did_you_mean
+from karat.runs.compare.systems import Metrics, System, list_specs, open_systems
+from karat.runs.labels.human import Human
+from karat.runs.sampling.label_file import tabulate, write_labels
+from karat.runs.sampling.labelled_systems import LabelledSystems, label_systems
 from karat.runs.scoring.groups import cluster_keys
-from karat.runs.store.run import Run
 from karat.stats.corrected.allocation import (
     add_rounds,
     disagreeing,
     draw_rows,
     erring,
+    group_pairs,
     probabilities_of,
     share_of_round,
+    squared_errors,
     uncertain,
+    worth_of,
 )
 from karat.stats.corrected.judged import Judged
 
 By: TypeAlias = Literal["uniform", "uncertainty", "disagreement", "slice", "active"]
-_SHOWN = ("question", "contexts", "reference", "prediction")
 _LEAST = 10  # labels from which the judge's errors are learned
 
 
+@dataclass(frozen=True)
+class Draw:
+    """How many rows are drawn and how, with the parameters of `label_next`."""
+
+    count: int
+    metrics: Metrics = ()
+    by: By = "uniform"
+    slices: str | None = None
+    on: str | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The rows to label: `table` as it is written, and the `probabilities` of the rows that were drawn.
+
+    `earlier` rows have labels already, and `missing` answers of these have none. `worth`: how many rows drawn uniformly
+    the drawn ones should be worth; None for a uniform draw and where the labels show no error. `known`: whether labels
+    say so, or the scores alone.
+    """
+
+    table: pa.Table
+    probabilities: Array
+    earlier: int
+    missing: int
+    worth: float | None
+    known: bool
+
+
 def label_next(
-    system: System,
+    system: System | Sequence[System],
     count: int,
     *,
-    metrics: str | Metric | Iterable[str | Metric] = (),
+    metrics: Metrics = (),
     by: By = "uniform",
     slices: str | None = None,
     human: Any = None,
@@ -59,13 +84,18 @@ def label_next(
     first, with their labels and with the probabilities that count once this round is added: the file takes the place of
     the earlier ones.
 
+    Of several systems, as a list, each row is drawn for all of them, with a line for the answer of each and a column
+    `system`; the rows are those that say most about the differences from the first. Answers without a label to rows
+    that have one in another system are asked for too. `human` is then as in `karat.compare`.
+
     `by`: "uniform", each row alike; "uncertainty", rather rows whose score is far from both bounds; "disagreement",
     rather rows on which several metrics differ; "slice", rather from values of the column `slices` in which the judge
     errs more; "active", rather at scores at which the labels so far found it to err more. All but the first keep a
     quarter of the probability the same for all rows. `metrics`: the judges, by default all metrics of the run.
 
     Raises `SpecError` for a `by` that the metrics, slices or labels do not suffice for and for a count that is not
-    positive, `DataError` for more rows than have no label, and what `karat.runs.labels.labels.read_labels` raises.
+    positive, `DataError` for more rows than have no label, and what `karat.runs.labels.labels.read_labels` and
+    `karat.compare` raise.
 
     >>> import karat
     >>> rows = {"id": range(100), "prediction": ["yes", "no"] * 50, "gold": ["yes"] * 100}
@@ -73,112 +103,118 @@ def label_next(
     >>> proposed.num_rows, round(proposed["probability"][0].as_py(), 6), proposed.column_names
     (10, 0.1, ['id', 'label', 'probability', 'gold', 'prediction'])
     """
+    people = human if human is None or isinstance(human, Human) else Human(human, label_map)
+    several = list(system) if isinstance(system, Sequence) and not isinstance(system, str) else [system]
+    return propose(several, Draw(count, metrics, by, slices, on, seed), people, output).table
+
+
+def propose(systems: Sequence[System], draw: Draw, human: Human | None, output: str | Path | None) -> Proposal:
+    """What `label_next` does, with what the proposed rows are expected to be worth."""
+    count, by = draw.count, draw.by
     if count < 1 or by not in get_args(By):
         problem = f"expected one of {', '.join(get_args(By))}{did_you_mean(by, get_args(By))}"
         raise SpecError(f"count={count}: expected 1 or more" if count < 1 else f"by={by!r}: {problem}")
-    wanted = list_specs(metrics)
-    run = open_system(system, "the result", wanted)
-    name, ids = read_ids(run, on)
-    choices = known_choices(run.specs).values()
-    labels = None if human is None else read_labels(human, on=name, label_map=label_map, choices=choices)
-    at = np.empty(0, np.int64) if labels is None else match_labels(labels, ids, run.name)
-    free = np.ones(len(ids), np.bool_)
-    free[at] = False
+    wanted = list_specs(draw.metrics)
+    rows = label_systems(open_systems(systems, wanted), wanted, draw.on, human)
+    earlier = np.flatnonzero(rows.drawn)
+    free = ~rows.drawn
     if count > free.sum():
-        raise DataError(f"{run.name}: {count} rows to label expected, found {free.sum()} without a label")
-    strata = None if slices is None else cluster_keys(run.column(slices).combine_chunks()).astype(np.int64)
-    specs = [run.manifest.metric(spec).spec for spec in wanted or run.specs]
-    judges = {spec: run.scores(spec) for spec in specs}
-    error = _expect(run, judges, by, strata, (labels, at))
-    chances = probabilities_of(error, count, free, most=share_of_round(len(at), count, len(ids)))
-    drawn = draw_rows(np.where(free, chances, 0.0), seed, strata)
-    known = None if labels is None else labels.probabilities
-    earlier, fresh = add_rounds(
-        np.full(len(at), len(at) / len(ids)) if known is None else known, chances[drawn], len(ids)
-    )
-    table = _tabulate(run, name, labels, (at, earlier), (drawn, fresh))
+        raise DataError(f"{rows.name}: {count} rows to label expected, found {free.sum()} without a label")
+    strata = None if draw.slices is None else cluster_keys(rows.column(draw.slices)).astype(np.int64)
+    expected = _expect(rows, by, strata)
+    chances = probabilities_of(expected.error, count, free, most=share_of_round(len(earlier), count, len(rows)))
+    drawn = draw_rows(np.where(free, chances, 0.0), draw.seed, strata)
+    known = np.full(len(rows), len(earlier) / len(rows)) if rows.probabilities is None else rows.probabilities
+    chances[earlier], chances[drawn] = add_rounds(known[earlier], chances[drawn], len(rows))
+    table = tabulate(rows, drawn, chances)
     if output is not None:
-        check_output(output, table.schema)
-        refuse_overwriting(output, run.rows, human)
-        _refuse_losing_labels(Path(output), name, labels)
-        write(table.to_batches(), table.schema, output)
-    return table
+        write_labels(table, output, rows, None if human is None else human.source)
+    each = expected.worth(free, known)
+    return Proposal(
+        table,
+        probabilities=chances[drawn],
+        earlier=len(earlier),
+        missing=table["label"].null_count - count * len(rows.runs),
+        worth=None if each is None else count * each,
+        known=expected.known,
+    )
 
 
-def _refuse_losing_labels(output: Path, on: str, labels: Labels | None) -> None:
-    """Raise `DataError` where the file that would be replaced holds labels that were not passed on."""
-    if not output.is_file():
-        return
-    try:
-        there = read_entries(output, on, (), None, str(output))[0]["id"]
-    except ColumnError:  # it is no table of labels
-        return
-    lost = there.filter(pc.invert(pc.is_in(there, pa.array([], there.type) if labels is None else labels.ids)))
-    if len(lost):
-        problem = f"{output} holds labels of {len(lost)} rows, such as {lost[0].as_py()!r}, and would be replaced"
-        raise DataError(f"{problem}: name it with human (--human) too, or write to another file")
+@dataclass(frozen=True)
+class _Expected:
+    """The error to expect of the judge in each row, shape (n,), and what labels have shown of it.
+
+    `squares` are the squared errors that labels have shown, NaN in other rows, and `by_others` the error to expect
+    where a row's own label is left out. Without labels both are those to expect.
+    """
+
+    error: Array
+    squares: Array
+    by_others: Array
+    known: bool
+
+    def worth(self, free: Array, probabilities: Array) -> float | None:
+        """How many labels drawn uniformly each label is worth; None for a uniform draw, and without an error."""
+        seen = ~np.isnan(self.squares)
+        if (self.error == self.error[0]).all():
+            return None
+        weights = 1 / probabilities[seen] if self.known else None
+        return worth_of(self.by_others[seen], self.squares[seen], weights, typical=float(self.error[free].mean()))
 
 
-def read_ids(run: Run, on: str | None) -> tuple[str, pa.Array]:
-    """The column of ids and its texts; `ColumnError` where there is none of the name, or no name of an id."""
-    names = run.schema.names
-    found = on if on is not None else next((each for each in ROW_IDS if each in names), None)
-    if found is None:
-        shown = f"its columns are {', '.join(names)}; say which with on (--on)"
-        raise ColumnError(f"{run.name}: no column has the name of an id; {shown}")
-    return found, spell_ids(run.column(found).combine_chunks(), f"{run.name}: column {found!r}")
-
-
-def _expect(
-    run: Run, judges: Mapping[str, Array], by: By, strata: Array | None, labelled: tuple[Labels | None, Array]
-) -> Array:
-    """The error that is to be expected of the judge in each row, shape (n,)."""
-    labels, at = labelled
+def _expect(rows: LabelledSystems, by: By, strata: Array | None) -> _Expected:
+    """The error that is to be expected of the judge in each row: of several differences, that of all together."""
     if (by == "slice") != (strata is not None):
         raise SpecError("by='slice' needs a column of slices" if strata is None else f"by={by!r} does not use slices")
-    scores = np.column_stack(list(judges.values()))
     if by == "uniform":
-        return np.ones(len(scores))
-    named = ", ".join(judges)
-    if (by == "disagreement") != (len(judges) > 1):
+        same = np.ones(len(rows))
+        return _Expected(same, same, same, known=False)
+    named = ", ".join(metric.spec for metric in rows.metrics)
+    if (by == "disagreement") != (len(rows.metrics) > 1):
         needed = "two metrics or more" if by == "disagreement" else "one metric"
         raise SpecError(f"by={by!r} needs {needed}, found {named}: -m SPEC (metrics=) says which")
-    if by == "disagreement":
-        return disagreeing(scores)
-    if by == "uncertainty":
-        error = uncertain(scores[:, 0], run.manifest.metric(next(iter(judges))).scale.bounds)
-        if not error.any():
-            raise SpecError(f"by='uncertainty': the scores of {named} are all at their bounds; try by='active'")
-        return error
-    if by == "active" and len(at) < _LEAST:
-        problem = f"learns from {_LEAST} labels or more (human=), found {len(at)}: label a uniform round first"
+    contrasts = [rows.contrasts(metric) for metric in rows.metrics]
+    labelled = int((~np.isnan(sum(each.labels for each in contrasts[0]))).sum())
+    if by == "active" and labelled < _LEAST:
+        where = " in all systems" if len(rows.runs) > 1 else ""
+        problem = f"learns from {_LEAST} labels or more (human=), found {labelled}{where}: label a uniform round first"
         raise SpecError(f"by='active' {problem}")
-    known = np.full(len(scores), np.nan)
-    if labels is not None:
-        known[at] = labels.mean
-    return erring(Judged(scores[:, 0], known), strata)
+    if by in {"active", "slice"}:
+        first, *others = rows.judged(rows.metrics[0])
+        groups: list[Array | None] = [strata] * len(contrasts[0])
+        if strata is None and others:
+            groups = [group_pairs(first.filled, each.filled) for each in others]
+        pooled = list(zip(contrasts[0], groups, strict=True))
+        error = _together(erring(each, group) for each, group in pooled)
+        by_others = _together(erring(each, group, by_others=True) for each, group in pooled)
+    else:
+        error = by_others = _disagree(contrasts) if by == "disagreement" else _doubt(rows)
+        if not error.any():
+            problem = "never differ" if by == "disagreement" else "are all at their bounds"
+            raise SpecError(f"by={by!r}: the scores of {named} {problem}; try by='active'")
+    if labelled < (2 if by == "slice" else _LEAST):
+        return _Expected(error, error**2, error, known=False)
+    squares = np.mean(
+        [_together(np.sqrt(squared_errors(each)) for each in metric) ** 2 for metric in contrasts], axis=0
+    )
+    return _Expected(error, squares, by_others, known=True)
 
 
-def _tabulate(
-    run: Run, name: str, labels: Labels | None, earlier: tuple[Array, Array], drawn: tuple[Array, Array]
-) -> pa.Table:
-    """Earlier labels, then the rows to label, with what a person needs to see of each."""
-    taken = {metric.column for metric in run.manifest.metrics} | {name, "label", "annotator", PROBABILITY}
-    free = [column for column in run.schema.names if column not in taken]
-    named = ([run.manifest.mapping.get(role)] + [each for each in free if matches_role(role, each)] for role in _SHOWN)
-    shown = (next((column for column in columns if column in free), name) for columns in named)
-    rows = run.read(list(dict.fromkeys([name, *shown])))
-    row, person = np.nonzero(~np.isnan(labels.scores)) if labels is not None else (drawn[0][:0], drawn[0][:0])
-    texts: list[str | None] = []
-    if labels is not None:
-        names = {score: each for each, score in labels.choices.items()}
-        texts = [names.get(score, str(score).removesuffix(".0")) for score in labels.scores[row, person].tolist()]
-    blank = [None] * len(drawn[0])
-    table = rows.take(pa.array(np.concatenate([earlier[0][row], drawn[0]])))
-    columns = {"label": pa.array([*texts, *blank], pa.string())}
-    if labels is not None and len(labels.annotators) > 1:
-        columns["annotator"] = pa.array([*(labels.annotators[each] for each in person), *blank], pa.string())
-    columns[PROBABILITY] = pa.array(np.concatenate([earlier[1][row], drawn[1]]))
-    for place, (title, column) in enumerate(columns.items(), 1):
-        table = table.add_column(place, title, column)
-    return table
+def _together(errors: Iterable[Array]) -> Array:
+    """The root of the sum of squares: of several differences, all are to be known as well as can be."""
+    found: Array = np.sqrt(sum(each**2 for each in errors))
+    return found
+
+
+def _disagree(contrasts: Sequence[Sequence[Judged]]) -> Array:
+    """How far metrics differ on each value or difference that is to be estimated."""
+    return _together(
+        disagreeing(np.column_stack([each.scores for each in several])) for several in zip(*contrasts, strict=True)
+    )
+
+
+def _doubt(rows: LabelledSystems) -> Array:
+    """The error to expect of a score or of differences from the first, if scores are probabilities of a good label."""
+    metric = rows.metrics[0]
+    first, *others = (uncertain(each.scores, metric.scale.bounds) for each in rows.judged(metric))
+    return _together([part for other in others for part in (first, other)] or [first])

@@ -21,6 +21,7 @@ from karat.stats.corrected.judged import Judged
 
 UNIFORM = 0.25  # share of the probability that is the same for all rows: no weight exceeds four times the uniform one
 GROUPS = 10  # of scores, in which the judge's errors are pooled
+SIDES = 4  # groups of each system's scores, where the errors of a difference are pooled
 PRIOR = 4  # labels' worth of the overall error in each group
 
 
@@ -51,11 +52,29 @@ def disagreeing(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return error
 
 
-def erring(judged: Judged, slices: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+def squared_errors(judged: Judged) -> NDArray[np.float64]:
+    """The squared error of the judge that each label has shown, shape (rows,); NaN where there is no label.
+
+    With fewer than two labels, the squared distance of every score from their mean stands for it.
+
+    >>> squared_errors(Judged(np.array([1.0, 0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0, np.nan]))).round(2).tolist()
+    [0.41, 0.08, 0.13, nan]
+    """
+    labelled = judged.labelled
+    if np.count_nonzero(labelled) < 2:
+        deviation: NDArray[np.float64] = (judged.filled - judged.filled.mean()) ** 2
+        return deviation
+    influence = influence_of(judged)
+    residual = np.where(labelled, judged.labels - influence.weight * judged.filled, 0.0)
+    return np.where(labelled, (residual - influence.shares @ residual) ** 2, np.nan)
+
+
+def erring(judged: Judged, slices: NDArray[np.int64] | None = None, *, by_others: bool = False) -> NDArray[np.float64]:
     """The error to expect of each row from those that the labels have shown, pooled by slice or by the judge's score.
 
     With few labels in a slice or at a score, the error over all rows counts. Without labels, the standard deviation of
-    the judge's scores in each slice stands for it.
+    the judge's scores in each slice stands for it. `by_others`: the expectation for a labelled row leaves out what its
+    own label shows.
 
     >>> labels = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0, np.nan, np.nan])
     >>> scores = np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0])
@@ -65,25 +84,57 @@ def erring(judged: Judged, slices: NDArray[np.int64] | None = None) -> NDArray[n
     """
     groups = _group(judged.filled) if slices is None else slices
     _, place = np.unique(groups, return_inverse=True)
-    labelled = judged.labelled
-    if np.count_nonzero(labelled) < 2:
-        squares, known = (judged.filled - judged.filled.mean()) ** 2, np.ones(len(place))
-    else:
-        influence, known = influence_of(judged), labelled.astype(float)
-        residual = np.where(labelled, judged.labels - influence.weight * judged.filled, 0.0)
-        squares = (residual - influence.shares @ residual) ** 2 * known
-    overall = squares.sum() / known.sum()
-    error = (np.bincount(place, squares) + PRIOR * overall) / (np.bincount(place, known) + PRIOR)
-    expected: NDArray[np.float64] = np.sqrt(error)[place]
+    squares = squared_errors(judged)
+    known = (~np.isnan(squares)).astype(float)
+    squares = np.nan_to_num(squares)
+    own = 1.0 if by_others else 0.0
+    count = np.bincount(place, known)[place] - own * known + PRIOR
+    overall = (squares.sum() - own * squares) / (known.sum() - own * known)
+    expected: NDArray[np.float64] = np.sqrt(
+        (np.bincount(place, squares)[place] - own * squares + PRIOR * overall).clip(0) / count
+    )
     return expected
 
 
-def _group(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def worth_of(
+    error: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+    *,
+    typical: float | None = None,
+) -> float | None:
+    """How many labels drawn uniformly one label is worth where rows are drawn in proportion to their expected error.
+
+    It is the ratio of the variances of the corrected value. `squares` are the squared errors of rows that stand for
+    all, by `weights`, and `error` is the one expected of each; `typical` is its mean over the rows to draw from, by
+    default over these. None where there was no error.
+
+    >>> squares = np.array([0.01, 0.25])
+    >>> [round(worth_of(error, squares), 2) for error in (np.array([0.1, 0.5]), np.array([0.5, 0.1]))]
+    [1.39, 0.51]
+    """
+    weights = np.ones(len(error)) if weights is None else weights
+    mean = float(np.average(error, weights=weights)) if typical is None else typical
+    share = UNIFORM + (1 - UNIFORM) * (error / mean if mean > 0 else np.ones(len(error)))
+    spread = float(weights @ (squares / share))
+    return float(weights @ squares) / spread if spread > 0 else None
+
+
+def group_pairs(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Groups of rows by the scores of two systems, in which the errors of their difference are pooled.
+
+    >>> group_pairs(np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])).tolist()
+    [0, 1, 4]
+    """
+    return _group(first, SIDES) * SIDES + _group(second, SIDES)
+
+
+def _group(scores: NDArray[np.float64], most: int = GROUPS) -> NDArray[np.int64]:
     """Groups of rows of equal score, or of about as many rows each where there are many scores."""
     values, place = np.unique(scores, return_inverse=True)
-    if len(values) <= GROUPS:
+    if len(values) <= most:
         return place.astype(np.int64)
-    edges = np.quantile(scores, np.arange(1, GROUPS) / GROUPS)
+    edges = np.quantile(scores, np.arange(1, most) / most)
     return np.searchsorted(edges, scores, side="right").astype(np.int64)
 
 

@@ -1,0 +1,117 @@
+"""The file in which people label proposed rows: earlier labels, then empty ones, with what a person needs to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import ColumnError, DataError
+from karat.data.roles import matches_role
+from karat.data.write import check_output, refuse_overwriting, write
+from karat.runs.labels.layout import PROBABILITY, SYSTEM, read_entries
+from karat.runs.sampling.labelled_systems import LabelledSystems
+from karat.runs.store.run import Run
+
+_SHOWN = ("question", "contexts", "reference", "prediction")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line of the file: a row of a system, with a label or without."""
+
+    system: int
+    row: int
+    label: str | None = None
+    annotator: str | None = None
+
+
+def tabulate(systems: LabelledSystems, drawn: Array, chances: Array) -> pa.Table:
+    """Earlier labels, then the answers without one: those of earlier rows, and those of the rows in `drawn`.
+
+    `chances`, shape (n,), are the probabilities with which each row was drawn, over all rounds.
+    """
+    lines = list(_earlier_lines(systems))
+    several, there = len(systems.runs) > 1, {(line.row, line.system) for line in lines}
+    rows = [*(np.flatnonzero(systems.drawn).tolist() if several else ()), *drawn.tolist()]
+    blank = (_Line(system, row) for row in rows for system in range(len(systems.runs)) if (row, system) not in there)
+    lines += blank
+    columns = {"label": pa.array([line.label for line in lines], pa.string())}
+    if several:
+        columns = {SYSTEM: pa.array([systems.runs[line.system].name for line in lines]), **columns}
+    if any(line.annotator is not None for line in lines):
+        columns["annotator"] = pa.array([line.annotator for line in lines], pa.string())
+    columns[PROBABILITY] = pa.array(chances[[line.row for line in lines]])
+    table = _read_shown(systems, lines)
+    for place, (title, column) in enumerate(columns.items(), 1):
+        table = table.add_column(place, title, column)
+    return table
+
+
+def write_labels(table: pa.Table, output: str | Path, systems: LabelledSystems, human: Any) -> None:
+    """Write the table; `DataError` where it would replace a run's rows, or labels that are not in it."""
+    check_output(output, table.schema)
+    for run in systems.runs:
+        refuse_overwriting(output, run.rows, human)
+    _refuse_losing_labels(Path(output), systems)
+    write(table.to_batches(), table.schema, output)
+
+
+def _earlier_lines(systems: LabelledSystems) -> Iterator[_Line]:
+    for system, each in enumerate(systems.labelled or ()):
+        labels = each.labels
+        names = {score: name for name, score in labels.choices.items()}
+        for at, person in np.argwhere(~np.isnan(labels.scores)).tolist():
+            score = float(labels.scores[at, person])
+            who = labels.annotators[person] if len(labels.annotators) > 1 else None
+            yield _Line(system, int(each.at[at]), names.get(score, str(score).removesuffix(".0")), who)
+
+
+def _read_shown(systems: LabelledSystems, lines: list[_Line]) -> pa.Table:
+    """The id of each line, and the columns that a person needs to see, named as in the first run."""
+    parts, titles = [], _find_shown(systems.runs[0], systems.on)
+    for system, (run, order) in enumerate(zip(systems.runs, systems.orders, strict=True)):
+        rows = order[[line.row for line in lines if line.system == system]].astype(np.int64)
+        shown = {titles[role]: column for role, column in _find_shown(run, systems.on).items() if role in titles}
+        part = run.read(list(dict.fromkeys([systems.on, *shown.values()]))).take(pa.array(rows))
+        parts.append(part.select([systems.on, *shown.values()]).rename_columns([systems.on, *shown]))
+    try:
+        table = pa.concat_tables(parts, promote_options="permissive")
+    except pa.ArrowTypeError as error:
+        raise ColumnError(f"{systems.name}: columns of the same type are expected in all systems: {error}") from None
+    return table.take(pa.array(np.argsort(np.argsort([line.system for line in lines], kind="stable"), kind="stable")))
+
+
+def _find_shown(run: Run, on: str) -> dict[str, str]:
+    """The column of each role that a person needs to see, where the run has one."""
+    taken = {metric.column for metric in run.manifest.metrics} | {on, "label", "annotator", PROBABILITY}
+    free = [column for column in run.schema.names if column not in taken]
+    found: dict[str, str] = {}
+    for role in _SHOWN:
+        columns = [run.manifest.mapping.get(role), *(each for each in free if matches_role(role, each))]
+        if column := next((each for each in columns if each in free and each not in found.values()), None):
+            found[role] = column
+    return found
+
+
+def _refuse_losing_labels(output: Path, systems: LabelledSystems) -> None:
+    """Raise `DataError` where the file that would be replaced holds labels that were not passed on."""
+    if not output.is_file():
+        return
+    for system, run in enumerate(systems.runs):
+        name = run.name if len(systems.runs) > 1 else None
+        try:
+            there = read_entries(output, systems.on, (), name, str(output))[0]["id"]
+        except ColumnError:  # it is no table of labels
+            return
+        kept = pa.array([], there.type) if systems.labelled is None else systems.labelled[system].labels.ids
+        lost = there.filter(pc.invert(pc.is_in(there, kept)))
+        if len(lost):
+            problem = f"{output} holds labels of {len(lost)} rows, such as {lost[0].as_py()!r}, and would be replaced"
+            raise DataError(f"{problem}: name it with human (--human) too, or write to another file")
