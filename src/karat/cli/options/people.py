@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,3 +47,19 @@ def by_system(human: Human | None, systems: Sequence[str]) -> Human | None:
             known = ", ".join(systems)
             raise UsageError(f"--human {name}={file}: there is no system {name!r}; there are {known}")
     return replace(human, source=named) if len(named) == len(pairs) else human
+
+
+def read_choices(label_map: str | None, metric: str | None, most: int) -> Mapping[str, float]:
+    """The labels that are offered, and their scores, in the order of their keys: at most `most`."""
+    from karat.core.metric.spec import parse  # noqa: PLC0415  (heavy)
+    from karat.runs.labels.choices import judge_choices, parse_label_map  # noqa: PLC0415
+
+    if (label_map is None) == (metric is None):
+        raise UsageError("which labels? --label-map good=1,bad=0, or -m judge:NAME for those of a judge")
+    judged = judge_choices([parse(metric)]) if metric else []
+    if metric and not judged:
+        raise UsageError(f"-m {metric}: expected a judge that answers with a label; --label-map says others")
+    choices = judged[0] if judged else parse_label_map(label_map or "")
+    if len(choices) > most:
+        raise UsageError(f"expected at most {most} labels, found {len(choices)}")
+    return choices

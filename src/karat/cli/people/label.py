@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.people import read_choices
+
 if sys.platform != "win32":
     import termios
     import tty
@@ -58,7 +60,7 @@ def label(
     karat label before after -o labels.jsonl --label-map "good=1,bad=0" --annotator ada
     karat score answers.jsonl -m judge:correctness --model NAME --human labels.jsonl --on id
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    choices = _choices(label_map, metric)
+    choices = read_choices(label_map, metric, len(_KEYS))
     if not output.endswith((".jsonl", ".ndjson")):
         raise click.UsageError(f"--output {output!r}: expected a name that ends in .jsonl")
     if not sys.stdin.isatty():
@@ -71,22 +73,6 @@ def label(
     with suppress(EOFError, KeyboardInterrupt):
         _label_all(session, rows)
     click.echo(f"{session.finished} of {len(session.rows)} rows are done; labels are in {output}")
-
-
-def _choices(label_map: str | None, metric: str | None) -> Mapping[str, float]:
-    """The labels and their scores, in the order of their keys."""
-    from karat.core.metric.spec import parse  # noqa: PLC0415  (heavy)
-    from karat.runs.labels.choices import judge_choices, parse_label_map  # noqa: PLC0415
-
-    if (label_map is None) == (metric is None):
-        raise click.UsageError("which labels? --label-map good=1,bad=0, or -m judge:NAME for those of a judge")
-    judged = judge_choices([parse(metric)]) if metric else []
-    if metric and not judged:
-        raise click.UsageError(f"-m {metric}: expected a judge that answers with a label; --label-map says others")
-    choices = judged[0] if judged else parse_label_map(label_map or "")
-    if len(choices) > len(_KEYS):
-        raise click.UsageError(f"expected at most {len(_KEYS)} labels, found {len(choices)}")
-    return choices
 
 
 def _label_all(session: Session, rows: LabelRows) -> None:

@@ -83,6 +83,14 @@ class Checkpoint:
         self._pending, self._bytes, self._last = [], 0, monotonic()
 
 
+def count_rows(folder: Path) -> int:
+    """How many rows the parts in a folder hold; the last part is read alone."""
+    if not (parts := sorted(folder.glob("part-*.arrow"))):
+        return 0
+    with name_errors(str(parts[-1])), pa.memory_map(str(parts[-1])) as file, pa.ipc.open_file(file) as part:
+        return int(parts[-1].stem.removeprefix("part-")) + int(part.get_batch(0).num_rows)
+
+
 @dataclass
 class Replay:
     """Rows that were scored before, taken in batches of any size."""

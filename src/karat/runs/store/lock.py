@@ -51,6 +51,21 @@ def lock(path: Path, run: str) -> Iterator[None]:
         os.close(handle)
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock file; a file that a stopped process left does not count."""
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        acquire(handle)
+    except HELD:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def _open_locked(path: Path, run: str) -> int:
     """Open the lock file and lock it; again where another process has removed it in between."""
     while True:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from threading import RLock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +19,7 @@ from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.store.run import Run
 from karat.viewer.rows.columns import Codes, RunColumns, encode, find_facets, name_type
 from karat.viewer.rows.fields import Field
+from karat.viewer.rows.recent import Recent
 from karat.viewer.rows.texts import Texts
 
 MISSING = "(null)"
@@ -53,7 +52,7 @@ class RowTable:
         self._orders = [_place(order, self.ranks) for order in aligned.orders]
         self.columns = tuple(map(RunColumns.of, runs))
         self.texts = Texts(runs)
-        self._kept = _Kept()
+        self._kept: Recent[Any] = Recent(_KEPT, lambda array: int(array.nbytes))
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -109,7 +108,8 @@ class RowTable:
 
     def keep(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """An array that is computed once, and again after it was dropped for others."""
-        return self._kept.get(key, make)
+        kept: Kept = self._kept.get(key, make)
+        return kept
 
     def holds_numbers(self, field: Field) -> bool:
         """Whether the values of a field are numbers."""
@@ -172,23 +172,6 @@ class RowTable:
     def _in_order(self, system: int, values: Array) -> Array:
         order = self._orders[system]
         return values if order is None else values[order]
-
-
-class _Kept:
-    """Arrays by key; those that were used least recently are dropped where all take too many bytes."""
-
-    def __init__(self) -> None:
-        self._arrays: OrderedDict[Hashable, Array | Codes] = OrderedDict()
-        self._lock = RLock()
-
-    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        with self._lock:
-            found = self._arrays[key] if key in self._arrays else make()
-            self._arrays[key] = found
-            self._arrays.move_to_end(key)
-            while len(self._arrays) > 1 and sum(each.nbytes for each in self._arrays.values()) > _KEPT:
-                self._arrays.popitem(last=False)
-            return found  # type: ignore[return-value]
 
 
 def _align(runs: Sequence[Run], on: str | None) -> Alignment:

@@ -1,0 +1,87 @@
+"""``karat view``: a page on this machine, to look at runs, compare them and label their rows."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from karat.cli.options.people import read_choices
+
+if TYPE_CHECKING:
+    from karat.viewer.page.label_file import LabelFile
+    from karat.viewer.page.workspace import Workspace
+
+_MOST_LABELS = 10  # a key each
+
+
+@click.command()
+@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False))
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; default: any free one.")
+@click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+@click.option("--labels", metavar="FILE", help="Label rows on the page: the file of karat label, made or continued.")
+@click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
+@click.option("-m", "--metric", metavar="SPEC", help="A judge, whose labels are offered: judge:correctness.")
+@click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
+@click.option("--on", metavar="COLUMN", help="The id of the rows to label; default: a column with the name of an id.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+              help="Where to listen; others than this machine's own need --expose.")  # fmt: skip
+@click.option("--expose", is_flag=True,
+              help="Let other machines read these runs: who has the address with its token can, and it is sent in "
+              "plain text.")  # fmt: skip
+def view(folder: str | None, *, port: int, no_open: bool, host: str, expose: bool, **labels: Any) -> None:
+    """Look at the runs in FOLDER, by default those that `karat runs` lists, on a page in the browser.
+
+    The page compares runs, filters and sorts their rows, and shows runs while they are written. It is served on this
+    machine alone, to whoever has the address that is printed. Ctrl-C ends it.
+
+    \b
+    karat view
+    karat view results --port 8000 --no-open
+    karat view --labels labels.jsonl --label-map good=1,bad=0
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    from karat.viewer.page.server import is_loopback, open_port, require_extra, serve  # noqa: PLC0415  (only here)
+
+    require_extra()
+    if not expose and not is_loopback(host):
+        raise click.UsageError(f"--host {host}: other machines could read these runs; --expose says that they may")
+    if folder is not None:
+        os.environ["KARAT_RUNS"] = folder
+    file = _read_labels(**labels)
+    opened = open_port(host, port)
+    click.echo(opened.address)
+    if not no_open and _has_desktop():
+        click.launch(opened.address)
+
+    def start() -> Workspace:
+        from karat.viewer.page.workspace import Workspace  # noqa: PLC0415  (heavy: the port is open before)
+
+        return Workspace(None if folder is None else Path(folder), file)
+
+    serve(opened, start)
+
+
+def _read_labels(
+    labels: str | None, label_map: str | None, metric: str | None, annotator: str | None, on: str | None
+) -> LabelFile | None:
+    """The file of labels, where one is named."""
+    if labels is None:
+        if given := next((name for name, value in (("label-map", label_map), ("metric", metric)) if value), None):
+            raise click.UsageError(f"--{given} needs --labels FILE, where the labels are kept")
+        return None
+    if not labels.endswith((".jsonl", ".ndjson")):
+        raise click.UsageError(f"--labels {labels!r}: expected a name that ends in .jsonl")
+    choices = read_choices(label_map, metric, _MOST_LABELS)
+    from karat.viewer.page.label_file import LabelFile  # noqa: PLC0415  (heavy)
+
+    option = ("label-map", label_map) if label_map else ("metric", metric or "")
+    return LabelFile(Path(labels), annotator or getpass.getuser(), choices, option, on)
+
+
+def _has_desktop() -> bool:
+    """Whether a browser can show itself."""
+    return sys.platform in {"darwin", "win32"} or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())

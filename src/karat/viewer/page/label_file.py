@@ -1,0 +1,48 @@
+"""The file of labels that a page writes, and whose answers it has labels of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from karat.runs.labels.human import Human
+from karat.runs.store.run import Run
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """The labels of one annotator: the journal, and the score of each label, in the order in which they are offered.
+
+    `option` named them: ("label-map", TEXT) or ("metric", SPEC). `on` and `seed` are those of `karat label`.
+    """
+
+    path: Path
+    annotator: str
+    choices: Mapping[str, float]
+    option: tuple[str, str]
+    on: str | None = None
+    seed: int = 0
+
+    def describe(self) -> dict[str, Any]:
+        """Who labels, which labels are offered, and the name of the file."""
+        choices = [{"name": name, "score": score} for name, score in self.choices.items()]
+        return {"annotator": self.annotator, "choices": choices, "file": self.path.name}
+
+    def systems(self) -> set[str | None]:
+        """The systems whose answers are labelled; None: those of a single one, which has no name in the file."""
+        found = set()
+        for line in self.path.read_text("utf-8", "replace").splitlines() if self.path.is_file() else ():
+            with suppress(ValueError, AttributeError):
+                if (parsed := json.loads(line)).get("action") == "label":
+                    found.add(parsed.get("system"))
+        return found
+
+    def find(self, runs: Sequence[Run]) -> tuple[Human, int] | None:
+        """The labels of all these runs, and the size of the file; None where one has none yet."""
+        if {run.name for run in runs} <= self.systems():
+            return Human(str(self.path)), self.path.stat().st_size
+        return None

@@ -1,0 +1,79 @@
+"""Labels by people on the page: the sessions of `karat label`, blind to system and score."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+from karat.core.errors import DataError, SpecError
+from karat.runs.labels.session import FinishedRow, Session
+from karat.viewer.page.label_file import LabelFile
+from karat.viewer.page.query import Query
+from karat.viewer.page.workspace import Workspace
+from karat.viewer.rows.display import WHOLE, list_texts, show_text
+
+_ANY = 1 << 53
+
+
+class Taken(DataError):
+    """A label for a row that was finished in another window: `answer` has the row to label now."""
+
+    def __init__(self, reason: str, answer: dict[str, Any]) -> None:
+        super().__init__(reason)
+        self.answer = answer
+
+
+class Labelling:
+    """The labelling sessions of a page, one for each choice of runs, all with the same file."""
+
+    def __init__(self, file: LabelFile) -> None:
+        self._file = file
+        self._lock = Lock()  # a session is used by one thread at a time
+
+    def show(self, space: Workspace, query: Query) -> dict[str, Any]:
+        """The row to label now, or the one at a place of the shuffled order."""
+        with self._lock:
+            return self._show(space, query, query.number("at", _ANY))
+
+    def mark(self, space: Workspace, query: Query) -> dict[str, Any]:
+        """Label or skip the row at a place, or take the last label back; what is shown then is the next row."""
+        action, place, note = query.text("action"), query.number("at", _ANY), query.text("note") or ""
+        with self._lock:
+            session = space.label_rows(query, self._file)[1]
+            at = None if place is None else _at(session, place)
+            if action == "undo":
+                undone = session.undo(at)
+                return self._show(space, query, None if undone is None else session.order.index(undone))
+            if action not in {"label", "skip"} or at is None:
+                raise SpecError("action: label or skip, with the place `at` of the row, or undo is expected")
+            try:
+                session.label(query.text("label") or "", at, note) if action == "label" else session.skip(at, note)
+            except FinishedRow as problem:
+                raise Taken(str(problem), self._show(space, query, None)) from None
+            return self._show(space, query, None)
+
+    def _show(self, space: Workspace, query: Query, place: int | None) -> dict[str, Any]:
+        rows, session = space.label_rows(query, self._file)
+        at = session.current if place is None else _at(session, place)
+        mark = None if at is None else session.mark(at)
+        cells = {} if at is None else rows.read(at)
+        file, (option, value) = self._file, self._file.option
+        options = {option: value, "annotator": file.annotator, "on": file.on, "seed": file.seed or None}
+        sources = [space.name(run) for run in space.catalog.open(query.runs())]
+        return {
+            "at": None if at is None else session.order.index(at),
+            "cells": [{"name": name, "values": [show_text(text, most=WHOLE) for text in list_texts(cell)]}
+                      for name, cell in cells.items()],
+            "mark": None if mark is None else {"label": mark.label, "note": mark.note},
+            **file.describe(),
+            "finished": session.finished,
+            "total": len(session.rows),
+            "command": space.command("label", *sources, "-o", file.path, **options),
+        }  # fmt: skip
+
+
+def _at(session: Session, place: int) -> int:
+    """The row at a place of the shuffled order, which says nothing of the row's system."""
+    if place >= len(session.order):
+        raise SpecError(f"at: a number below {len(session.order)} is expected")
+    return session.order[place]

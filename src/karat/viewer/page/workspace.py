@@ -1,0 +1,98 @@
+"""What a page works on: the runs of a folder, the tables that are open, and how a command names a run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from karat.runs.compare.compare import compare
+from karat.runs.compare.comparison import Compared
+from karat.runs.labels.human import Human
+from karat.runs.labels.rows import LabelRows, open_rows
+from karat.runs.labels.session import Session
+from karat.runs.store.folders import runs_folder
+from karat.runs.store.run import Run
+from karat.viewer.page.catalog import Catalog
+from karat.viewer.page.label_file import LabelFile
+from karat.viewer.page.query import Query
+from karat.viewer.rows.recent import Recent
+from karat.viewer.rows.table import RowTable
+
+_TABLES, _COMPARISONS, _SESSIONS = 1, 32, 2  # that are kept
+
+
+class Workspace:
+    """The runs of a folder, for the page.
+
+    `folder` is how the user named it; None where commands find it by themselves. `labels` is the file of labels by
+    people; None where the page was opened without.
+    """
+
+    def __init__(self, folder: Path | None = None, labels: LabelFile | None = None) -> None:
+        self.catalog, self.labels, self._folder = Catalog(), labels, folder
+        self._sessions: Recent[tuple[LabelRows, Session]] = Recent(_SESSIONS)
+        self._tables: Recent[RowTable] = Recent(_TABLES)
+        self._comparisons: Recent[Compared] = Recent(_COMPARISONS)
+        self._lock = RLock()  # what needs much memory is done one at a time
+
+    def table(self, query: Query) -> RowTable:
+        """The matched rows of the runs of a query; raises what `RowTable` raises."""
+        runs, on, different = self.catalog.open(query.runs()), query.text("on"), query.flag("different")
+        with self._lock:
+            return self._tables.get(
+                (_version(runs), on, different), lambda: RowTable(runs, on, allow_different=different)
+            )
+
+    def compare(self, runs: Sequence[Run], chosen: dict[str, Any], human: Human | None, version: int) -> Compared:
+        """Runs compared by `karat.compare`; `version` tells labels of people from earlier ones."""
+        with self._lock:
+            key = _version(runs), *chosen.values(), version
+            return self._comparisons.get(key, lambda: compare(*runs, human=human, **chosen))
+
+    def label_rows(self, query: Query, file: LabelFile) -> tuple[LabelRows, Session]:
+        """The rows of the runs of a query, and the session in which they are labelled."""
+        runs = self.catalog.open(query.runs())
+
+        def start() -> tuple[LabelRows, Session]:
+            rows = open_rows([run.name for run in runs], file.on)
+            return rows, Session(rows.rows, file.path, file.annotator, file.choices, file.seed)
+
+        with self._lock:
+            return self._sessions.get(_version(runs), start)
+
+    def command(self, *words: object, **options: object) -> str:
+        """A command of karat, as it is typed; options that are None or false are left out.
+
+        >>> Workspace().command("compare", "a", "b c", by="topic", on=None, allow_different=True)
+        "karat compare a 'b c' --by topic --allow-different"
+        """
+        for name, value in options.items():
+            if value is not None and value is not False:
+                words += (f"--{name.replace('_', '-')}", *(() if value is True else (value,)))
+        return shlex.join(["karat", *map(str, words)])
+
+    def clean(self, message: str) -> str:
+        """A message without the folders of this machine."""
+        folders = [runs_folder().absolute(), runs_folder(), Path.cwd()]
+        if self.labels is not None:
+            folders.append(self.labels.path.absolute().parent)
+        for folder in folders:
+            message = message.replace(f"{folder}{os.sep}", "").replace(str(folder), "the folder of runs")
+        return message
+
+    def close(self) -> None:
+        """Let go of all files: the rows that are labelled are in temporary ones."""
+        self._tables, self._sessions = Recent(_TABLES), Recent(_SESSIONS)
+
+    def name(self, run: Run) -> str:
+        """How a command names a run."""
+        return run.name if self._folder is None else str(self._folder / run.name)
+
+
+def _version(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
+    """What tells these runs from others that had the same names before."""
+    return tuple((run.name, run.manifest.created) for run in runs)
