@@ -7,6 +7,7 @@ Exit codes: 0 done, 1 could not run, 2 wrong usage, 3 a value is under `--fail-u
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 from functools import cache
@@ -70,3 +71,7 @@ class _Karat(click.Group):
 @click.version_option(__version__, message="karat %(version)s")
 def main() -> None:
     """How close to gold is each answer, and is the difference between two systems real?"""
+
+
+if "_KARAT_COMPLETE" in os.environ:  # a shell asks what may be typed next
+    import_module("karat.cli.options.completion")

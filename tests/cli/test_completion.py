@@ -1,0 +1,177 @@
+"""Completion by a shell: the script of bash in a real bash, the others by what their scripts get."""
+
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+import karat
+from karat.cli.main import main
+from karat.cli.options import completion
+
+BREAKS = " \t\n\"'><=;|&(:"  # bash's own COMP_WORDBREAKS
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KARAT_RUNS", raising=False)
+    rows = [{"id": 1, "my topic": "a", "prediction": "Paris", "gold": "Paris"}]
+    (tmp_path / "answers.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    (tmp_path / "first answers.csv").write_text("id,gold\n1,2\n")
+    (tmp_path / "mine.toml").write_text("")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "more.csv").write_text("nr,gold\n1,2\n")
+    karat.score(rows, ["f1", "token_f1(normalize='none')"], run="first")
+    return tmp_path
+
+
+@pytest.fixture
+def offers(folder, monkeypatch):
+    """What is offered after a line in bash, without a process."""
+
+    def complete(line, shell="bash"):
+        for name, value in {"KARAT_LINE": line, "KARAT_BREAKS": BREAKS, "COMP_WORDS": line}.items():
+            monkeypatch.setenv(name, value)
+        words = line.split(" ")
+        monkeypatch.setenv("COMP_CWORD", words[-1] if shell == "fish" else str(len(words) - 1))
+        done = CliRunner().invoke(
+            main, prog_name="karat", env={"_KARAT_COMPLETE": f"{shell}_complete"}, complete_var="_KARAT_COMPLETE"
+        )
+        assert done.exit_code == 0, done.output
+        return done.stdout.split("\n")[:-1] if done.stdout.strip() else []
+
+    return complete
+
+
+FILES = ["answers.jsonl", "data/", r"first\ answers.csv", "karat-runs/", "mine.toml"]
+COLUMNS = ["id", r"my\ topic", "prediction", "gold"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("karat sh", ["show"]),
+        ("karat runs ex", ["export"]),
+        ("karat show --wor", ["--worst"]),
+        ("karat score ", FILES),
+        ("karat score data/m", ["data/more.csv"]),
+        ("karat score ./data", ["./data/"]),
+        ("karat score -m f1 -o an", ["answers.jsonl"]),
+        ("karat show fir", ["first", r"first\ answers.csv"]),  # a run, and a file
+        ("karat show 'first a", ["first answers.csv"]),
+        ("karat compare first ", ["first", *FILES]),
+        ("karat runs show ", ["first"]),
+        ("karat runs remove fi", ["first"]),
+        ("karat score answers.jsonl --by ", COLUMNS),
+        ("karat score answers.jsonl --by=my", [r"my\ topic"]),
+        ("karat score answers.jsonl --gold data/more.csv --on ", ["id", r"my\ topic", "prediction", "gold", "nr"]),
+        ("karat compare first answers.jsonl --by my", [r"my\ topic"]),
+        ("karat score missing.jsonl --by ", []),
+        ("karat score answers.jsonl --map re", ["reference=", "retrieved=", "relevant="]),
+        ("karat score answers.jsonl --map reference=g", ["gold"]),  # bash cuts words at =
+        ("karat score answers.jsonl -m token_f", ["token_f1"]),
+        ("karat score -m judge:co", ["completeness", "conciseness", "context_relevance", "correctness"]),
+        ("karat score -m judge:mi", ["mine.toml"]),
+        ("karat show first -m token_f1", ["token_f1", r"token_f1\(normalize=\'none\'\)"]),
+        ("karat metrics mrr", ["mrr"]),
+        ("karat agreement --scale o", ["ordinal"]),
+    ],
+)
+def test_what_bash_is_offered(offers, line, expected):
+    assert offers(line) == expected
+
+
+def test_all_metrics_are_offered_without_being_imported():
+    from karat.core.metric.registry import all_metrics
+    from karat.judges import own_judges
+
+    offered = set(completion._own_metrics())
+    own = [each for each in all_metrics() if each.definition.function.__module__.startswith("karat.metrics.")]
+    names = {name for each in own for name in (each.name, *each.definition.aliases)}
+    assert offered == names | {"squad"} | {f"judge:{name}" for name in own_judges()}
+
+
+@pytest.mark.parametrize("line", ["karat sc", "karat score -m to", "karat score an", "karat show fi"])
+def test_without_a_file_to_read_nothing_heavy_is_imported(folder, line):
+    code = "import sys; from karat.cli.main import main; main(prog_name='karat', standalone_mode=False)"
+    code = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
+    environment = {**os.environ, "KARAT_LINE": line, "KARAT_BREAKS": BREAKS, "_KARAT_COMPLETE": "bash_complete"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout
+    assert not {"numpy", "pyarrow", "duckdb", "regex", "rich.console"} & set(done.stderr.split())
+
+
+def test_zsh_and_fish_get_runs_and_files_together(offers):
+    assert offers("karat show fi", "zsh") == ["plain", "first", "_", "file", "fi", "_"]
+    assert offers("karat show fi", "fish") == ["plain,first", "file,fi"]
+    assert offers("karat score -m judge:con", "zsh") == [
+        *("plain", "judge:conciseness", "_"),
+        *("plain", "judge:context_relevance", "_"),
+    ]
+    assert offers("karat score answers.jsonl --by=pr", "zsh") == ["plain", "--by=prediction", "_"]
+    scripts = {"zsh": "compdef _karat_completion karat", "fish": 'string split --max 1 ","'}
+    for shell, line in scripts.items():
+        done = CliRunner().invoke(main, prog_name="karat", env={"_KARAT_COMPLETE": f"{shell}_source"})
+        assert line in done.stdout
+
+
+@pytest.fixture
+def bash(folder):
+    """An interactive bash with the script of completion; its value sends keys and returns what the line became."""
+    pty = pytest.importorskip("pty")
+    program = folder / ".bin" / "karat"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\nexec {sys.executable} -c \'from karat.cli.main import main; main(prog_name="karat")\' "$@"\n'
+    )
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "TERM": "dumb", "PS1": "$ "}
+    environment["INPUTRC"] = "/dev/null"
+    ours, theirs = pty.openpty()
+    words = ["bash", "--norc", "--noprofile", "-i"]
+    try:
+        process = subprocess.Popen(
+            words, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no bash")
+    os.close(theirs)
+
+    def read_until(pattern):
+        seen, end = "", time.monotonic() + 30
+        while not (found := re.search(pattern, seen, re.DOTALL)):
+            assert time.monotonic() < end, repr(seen)
+            if select.select([ours], [], [], 1)[0]:
+                seen += os.read(ours, 65536).decode()
+        return found
+
+    def press(keys, expected):
+        os.write(ours, keys.encode())
+        read_until(re.escape(expected))
+        os.write(ours, b"\x15")  # ^U: an empty line again
+
+    os.write(ours, b"bind 'set enable-bracketed-paste off' 'set bell-style none'\n")
+    os.write(ours, b"eval \"$(_KARAT_COMPLETE=bash_source karat)\"; echo rea''dy\n")
+    read_until("ready\r?\n")
+    yield press
+    process.kill()
+    process.wait()
+    os.close(ours)
+
+
+def test_tab_in_a_real_bash(bash):
+    bash("karat sho\t--wor\t!", "karat show --worst !")
+    bash("karat score da\tmo\t!", "karat score data/more.csv !")  # no space after a folder
+    bash("karat score first\\ a\t!", "karat score first\\ answers.csv !")
+    bash("karat score answers.jsonl --by my\t!", "--by my\\ topic !")
+    bash("karat score -m judge:tox\t!", "karat score -m judge:toxicity !")
+    bash("karat score answers.jsonl --map reference=go\t!", "--map reference=gold !")
+    bash("karat show firs\t\t\t", "first\\ answers.csv")  # both are listed
+    bash("karat score x --where dat\t!", "--where data/!")  # where nothing is known, the names of files
