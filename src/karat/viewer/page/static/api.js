@@ -19,10 +19,10 @@ export class Refused extends Error {
  * asks the open ones over a BroadcastChannel, which reaches pages of this origin alone.
  */
 export async function unlock() {
-  const found = /(?:^#|&)token=([^&]+)/.exec(location.hash);
-  if (found) {
-    token = found[1];
-    history.replaceState(null, "", location.hash.replace(found[0], "") || "#/runs");
+  const match = /(?:^#|&)token=([^&]+)/.exec(location.hash);
+  if (match) {
+    token = match[1];
+    history.replaceState(null, "", location.hash.replace(match[0], "") || "#/runs");
   }
   token ??= sessionStorage.getItem(KEPT);
   const channel = new BroadcastChannel("karat");
@@ -70,9 +70,9 @@ let lastRuns = "";
 
 /** All runs, fresh; where one of them changed, kept answers are forgotten. */
 export async function allRuns() {
-  const found = await get("runs");
-  const seen = JSON.stringify(found.runs.map((run) => [run.id, run.created, run.state]));
+  const answer = await get("runs");
+  const seen = JSON.stringify(answer.runs.map((run) => [run.id, run.created, run.state]));
   if (seen !== lastRuns) answers.clear();
   lastRuns = seen;
-  return found;
+  return answer;
 }

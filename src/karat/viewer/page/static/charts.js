@@ -5,7 +5,7 @@ import { el, svg } from "./dom.js";
 import * as format from "./format.js";
 
 /** Round numbers from low to high, about `most` of them. */
-export function ticks(low, high, most = 5) {
+function ticks(low, high, most = 5) {
   const rough = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
@@ -26,24 +26,24 @@ export function range(numbers, { zero = false, bounds = [null, null] } = {}) {
 
 /** One line of a forest plot: an interval and its point. The numbers stand beside it in the table. */
 export function strip({ point, low, high, verdict = "" }, scale, { zero = false } = {}) {
-  const drawing = svg("svg", { class: "plot", "aria-hidden": "true", height: 24 });
+  const drawing = svg("svg.plot", { "aria-hidden": "true", height: 24 });
   for (const tick of zero ? [0] : []) drawing.append(line("zero", scale.at(tick), 0, 24));
   if (point === null || point === undefined) return drawing;
   const group = svg("g", { class: verdict });
   if (low !== null || high !== null) {
     const ends = { x1: scale.at(low ?? -Infinity), x2: scale.at(high ?? Infinity) };
-    group.append(svg("line", { class: "interval", ...ends, y1: 12, y2: 12 }));
+    group.append(svg("line.interval", { ...ends, y1: 12, y2: 12 }));
   }
   const square = { x: scale.at(point), y: 8, width: 8, height: 8, transform: "translate(-4 0)" };
-  group.append(zero ? svg("rect", { class: "point", ...square }) : svg("circle", { class: "point", cx: scale.at(point), cy: 12, r: 4 }));
+  group.append(zero ? svg("rect.point", { ...square }) : svg("circle.point", { cx: scale.at(point), cy: 12, r: 4 }));
   drawing.append(group);
   return drawing;
 }
 
 /** The axis below a column of strips. */
 export function axis(scale, factor, { zero = false } = {}) {
-  const drawing = svg("svg", { class: "plot", "aria-hidden": "true", height: 28 });
-  drawing.append(svg("line", { class: "axis", x1: 0, x2: "100%", y1: 0.5, y2: 0.5 }));
+  const drawing = svg("svg.plot", { "aria-hidden": "true", height: 28 });
+  drawing.append(svg("line.axis", { x1: 0, x2: "100%", y1: 0.5, y2: 0.5 }));
   const print = zero ? format.difference : format.value;
   for (const tick of ticks(scale.low, scale.high)) {
     drawing.append(line("axis", scale.at(tick), 0, 5));
@@ -68,26 +68,52 @@ export function histogram({ edges, all, kept, missing }, { title, scale, picked,
   const place = (edge) => `${(100 * (edge - low)) / (high - low)}%`;
   const { top, broken } = ceiling(all);
   const tall = (number) => (number ? Math.max(1.5, Math.min(1, number / top) * HEIGHT) : 0);
-  const drawing = svg("svg", { class: "plot histogram", height: HEIGHT + 22, role: "img", "aria-label": describe(title, kept, missing) });
+  const drawing = svg("svg.plot.histogram", {
+    height: HEIGHT + 22,
+    role: "img",
+    "aria-label": describe(title, kept, missing),
+  });
   all.forEach((number, bin) => {
     const shape = { x: place(edges[bin]), width: `${(100 * (edges[bin + 1] - edges[bin])) / (high - low)}%` };
-    const told = `${format.value(edges[bin], scale)} to ${format.value(edges[bin + 1], scale)}: ${format.count(kept[bin])} of ${format.rows(number)}`;
+    const label = `${format.value(edges[bin], scale)} to ${format.value(edges[bin + 1], scale)}: ${format.count(kept[bin])} of ${format.rows(number)}`;
     const bar = (kind, height) => height > 0 && svg("rect", { ...shape, class: kind, y: HEIGHT - height, height });
-    drawing.append(svg("g", {}, svg("title", {}, told), svg("rect", { ...shape, class: "bin", y: 0, height: HEIGHT }),
-      ...[bar("bar", tall(number)), bar("bar-part", tall(kept[bin]))].filter(Boolean)));
+    drawing.append(
+      svg(
+        "g",
+        svg("title", label),
+        svg("rect", { ...shape, class: "bin", y: 0, height: HEIGHT }),
+        ...[bar("bar", tall(number)), bar("bar-part", tall(kept[bin]))].filter(Boolean),
+      ),
+    );
   });
   if (broken !== null) {
     const middle = (edges[broken] + edges[broken + 1]) / 2;
-    drawing.append(svg("line", { class: "break", x1: place(edges[broken]), x2: place(edges[broken + 1]), y1: 9, y2: 5 }));
+    drawing.append(svg("line.break", { x1: place(edges[broken]), x2: place(edges[broken + 1]), y1: 9, y2: 5 }));
     const side = middle > (low + high) / 2 ? ["end", edges[broken]] : ["start", edges[broken + 1]];
-    drawing.append(svg("text", { class: "peak", x: place(side[1]), y: 8, dx: side[0] === "end" ? -4 : 4, "text-anchor": side[0] }, format.count(all[broken])));
+    drawing.append(
+      svg(
+        "text.peak",
+        { x: place(side[1]), y: 8, dx: side[0] === "end" ? -4 : 4, "text-anchor": side[0] },
+        format.count(all[broken]),
+      ),
+    );
   }
-  drawing.append(svg("line", { class: "axis", x1: 0, x2: "100%", y1: HEIGHT + 0.5, y2: HEIGHT + 0.5 }));
-  for (const [number, anchor] of [[low, "start"], [(low + high) / 2, "middle"], [high, "end"]]) {
-    drawing.append(svg("text", { x: place(number), y: HEIGHT + 16, "text-anchor": anchor }, format.value(number, scale).replace(/\.0$/, "")));
+  drawing.append(svg("line.axis", { x1: 0, x2: "100%", y1: HEIGHT + 0.5, y2: HEIGHT + 0.5 }));
+  for (const [number, anchor] of [
+    [low, "start"],
+    [(low + high) / 2, "middle"],
+    [high, "end"],
+  ]) {
+    drawing.append(
+      svg(
+        "text",
+        { x: place(number), y: HEIGHT + 16, "text-anchor": anchor },
+        format.value(number, scale).replace(/\.0$/, ""),
+      ),
+    );
   }
   brush(drawing, edges, picked, pick);
-  return el("figure", { class: "figure" }, el("figcaption", {}, title), drawing, ends(picked, scale, pick, title, key));
+  return el("figure.figure", el("figcaption", title), drawing, ends(picked, scale, pick, title, key));
 }
 
 /** How tall the plot is: a bar that dwarfs the others is cut, and says so. */
@@ -105,7 +131,7 @@ function describe(title, kept, missing) {
 /** Dragging picks whole bins; a click picks one, a click on what is picked frees it. */
 function brush(drawing, edges, picked, pick) {
   const [low, high] = [edges[0], edges.at(-1)];
-  const shown = svg("rect", { class: "brush", y: 0, height: HEIGHT });
+  const shown = svg("rect.brush", { y: 0, height: HEIGHT });
   const show = (from, to) => {
     shown.setAttribute("x", `${(100 * (from - low)) / (high - low)}%`);
     shown.setAttribute("width", `${(100 * (to - from)) / (high - low)}%`);
@@ -115,7 +141,13 @@ function brush(drawing, edges, picked, pick) {
   const bin = (event) => {
     const box = drawing.getBoundingClientRect();
     const value = low + ((event.clientX - box.left) / box.width) * (high - low);
-    return Math.min(Math.max(edges.findLastIndex((edge) => edge <= value), 0), edges.length - 2);
+    return Math.min(
+      Math.max(
+        edges.findLastIndex((edge) => edge <= value),
+        0,
+      ),
+      edges.length - 2,
+    );
   };
   let start = null;
   const span = (event) => [start, bin(event)].sort((one, other) => one - other);
@@ -148,33 +180,48 @@ function ends(picked, scale, pick, title, key) {
       pick(next[0] === null && next[1] === null ? null : next, "between");
     };
     const shown = value === null ? "" : Number((value * scale).toPrecision(6));
-    return el("input", { type: "number", step: "any", value: shown, placeholder: label, "aria-label": `${title}, ${label}`, "data-key": `${key} ${at}`, onchange: changed });
+    return el("input", {
+      type: "number",
+      step: "any",
+      value: shown,
+      placeholder: label,
+      "aria-label": `${title}, ${label}`,
+      "data-key": `${key} ${at}`,
+      onchange: changed,
+    });
   };
-  const free = el("button", { type: "button", class: "chip", onclick: () => pick(null), "data-key": `${key} all`, disabled: !picked }, "All");
-  return el("div", { class: "ends" }, number(0, "from"), number(1, "to"), free);
+  const free = el("button.chip", { onclick: () => pick(null), "data-key": `${key} all`, disabled: !picked }, "All");
+  return el("div.ends", number(0, "from"), number(1, "to"), free);
 }
 
 /** A value over time, one point a run, with its interval; each point is a link. */
 export function trend(points, { title, scale, bounds }) {
   const height = 132;
-  const span = range(points.flatMap(({ value, low, high }) => [value, low, high]), { bounds });
+  const span = range(
+    points.flatMap(({ value, low, high }) => [value, low, high]),
+    { bounds },
+  );
   const y = (number) => height - ((number - span.low) / (span.high - span.low)) * (height - 12);
   const x = (at) => `${10 + (84 * at) / (points.length - 1)}%`;
-  const drawing = svg("svg", { class: "plot trend", height: height + 24, role: "group", "aria-label": title });
+  const drawing = svg("svg.plot.trend", { height: height + 24, role: "group", "aria-label": title });
   for (const tick of ticks(span.low, span.high, 4)) {
-    drawing.append(svg("line", { class: "grid", x1: 0, x2: "100%", y1: y(tick), y2: y(tick) }));
+    drawing.append(svg("line.grid", { x1: 0, x2: "100%", y1: y(tick), y2: y(tick) }));
     drawing.append(svg("text", { x: 0, y: y(tick) - 3 }, format.value(tick, scale).replace(/\.0$/, "")));
   }
-  points.slice(1).forEach((point, at) =>
-    drawing.append(svg("line", { class: "path", x1: x(at), x2: x(at + 1), y1: y(points[at].value), y2: y(point.value) })));
+  points
+    .slice(1)
+    .forEach((point, at) =>
+      drawing.append(svg("line.path", { x1: x(at), x2: x(at + 1), y1: y(points[at].value), y2: y(point.value) })),
+    );
   points.forEach(({ value, low, high, label, short, href }, at) => {
-    const told = `${label}: ${format.value(value, scale)}, ${format.interval(low, high, scale)}`;
-    const mark = svg("a", { href, "aria-label": told }, svg("title", {}, told));
-    if (low !== null && high !== null) mark.append(svg("line", { class: "interval", x1: x(at), x2: x(at), y1: y(low), y2: y(high) }));
-    mark.append(svg("circle", { class: "point", cx: x(at), cy: y(value), r: 4 }));
+    const text = `${label}: ${format.value(value, scale)}, ${format.interval(low, high, scale)}`;
+    const mark = svg("a", { href, "aria-label": text }, svg("title", text));
+    if (low !== null && high !== null)
+      mark.append(svg("line.interval", { x1: x(at), x2: x(at), y1: y(low), y2: y(high) }));
+    mark.append(svg("circle.point", { cx: x(at), cy: y(value), r: 4 }));
     drawing.append(mark);
     const every = Math.ceil(points.length / 6);
     if (at % every === 0) drawing.append(svg("text", { x: x(at), y: height + 18, "text-anchor": "middle" }, short));
   });
-  return el("figure", { class: "figure" }, el("figcaption", {}, title), drawing);
+  return el("figure.figure", el("figcaption", title), drawing);
 }

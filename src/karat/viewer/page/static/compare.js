@@ -1,24 +1,27 @@
 // Is B better? Each finding as a sentence, its numbers and its place in a forest plot; of one run: how good it is.
 
 import { recall, Refused } from "./api.js";
-import { axis, range, strip } from "./charts.js";
-import { command, el, field, fill, scroll, select } from "./dom.js";
+import { command, el, field, fill, select } from "./dom.js";
 import * as format from "./format.js";
 import { heading } from "./heading.js";
 import { about, address, go } from "./state.js";
-import { name, spec } from "./text.js";
+import { cell, figures, forest, number, spanOf } from "./tables.js";
+import { name, sentence, spec } from "./text.js";
+
+const POINTS = "Values and differences of metrics from 0 to 1 are in points of 100.";
 
 export default async function open(state, page) {
-  const columns = await recall("columns", about(state)).catch((error) => error);
-  const tools = el("div", { class: "tools" });
-  const body = el("div", {});
+  const columns = await recall("columns", about(state)).catch(() => null);
+  const tools = el("div.tools");
+  const body = el("div");
   const one = page.picked.length === 1;
   const update = async (next) => {
-    if (!one) fill(tools, settings(columns, next));
-    fill(body, one ? await values(next, page) : await findings(next, page));
+    if (columns && !one) fill(tools, settings(columns, next));
+    fill(body, one ? await values(next) : await findings(next));
   };
   await update(state);
-  return { title: el("p", {}, question(page.picked)).textContent, nodes: [heading(page, question(page.picked)), tools, body], update };
+  const head = heading(page, question(page.picked));
+  return { title: head.querySelector("h1").textContent, nodes: [head, tools, body], update };
 }
 
 function question([first, second, third]) {
@@ -26,141 +29,169 @@ function question([first, second, third]) {
   return [third ? "Are they" : ["Is ", name(second.name)], " better than ", name(first.name), "?"];
 }
 
-function settings(columns, state) {
-  if (columns instanceof Error) return null;
-  const slices = columns.columns.filter((column) => column.slice).map((column) => [column.name, column.name]);
-  const change = (name) => (value) => go({ [name]: value }, { replace: true });
-  const choice = (name, none) => select([["", none], ...slices], state[name], change(name), { "data-key": name });
-  return [field("Slices by", choice("by", "none")), field("Rows that belong together", choice("cluster", "none"))];
+function settings({ columns }, state) {
+  const slices = columns.filter((column) => column.slice).map((column) => [column.name, column.name]);
+  const choice = (key) =>
+    select([["", "none"], ...slices], state[key], (value) => go({ [key]: value }, { replace: true }), {
+      "data-key": key,
+    });
+  return [field("Slices by", choice("by")), field("Rows that belong together", choice("cluster"))];
 }
 
-async function findings(state, page) {
+async function findings(state) {
   const { by, cluster } = state;
-  let answer;
-  try {
-    answer = await recall("compare", { ...about(state), by, cluster });
-  } catch (error) {
-    if (!(error instanceof Refused) || error.status !== 400) throw error;
-    return refusal(error, state);
-  }
+  const answer = await recall("compare", { ...about(state), by, cluster }).catch(refusal);
+  if (answer instanceof Refused) return incomparable(answer, state);
   const { compared, display } = answer;
-  const found = compared.findings.map((finding, at) => ({ ...finding, ...display[at] }));
-  const whole = found.filter((finding) => finding.slice === null);
-  const sentence = (finding) => {
-    const metric = el("strong", {}, name(finding.metric));
-    return [metric, ": ", name(finding.sentence.replaceAll(" < ", "\u00a0<\u00a0")), "."];
-  };
-  const [first, ...rest] = whole;
+  const all = compared.findings.map((finding, at) => ({ ...finding, ...display[at] }));
+  const [first, ...rest] = all.filter((finding) => finding.slice === null).map(inWords);
+  const groups = Map.groupBy(all, ({ metric, scale, direction }) => (by ? metric : `${scale} ${direction}`));
+  const tests = `${compared.family} ${compared.family === 1 ? "test" : "tests"}`;
   return [
-    el("p", { class: "standfirst verdict-line" }, sentence(first)),
-    rest.length ? el("ul", { class: "sentences" }, rest.map((finding) => el("li", {}, sentence(finding)))) : null,
-    groups(found, by).map((group, at) => section(group, at, compared, by, state)),
-    corrected(found),
-    el("p", { class: "note" }, `${format.rows(compared.n)}, matched by ${compared.aligned_by}; intervals of ${Math.round(compared.confidence * 100)} %; `,
-      `p is corrected for ${compared.family} ${compared.family === 1 ? "test" : "tests"} (Holm). Values and differences of metrics from 0 to 1 are in points of 100.`,
-      compared.notes.map((note) => [" ", name(note), "."])),
+    el("p.standfirst.verdict-line", first),
+    rest.length > 0 && el("ul.sentences", ...rest.map((each) => el("li", each))),
+    [...groups.values()].map((group) => section(group, compared.systems, state)),
+    corrected(all),
+    el(
+      "p.note",
+      `${format.rows(compared.n)}, matched by ${compared.aligned_by}; intervals of ${format.percent(compared.confidence)}; `,
+      `p is corrected for ${tests} (Holm). ${POINTS}`,
+      compared.notes.map((note) => [" ", name(note), "."]),
+    ),
     command(answer.command),
   ];
 }
 
-function refusal(error, state) {
-  const allow = el("button", { type: "button", onclick: () => go({ different: "1" }, { replace: true }) }, "Compare all the same");
-  return [el("p", { class: "standfirst", role: "alert" }, name(error.message)), state.different ? null : el("div", { class: "tools" }, allow)];
+/** The server's reason why runs cannot be compared; any other error is one of the page. */
+function refusal(error) {
+  if (error instanceof Refused && error.status === 400) return error;
+  throw error;
 }
 
-/** What shares an axis: a metric with its slices; without slices, all metrics of one scale. */
-function groups(found, by) {
-  const key = (finding) => (by ? finding.metric : `${finding.scale} ${finding.direction}`);
-  return [...Map.groupBy(found, key).values()];
+function incomparable(error, state) {
+  const allow = () => go({ different: "1" }, { replace: true });
+  return [
+    el("p.standfirst", { role: "alert" }, sentence(error.message)),
+    !state.different && el("button", { onclick: allow }, "Compare all the same"),
+  ];
 }
 
-function section(group, at, compared, by, state) {
-  const scale = range(group.flatMap(({ difference, low, high }) => [difference, low, high]), { zero: true });
-  const several = compared.systems.length > 2;
-  const first = compared.systems[0];
-  const title = by ? [name(group[0].metric), " by ", name(by)] : "Differences";
-  const id = `forest-${at}`;
-  const heads = [by ? by : "metric", ...(several ? ["system"] : []), first, several ? "value" : compared.systems[1], "difference", "interval", "p", "verdict"];
-  const numeric = new Set(heads.slice(several ? 2 : 1, -1));
-  const table = el("table", { class: "data forest", "aria-labelledby": id },
-    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col", class: numeric.has(head) ? "num" : null }, name(head))),
-      el("th", { scope: "col", class: "strip" }, ends(first, several ? "the other" : compared.systems[1], group[0].direction)))),
-    el("tbody", {}, group.map((finding) => line(finding, scale, several, by, state))),
-    el("tfoot", {}, el("tr", {}, el("td", { colspan: heads.length }), el("td", { class: "strip" }, axis(scale, group[0].scale, { zero: true })))));
-  return el("section", {}, el("h2", { id }, title), scroll(by ? `Differences of ${group[0].metric}` : `Differences ${at + 1}`, table));
+const inWords = (finding) => [
+  el("strong", name(finding.metric)),
+  ": ",
+  name(finding.sentence.replaceAll(" < ", "\u00a0<\u00a0")),
+  ".",
+];
+
+/** The findings that share an axis: those of a metric and its slices; without slices, of all metrics of one scale. */
+function section(group, [first, second, ...more], state) {
+  const { by } = state;
+  const several = more.length > 0;
+  const [{ metric, direction, scale: factor }] = group;
+  const systems = several ? ["system", name(first), "value"] : [name(first), name(second)];
+  const heads = [by ? name(by) : "metric", ...systems, "difference", "interval", "p", "verdict"];
+  const lines = group.map((finding) => findingLine(finding, several, state));
+  const ends = endsOfAxis(first, several ? "the other" : second, direction);
+  return el(
+    "section",
+    el("h2", by ? [name(metric), " by ", name(by)] : "Differences"),
+    forest(`Differences of ${by ? metric : `scale ${factor}, ${direction}`}`, heads, lines, {
+      zero: true,
+      factor,
+      ends,
+    }),
+  );
 }
 
-const ends = (first, second, direction) => {
+function endsOfAxis(first, second, direction) {
   const [left, right] = direction === "minimize" ? [second, first] : [first, second];
-  return el("span", { class: "ends-of-axis" }, el("span", {}, "← ", name(left), " better"), el("span", {}, name(right), " better →"));
-};
+  const ends = [el("span", "← ", name(left), " better"), el("span", name(right), " better →")];
+  return el("span.ends-of-axis", ends);
+}
 
-function line(finding, scale, several, by, state) {
-  const { a, b, difference, low, high, verdict } = finding;
-  const head = by ? finding.slice ?? "all rows" : finding.metric;
-  const number = (value, shown, label) => el("td", { class: "num", "data-label": label }, value === null ? "–" : el("data", { value }, shown));
-  const figures = { point: difference, low, high, verdict };
-  const filter = finding.slice === null || !by ? [] : [{ field: { kind: "column", name: by }, op: "in", values: [finding.slice] }];
+function findingLine({ a, b, difference, low, high, verdict, scale, ...finding }, several, state) {
+  const { by } = state;
+  const part = by && finding.slice !== null;
+  const filter = part ? [{ field: { kind: "column", name: by }, op: "in", values: [finding.slice] }] : [];
   const rows = address({ ...state, screen: "rows", by: "", cluster: "", metric: finding.metric, filter });
-  return el("tr", { class: by && finding.slice !== null ? "part" : null },
-    el("th", { scope: "row" }, el("a", { href: rows, title: "See these rows" }, by ? name(head) : spec(head))),
-    several ? el("td", {}, name(finding.system)) : null,
-    number(a, format.value(a, finding.scale), "A"),
-    number(b, format.value(b, finding.scale), "B"),
-    number(difference, format.difference(difference, finding.scale), "difference"),
-    el("td", { class: "num" }, format.interval(low, high, finding.scale, format.difference)),
-    number(finding.p_adjusted, format.probability(finding.p_adjusted), "p"),
-    el("td", {}, el("span", { class: `verdict ${verdict}`, title: name(finding.sentence).textContent }, verdict)),
-    el("td", { class: "strip" }, strip(figures, scale, { zero: true })));
+  const head = by ? name(finding.slice ?? "all rows") : spec(finding.metric);
+  const cells = [
+    several && cell(name(finding.system)),
+    number(a, format.value(a, scale)),
+    number(b, format.value(b, scale)),
+    number(difference, format.difference(difference, scale)),
+    figures(format.interval(low, high, scale, format.difference)),
+    number(finding.p_adjusted, format.probability(finding.p_adjusted)),
+    cell(el("span", { class: `verdict ${verdict}` }, verdict)),
+  ];
+  return {
+    head: el("a", { href: rows, title: "See these rows" }, head),
+    cells,
+    part,
+    point: difference,
+    low,
+    high,
+    verdict,
+  };
 }
 
 /** Differences as people would see them, where there are labels. */
-function corrected(found) {
-  const known = found.filter((finding) => finding.corrected?.value !== null && finding.corrected);
-  if (!known.length) return null;
-  const scale = range(known.flatMap(({ corrected: { value, low, high } }) => [value, low, high]), { zero: true });
-  return el("section", {}, el("h2", {}, "As people would see it"),
-    el("p", { class: "note" }, "Differences corrected by people's labels."),
-    scroll("Corrected differences", el("table", { class: "data forest" },
-      el("thead", {}, el("tr", {}, ["metric", "system", "difference", "interval", ""].map((head) => el("th", { scope: "col" }, head)))),
-      el("tbody", {}, known.map(({ heading, system, scale: factor, corrected: { value, low, high } }) => el("tr", {},
-        el("th", { scope: "row" }, name(heading)), el("td", {}, name(system)),
-        el("td", { class: "num" }, el("data", { value }, format.difference(value, factor))),
-        el("td", { class: "num" }, format.interval(low, high, factor, format.difference)),
-        el("td", { class: "strip" }, strip({ point: value, low, high }, scale, { zero: true }))))))));
+function corrected(findings) {
+  const known = findings.filter((finding) => (finding.corrected?.value ?? null) !== null);
+  const lines = known.map(({ heading: head, system, scale, corrected: { value, low, high } }) => ({
+    head: name(head),
+    cells: [
+      cell(name(system)),
+      number(value, format.difference(value, scale)),
+      figures(format.interval(low, high, scale, format.difference)),
+    ],
+    ...{ point: value, low, high },
+  }));
+  const factor = known[0]?.scale;
+  const heads = ["metric", "system", "difference", "interval"];
+  return (
+    lines.length > 0 &&
+    el(
+      "section",
+      el("h2", "As people would see it"),
+      el("p.note", "Differences corrected by people's labels."),
+      forest("Corrected differences", heads, lines, { zero: true, factor }),
+    )
+  );
 }
 
 /** One run: its values, with those of the groups it was scored with. */
-async function values(state, page) {
-  const answer = await recall("result", { run: state.runs[0] });
-  const { metrics } = answer.values;
-  const points = metrics.filter(({ spec: each }) => answer.display[each].scale === 100).flatMap((metric) => linesOf(metric).map(([, found]) => found));
-  const shared = range(points.flatMap(({ value, low, high }) => [value, low, high]), { bounds: [0, 1] });
+async function values(state) {
+  const { values: result, display, command: text } = await recall("result", { run: state.runs[0] });
+  const parts = result.metrics.map((metric) => {
+    const { scale } = display[metric.spec];
+    const groups = [["all rows", metric], ...Object.entries(metric.groups ?? {})];
+    return { metric, scale, lines: groups.map(([head, value], at) => valueLine(head, value, scale, at > 0)) };
+  });
+  const inPoints = parts.filter(({ scale }) => scale === 100).flatMap(({ lines }) => lines);
+  const shared = spanOf(inPoints, { bounds: [0, 1] });
+  const heads = ["rows", "value", "interval", "rows scored", "unscored", "lowest and highest"];
+  const unscored = "“Lowest and highest” is what the value could be had each unscored row been scored.";
   return [
-    metrics.map((metric) => valueSection(metric, answer.display[metric.spec], shared)),
-    el("p", { class: "note" }, `${format.rows(answer.values.n)}. Values of metrics from 0 to 1 are in points of 100. Unscored rows count for nothing; “lowest and highest” is what the value could be had each been scored.`),
-    command(answer.command),
+    parts.map(({ metric, scale, lines }) =>
+      el(
+        "section",
+        el("h2", name(metric.spec)),
+        forest(`Values of ${metric.spec}`, heads, lines, { factor: scale, span: scale === 100 ? shared : undefined }),
+      ),
+    ),
+    el("p.note", `${format.rows(result.n)}. ${POINTS} ${unscored}`),
+    command(text),
   ];
 }
 
-const linesOf = (metric) => [["all rows", metric], ...Object.entries(metric.groups ?? {})];
-
-/** The values of one metric; metrics from 0 to 1 share an axis. */
-function valueSection(metric, display, shared) {
-  const lines = linesOf(metric);
-  const scale = display.scale === 100 ? shared : range(lines.flatMap(([, { value, low, high }]) => [value, low, high]));
-  const heads = ["rows", "value", "interval", "rows scored", "unscored", "lowest and highest"];
-  const row = ([head, found], at) => el("tr", { class: at ? "part" : null },
-    el("th", { scope: "row" }, name(head)),
-    el("td", { class: "num" }, found.value === null ? "–" : el("data", { value: found.value }, format.value(found.value, display.scale))),
-    el("td", { class: "num" }, format.interval(found.low, found.high, display.scale)),
-    el("td", { class: "num" }, format.count(found.scored)),
-    el("td", { class: "num" }, found.failed ? format.count(found.failed) : ""),
-    el("td", { class: "num" }, found.failed ? format.interval(found.worst, found.best, display.scale) : ""),
-    el("td", { class: "strip" }, strip({ point: found.value, low: found.low, high: found.high }, scale)));
-  return el("section", {}, el("h2", {}, name(metric.spec)),
-    scroll(`Values of ${metric.spec}`, el("table", { class: "data forest" },
-      el("thead", {}, el("tr", {}, heads.map((head, at) => el("th", { scope: "col", class: at ? "num" : null }, head)), el("th", { scope: "col", class: "strip" }, el("span", { class: "hidden-label" }, "plot")))),
-      el("tbody", {}, lines.map(row)),
-      el("tfoot", {}, el("tr", {}, el("td", { colspan: heads.length }), el("td", { class: "strip" }, axis(scale, display.scale)))))));
+function valueLine(head, { value, low, high, scored, failed, worst, best }, scale, part) {
+  const cells = [
+    number(value, format.value(value, scale)),
+    figures(format.interval(low, high, scale)),
+    figures(format.count(scored)),
+    figures(failed ? format.count(failed) : ""),
+    figures(failed ? format.interval(worst, best, scale) : ""),
+  ];
+  return { head: name(head), cells, part, point: value, low, high };
 }

@@ -2,22 +2,32 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function build(element, attributes, children) {
+function build(element, classes, parts) {
+  const attributes = parts[0]?.constructor === Object ? parts.shift() : {};
+  if (classes.length) element.setAttribute("class", classes.join(" "));
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  const nothing = new Set([null, undefined, false]);
+  element.append(...parts.flat(Infinity).filter((part) => !nothing.has(part)));
   return element;
 }
 
-/** An HTML element: `el("button", {type: "button", onclick: act}, "Save")`. */
-export const el = (name, attributes = {}, ...children) => build(document.createElement(name), attributes, children);
+/** An HTML element with its classes, attributes, listeners and children: `el("button.chip", { onclick: act }, "Save")`. */
+export function el(name, ...parts) {
+  const [tag, ...classes] = name.split(".");
+  const element = document.createElement(tag);
+  if (tag === "button") element.type = "button";
+  return build(element, classes, parts);
+}
 
-/** An SVG element. */
-export const svg = (name, attributes = {}, ...children) =>
-  build(document.createElementNS(SVG, name), attributes, children);
+/** An SVG element, made alike. */
+export function svg(name, ...parts) {
+  const [tag, ...classes] = name.split(".");
+  return build(document.createElementNS(SVG, tag), classes, parts);
+}
 
 /**
  * Replace what a container holds, and leave the focus where it was.
@@ -27,8 +37,14 @@ export const svg = (name, attributes = {}, ...children) =>
 export function fill(container, ...children) {
   const focused = container.contains(document.activeElement) ? document.activeElement : null;
   const key = focused?.dataset.key;
-  const selection = focused?.matches("input[type=search], input[type=text]") && [focused.selectionStart, focused.selectionEnd];
-  const scrolled = [...container.querySelectorAll("[data-scroll]")].map((each) => [each.dataset.scroll, each.scrollTop]);
+  const selection = focused?.matches("input[type=search], input[type=text]") && [
+    focused.selectionStart,
+    focused.selectionEnd,
+  ];
+  const scrolled = [...container.querySelectorAll("[data-scroll]")].map((each) => [
+    each.dataset.scroll,
+    each.scrollTop,
+  ]);
   container.replaceChildren(...children.flat(Infinity).filter(Boolean));
   for (const [name, top] of scrolled) {
     const list = container.querySelector(`[data-scroll="${CSS.escape(name)}"]`);
@@ -49,7 +65,7 @@ export function announce(text) {
 /** A command of the terminal that prints what is shown, with a button that copies it. */
 export function command(text, label = "The same in a terminal") {
   if (!text) return null;
-  const code = el("code", {}, text);
+  const code = el("code", text);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -61,27 +77,29 @@ export function command(text, label = "The same in a terminal") {
     }
     setTimeout(() => (button.textContent = "Copy"), 2000);
   };
-  const button = el("button", { type: "button", class: "chip", onclick: copy, "aria-label": `Copy: ${text}` }, "Copy");
-  return el("div", { class: "command", role: "group", "aria-label": label }, code, button);
+  const button = el("button.chip", { onclick: copy, "aria-label": `Copy: ${text}` }, "Copy");
+  return el("div.command", { role: "group", "aria-label": label }, code, button);
 }
 
 /** A labelled control. */
-export const field = (label, control, wide = false) => el("label", { class: wide ? "field wide" : "field" }, label, control);
+export const field = (label, control, wide = false) =>
+  el("label", { class: wide ? "field wide" : "field" }, label, control);
 
 /** A choice of one among values: `options` are pairs of value and text. */
 export function select(options, value, onchange, attributes = {}) {
-  const made = options.map(([each, text]) => el("option", { value: each, selected: each === value }, text));
-  return el("select", { ...attributes, onchange: (event) => onchange(event.target.value) }, made);
+  const choices = options.map(([each, text]) => el("option", { value: each, selected: each === value }, text));
+  return el("select", { ...attributes, onchange: (event) => onchange(event.target.value) }, choices);
 }
 
 /** A region that may scroll sideways, which the keyboard can reach. */
-export const scroll = (label, ...children) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, children);
+export const scroll = (label, ...children) =>
+  el("div.scroll", { tabindex: 0, role: "region", "aria-label": label }, children);
 
 /** Do something some time after the last call. */
 export function delayed(act, milliseconds = 250) {
   let timer;
-  return (...given) => {
+  return (...parts) => {
     clearTimeout(timer);
-    timer = setTimeout(act, milliseconds, ...given);
+    timer = setTimeout(act, milliseconds, ...parts);
   };
 }

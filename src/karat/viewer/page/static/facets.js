@@ -11,7 +11,8 @@ const LETTERS = "ABCDEFGH";
 const unfolded = new Set();
 
 /** Replace the condition on a field; the list starts again at its first row. */
-const filterBy = (changed, condition) => go({ filter: withCondition(current().filter, changed, condition), from: 0 }, { replace: true });
+const filterBy = (changed, condition) =>
+  go({ filter: withCondition(current().filter, changed, condition), from: 0 }, { replace: true });
 
 /** The histograms of a metric: a score for each system, and a difference for each but the first. */
 export function histogramFields(metric, systems) {
@@ -19,15 +20,29 @@ export function histogramFields(metric, systems) {
   return [...scores, ...systems.slice(1).map((_, at) => ({ kind: "difference", metric, system: at + 1 }))];
 }
 
-/** The facets to count: outcomes are those of one metric. */
-export const facetFields = (facets, metric) => facets.filter((each) => each.kind !== "outcome" || each.metric === metric);
+const ORDER = ["column", "outcome", "label", "reason"];
+
+/** The facets to count, columns first; outcomes are those of one metric. */
+export const facetFields = (facets, metric) =>
+  facets
+    .filter((each) => each.kind !== "outcome" || each.metric === metric)
+    .sort((one, other) => ORDER.indexOf(one.kind) - ORDER.indexOf(other.kind));
 
 /** What a field is called. */
 export function fieldTitle({ kind, name: column, system, metric }, systems) {
   const who = system === undefined || systems.length < 2 ? "" : ` of ${LETTERS[system]}`;
   const pair = systems.length > 2 ? `${LETTERS[system]} − A` : "B − A";
-  const titles = { column, id: "id", text: "text", score: `score${who}`, difference: `difference, ${pair}`, size: `size of the difference, ${pair}`,
-                   outcome: systems.length > 2 ? `${LETTERS[system]} against A` : "B against A", reason: `unscored because${who}`, label: `label by ${metric}${who}` };
+  const titles = {
+    column,
+    id: "id",
+    text: "text",
+    score: `score${who}`,
+    difference: `difference, ${pair}`,
+    size: `size of the difference, ${pair}`,
+    outcome: systems.length > 2 ? `${LETTERS[system]} against A` : "B against A",
+    reason: `unscored because${who}`,
+    label: `label by ${metric}${who}`,
+  };
   return titles[kind];
 }
 
@@ -40,30 +55,58 @@ export function describe({ field: on, op, values }, systems, scale) {
   if (op === "missing") return `${title}: none`;
   const ends = values.map((value) => (value === null ? null : Number((value * scale).toPrecision(4))));
   if (ends[0] === null) return `${title} ${op === "range" ? "below" : "at most"} ${ends[1]}`;
-  return ends[1] === null ? `${title} at least ${ends[0]}` : `${title} ${ends[0]} to ${op === "range" ? "below " : ""}${ends[1]}`;
+  return ends[1] === null
+    ? `${title} at least ${ends[0]}`
+    : `${title} ${ends[0]} to ${op === "range" ? "below " : ""}${ends[1]}`;
 }
 
 /** The panel; `draw(answer, state)` fills it. */
 export function panel(columns) {
-  const search = el("input", { type: "search", "data-key": "contains", oninput: delayed(() => filterBy({ kind: "text" }, search.value ? { op: "contains", values: [search.value] } : null)) });
-  const charts = el("div", { class: "charts" });
-  const lists = el("div", { class: "facets" });
-  const box = el("details", { class: "where", open: matchMedia("(min-width: 60rem)").matches },
-    el("summary", {}, el("h2", { id: "where" }, "Where?")), field("Question, gold or answer contains", search), charts, lists);
+  const search = el("input", {
+    type: "search",
+    "data-key": "contains",
+    oninput: delayed(() =>
+      filterBy({ kind: "text" }, search.value ? { op: "contains", values: [search.value] } : null),
+    ),
+  });
+  const charts = el("div.charts");
+  const lists = el("div.facets");
+  const box = el(
+    "details.where",
+    { open: matchMedia("(min-width: 60rem)").matches },
+    el("summary", el("h2", { id: "where" }, "Where?")),
+    field("Question, gold or answer contains", search),
+    charts,
+    lists,
+  );
   const draw = (answer, state) => {
     const wanted = conditionOn(state.filter, { kind: "text" })?.values[0] ?? "";
     if (document.activeElement !== search) search.value = wanted;
-    fill(charts, answer.histograms.map((each) => chart(each, columns, state)));
-    fill(lists, answer.facets.filter((each) => each.values.length > 1 || conditionOn(state.filter, each.field)).map((each) => facet(each, columns, state, () => draw(answer, current()))));
+    fill(
+      charts,
+      answer.histograms.map((each) => chart(each, columns, state)),
+    );
+    fill(
+      lists,
+      answer.facets
+        .filter((each) => each.values.length > 1 || conditionOn(state.filter, each.field))
+        .map((each) => facet(each, columns, state, () => draw(answer, current()))),
+    );
   };
   return { box, draw };
 }
 
-function chart(found, { systems, metrics }, state) {
-  const { scale } = metrics.find((metric) => metric.spec === found.field.metric);
-  const condition = conditionOn(state.filter, found.field);
-  const pick = (ends, op) => filterBy(found.field, ends && { op, values: ends });
-  return histogram(found, { title: fieldTitle(found.field, systems), scale, picked: condition?.values, pick, key: JSON.stringify(found.field) });
+function chart(counts, { systems, metrics }, state) {
+  const { scale } = metrics.find((metric) => metric.spec === counts.field.metric);
+  const condition = conditionOn(state.filter, counts.field);
+  const pick = (ends, op) => filterBy(counts.field, ends && { op, values: ends });
+  return histogram(counts, {
+    title: fieldTitle(counts.field, systems),
+    scale,
+    picked: condition?.values,
+    pick,
+    key: JSON.stringify(counts.field),
+  });
 }
 
 function facet({ field: on, values, more }, { systems }, state, again) {
@@ -76,17 +119,38 @@ function facet({ field: on, values, more }, { systems }, state, again) {
   };
   const shown = unfolded.has(key) ? values : values.filter((value, at) => at < FEW || picked.includes(value.value));
   const lines = shown.map(({ value, all, kept }) => {
-    const box = el("input", { type: "checkbox", checked: picked.includes(value), onchange: () => toggle(value), "data-key": `${key} ${value}` });
-    const bars = svg("svg", { class: "plot share", height: 4, "aria-hidden": "true" },
-      svg("rect", { class: "bar", width: `${(100 * all) / most}%`, height: 4 }), svg("rect", { class: "bar-part", width: `${(100 * kept) / most}%`, height: 4 }));
-    const shownValue = value === null ? el("span", { class: "dim" }, "no value") : value === "" ? el("span", { class: "dim" }, "empty") : name(value);
-    return el("li", {}, el("label", {}, box, el("span", { class: "value" }, shownValue),
-      el("span", { class: "num" }, format.count(kept), el("span", { class: "dim" }, ` of ${format.count(all)}`))), bars);
+    const box = el("input", {
+      type: "checkbox",
+      checked: picked.includes(value),
+      onchange: () => toggle(value),
+      "data-key": `${key} ${value}`,
+    });
+    const bars = svg(
+      "svg.plot.share",
+      { height: 4, "aria-hidden": "true" },
+      svg("rect.bar", { width: `${(100 * all) / most}%`, height: 4 }),
+      svg("rect.bar-part", { width: `${(100 * kept) / most}%`, height: 4 }),
+    );
+    const shownValue =
+      value === null ? el("span.dim", "no value") : value === "" ? el("span.dim", "empty") : name(value);
+    return el(
+      "li",
+      el(
+        "label",
+        box,
+        el("span.value", shownValue),
+        el("span.num", format.count(kept), el("span.dim", ` of ${format.count(all)}`)),
+      ),
+      bars,
+    );
   });
   const rest = values.length - shown.length;
   const unfold = () => (unfolded.add(key), again());
-  return el("fieldset", {}, el("legend", {}, name(fieldTitle(on, systems))),
+  return el(
+    "fieldset",
+    el("legend", name(fieldTitle(on, systems))),
     el("ul", { "data-scroll": key }, lines),
-    rest > 0 ? el("button", { type: "button", class: "chip", onclick: unfold, "data-key": `${key} more` }, `${format.count(rest)} more`) : null,
-    more && !rest ? el("p", { class: "note" }, `and ${format.count(more)} rarer values`) : null);
+    rest > 0 ? el("button.chip", { onclick: unfold, "data-key": `${key} more` }, `${format.count(rest)} more`) : null,
+    more && !rest ? el("p.note", `and ${format.count(more)} rarer values`) : null,
+  );
 }

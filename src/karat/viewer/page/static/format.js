@@ -21,6 +21,9 @@ export const difference = (number, scale = 1) => {
 export const interval = (low, high, scale = 1, print = value) =>
   low === null && high === null ? "" : `${print(low, scale)} to ${print(high, scale)}`;
 
+/** A share of one as it was set: 95 for 0.95. */
+export const percent = (share) => `${Number((share * 100).toPrecision(6))} %`;
+
 /** A p-value, as karat's sentences print it. */
 export function probability(p) {
   if (p === null || p === undefined) return "–";
@@ -38,3 +41,9 @@ export function time(text) {
   const day = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false };
   return date.toLocaleString("en-GB", { ...day, timeZone: "UTC" });
 }
+
+/** A coefficient of agreement, which lies between -1 and 1. */
+export const coefficient = (number) => (number === null ? "?" : number.toFixed(3).replace("-", MINUS));
+
+/** A detail of any kind; of a number, what can be read at a glance. */
+export const brief = (detail) => (typeof detail === "number" ? String(Number(detail.toPrecision(3))) : String(detail));

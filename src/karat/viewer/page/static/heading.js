@@ -6,14 +6,20 @@ import { name } from "./text.js";
 
 const LETTERS = "ABCDEFGH";
 
-export const letter = (at) => el("span", { class: "letter" }, LETTERS[at]);
+export const letter = (at) => el("span.letter", LETTERS[at]);
 
 /** The runs with their letters, A first, and a button that swaps two. */
 export function heading(page, title, ...more) {
   const swap = () => go({ runs: current().runs.toReversed() });
-  const runs = page.picked.map((run, at) => el("span", { class: "system" }, letter(at), " ", name(run.name)));
-  return el("header", { class: "masthead" },
-    el("div", { class: "kicker" }, page.picked.length > 1 ? runs : null,
-      page.picked.length === 2 ? el("button", { type: "button", class: "chip", onclick: swap, "data-key": "swap" }, "Swap A and B") : null),
-    el("h1", {}, title), more);
+  const runs = page.picked.map((run, at) => el("span.system", letter(at), " ", name(run.name)));
+  return el(
+    "header.masthead",
+    el(
+      "div.kicker",
+      page.picked.length > 1 ? runs : null,
+      page.picked.length === 2 ? el("button.chip", { onclick: swap, "data-key": "swap" }, "Swap A and B") : null,
+    ),
+    el("h1", title),
+    more,
+  );
 }

@@ -3,15 +3,16 @@
 import { get, post, Refused } from "./api.js";
 import { announce, command, el, field, fill } from "./dom.js";
 import * as format from "./format.js";
-import { name, texts } from "./text.js";
+import { name, sentence, texts } from "./text.js";
 
 const DIGITS = "1234567890";
+const SILENT = "Not kept: the server does not answer. Start karat view again, then press the key again.";
 
 export default async function open(state, page) {
   if (!page.labels) return unavailable(page);
   const { runs } = state;
-  const body = el("div", {});
-  const problem = el("p", { class: "reason", role: "alert", hidden: true });
+  const body = el("div");
+  const problem = el("p.reason", { role: "alert", hidden: true });
   const note = el("input", { type: "text", "data-key": "note", autocomplete: "off", onkeydown: leave });
   let row = await get("label/next", { runs: runs.join() });
   let busy = false;
@@ -24,15 +25,15 @@ export default async function open(state, page) {
   async function send(action, label) {
     if (busy || (row.at === null && action !== "undo")) return;
     busy = true;
-    const told = action === "undo" ? {} : { at: row.at, note: note.value, ...(label ? { label } : {}) };
+    const choice = action === "undo" ? {} : { at: row.at, note: note.value, ...(label ? { label } : {}) };
     try {
-      row = await post("label", { runs, action, ...told });
+      row = await post("label", { runs, action, ...choice });
       note.value = "";
       problem.hidden = true;
       announce(`${row.finished} of ${row.total} done`);
     } catch (error) {
       if (error instanceof Refused && error.status === 409) row = error.body;
-      problem.textContent = error instanceof Refused ? error.message : "Not kept: the server does not answer. Start karat view again, then press the key again.";
+      problem.replaceChildren(sentence(error instanceof Refused ? error.message : SILENT));
       problem.hidden = false;
     }
     busy = false;
@@ -50,43 +51,91 @@ export default async function open(state, page) {
     event.preventDefault();
     body.querySelector(".cell")?.focus();
   }
-  queueMicrotask(draw);
   return {
     title: "Label",
-    nodes: [el("header", { class: "masthead" }, el("h1", {}, "Label")), problem, body],
+    ready: draw,
+    nodes: [el("header.masthead", el("h1", "Label")), problem, body],
     keys: {
       ...Object.fromEntries([...DIGITS].map((digit, at) => [digit, choose(at)])),
-      j: step(1), k: step(-1), s: () => send("skip"), u: () => send("undo"), n: () => note.focus(),
+      j: step(1),
+      k: step(-1),
+      s: () => send("skip"),
+      u: () => send("undo"),
+      n: () => note.focus(),
     },
   };
 }
 
 function whole(row, note, send) {
-  const cells = row.cells.map(({ name: title, values }) => el("section", { class: "cell", tabindex: -1, "aria-label": title }, el("h2", {}, name(title)), texts(values, null)));
+  const cells = row.cells.map(({ name: title, values }) =>
+    el("section.cell", { tabindex: -1, "aria-label": title }, el("h2", name(title)), texts(values, null)),
+  );
   const choices = row.choices.map(({ name: label, score }, at) =>
-    el("button", { type: "button", class: "choice", onclick: () => send("label", label), "data-key": `choice ${at}`, "aria-keyshortcuts": DIGITS[at] },
-      el("kbd", {}, DIGITS[at]), " ", name(label), el("small", { class: "dim" }, ` scores ${format.value(score)}`)));
-  const other = (action, key, text) => el("button", { type: "button", onclick: () => send(action), "data-key": action, "aria-keyshortcuts": key }, el("kbd", {}, key), ` ${text}`);
+    el(
+      "button.choice",
+      { onclick: () => send("label", label), "data-key": `choice ${at}`, "aria-keyshortcuts": DIGITS[at] },
+      el("kbd", DIGITS[at]),
+      " ",
+      name(label),
+      el("small.dim", ` scores ${format.value(score)}`),
+    ),
+  );
+  const other = (action, key, text) =>
+    el(
+      "button",
+      { onclick: () => send(action), "data-key": action, "aria-keyshortcuts": key },
+      el("kbd", key),
+      ` ${text}`,
+    );
   return [
-    progress(row), el("div", { class: "cells" }, cells),
-    el("div", { class: "verdicts" },
-      el("div", { class: "tools choices", role: "group", "aria-label": "Labels" }, choices),
-      el("div", { class: "tools" }, field(el("span", {}, "Note ", el("kbd", {}, "n")), note, true), other("skip", "s", "Skip"), other("undo", "u", "Undo"))),
+    progress(row),
+    el("div.cells", cells),
+    el(
+      "div.verdicts",
+      el("div.tools.choices", { role: "group", "aria-label": "Labels" }, choices),
+      el(
+        "div.tools",
+        field(el("span", "Note ", el("kbd", "n")), note, true),
+        other("skip", "s", "Skip"),
+        other("undo", "u", "Undo"),
+      ),
+    ),
     command(row.command),
   ];
 }
 
-const progress = ({ finished, total, annotator, file }) => el("div", { class: "progress" },
-  el("progress", { value: finished, max: total, "aria-label": "Rows done" }),
-  el("p", { class: "count" }, `${format.count(finished)} of ${format.rows(total)} done by `, name(annotator), ", kept in ", el("code", {}, name(file))));
+const progress = ({ finished, total, annotator, file }) =>
+  el(
+    "div.progress",
+    el("progress", { value: finished, max: total, "aria-label": "Rows done" }),
+    el(
+      "p.count",
+      `${format.count(finished)} of ${format.rows(total)} done by `,
+      name(annotator),
+      ", kept in ",
+      el("code", name(file)),
+    ),
+  );
 
-const finished = (row) => [progress(row), el("p", { class: "standfirst" }, "All rows are done. ", el("kbd", {}, "u"), " takes the last label back."), command(row.command)];
+const finished = (row) => [
+  progress(row),
+  el("p.standfirst", "All rows are done. ", el("kbd", "u"), " takes the last label back."),
+  command(row.command),
+];
 
 function unavailable() {
   return {
     title: "Label",
-    nodes: [el("header", { class: "masthead" }, el("h1", {}, "Label"),
-      el("p", { class: "standfirst" }, "People's labels say how good an answer really is, and how far a judge is to be trusted. Start the page with the file that they go to:")),
-      command("karat view --labels labels.jsonl --label-map good=1,bad=0", "Start with labels")],
+    nodes: [
+      el(
+        "header.masthead",
+        el("h1", "Label"),
+        el(
+          "p.standfirst",
+          "People's labels say how good an answer really is, and how far a judge is to be trusted. Start the page with the file that they go to:",
+        ),
+      ),
+      command("karat view --labels labels.jsonl --label-map good=1,bad=0", "Start with labels"),
+    ],
   };
 }

@@ -1,10 +1,11 @@
 // The page: one screen at a time, which the address names. Each screen is a module of its own: a function of the state that
-// resolves to its nodes, and, where it has them, `update` (a new state of the same screen and runs), `keys` and `close`.
+// resolves to its nodes, and, where it has them, `update` (a new state of the same screen and runs), `keys`, `ready` (it is in
+// the document) and `close`.
 
 import { allRuns, Refused, unlock } from "./api.js";
 import { announce, el } from "./dom.js";
 import { address, current, go } from "./state.js";
-import { name } from "./text.js";
+import { sentence } from "./text.js";
 import agreement from "./agreement.js";
 import compare from "./compare.js";
 import label from "./label.js";
@@ -15,8 +16,15 @@ import runs from "./runs.js";
 
 const SCREENS = { runs, compare, rows, row, label, agreement, provenance };
 const TITLES = { rows: "Where?", label: "Label", agreement: "Agreement", provenance: "Provenance" };
-const KEYS = { "?": "these keys", "g": "all runs", "j k": "next and previous row", "Enter": "open the row that has the focus",
-               "1 2 3 …": "label: give the label", "u s n": "label: undo, skip, note" };
+const KEYS = {
+  "?": "these keys",
+  g: "all runs",
+  "j k": "next and previous row, or part of a row to label",
+  Enter: "open the row that has the focus",
+  "] [": "next and previous page of rows",
+  "1 2 3 …": "give the row this label",
+  "u s n": "label: undo, skip, note",
+};
 
 const main = document.getElementById("main");
 let shown = { key: null };
@@ -52,11 +60,13 @@ function put(screen) {
   main.replaceChildren(...screen.nodes.flat(Infinity).filter(Boolean));
   scrollTo(0, 0);
   if (!first) main.focus({ preventScroll: true });
+  screen.ready?.();
 }
 
 function checkRuns(state, page) {
   const known = new Map(page.runs.map((run) => [run.id, run]));
-  if (state.runs.some((id) => !known.has(id))) throw new Error("The address names a run that is not in this folder any more.");
+  if (state.runs.some((id) => !known.has(id)))
+    throw new Error("The address names a run that is not in this folder any more.");
   if (state.screen !== "runs" && !state.runs.length) throw new Error("Pick a run first.");
   page.picked = state.runs.map((id) => known.get(id));
 }
@@ -64,13 +74,26 @@ function checkRuns(state, page) {
 function navigate(state) {
   const to = (screen, text) => {
     const here = state.screen === screen || (screen === "rows" && state.screen === "row");
-    if (screen !== "runs" && !state.runs.length) return el("span", { class: "dim" }, text);
+    if (screen !== "runs" && !state.runs.length) return el("span.dim", text);
     const { runs, on, different, filter, metric } = state;
-    return el("a", { href: address({ screen, runs, on, different, filter, metric }), "aria-current": here ? "page" : null }, text);
+    return el(
+      "a",
+      { href: address({ screen, runs, on, different, filter, metric }), "aria-current": here ? "page" : null },
+      text,
+    );
   };
   const better = state.runs.length === 1 ? "How good?" : "Is B better?";
-  const links = [to("runs", "Runs"), to("compare", better), ...Object.entries(TITLES).map(([screen, text]) => to(screen, text))];
-  document.getElementById("nav").replaceChildren(el("ul", {}, links.map((link) => el("li", {}, link))));
+  const links = [
+    to("runs", "Runs"),
+    to("compare", better),
+    ...Object.entries(TITLES).map(([screen, text]) => to(screen, text)),
+  ];
+  document.getElementById("nav").replaceChildren(
+    el(
+      "ul",
+      links.map((link) => el("li", link)),
+    ),
+  );
 }
 
 function fail(error) {
@@ -78,10 +101,16 @@ function fail(error) {
   const title = locked ? "This tab has no key" : "This cannot be shown";
   const advice = locked
     ? "Open the address that karat view printed: what follows “#token=” in it is the key to this page. It is valid until karat view ends."
-    : error instanceof TypeError ? `The server does not answer. Is karat view still running? (${error.message})` : error.message;
-  const again = el("button", { type: "button", onclick: () => ((shown = { key: null }), show()) }, "Try again");
+    : error instanceof TypeError
+      ? `The server does not answer. Is karat view still running? (${error.message})`
+      : error.message;
+  const again = el("button", { onclick: () => ((shown = { key: null }), show()) }, "Try again");
   const all = el("a", { href: "#/runs", class: "button" }, "All runs");
-  put({ key: null, title, nodes: [el("h1", {}, title), el("p", { class: "standfirst", role: "alert" }, name(advice)), el("div", { class: "tools" }, again, all)] });
+  put({
+    key: null,
+    title,
+    nodes: [el("h1", title), el("p.standfirst", { role: "alert" }, sentence(advice)), el("div.tools", again, all)],
+  });
   shown.key = "failed";
 }
 
@@ -97,8 +126,13 @@ function press(event) {
 
 function help() {
   const dialog = document.getElementById("keys");
-  const list = Object.entries(KEYS).map(([keys, text]) =>
-    [el("dt", {}, keys.split(" ").map((key) => [el("kbd", {}, key), " "])), el("dd", {}, text)]);
+  const list = Object.entries(KEYS).map(([keys, text]) => [
+    el(
+      "dt",
+      keys.split(" ").map((key) => [el("kbd", key), " "]),
+    ),
+    el("dd", text),
+  ]);
   dialog.querySelector("dl").replaceChildren(...list.flat());
   dialog.showModal();
 }

@@ -4,54 +4,76 @@ import { allRuns } from "./api.js";
 import { trend } from "./charts.js";
 import { announce, command, delayed, el, field, fill, scroll, select } from "./dom.js";
 import * as format from "./format.js";
+import { letter } from "./heading.js";
 import { address, current, go } from "./state.js";
 import { name, spec } from "./text.js";
 
-const EVERY = 2000; // milliseconds between two looks while a run is written
+const OFTEN = 2000; // milliseconds between two looks while a run is written
+const SELDOM = 10_000; // and while none is
 
 export default async function open(state, page) {
-  const table = el("div", {});
-  const trends = el("section", { "aria-labelledby": "trend" });
-  const bar = el("div", { class: "tools pick", role: "group", "aria-label": "Picked runs" });
-  const search = el("input", { type: "search", value: state.find, oninput: delayed(() => go({ find: search.value }, { replace: true })) });
+  const table = el("div");
+  const trends = el("div");
+  const bar = el("div.tools.pick", { role: "group", "aria-label": "Picked runs" });
+  const search = el("input", {
+    type: "search",
+    value: state.find,
+    oninput: delayed(() => go({ find: search.value }, { replace: true })),
+  });
   let last = page;
   let speed = {};
   let timer;
+  let closed = false;
   const draw = (now) => {
     fill(table, runTable(last, now, speed));
     fill(trends, trendSection(last, now));
     fill(bar, picked(last, now));
   };
   const look = async () => {
-    const next = await allRuns().catch(() => last);
-    speed = rates(last, next, speed);
-    last = next;
-    draw(current());
+    const next = document.hidden ? last : await allRuns().catch(() => last);
+    if (closed) return;
+    if (JSON.stringify(next) !== JSON.stringify(last)) {
+      speed = rates(last, next, speed);
+      last = next;
+      draw(current());
+    }
     wait();
   };
-  const wait = () => (timer = last.runs.some((run) => run.state === "running") ? setTimeout(look, EVERY) : null);
+  const wait = () => (timer = setTimeout(look, last.runs.some((run) => run.state === "running") ? OFTEN : SELDOM));
   draw(state);
   wait();
   const finished = page.runs.filter((run) => run.state === "finished").length;
   return {
     title: "Runs",
     nodes: [
-      el("header", { class: "masthead" }, el("h1", {}, "Runs"),
-        el("p", { class: "standfirst" }, page.runs.length
-          ? `${format.count(finished)} finished ${finished === 1 ? "run" : "runs"} in this folder. Pick one to see how good it is, or several to see which is better: each is compared with the first that you pick.`
-          : "There is no run in this folder yet. karat score with --run NAME keeps one.")),
-      el("div", { class: "tools" }, field("Find by name", search)),
-      bar, table, trends, command(page.command),
+      el(
+        "header.masthead",
+        el("h1", "Runs"),
+        el(
+          "p.standfirst",
+          page.runs.length
+            ? `${format.count(finished)} finished ${finished === 1 ? "run" : "runs"} in this folder. Pick one to see how good it is, or several to see which is better: each is compared with the first that you pick.`
+            : "There is no run in this folder yet. karat score with --run NAME keeps one.",
+        ),
+      ),
+      el("div.tools", field("Find by name", search)),
+      bar,
+      table,
+      trends,
+      command(page.command),
     ],
     update: (next) => draw(next),
-    close: () => clearTimeout(timer),
+    close: () => {
+      closed = true;
+      clearTimeout(timer);
+    },
   };
 }
 
 /** Rows a second of each run that is being written. */
 function rates(before, after, known) {
   const rows = new Map(before.runs.map((run) => [run.id, run.rows]));
-  const speed = (run) => (run.rows > rows.get(run.id) ? (run.rows - rows.get(run.id)) / (EVERY / 1000) : known[run.id]);
+  const speed = (run) => (run.rows > rows.get(run.id) ? (run.rows - rows.get(run.id)) / (OFTEN / 1000) : known[run.id]);
   return Object.fromEntries(after.runs.filter((run) => run.state === "running").map((run) => [run.id, speed(run)]));
 }
 
@@ -62,18 +84,35 @@ function runTable(page, state, speed) {
   const kept = page.runs.filter((run) => run.name.toLowerCase().includes(wanted));
   kept.sort((one, other) => order(sortKey(one, by), sortKey(other, by)) * (descending ? -1 : 1));
   announce(`${kept.length} of ${page.runs.length} runs`);
-  const heads = [["name", "Run"], ["created", "Begun (UTC)"], ["n", "Rows"], ...specs.map((each) => [each, spec(each)])];
+  const heads = [
+    ["name", "Run"],
+    ["created", "Begun (UTC)"],
+    ["n", "Rows"],
+    ...specs.map((each) => [each, spec(each)]),
+  ];
   const head = ([key, text]) => {
     const sorted = key !== by ? null : descending ? "descending" : "ascending";
-    const flip = () => go({ sort: { by: key, descending: key === by ? !descending : key !== "name" } }, { replace: true });
+    const flip = () =>
+      go({ sort: { by: key, descending: key === by ? !descending : key !== "name" } }, { replace: true });
     const numeric = key !== "name" && key !== "created";
-    return el("th", { scope: "col", "aria-sort": sorted, class: numeric ? "num" : null },
-      el("button", { type: "button", onclick: flip, "data-key": `sort ${key}` }, text));
+    return el(
+      "th",
+      { scope: "col", "aria-sort": sorted, class: numeric ? "num" : null },
+      el("button", { onclick: flip, "data-key": `sort ${key}` }, text),
+    );
   };
-  if (!kept.length) return page.runs.length ? el("p", { class: "dim" }, "No run has this name.") : null;
-  return scroll("All runs", el("table", { class: "data runs" },
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span", { class: "hidden-label" }, "Pick")), heads.map(head))),
-    el("tbody", {}, kept.map((run) => line(run, specs, state, speed)))));
+  if (!kept.length) return page.runs.length ? el("p.dim", "No run has this name.") : null;
+  return scroll(
+    "All runs",
+    el(
+      "table.data.runs",
+      el("thead", el("tr", el("th", { scope: "col" }, el("span.hidden-label", "Pick")), heads.map(head))),
+      el(
+        "tbody",
+        kept.map((run) => line(run, specs, state, speed)),
+      ),
+    ),
+  );
 }
 
 const order = (one, other) => (one === other ? 0 : one === null ? -1 : other === null ? 1 : one < other ? -1 : 1);
@@ -86,77 +125,116 @@ function sortKey(run, by) {
 function line(run, specs, state, speed) {
   const readable = run.state === "finished";
   const at = state.runs.indexOf(run.id);
-  const toggle = () => go({ runs: at < 0 ? [...state.runs, run.id] : state.runs.filter((id) => id !== run.id) }, { replace: true });
+  const toggle = () =>
+    go({ runs: at < 0 ? [...state.runs, run.id] : state.runs.filter((id) => id !== run.id) }, { replace: true });
   const full = at < 0 && state.runs.length >= 8;
-  const box = el("input", { type: "checkbox", checked: at >= 0, disabled: !readable || full, onchange: toggle, "data-key": `run ${run.id}`, "aria-label": `Pick ${run.name}` });
-  const cells = specs.map((spec) => {
-    const found = run.metrics.find((metric) => metric.spec === spec);
-    if (!found || found.value === null) return el("td", { class: "num dim" }, found ? "–" : "");
-    const told = found.low === null ? null : `${format.interval(found.low, found.high, found.scale)}; ${format.count(found.scored)} of ${format.rows(found.n)} scored`;
-    return el("td", { class: "num", title: told }, el("data", { value: found.value }, format.value(found.value, found.scale)),
-      found.failed ? el("small", { class: "dim" }, ` ${format.count(found.failed)} unscored`) : null);
+  const box = el("input", {
+    type: "checkbox",
+    checked: at >= 0,
+    disabled: !readable || full,
+    onchange: toggle,
+    "data-key": `run ${run.id}`,
+    "aria-label": `Pick ${run.name}`,
   });
-  const link = readable ? el("a", { href: address({ screen: "compare", runs: [run.id] }), "data-key": `open ${run.id}` }, name(run.name)) : name(run.name);
-  return el("tr", { "aria-selected": null, class: at >= 0 ? "picked" : null },
-    el("td", {}, box, at >= 0 ? el("span", { class: "letter" }, String.fromCharCode(65 + at)) : null),
+  const cells = specs.map((spec) => valueCell(run.metrics.find((metric) => metric.spec === spec)));
+  const link = readable
+    ? el("a", { href: address({ screen: "compare", runs: [run.id] }), "data-key": `open ${run.id}` }, name(run.name))
+    : name(run.name);
+  return el(
+    "tr",
+    { class: at >= 0 ? "picked" : null },
+    el("td", box, at >= 0 && letter(at)),
     el("th", { scope: "row" }, link, standing(run, speed[run.id])),
-    el("td", { class: "when" }, format.time(run.created)),
-    el("td", { class: "num" }, format.count(run.n ?? run.rows)), cells);
+    el("td.when", format.time(run.created)),
+    el("td.num", format.count(run.n ?? run.rows)),
+    cells,
+  );
+}
+
+function valueCell(metric) {
+  if (!metric || metric.value === null) return el("td.num.dim", metric ? "–" : "");
+  const { value, low, high, scale, scored, failed, n } = metric;
+  const title = `${format.interval(low, high, scale)}; ${format.count(scored)} of ${format.rows(n)} scored`;
+  const unscored = failed > 0 && el("small.dim", ` ${format.count(failed)} unscored`);
+  return el("td.num", { title }, el("data", { value }, format.value(value, scale)), unscored);
 }
 
 /** What is to say of a run that is not finished. */
 function standing(run, rate) {
   if (run.state === "finished") return null;
-  if (run.state !== "running") return el("p", { class: "reason" }, name(run.problem ?? run.state));
-  const left = run.n && rate ? `, about ${Math.ceil((run.n - run.rows) / rate)} s left` : "";
-  const told = `being written: ${format.rows(run.rows)}${run.n ? ` of ${format.count(run.n)}` : ""}${rate ? `, ${format.count(Math.round(rate))} a second` : ""}${left}`;
-  return el("p", { class: "note" }, run.n ? el("progress", { value: run.rows, max: run.n, "aria-label": `Rows of ${run.name}` }) : null, ` ${told}`);
+  if (run.state !== "running") return el("p.reason", name(run.problem ?? run.state));
+  const { n, rows } = run;
+  const parts = [`being written: ${format.rows(rows)}${n ? ` of ${format.count(n)}` : ""}`];
+  if (rate) parts.push(`${format.count(Math.round(rate))} a second`);
+  if (rate && n) parts.push(`about ${Math.ceil((n - rows) / rate)} s left`);
+  const bar = n && el("progress", { value: rows, max: n, "aria-label": `Rows of ${run.name}` });
+  return el("p.note", bar, " ", parts.join(", "));
 }
 
 function picked(page, state) {
   const names = state.runs.map((id) => page.runs.find((run) => run.id === id)?.name).filter(Boolean);
   if (!names.length) return null;
-  const text = names.length === 1 ? "How good is it?" : `Is ${names.length === 2 ? "B" : "one"} better?`;
-  const shown = names.map((each, at) => [at ? " · " : "", el("span", { class: "letter" }, String.fromCharCode(65 + at)), " ", name(each)]);
-  const swap = el("button", { type: "button", "data-key": "swap", onclick: () => go({ runs: state.runs.toReversed() }, { replace: true }) }, "Swap");
+  const text = names.length === 1 ? "How good is it?" : names.length === 2 ? "Is B better?" : "Are they better?";
+  const shown = names.map((each, at) => [at ? " · " : "", letter(at), " ", name(each)]);
+  const link = (kind, screen, label) =>
+    el(kind, { href: address({ screen, runs: state.runs }), "data-key": screen }, label);
+  const button = (label, runs) =>
+    el("button", { "data-key": label, onclick: () => go({ runs }, { replace: true }) }, label);
   return [
-    el("span", {}, shown),
-    el("a", { class: "button first", href: address({ screen: "compare", runs: state.runs }), "data-key": "compare" }, text),
-    el("a", { class: "button", href: address({ screen: "rows", runs: state.runs }), "data-key": "rows" }, "See the rows"),
-    names.length === 2 ? swap : null,
-    el("button", { type: "button", "data-key": "none", onclick: () => go({ runs: [] }, { replace: true }) }, "Pick none"),
+    el("span", shown),
+    link("a.button.first", "compare", text),
+    link("a.button", "rows", "See the rows"),
+    names.length === 2 && button("Swap", state.runs.toReversed()),
+    button("Pick none", []),
   ];
 }
 
 /** The name of a run without the number or the date at its end, and that end. */
-export function splitName(text) {
+function splitName(text) {
   const end = /^(.*?\p{L}.*?)[-_. @+]*((?:\d+[-_.:T]?)+)$/u.exec(text);
   return end ? [end[1], end[2]] : [text, text];
 }
 
 function trendSection(page, state) {
-  const series = Map.groupBy(page.runs.filter((run) => run.state === "finished"), (run) => splitName(run.name)[0]);
+  const series = Map.groupBy(
+    page.runs.filter((run) => run.state === "finished"),
+    (run) => splitName(run.name)[0],
+  );
   const long = [...series].filter(([, runs]) => runs.length > 1);
   if (!long.length) return null;
-  const stem = long.some(([each]) => each === state.series) ? state.series : long.toSorted((one, other) => other[1].length - one[1].length)[0][0];
-  const runs = series.get(stem).toSorted((one, other) => order(one.created, other.created) || order(one.name, other.name));
+  const stem = long.some(([each]) => each === state.series)
+    ? state.series
+    : long.toSorted((one, other) => other[1].length - one[1].length)[0][0];
+  const runs = series
+    .get(stem)
+    .toSorted((one, other) => order(one.created, other.created) || order(one.name, other.name));
   const specs = [...new Set(runs.flatMap((run) => run.metrics.map((metric) => metric.spec)))];
   const charts = specs.map((spec) => {
     const points = runs.flatMap((run) => {
-      const found = run.metrics.find((metric) => metric.spec === spec);
+      const metric = run.metrics.find((each) => each.spec === spec);
       const [, short] = splitName(run.name);
       const href = address({ screen: "compare", runs: [run.id] });
-      return found && found.value !== null ? [{ ...found, label: run.name, short, href }] : [];
+      return metric && metric.value !== null ? [{ ...metric, label: run.name, short, href }] : [];
     });
     const scale = points[0]?.scale ?? 1;
     const bounds = scale === 100 ? [0, 1] : [null, null];
     return points.length > 1 ? trend(points, { title: spec, scale, bounds }) : null;
   });
-  const choose = select(long.map(([each, { length }]) => [each, `${each} (${length} runs)`]), stem, (value) => go({ series: value }, { replace: true }), { "data-key": "series" });
-  return [
+  const choose = select(
+    long.map(([each, { length }]) => [each, `${each} (${length} runs)`]),
+    stem,
+    (value) => go({ series: value }, { replace: true }),
+    { "data-key": "series" },
+  );
+  return el(
+    "section",
+    { "aria-labelledby": "trend" },
     el("h2", { id: "trend" }, "Over time"),
-    el("p", { class: "note" }, "Runs whose names differ in a number or a date at the end, in the order in which they were begun, with their intervals."),
-    long.length > 1 ? el("div", { class: "tools" }, field("Series", choose)) : null,
-    el("div", { class: "columns" }, charts.filter(Boolean)),
-  ];
+    el(
+      "p.note",
+      "Runs whose names differ in a number or a date at the end, in the order in which they were begun, with their intervals.",
+    ),
+    long.length > 1 ? el("div.tools", field("Series", choose)) : null,
+    el("div.columns", charts.filter(Boolean)),
+  );
 }

@@ -4,7 +4,10 @@
 const EMPTY = {
   screen: "runs",
   runs: [], // ids; the first is the one compared with
-  by: "", cluster: "", on: "", different: "", // of the comparison
+  by: "",
+  cluster: "",
+  on: "",
+  different: "", // of the comparison
   metric: "", // which one the histograms and the order are of
   filter: [], // conditions, as the server takes them
   sort: null,
@@ -19,7 +22,7 @@ const JSON_FIELDS = new Set(["filter", "sort"]);
 const SCREENS = new Set(["runs", "compare", "rows", "row", "label", "agreement", "provenance"]);
 
 /** The state that a fragment holds; what cannot be read is as if it were not there. */
-export function parse(fragment) {
+function parse(fragment) {
   const [path, query = ""] = fragment.replace(/^#\/?/, "").split("?", 2);
   const state = { ...EMPTY, screen: SCREENS.has(path) ? path : "runs" };
   for (const [name, value] of new URLSearchParams(query)) {

@@ -4,9 +4,23 @@
 import { el } from "./dom.js";
 
 const NAMES = {
-  0x00ad: "SHY", 0x061c: "ALM", 0x200b: "ZWSP", 0x200e: "LRM", 0x200f: "RLM", 0x2028: "LS", 0x2029: "PS",
-  0x202a: "LRE", 0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO",
-  0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI", 0xfeff: "BOM",
+  0x00ad: "SHY",
+  0x061c: "ALM",
+  0x200b: "ZWSP",
+  0x200e: "LRM",
+  0x200f: "RLM",
+  0x2028: "LS",
+  0x2029: "PS",
+  0x202a: "LRE",
+  0x202b: "RLE",
+  0x202c: "PDF",
+  0x202d: "LRO",
+  0x202e: "RLO",
+  0x2066: "LRI",
+  0x2067: "RLI",
+  0x2068: "FSI",
+  0x2069: "PDI",
+  0xfeff: "BOM",
 };
 const HIDDEN =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Surrogate}]/gu;
@@ -17,13 +31,13 @@ export function plain(text) {
   const nodes = [];
   const whole = text.replaceAll("\r\n", "\n");
   let end = 0;
-  for (const found of whole.matchAll(HIDDEN)) {
+  for (const match of whole.matchAll(HIDDEN)) {
     if (nodes.length > 2000) break;
-    const code = found[0].codePointAt(0);
+    const code = match[0].codePointAt(0);
     const point = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
-    nodes.push(whole.slice(end, found.index));
-    nodes.push(el("span", { class: "control", title: `the character ${point}` }, NAMES[code] ?? point));
-    end = found.index + found[0].length;
+    nodes.push(whole.slice(end, match.index));
+    nodes.push(el("span.control", { title: `the character ${point}` }, NAMES[code] ?? point));
+    end = match.index + match[0].length;
   }
   return [...nodes, whole.slice(end).replace(HIDDEN, "\ufffd")];
 }
@@ -32,7 +46,8 @@ export function plain(text) {
 function joined(pieces) {
   const out = [];
   pieces.forEach(([piece, kind], at) => {
-    const between = kind === "same" && /^\s+$/.test(piece) && pieces[at - 1]?.[1] === "differs" && pieces[at + 1]?.[1] === "differs";
+    const between =
+      kind === "same" && /^\s+$/.test(piece) && pieces[at - 1]?.[1] === "differs" && pieces[at + 1]?.[1] === "differs";
     const last = out.at(-1);
     if (last && last[1] === (between ? "differs" : kind)) last[0] += piece;
     else out.push([piece, kind]);
@@ -42,12 +57,12 @@ function joined(pieces) {
 
 /**
  * A `Text` of the server. `mark`: the element of words that differ (mark, ins or del), null for none. `all`: called for
- * the whole text where the server cut it.
+ * the whole text where the server cut it, or "shown" for all that is there.
  */
 export function words(text, mark = "mark", all = null) {
-  if (text === null || text === undefined) return el("p", { class: "text dim" }, "no value");
-  if (!text.length) return el("p", { class: "text dim" }, "empty");
-  const box = el("p", { class: "text", dir: "auto" });
+  if (text === null || text === undefined) return el("p.text.dim", "no value");
+  if (!text.length) return el("p.text.dim", "empty");
+  const box = el("p.text", { dir: "auto" });
   const pieces = joined(text.pieces);
   const shown = (limit) => {
     let left = limit;
@@ -57,10 +72,10 @@ export function words(text, mark = "mark", all = null) {
       return !part ? [] : kind === "differs" && mark ? [el(mark, {}, plain(part))] : plain(part);
     });
   };
-  box.append(...shown(LONG));
+  box.append(...shown(all === "shown" ? Infinity : LONG));
   const held = text.pieces.reduce((total, [piece]) => total + piece.length, 0);
-  if (held <= LONG && !text.cut) return box;
-  const more = el("button", { type: "button", class: "chip" }, `Show all ${text.length.toLocaleString("en")} characters`);
+  if (all === "shown" || (held <= LONG && !text.cut)) return box;
+  const more = el("button", { class: "chip" }, `Show all ${text.length.toLocaleString("en")} characters`);
   more.addEventListener("click", () => {
     if (text.cut && all) all();
     else {
@@ -70,18 +85,33 @@ export function words(text, mark = "mark", all = null) {
       box.focus();
     }
   });
-  return el("div", {}, box, text.cut && !all ? el("p", { class: "note" }, "cut here; the row's own page shows all") : more);
+  return el("div", box, text.cut && !all ? el("p.note", "cut here; the row's own page shows all") : more);
 }
 
 /** A list of texts: one as it is, several as a numbered list. */
 export function texts(list, mark, all) {
   if (!list?.length) return words(null);
   if (list.length === 1) return words(list[0], mark, all);
-  return el("ol", { class: "several" }, list.map((each) => el("li", {}, words(each, mark, all))));
+  return el(
+    "ol.several",
+    list.map((each) => el("li", words(each, mark, all))),
+  );
 }
 
 /** A short text in a line or a table, isolated. */
-export const name = (text) => el("bdi", {}, plain(String(text)));
+export const name = (text) => el("bdi", plain(String(text)));
 
 /** A metric's spec, which may break before its settings. */
-export const spec = (text) => el("bdi", {}, plain(text).flatMap((part) => (typeof part === "string" ? part.split(/(?=[(])/).flatMap((each, at) => (at ? [el("wbr"), each] : [each])) : [part])));
+export const spec = (text) =>
+  el(
+    "bdi",
+    plain(text).flatMap((part) =>
+      typeof part === "string"
+        ? part.split(/(?=[(])/).flatMap((each, at) => (at ? [el("wbr"), each] : [each]))
+        : [part],
+    ),
+  );
+
+/** What the server says in a few words, as a sentence. */
+export const sentence = (message) =>
+  name(message[0].toUpperCase() + message.slice(1) + (/[.?!]$/.test(message) ? "" : "."));
