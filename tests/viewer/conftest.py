@@ -3,6 +3,7 @@
 import base64
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,33 @@ class Browser:
     def run(self, script, *arguments):
         """What a script returns: `return document.title`."""
         return self.driver.execute_script(script, *arguments)
+
+    def until(self, script, *arguments, seconds=20):
+        """Wait until an expression is true, and return its value."""
+        end = time.monotonic() + seconds
+        while not (found := self.run(f"return {script}", *arguments)):
+            assert time.monotonic() < end, f"never true: {script}; {self.text('main')[:500]}"
+            time.sleep(0.02)
+        return found
+
+    def text(self, selector):
+        """The text of the first element that fits, "" where there is none."""
+        return self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
+
+    def texts(self, selector):
+        """The texts of all elements that fit."""
+        return self.run("return [...document.querySelectorAll(arguments[0])].map(each => each.innerText)", selector)
+
+    def click(self, selector):
+        """Click the first element that fits, where it is on the screen."""
+        self.until("document.querySelector(arguments[0])", selector)
+        self.driver.find_element("css selector", selector).click()
+
+    def press(self, *keys):
+        """Type keys where the focus is."""
+        action_chains = pytest.importorskip("selenium.webdriver").ActionChains
+        for key in keys:
+            action_chains(self.driver).send_keys(key).perform()
 
     def show(self, *, width=1280, height=900, scheme="light", zoom=1):
         """Set the size of the page in CSS pixels before zooming, and its colours: "light" or "dark"."""
