@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from karat.runs.scoring.pipeline import score as score
     from karat.runs.scoring.result import Result as Result
     from karat.stats.value import Value as Value
+    from karat.viewer.report.report import report as report
 else:
     __getattr__, __dir__, __all__ = lazy_names(
         __name__,
@@ -78,5 +79,6 @@ else:
             ".runs.scoring.pipeline": "score",
             ".runs.scoring.result": "Result",
             ".stats.value": "Value",
+            ".viewer.report.report": "report",
         },
     )

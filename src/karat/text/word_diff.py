@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from typing import Literal, TypeAlias
 
@@ -74,12 +74,13 @@ def _is_among(text: str, others: Sequence[str], normalize: str) -> bool:
     return fold(text) in map(fold, others)
 
 
+@cache
 def _cutter(normalize: str) -> Callable[[str], tuple[list[str], list[str]]]:
     """A function that cuts a text into pieces, and gives each its normal form: none if it is dropped among words."""
     fold = normalizer(normalize)
     alone = fold("x x")
 
-    @cache
+    @lru_cache(1 << 16)
     def key(piece: str) -> str:
         form = fold(f"x {piece} x")
         return "" if form == alone or piece.isspace() else form

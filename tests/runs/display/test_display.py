@@ -31,7 +31,8 @@ class Markup(HTMLParser):
         assert not self.open
 
     def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
+        if tag != "wbr":
+            self.open.append(tag)
         self.tags.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag):
@@ -55,7 +56,8 @@ def test_an_axis_holds_its_numbers_and_has_few_round_ticks(numbers):
 
 @given(st.lists(st.one_of(NUMBERS, st.just(math.nan)), max_size=60))
 def test_bars_count_every_number_once(numbers):
-    assert sum(bar.count for bar in count_bars(np.array(numbers, float))) == sum(not math.isnan(n) for n in numbers)
+    known = [number for number in numbers if not math.isnan(number)]
+    assert sum(bar.count for bar in count_bars(np.array(numbers, float), Axis.over(known))) == len(known)
 
 
 def test_texts_of_others_stay_texts():
@@ -63,7 +65,7 @@ def test_texts_of_others_stay_texts():
     page = Markup(forest_table(Forest((HOSTILE, "", HOSTILE), (line,)), HOSTILE))
     assert "script" not in {tag for tag, _ in page.tags}
     assert "</td><script>alert(1)</script>U+202E&U+D800U+0000" in page.text
-    assert "<script" not in histogram(count_bars(np.array([1.0])), Axis.over([0, 1]), HOSTILE)
+    assert "<script" not in histogram(count_bars(np.array([1.0]), Axis.over([0, 1])), Axis.over([0, 1]), HOSTILE)
     show(HOSTILE).encode()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from karat.core.metric.spec import parse
 from karat.runs.compare.flips import Flip
 from karat.runs.display.figure import draw
-from karat.runs.display.forest import Forest, Line
+from karat.runs.display.forest import Forest, Line, corrected_line
 from karat.runs.display.frame import corrected_columns, make_frame
 from karat.runs.display.notebook import show_forests
 from karat.stats.aggregate import Bounds
@@ -157,9 +157,7 @@ class Finding:
         reach = (found.least, found.most) if found.scored < found.n else (None, None)
         yield Line(label, found.difference, found.low, found.high, cells, self.verdict, reach, part)
         if (corrected := self.corrected) is not None and corrected.value is not None:
-            cells = ("", "", *self._difference(corrected), "", f"{corrected.labelled} labels")
-            name = "corrected by people" if self.slice is None else f"{self.slice}, corrected by people"
-            yield Line(name, corrected.value, corrected.low, corrected.high, cells, part=True)
+            yield corrected_line(corrected, ("", "", *self._difference(corrected), "", ""))
 
     def _difference(self, found: Comparison | Corrected) -> tuple[str, str]:
         """A difference with its sign, and its interval."""

@@ -6,16 +6,19 @@ plot loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from karat.runs.display.html import element, show
 from karat.runs.display.svg import Axis, chart, grid, line, ticks
+from karat.stats.corrected.corrected import Corrected
 from karat.stats.value import Value, format_value
 
 Kind: TypeAlias = Literal["value", "better", "worse", "unclear"]
 _HEIGHT, _MIDDLE, _SIZE = 24.0, 12.0, 4.5  # pixels
+_BREAK = re.compile(r"(?<=[(,_])(?=\w)")  # where the spec of a metric may be broken
 _COLOURS = {"better": "#2277b8", "worse": "#bb5a14"}  # where no style sheet says else; legible on white and black
 
 
@@ -65,12 +68,24 @@ class Forest:
         return replace(line, value=value, low=low, high=high, reach=(reach[0], reach[1]))
 
 
-def value_line(label: str, value: Value, *, bounds: bool, part: bool = False) -> Line:
-    """The line of a metric's value; with `bounds` also the worst and the best value that it could have had."""
+def corrected_line(found: Corrected, cells: tuple[str, ...]) -> Line:
+    """The line of a value corrected by people, below the line that it corrects."""
+    label = f"↳ corrected by people ({found.labelled} labels)"
+    return Line(label, found.value, found.low, found.high, cells, part=True)
+
+
+def value_lines(label: str, value: Value, corrected: Corrected | None, *, bounds: bool, part: bool) -> Iterator[Line]:
+    """The line of a metric's value and, where people labelled, that of the corrected one.
+
+    With `bounds` it has the worst and the best value that it could have had.
+    """
     cells = [format_value(value.value), spell_range(value.low, value.high), f"{value.n}", f"{value.failed}"]
     more = [spell_range(value.worst, value.best)] if bounds else []
     reach = (value.worst, value.best) if bounds else (None, None)
-    return Line(label, value.value, value.low, value.high, (*cells, *more), reach=reach, part=part)
+    yield Line(label, value.value, value.low, value.high, (*cells, *more), reach=reach, part=part)
+    if corrected is not None and corrected.value is not None:
+        shown = (format_value(corrected.value), spell_range(corrected.low, corrected.high), f"{corrected.n}", "")
+        yield corrected_line(corrected, (*shown, *([""] if bounds else [])))
 
 
 def value_headings(confidence: float, *, bounds: bool) -> tuple[str, ...]:
@@ -96,9 +111,15 @@ def forest_table(forest: Forest, caption: str) -> str:
     """
     axis, judged = forest.axis, any(each.kind != "value" for each in forest.lines)
     names = [*forest.headings, *(["verdict"] if judged else [])]
-    heads = (element("th", {"scope": "col", "class": "num" if at > 1 else None}, show(n)) for at, n in enumerate(names))
+    figures = range(2, len(forest.headings))
+    heads = (
+        element("th", {"scope": "col", "class": "num" if at in figures else None}, show(name))
+        for at, name in enumerate(names)
+    )
     lines = zip(forest.lines, forest.drawn, strict=True)
-    rows = (_row(each, drawn, axis, difference=forest.difference, judged=judged) for each, drawn in lines)
+    rows = (
+        _row(each, _strip(drawn, axis, difference=forest.difference), names, judged=judged) for each, drawn in lines
+    )
     foot = element("td", {"class": "strip"}, chart(20, ticks(axis, 0)))
     rest = (element("td") for _ in names[2:])
     return element(
@@ -111,17 +132,18 @@ def forest_table(forest: Forest, caption: str) -> str:
     )
 
 
-def _row(line: Line, drawn: Line, axis: Axis, *, difference: bool, judged: bool) -> str:
-    cells = [element("td", {"class": "num"}, show(cell)) for cell in line.cells]
+def _row(line: Line, strip: Iterable[str], names: Sequence[str], *, judged: bool) -> str:
+    named = zip(names[2:], line.cells, strict=False)
+    cells = [element("td", {"class": "num", "data-name": name}, show(cell)) for name, cell in named]
     if judged:
         word = "" if line.kind == "value" else element("span", {"class": f"verdict {line.kind}"}, line.kind)
         cells.append(element("td", None, word))
-    exact = {f"data-{name}": number for name, number in _numbers(line)}
+    kind = "part" if line.part else None if any(line.cells) else "group"
     return element(
         "tr",
-        {"class": "part" if line.part else None, **exact},
-        element("th", {"scope": "row"}, element("bdi", None, show(line.label))),
-        element("td", {"class": "strip"}, chart(_HEIGHT, _strip(drawn, axis, difference=difference))),
+        {"class": kind, **{f"data-{name}": number for name, number in _numbers(line)}},
+        element("th", {"scope": "row"}, element("bdi", None, "<wbr>".join(map(show, _BREAK.split(line.label))))),
+        element("td", {"class": "strip"}, chart(_HEIGHT, strip)),
         *cells,
     )
 

@@ -20,6 +20,11 @@ def show(text: str) -> str:
     return _UNSEEN.sub(lambda found: f'<span class="control">U+{ord(found[0]):04X}</span>', escape(text))
 
 
+def plain(text: str) -> str:
+    """A text where no element may stand, as in a title or an attribute; characters that are not seen become U+FFFD."""
+    return _UNSEEN.sub("\ufffd", escape(text))
+
+
 def element(tag: str, attributes: Mapping[str, object] | None = None, *content: str) -> str:
     """An element; its content is markup. An attribute that is None or False is left out, one that is True has no value.
 
@@ -29,6 +34,5 @@ def element(tag: str, attributes: Mapping[str, object] | None = None, *content: 
     written = [tag]
     for name, value in (attributes or {}).items():
         if value is not None and value is not False:
-            plain = _UNSEEN.sub("\ufffd", escape(str(value)))
-            written.append(name if value is True else f'{name}="{plain}"')
+            written.append(name if value is True else f'{name}="{plain(str(value))}"')
     return f"<{' '.join(written)}>{''.join(content)}</{tag}>"

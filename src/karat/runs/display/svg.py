@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from karat.runs.display.html import element, show
+from karat.runs.display.html import element, plain
 
 _TICKS = 5  # about so many on an axis
 
@@ -79,5 +79,5 @@ def ticks(axis: Axis, top: float) -> Iterator[str]:
 def chart(height: float, content: Iterable[str], title: str | None = None) -> str:
     """A chart as wide as its place; `title` is read to those who do not see it, without one it is left out for them."""
     named = {"aria-hidden": "true"} if title is None else {"role": "img"}
-    shown = () if title is None else (element("title", None, show(title)),)
+    shown = () if title is None else (element("title", None, plain(title)),)
     return element("svg", {"class": "plot", "width": "100%", "height": f"{height:g}", **named}, *shown, *content)

@@ -14,7 +14,7 @@ from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.runs.display.figure import draw
-from karat.runs.display.forest import Forest, Line, spell_range, value_headings, value_line
+from karat.runs.display.forest import Forest, Line, value_headings, value_lines
 from karat.runs.display.frame import corrected_columns, make_frame
 from karat.runs.display.notebook import show_forests
 from karat.stats.value import Value, format_value
@@ -143,14 +143,9 @@ class Result:
         for spec, label, value in self._each():
             if spec not in chosen:
                 continue
-            lines = grouped.setdefault(ranges.get(spec), [])
-            lines.append(value_line(label or spec, value, bounds=bounds, part=label is not None))
-            if (found := self._corrected(spec, label)) is not None and found.value is not None:
-                cells = (format_value(found.value), spell_range(found.low, found.high), f"{found.n}", "")
-                name = "corrected by people" if label is None else f"{label}, corrected by people"
-                lines.append(
-                    Line(name, found.value, found.low, found.high, (*cells, *([""] if bounds else [])), part=True)
-                )
+            found = self._corrected(spec, label)
+            lines = value_lines(label or spec, value, found, bounds=bounds, part=label is not None)
+            grouped.setdefault(ranges.get(spec), []).extend(lines)
         headings = ("metric", *value_headings(self.confidence, bounds=bounds))
         return [Forest(headings, tuple(lines)) for lines in grouped.values()]
 

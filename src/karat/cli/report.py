@@ -1,0 +1,46 @@
+"""``karat report``: runs, and how they differ, as one HTML file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from karat.cli.options.people import label_options, read_label_options
+from karat.cli.options.scoring import confidence_option, scored_metric_option
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The file to write.")
+@click.option("--title", metavar="TEXT", help="The title; default: the names of the runs.")
+@click.option(
+    "--rows", type=click.IntRange(min=0), default=500, show_default=True, metavar="N",
+    help="At most N rows are in the file: half of them those that differ most.",
+)  # fmt: skip
+@click.option("--no-texts", is_flag=True, help="Leave out questions, gold, answers and what judges say.")
+@click.option("--redact", multiple=True, metavar="COLUMN", help="Leave out a column, its name too.")
+@scored_metric_option
+@click.option("--by", metavar="COLUMN", help="Also report for each value of this column.")
+@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
+@click.option("--on", metavar="COLUMN", help="The id that matches the rows of the runs.")
+@click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
+@label_options
+@confidence_option("Of the intervals of differences; 1 minus it is the level of the tests.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
+def report(runs: tuple[str, ...], *, output: str, no_texts: bool, **options: Any) -> None:
+    """Write one HTML file about RUN, or about how several differ from the first.
+
+    It needs nothing else, fetches nothing, and can be sent by mail: the verdict in a sentence, values with intervals,
+    differences by slice, how scores are spread, rows to search and sort, and how everything was measured. A run is
+    named as in `karat compare`.
+
+    \b
+    karat report before after -o report.html
+    karat report before after --by topic --title "Does the new prompt help?"
+    karat report before after --no-texts --redact customer
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    from karat.viewer.report.report import report as write_report  # noqa: PLC0415  (heavy)
+
+    options["human"] = read_label_options(options)
+    click.echo(f"wrote {write_report(*runs, output=output, texts=not no_texts, **options)}", err=True)

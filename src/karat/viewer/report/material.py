@@ -1,0 +1,141 @@
+"""What a report is about: runs, the metrics that they share, their matched rows, and how they compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from karat.core.columns.ids import ROW_IDS
+from karat.core.columns.kinds import Array
+from karat.data.roles import singular
+from karat.runs.compare.comparison import Compared
+from karat.runs.compare.compatible import SharedMetric
+from karat.runs.compare.row_alignment import Alignment
+from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
+from karat.runs.store.run import Run
+from karat.stats.aggregate import Bounds, Units
+from karat.stats.corrected.corrected import Corrected
+from karat.stats.inference import Inference
+from karat.stats.value import Value, summarise
+from karat.viewer.report.choice import MetricScores
+
+
+@dataclass(frozen=True)
+class SystemValue:
+    """The value of a metric in a system, over all its rows or one slice of them; where people labelled, corrected."""
+
+    spec: str
+    system: str
+    slice: str | None
+    value: Value
+    corrected: Corrected | None
+    bounds: Bounds
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a report is about; `compared` is None for a single run, whose rows stay in their order."""
+
+    runs: Sequence[Run]
+    metrics: Sequence[SharedMetric]
+    rows: Alignment
+    compared: Compared | None
+    by: str | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the systems."""
+        return self.compared.systems if self.compared else (self.runs[0].name,)
+
+    @property
+    def confidence(self) -> float:
+        """That of the comparison's intervals, or of the run's values."""
+        stored = float(self.runs[0].manifest.settings.get("confidence", 0.95))
+        return self.compared.confidence if self.compared else stored
+
+    @property
+    def bounds(self) -> dict[str, Bounds]:
+        """The lowest and the highest value of each metric."""
+        return {each.spec: (each.by_run[0].low, each.by_run[0].high) for each in self.metrics}
+
+    @cached_property
+    def scores(self) -> list[MetricScores]:
+        """The scores of each metric, in the order of the matched rows."""
+        found = []
+        for metric in self.metrics:
+            columns = zip(self.runs, metric.by_run, self.rows.orders, strict=True)
+            scores = np.array([run.scores(scored.spec)[order] for run, scored, order in columns])
+            found.append(MetricScores(metric.spec, scores, metric.by_run[0].direction == "minimize"))
+        return found
+
+    @cached_property
+    def slices(self) -> dict[str, Array]:
+        """The row numbers of each slice, among the matched rows."""
+        if self.by is None:
+            return {}
+        at = next((at for at, run in enumerate(self.runs) if self.by in run.schema.names), 0)
+        check_group_column(self.runs[at].schema, self.by, self.runs[at].name)
+        column = self.runs[at].column(self.by).combine_chunks().take(pa.array(self.rows.orders[at]))
+        return dict(sorted(group_rows(column, set(), self.by).items()))
+
+    @property
+    def id_column(self) -> str | None:
+        """The column with the ids of the rows; None where they are numbered."""
+        names = self.runs[0].schema.names
+        if self.compared is not None:
+            return self.rows.by if self.rows.by in names else None
+        return next((name for name in names if singular(name) in ROW_IDS), None)
+
+    def name_rows(self, rows: Array, *, numbered: bool) -> list[str]:
+        """The ids of some rows, or their numbers."""
+        if numbered or self.id_column is None:
+            return [str(row + 1) for row in rows.tolist()]
+        if self.compared is not None:
+            return list(self.rows.ids.take(pa.array(rows)).to_pylist())
+        return [str(each) for each in self.runs[0].column(self.id_column).take(pa.array(rows)).to_pylist()]
+
+    def values(self) -> Iterator[SystemValue]:
+        """The stored values of each metric in each system, and those of the slices of a single run."""
+        for metric in self.metrics:
+            bounds = self.bounds[metric.spec]
+            for name, run, scored in zip(self.names, self.runs, metric.by_run, strict=True):
+                stored = _stored(run, scored.spec)
+                corrected = _corrected(stored)
+                yield SystemValue(metric.spec, name, None, run.value(scored.spec), corrected, bounds)
+                if self.compared is None:
+                    for label, value in self._slice_values(metric, stored):
+                        found = _corrected(stored.get("groups", {}).get(label, {}))
+                        yield SystemValue(metric.spec, name, label, value, found, bounds)
+
+    def _slice_values(self, metric: SharedMetric, stored: dict[str, Any]) -> Iterator[tuple[str, Value]]:
+        """The value of each slice of a single run: the stored one where the run was scored by this column."""
+        run, settings = self.runs[0], self.runs[0].manifest.settings
+        kept = stored.get("groups", {}) if settings.get("by") == self.by else {}
+        cluster = settings.get("cluster")
+        statistics = run.statistics(metric.by_run[0].spec)
+        scored: Array = np.asarray(~np.isnan(statistics).any(axis=1))
+        keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
+        for label, rows in self.slices.items():
+            if label in kept:
+                yield label, Value(**{name: kept[label][name] for name in Value.__dataclass_fields__})
+                continue
+            part = rows[scored[rows]]
+            inference = Inference(self.confidence, int(settings.get("seed", 0)))
+            units = Units(statistics.shape[1], clustered=keys is not None, seed=inference.seed)
+            units.add(statistics[part], None if keys is None else keys[part])
+            failed = len(rows) - len(part)
+            yield label, summarise(units, metric.scale, failed=failed, inference=inference)
+
+
+def _stored(run: Run, spec: str) -> dict[str, Any]:
+    """What a run says of a metric's value; {} in a file of scored rows."""
+    return next((dict(entry) for entry in run.values.get("metrics", ()) if entry["spec"] == spec), {})
+
+
+def _corrected(stored: dict[str, Any]) -> Corrected | None:
+    return Corrected(**stored["corrected"]) if "corrected" in stored else None

@@ -1,0 +1,57 @@
+"""What a report leaves out: all texts, or everything that comes from some columns, their names too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from karat.core.errors import ColumnError, SpecError, did_you_mean
+from karat.runs.compare.row_alignment import ORDER
+from karat.runs.store.run import Run
+from karat.viewer.rows.columns import RunColumns
+
+LEFT_OUT = "(left out)"
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """Which texts and columns a report leaves out."""
+
+    texts: bool
+    columns: tuple[str, ...]
+
+    def check(self, runs: Sequence[Run], by: str | None) -> None:
+        """Raise `ColumnError` for a column that no run has, `SpecError` for that of the slices."""
+        names = [name for run in runs for name in run.schema.names]
+        for column in self.columns:
+            if column not in names:
+                raise ColumnError(f"there is no column {column!r} to leave out{did_you_mean(column, names)}")
+        if by in self.columns:
+            raise SpecError(f"slices by {by!r} would show what is to be left out: choose other slices, or none")
+
+    def hides(self, column: str | None) -> bool:
+        """Whether the texts of a column are left out."""
+        return not self.texts or column in self.columns
+
+    def hides_ids(self, run: Run, column: str) -> bool:
+        """Whether the ids of the rows are left out: they are redacted, or they are texts."""
+        return column in self.columns or (not self.texts and column in RunColumns.of(run).roles)
+
+    def hides_quotes(self, run: Run) -> bool:
+        """Whether what judges and metrics say is left out, because it may quote a text that is."""
+        return any(map(self.hides, [*run.manifest.mapping.values(), *RunColumns.of(run).roles]))
+
+    def clean(self, text: object) -> str:
+        r"""A text about a run; nothing of it where it names a column that is left out.
+
+        >>> Redaction(True, ("name",)).clean("karat score a.csv --where \"name = 'Ada'\"")
+        '(left out)'
+        """
+        named = any(re.search(rf"(?<!\w){re.escape(column)}(?!\w)", str(text)) for column in self.columns)
+        return LEFT_OUT if named else str(text)
+
+
+def spell_alignment(by: str) -> str:
+    """How rows were matched, in words."""
+    return "in their order" if by == ORDER else f"by {by}"

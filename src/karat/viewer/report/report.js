@@ -1,0 +1,195 @@
+// Sorts, filters and shows the rows. Texts are only ever set as text; nothing is fetched or stored.
+
+const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const TAGS = [[], ["mark"], ["ins"], ["ins", "mark"]];
+const PAGE = 25;
+
+async function read() {
+  const data = JSON.parse(document.getElementById("row-data").textContent);
+  if (!data.deflated) return data;
+  const bytes = Uint8Array.from(atob(data.deflated), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}
+
+function element(tag, name, ...content) {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  made.append(...content);
+  return made;
+}
+
+// Add a text; characters that are not seen are shown by their number.
+function write(parent, text) {
+  let at = 0;
+  for (const found of text.matchAll(UNSEEN)) {
+    const number = found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+    parent.append(text.slice(at, found.index), element("span", "control", `U+${number}`));
+    at = found.index + found[0].length;
+  }
+  parent.append(text.slice(at));
+  return parent;
+}
+
+const data = await read();
+const { systems, metrics, texts } = data;
+const form = document.getElementById("tools");
+const list = document.getElementById("list");
+const count = document.getElementById("count");
+const more = document.getElementById("more");
+const sampled = new Set(data.sample);
+const searched = [];
+let chosen = [];
+
+function addText(parent, number, marks = []) {
+  const text = texts[number];
+  const paragraph = element("p", "text");
+  let at = 0;
+  for (let i = 0; i < marks.length; i += 2) {
+    let inner = paragraph;
+    for (const tag of TAGS[marks[i + 1]]) {
+      const outer = inner;
+      inner = element(tag);
+      outer.append(inner);
+    }
+    write(inner, text.slice(at, at + marks[i]));
+    at += marks[i];
+  }
+  if (!marks.length) write(paragraph, text);
+  if (number in data.lengths) {
+    paragraph.append(element("span", "dim", ` … (the first ${data.limit} of ${data.lengths[number]} characters)`));
+  }
+  parent.append(paragraph);
+}
+
+function spell(score) {
+  return score === null ? "–" : String(Number(score.toPrecision(4)));
+}
+
+// How much better than the first system another one is on a row; NaN where one has no score.
+function gain(metric, system, row) {
+  const [first, other] = [data.scores[metric][0][row], data.scores[metric][system][row]];
+  if (first === null || other === null) return NaN;
+  return metrics[metric].minimize ? first - other : other - first;
+}
+
+function verdict(metric, system, row) {
+  const gained = gain(metric, system, row);
+  return Number.isNaN(gained) ? "unscored" : gained > 0 ? "better" : gained < 0 ? "worse" : "equal";
+}
+
+function addScore(parent, metric, system, row) {
+  const { spec, factor } = metrics[metric];
+  const score = element("span", "score", write(element("span", "dim"), spec), " ");
+  score.append(element("b", "", spell(data.scores[metric][system][row])));
+  const kind = system ? verdict(metric, system, row) : "";
+  if (kind === "better" || kind === "worse") {
+    const change = (data.scores[metric][system][row] - data.scores[metric][0][row]) * factor;
+    const size = Number(change.toPrecision(3));
+    score.append(" ", element("span", `verdict ${kind}`, `${kind} (${size > 0 ? "+" : ""}${size})`));
+  }
+  parent.append(score);
+}
+
+function makeAnswer(row, system, metric) {
+  const kind = system ? verdict(metric, system, row) : "";
+  const box = element("div", kind === "better" || kind === "worse" ? `answer ${kind}` : "answer");
+  box.append(element("h4", "", write(element("bdi"), systems[system])));
+  const number = data.answers[system][row];
+  if (number < 0) box.append(element("p", "dim", data.absent[system]));
+  else addText(box, number, data.marks[system][row]);
+  const scores = element("p", "scores");
+  metrics.forEach((_, each) => addScore(scores, each, system, row));
+  box.append(scores);
+  const reason = data.reasons[system][row];
+  if (reason >= 0) box.append(write(element("p", "reason"), texts[reason]));
+  const pairs = data.details[system][row];
+  if (pairs.length) {
+    const facts = element("dl", "facts");
+    pairs.forEach((each, at) => facts.append(write(element(at % 2 ? "dd" : "dt"), texts[each])));
+    box.append(facts);
+  }
+  return box;
+}
+
+function makeRow(row, metric) {
+  const article = element("article", "row");
+  const about = element("p", "row-head");
+  if (data.id[row] !== texts[data.question[row]]) about.append(write(element("span"), data.id[row]));
+  if (data.slice) about.append(write(element("span"), data.slice.values[data.slice.codes[row]]));
+  article.append(about);
+  if (data.question[row] >= 0) article.append(write(element("h3", "text"), texts[data.question[row]]));
+  const answers = element("div", "answers");
+  if (data.gold[row].length) {
+    const gold = element("div", "answer gold", element("h4", "", "Gold"));
+    data.gold[row].forEach((number) => addText(gold, number));
+    answers.append(gold);
+  }
+  systems.forEach((_, system) => answers.append(makeAnswer(row, system, metric)));
+  article.append(answers);
+  return article;
+}
+
+function textOf(row) {
+  const numbers = [data.question[row], ...data.gold[row], ...systems.map((_, at) => data.answers[at][row])];
+  searched[row] ??= [data.id[row], ...numbers.map((number) => texts[number] ?? "")].join("\n").toLocaleLowerCase();
+  return searched[row];
+}
+
+function state() {
+  const wanted = Object.fromEntries(new FormData(form));
+  return { ...wanted, metric: Number(wanted.metric ?? 0), system: Number(wanted.system ?? systems.length - 1) };
+}
+
+function holds(row, wanted) {
+  const { metric, system } = wanted;
+  if (wanted.search && !textOf(row).includes(wanted.search.toLocaleLowerCase())) return false;
+  if (wanted.slice && data.slice.codes[row] !== Number(wanted.slice)) return false;
+  if (wanted.verdict && verdict(metric, system, row) !== wanted.verdict) return false;
+  if (wanted.least && !(Math.abs(gain(metric, system, row)) * metrics[metric].factor >= Number(wanted.least) - 1e-9)) return false;
+  if (wanted.reasons && !data.reasons.some((own) => own[row] === Number(wanted.reasons))) return false;
+  if (wanted.labels && !data.labels.some((own) => own[row].includes(Number(wanted.labels)))) return false;
+  return !wanted.part || sampled.has(row);
+}
+
+// The number by which rows are sorted, the smallest first.
+function rank(row, { order, metric, system }) {
+  const gained = systems.length > 1 ? gain(metric, system, row) : 0;
+  const score = data.scores[metric][system][row] ?? NaN;
+  return { loss: gained, gain: -gained, size: -Math.abs(gained), low: score, high: -score, file: row }[order];
+}
+
+function choose() {
+  const wanted = state();
+  const ranks = data.id.map((_, row) => rank(row, wanted));
+  chosen = data.id.map((_, row) => row).filter((row) => holds(row, wanted));
+  chosen.sort((a, b) => (Number.isNaN(ranks[a]) - Number.isNaN(ranks[b])) || ranks[a] - ranks[b] || a - b);
+  list.replaceChildren();
+  showMore();
+}
+
+function showMore() {
+  const { metric } = state();
+  const shown = list.childElementCount;
+  list.append(...chosen.slice(shown, shown + PAGE).map((row) => makeRow(row, metric)));
+  const now = list.childElementCount;
+  more.hidden = now === chosen.length;
+  const all = `${chosen.length} of ${data.id.length} rows`;
+  count.textContent = now < chosen.length ? `${all}, the first ${now} of them below` : all;
+  return list.children[shown];
+}
+
+form.hidden = false;
+form.addEventListener("input", choose);
+form.addEventListener("submit", (event) => event.preventDefault());
+form.addEventListener("click", ({ target }) => {
+  if (!target.dataset.mark) return;
+  const off = list.classList.toggle(`no-${target.dataset.mark}`);
+  target.setAttribute("aria-pressed", String(!off));
+});
+more.addEventListener("click", () => {
+  const next = showMore();
+  next.tabIndex = -1;
+  next.focus();
+});
+choose();

@@ -1,0 +1,203 @@
+"""What is read before the rows of a report and after them: verdict, values, differences, distributions, provenance."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.runs.compare.comparison import Compared, Finding
+from karat.runs.display.forest import Forest, Kind, Line, forest_table, value_headings, value_lines
+from karat.runs.display.histogram import Bar, count_bars, histogram
+from karat.runs.display.html import element, show
+from karat.runs.display.svg import Axis
+from karat.runs.store.run import Run
+from karat.stats.value import format_value
+from karat.viewer.report.material import Material, SystemValue
+from karat.viewer.report.redaction import Redaction, spell_alignment
+
+
+def verdict_section(values: Sequence[SystemValue], compared: Compared | None, confidence: float) -> str:
+    """The first finding as a sentence with its numbers, and the others of all rows as a list."""
+    sentences: list[tuple[str, str, str]]
+    if compared is None:
+        sentences = [(each.spec, _spell(each), "unclear") for each in values if each.slice is None]
+    else:
+        whole = [each for each in compared.findings if each.slice is None]
+        sentences = [(each.metric, each.sentence, each.verdict) for each in whole]
+    (metric, sentence, _), *others = sentences
+    first = element("p", {"class": "standfirst"}, element("strong", None, show(metric)), ": ", show(sentence), ".")
+    listed = (
+        element("li", None, sign(kind) if compared else "", element("strong", None, show(name)), ": ", show(text))
+        for name, text, kind in others
+    )
+    rest = element("ul", {"class": "verdicts"}, *listed) if others else ""
+    level = f"Brackets hold {100 * confidence:g} % intervals."
+    return first + rest + element("p", {"class": "note"}, show(level))
+
+
+def sign(kind: str) -> str:
+    """The sign of a verdict, beside words that say it too."""
+    return element("span", {"class": f"verdict {kind}", "aria-hidden": "true"})
+
+
+def _spell(each: SystemValue) -> str:
+    value = each.value
+    if value.value is None:
+        return f"no value, {value.failed} of {value.n} rows have no score"
+    missing = f"; {value.failed} have no score" if value.failed else ""
+    interval = f"[{format_value(value.low)}, {format_value(value.high)}]"
+    return f"{format_value(value.value)} {interval} on {value.n} rows{missing}"
+
+
+def value_section(values: Sequence[SystemValue], confidence: float) -> str:
+    """The values with their intervals, of each metric one system below the other, or one slice below the other."""
+    several = len({each.system for each in values}) > 1
+    bounds = any(each.value.failed for each in values)
+    grouped = dict[tuple[float | None, float | None], list[Line]]()
+    seen = set[str]()
+    for each in values:
+        lines = grouped.setdefault(each.bounds, [])
+        if several and each.spec not in seen:
+            lines.append(Line(each.spec, None, None, None, ("",) * (5 if bounds else 4)))
+        seen.add(each.spec)
+        label = each.system if several else each.slice or each.spec
+        part = several or each.slice is not None
+        lines.extend(value_lines(label, each.value, each.corrected, bounds=bounds, part=part))
+    headings = ("metric", *value_headings(confidence, bounds=bounds))
+    tables = [_scrolled(forest_table(Forest(headings, tuple(lines)), "Values")) for lines in grouped.values()]
+    notes = ["Each value is of all rows that the system has a score for."] if several else []
+    if bounds:
+        notes.append("Worst and best: the value had every row without a score the worst or the best one (dotted).")
+    if methods := dict.fromkeys(each.corrected.in_words for each in values if each.corrected is not None):
+        notes.append(f"Corrected by people: the mean that people would give to all rows; {'; '.join(methods)}.")
+    return _section("values", "Values", *tables, *map(_note, notes))
+
+
+def difference_section(compared: Compared, by: str | None, redaction: Redaction) -> str:
+    """The differences from the first system, of all rows and by slice."""
+    first = compared.systems[0]
+    tables = [_scrolled(forest_table(forest, "Differences")) for forest in compared.forests()]
+    family = compared.findings[0].family
+    corrected = f", corrected for all {family} tests by Holm's method" if family > 1 else ""
+    matched = spell_alignment(compared.by)
+    notes = [
+        f"Differences are those from {first}, on {compared.n} rows matched {matched}.",
+        f"p is that of a paired test{corrected}.",
+    ]
+    notes += compared.notes
+    notes += [f"{each.heading}: {text}." for each in compared.findings if (text := each.corrected_sentence)]
+    turned = [f"{each.heading}: {each.sentence}." for each in compared.findings if each.slice and each.could_turn]
+    title = "Differences" if by is None else f"Differences by {by}"
+    return _section("differences", title, *tables, *(_note(redaction.clean(note)) for note in [*notes, *turned]))
+
+
+def distribution_section(material: Material) -> str:
+    """Of each metric how many rows have which score, and which difference from the first system."""
+    compared, parts = material.compared, []
+    for metric in material.scores:
+        known = metric.scores[np.isfinite(metric.scores)]
+        if not len(known):
+            continue
+        low, high = material.bounds[metric.spec]
+        axis = Axis.over([float(known.min()) if low is None else low, float(known.max()) if high is None else high])
+        pairs = zip(material.names, metric.scores, strict=True)
+        figures = [_scores_figure(metric.spec, name, own, axis) for name, own in pairs]
+        for finding in compared.findings if compared else ():
+            if finding.metric == metric.spec and finding.slice is None:
+                difference = metric.scores[material.names.index(finding.system)] - metric.scores[0]
+                figures.append(_difference_figure(finding, difference, minimize=metric.minimize))
+        parts.append(element("h3", None, show(metric.spec)) + element("div", {"class": "columns"}, *figures))
+    return _section("distributions", "How scores are spread", *parts)
+
+
+def _scores_figure(spec: str, system: str, scores: Array, axis: Axis) -> str:
+    missing = int(np.isnan(scores).sum())
+    caption = f"{system}: rows by score" + (f"; {missing} without" if missing else "")
+    return _figure(caption, histogram(count_bars(scores, axis), axis, f"{spec} of {system}, rows by score"))
+
+
+def _difference_figure(finding: Finding, difference: Array, *, minimize: bool) -> str:
+    """The differences other than zero, on an axis with zero in the middle."""
+    changed = difference[np.isfinite(difference) & (difference != 0)] * finding.scale
+    most = float(np.abs(changed).max()) if len(changed) else finding.scale
+    axis = Axis.over([-most, most])
+    drawn = [Bar(bar.low, bar.high, bar.count, _kind(bar, minimize=minimize)) for bar in count_bars(changed, axis)]
+    found = finding.comparison
+    minus = f"{finding.system} minus {finding.first}"
+    counts = f"better on {found.wins} rows, worse on {found.losses}; {found.ties} equal ones are not drawn"
+    return _figure(f"{minus}: {counts}", histogram(drawn, axis, f"{finding.metric}, {minus}, rows by difference"))
+
+
+def _kind(bar: Bar, *, minimize: bool) -> Kind:
+    return "better" if (bar.low + bar.high > 0) != minimize else "worse"
+
+
+def provenance_section(runs: Sequence[Run], command: str | None, redaction: Redaction) -> str:
+    """How each system was scored: signatures, data, mapping, settings, versions and cost."""
+    parts = []
+    for run in runs:
+        facts = [element("dt", None, name) + element("dd", None, show(text)) for name, text in _facts(run, redaction)]
+        parts.append(
+            element(
+                "div",
+                None,
+                element("h3", None, element("bdi", None, show(run.name))),
+                element("dl", {"class": "facts"}, *facts),
+            )
+        )
+    typed = (
+        ""
+        if command is None
+        else _note("The same figures on a terminal, or with --json for programs:")
+        + element("p", {"class": "command"}, element("code", None, show(command)))
+    )
+    return _section("provenance", "How this was measured", element("div", {"class": "columns"}, *parts), typed)
+
+
+def _facts(run: Run, redaction: Redaction) -> Iterator[tuple[str, str]]:
+    manifest, clean = run.manifest, redaction.clean
+    yield from (
+        ("metric", each.signature or f"{each.spec} (a file does not say how it was scored)")
+        for each in manifest.metrics
+    )
+    pairs = {
+        "rows": "" if manifest.n is None else f"{manifest.n}",
+        "scored": manifest.created,
+        "read": ", ".join(f"{side} {clean(name)}" for side, name in manifest.sources.items()),
+        "mapping": ", ".join(f"{role} ← {clean(column)}" for role, column in manifest.mapping.items()),
+        "call": clean(manifest.call),
+        "settings": ", ".join(
+            f"{name}={clean(value)}" for name, value in manifest.settings.items() if value not in (None, [], {})
+        ),
+        "versions": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
+        "models": ", ".join(f"{name} {value}" for name, value in (manifest.models or {}).items()),
+    }
+    yield from ((name, text) for name, text in pairs.items() if text)
+
+
+def spell_command(systems: Sequence[str], options: Mapping[str, str | None], redaction: Redaction) -> str:
+    """The command that prints the same figures."""
+    words = [*(("karat", "compare") if len(systems) > 1 else ("karat", "runs", "show")), *systems]
+    for name, value in options.items():
+        words += [] if value is None else [f"--{name}", redaction.clean(value)]
+    return shlex.join(words)
+
+
+def _section(name: str, title: str, *content: str) -> str:
+    heading = element("h2", {"id": name}, show(title))
+    return element("section", {"aria-labelledby": name}, heading, *content)
+
+
+def _note(text: str) -> str:
+    return element("p", {"class": "note"}, show(text))
+
+
+def _figure(caption: str, drawing: str) -> str:
+    return element("figure", {"class": "figure"}, element("figcaption", None, show(caption)), drawing)
+
+
+def _scrolled(table: str) -> str:
+    return element("div", {"class": "scroll"}, table)
