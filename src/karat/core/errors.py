@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_FEW = 8  # names listed of many
+
 
 class KaratError(Exception):
     """The root of all errors karat raises on purpose."""
@@ -44,8 +46,10 @@ class MissingExtra(KaratError, ImportError):
         super().__init__(f"{need} needs {package}: pip install 'karat[{extra}]'")
 
 
-def did_you_mean(wrong: str, right: Iterable[str]) -> str:
+def did_you_mean(wrong: str, right: Iterable[str], *, total: int | None = None) -> str:
     """The tail of an error message for a wrong name: the nearest right one, else all of them.
+
+    `total`: how many right names there are, where `right` has only some of them; then a few are listed.
 
     >>> did_you_mean("normalise", ["normalize", "empty"])
     "; did you mean 'normalize'?"
@@ -53,11 +57,16 @@ def did_you_mean(wrong: str, right: Iterable[str]) -> str:
     '; there are: empty, normalize'
     >>> did_you_mean("zzz", [])
     ''
+    >>> did_you_mean("zzz", ["q1", "q2"], total=2000)
+    '; there are: q1, q2 … and 1,998 more'
     """
     names = sorted(set(right))
     if nearest := nearest_name(wrong, names):
         return f"; did you mean {nearest!r}?"
-    return f"; there are: {', '.join(names)}" if names else ""
+    shown = names if total is None else names[:_FEW]
+    more = len(shown) if total is None else total
+    rest = f" … and {more - len(shown):,} more" if more > len(shown) else ""
+    return f"; there are: {', '.join(shown)}{rest}" if shown else ""
 
 
 def nearest_name(wrong: str, right: Iterable[str]) -> str | None:

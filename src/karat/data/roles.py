@@ -161,7 +161,7 @@ def singular(name: str) -> str:
 
 def _none_fits(role: str, columns: Sequence[str], where: str) -> ColumnError:
     if len(columns) == 1 and (separators := [mark for mark in ";,\t|" if mark in columns[0]]):
-        hint = f"are its cells separated by {separators[0]!r}? CSV has commas, TSV tabs"
+        hint = f"are its cells separated by {separators[0]!r}? CSV has commas or semicolons, TSV tabs"
         return ColumnError(f"{where}no column fits {role!r}; the only one is {columns[0]!r}: {hint}")
     names = (role, *ALIASES.get(role, ()))
     unknown = [column for column in columns if not is_known_name(column)]

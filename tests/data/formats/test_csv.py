@@ -102,3 +102,19 @@ def test_a_header_with_a_name_twice_is_refused(tmp_path):
 def test_a_file_without_a_header_is_refused(tmp_path):
     with pytest.raises(DataError, match="is empty; expected rows"):
         open_source(put(tmp_path, ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("id;x\n1;0,5\n2;1,5\n", [{"id": "1", "x": "0,5"}, {"id": "2", "x": "1,5"}]),  # a spreadsheet's, in Europe
+        ('id;x, y\n1;"a;b"\n', [{"id": "1", "x, y": "a;b"}]),
+        ("id,a;b\n1,2\n", [{"id": "1", "a;b": "2"}]),
+        ("a;b\none cell\n", [{"a;b": "one cell"}]),
+        ("a;b;c,d;e\n1;2;3,4;5\n", [{"a;b;c": "1;2;3", "d;e": "4;5"}]),  # both fit: a comma, as the name says
+    ],
+)
+def test_semicolons_are_recognised_by_content(tmp_path, text, rows):
+    (tmp_path / "a.csv").write_text(text)
+    source = open_source(tmp_path / "a.csv")
+    assert [row for batch in source.batches() for row in batch.to_pylist()] == rows

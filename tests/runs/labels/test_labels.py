@@ -124,7 +124,9 @@ def test_labels_of_several_rounds_add_up(write):
     labels = read_labels([first, second], on="id")
     assert labels.probabilities.tolist() == [0.5, 0.5, 0.1]
     assert (labels.annotators, labels.source) == (("label", "bob"), "first.csv, second.jsonl")
-    assert [labels.place(at) for at in range(3)] == ["first.csv, row 1", "first.csv, row 2", "second.jsonl, row 1"]
+    assert [labels.place(at) for at in range(3)] == [
+        *("first.csv, row 1 (2 with the header)", "first.csv, row 2 (3 with the header)", "second.jsonl, row 1")
+    ]
     assert labels.take(np.array([2])).probabilities.tolist() == [0.1]
 
 
@@ -185,11 +187,11 @@ BAD = {
     ),
     "twice": (
         "id,label\n1,1\n2,0\n1,0\n", {}, DataError,
-        "l.csv, row 1 and l.csv, row 3: 'label' labelled the row '1' twice, '1' and '0': keep one",
+        "row 1 and l.csv, row 3: the row '1' has two labels in column 'label', '1' and '0': keep one .*, or name the",
     ),
     "twice by ada": (
         "id,annotator,label\n1,ada,good\n1,bob,bad\n1,ada,bad\n", {"label_map": "good=1,bad=0"}, DataError,
-        "row 1 and l.csv, row 3: 'ada' labelled the row '1' twice, 'good' and 'bad'",
+        "row 1 and l.csv, row 3: 'ada' labelled the row '1' twice, 'good' and 'bad': keep one of them$",
     ),
     "probability 0": ("id,label,probability\n1,1,.5\n2,1,0\n", {}, DataError, "row 2: the probability .* is 0; exp"),
     "probability 2": ("id,label,probability\n1,1,2\n", {}, DataError, "row 1: the probability .* is 2; exp"),
@@ -205,8 +207,16 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_labels_are_refused_with_file_row_and_remedy(write, case):
     text, arguments, error, message = BAD[case]
-    with pytest.raises(error, match=message):
+    with pytest.raises(error) as raised:
         read_labels(write("l.csv", text), **{"on": "id", **arguments})
+    assert re.search(message, re.sub(r" \(\d+ with the header\)", "", str(raised.value)))
+
+
+def test_rows_are_also_named_as_a_spreadsheet_counts_them(write):
+    with pytest.raises(DataError, match=r"l.csv, row 2 \(3 with the header\): the label 'x'"):
+        read_labels(write("l.csv", "id,label\n1,1\n2,x\n"), on="id")
+    with pytest.raises(DataError, match=r"l.jsonl, row 1: the label 'x'"):
+        read_labels(write("l.jsonl", '{"id": 1, "label": "x"}'), on="id")
 
 
 def test_lists_are_no_labels(write):
@@ -240,9 +250,11 @@ def test_labels_find_their_rows():
 
 def test_labels_of_unknown_rows_are_refused(write):
     labels = read_labels(write("l.csv", "id,label\nq1,1\nq2,0\nx9,1\n"), on="id")
-    message = "l.csv: 2 of 3 labelled rows are not in a.jsonl: 'q2' (l.csv, row 2); 'x9' (l.csv, row 3)"
+    message = "l.csv: 2 of 3 labelled rows are not in a.jsonl: 'q2' (l.csv, row 2 (3 with the header)); 'x9' (l.csv, "
     with pytest.raises(JoinError, match=re.escape(message)):
         match_labels(labels, pa.array(["q1", "q11"]), "a.jsonl")
+    with pytest.raises(JoinError, match=r"; there are: p0000, p0001, .*, p0007 … and 1,992 more; remove them"):
+        match_labels(labels, pa.array([f"p{n:04}" for n in range(2000)]), "a.jsonl")
 
 
 def test_an_id_of_two_rows_is_refused_where_it_is_labelled(write):

@@ -320,8 +320,8 @@ def test_proposed_rows_that_have_a_label_are_not_offered_again(path):
         ({"a": ["1"]}, {}, ColumnError, "no column has the name of an id, .*columns are a. Say which: --on COLUMN"),
         ({"id": ["1"], "x": ["1"]}, {}, ColumnError, "no column to show has a known name; .*: --show COLUMN"),
         (SHOWN, {"show": ["answr"]}, ColumnError, "no column 'answr'; did you mean 'answer'"),
-        ({"id": ["1", "1"], "answer": ["x"] * 2}, {}, JoinError, "row 2: has '1' in row 1 too; expected an id of its"),
-        ({"id": ["1", None], "answer": ["x"] * 2}, {}, JoinError, "column 'id', row 2: is empty"),
+        ({"id": ["1", "1"], "answer": ["x"] * 2}, {}, JoinError, "row 2: column 'id' has '1' in row 1 too; expected"),
+        ({"id": ["1", None], "answer": ["x"] * 2}, {}, JoinError, "row 2: column 'id' is empty"),
         ({"id": ["1"], "answer": ["x"], "probability": [0]}, {}, DataError, "row 1: the probability is 0; expected"),
     ],
 )

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.errors import DataError
+from karat.core.errors import DataError, RowError
 from karat.data.formats.csv_lines import read_cells
 from karat.data.source import BATCH_BYTES, Source, rows_per_batch
 from karat.data.storage.duckdb import connect, interruptible, literal, one_file, stream, structure
@@ -19,6 +19,7 @@ from karat.data.storage.files import open_bytes, read_head
 from karat.data.storage.validate import check_unique
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
+_PROBED = 20  # rows that show the delimiter
 _BUFFER_BYTES = 16 << 20
 """Half of what DuckDB holds of a file in memory at a time."""
 
@@ -26,11 +27,12 @@ _BUFFER_BYTES = 16 << 20
 def open_delimited(path: Path, name: str, kind: str) -> Source:
     """Open a CSV or TSV file: a header, `"` around cells that hold delimiters or newlines.
 
-    An empty cell is the empty text. If a TSV file cannot be read with quoting, or quoting would merge whole rows,
-    quotes are plain characters. Raises `ColumnError` for a name that is in the header twice. Reading raises `RowError`,
-    with the line, for a row with too few or too many cells.
+    A CSV file has commas, or semicolons where its first rows are as many cells as the header by these alone. An empty
+    cell is the empty text. If a TSV file cannot be read with quoting, or quoting would merge whole rows, quotes are
+    plain characters. Raises `ColumnError` for a name that is in the header twice. Reading raises `RowError`, with the
+    line, for a row with too few or too many cells.
     """
-    delimiter = DELIMITERS[kind]
+    delimiter = DELIMITERS[kind] if kind == "tsv" else _find_delimiter(path, name)
     names = _read_header(path, name, delimiter)
     schema = pa.schema([(column, pa.string()) for column in names])
     head = read_head(path)
@@ -53,6 +55,21 @@ def open_delimited(path: Path, name: str, kind: str) -> Source:
             yield from _gather(islice(rows, 1 + done, None), schema, batch_rows)
 
     return Source(name, schema, None, read)
+
+
+def _find_delimiter(path: Path, name: str) -> str:
+    """The delimiter of a CSV file: a comma, or a semicolon where the first rows are cells of that alone."""
+    if b";" not in read_head(path).split(b"\n", 1)[0]:
+        return ","
+    return next((each for each in ",;" if _fits(path, name, each)), ",")
+
+
+def _fits(path: Path, name: str, delimiter: str) -> bool:
+    """Whether the first rows have several cells, and as many as the header."""
+    try:
+        return all(len(row) > 1 for row in islice(read_cells(path, name, delimiter, '"'), _PROBED))
+    except RowError:
+        return False
 
 
 def _find_quotes(path: Path, delimiter: str, cells: int) -> str:

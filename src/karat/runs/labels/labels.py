@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, JoinError, did_you_mean
 from karat.data.source import Source
+from karat.data.storage.file_names import name_row
 from karat.runs.labels.choices import check_label_map, parse_label_map
 from karat.runs.labels.layout import PROBABILITY, read_entries
 
@@ -100,11 +101,12 @@ def read_labels(
     [[1.0, 0.0], [nan, 1.0]]
     """
     sources = source if _is_several(source) else [source]
-    parts, files, before = [], [], 0
+    parts, files, unnamed, before = [], [], set[str](), 0
     for each in sources:
-        entries, name, rows = read_entries(each, on, columns, system, where)
+        entries, name, rows, named = read_entries(each, on, columns, system, where)
         parts.append(entries.set_column(0, "row", pc.add(entries["row"], before)))
         files.append((name, before))
+        unnamed.update(() if named else pc.unique(entries["annotator"]).to_pylist())
         before += rows
     _check_probabilities(parts, files)
     entries = pa.concat_tables(parts, promote_options="default").combine_chunks()
@@ -112,7 +114,7 @@ def read_labels(
     if not len(entries):
         of = "" if system is None else f" of the system {system!r}"
         raise DataError(f"{names}: expected labels{of}, found none in {before} rows")
-    return _gather(entries, _choose(entries, files, label_map, choices), names, tuple(files))
+    return _gather(entries, _choose(entries, files, label_map, choices), names, tuple(files), unnamed)
 
 
 def match_labels(labels: Labels, ids: pa.Array, where: str) -> Array:
@@ -131,7 +133,7 @@ def match_labels(labels: Labels, ids: pa.Array, where: str) -> Array:
     if found.null_count:
         at = np.flatnonzero(np.asarray(found.is_null()))
         few = "; ".join(f"{labels.ids[row].as_py()!r} ({labels.place(row)})" for row in at[:_EXAMPLES])
-        near = did_you_mean(labels.ids[at[0]].as_py(), ids.slice(0, 1000).drop_null().to_pylist()[:8])
+        near = did_you_mean(labels.ids[at[0]].as_py(), ids.slice(0, 1000).drop_null().to_pylist(), total=len(ids))
         problem = f"{len(at)} of {len(labels)} labelled rows are not in {where}: {few}{near}"
         raise JoinError(f"{labels.source}: {problem}; remove them, or name the column of the ids with on (--on)")
     positions = np.asarray(found, np.int64)
@@ -149,7 +151,7 @@ def _is_several(source: Any) -> bool:
 
 def _place(files: Sequence[tuple[str, int]], row: int) -> str:
     name, before = files[bisect_right([before for _, before in files], row - 1) - 1]
-    return f"{name}, row {row - before}"
+    return name_row(name, row - before)
 
 
 def _check_probabilities(parts: Sequence[pa.Table], files: Sequence[tuple[str, int]]) -> None:
@@ -221,8 +223,17 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _gather(entries: pa.Table, choices: Mapping[str, float], source: str, files: tuple[tuple[str, int], ...]) -> Labels:
-    """The labels as a table of ids by annotators; `DataError` where one person gave a row two different labels."""
+def _gather(
+    entries: pa.Table,
+    choices: Mapping[str, float],
+    source: str,
+    files: tuple[tuple[str, int], ...],
+    unnamed: Collection[str],
+) -> Labels:
+    """The labels as a table of ids by annotators; `DataError` where one person gave a row two different labels.
+
+    `unnamed`: the annotators that are known by their column alone.
+    """
     encoded = {name: pc.dictionary_encode(entries[name].combine_chunks()) for name in ("id", "annotator", "label")}
     row, annotator, code = (np.asarray(column.indices, np.int64) for column in encoded.values())
     ids, annotators, labels = (column.dictionary for column in encoded.values())
@@ -236,8 +247,11 @@ def _gather(entries: pa.Table, choices: Mapping[str, float], source: str, files:
         first, second = (_place(files, int(places[order[each]])) for each in (at, at + 1))
         who, which = annotators[annotator[order[at]]].as_py(), ids[row[order[at]]].as_py()
         words = " and ".join(repr(labels[code[order[each]]].as_py()) for each in (at, at + 1))
-        remedy = "keep one of them, or name the people in a column 'annotator'"
-        raise DataError(f"{first} and {second}: {who!r} labelled the row {which!r} twice, {words}: {remedy}")
+        problem, remedy = f"{who!r} labelled the row {which!r} twice, {words}", "keep one of them"
+        if who in unnamed:
+            problem = f"the row {which!r} has two labels in column {who!r}, {words}"
+            remedy += ", or name the people in a column 'annotator'"
+        raise DataError(f"{first} and {second}: {problem}: {remedy}")
     table = np.full((len(ids), len(annotators)), np.nan)
     table[row, annotator] = scores
     starts = np.unique(row, return_index=True)[1]

@@ -19,6 +19,7 @@ from karat.data.json.raw import decode_text, spell_ids
 from karat.data.open import open_source
 from karat.data.roles import singular
 from karat.data.source import RAW, Source
+from karat.data.storage.file_names import name_row
 from karat.runs.labels.journal import ACTIONS, live_rows
 
 PROBABILITY, SYSTEM = "probability", "system"
@@ -56,11 +57,11 @@ class _Layout:
 
 def read_entries(
     source: Any, on: str | None, columns: Sequence[str], system: str | None, where: str
-) -> tuple[pa.Table, str, int]:
+) -> tuple[pa.Table, str, int, bool]:
     """One row for each label of each annotator: `row` (from 1), `id`, `annotator`, `label`, `score`, `probability`.
 
-    Also the name of the source and the number of its rows. The ids, annotators and labels are texts; the last two
-    columns are there where the table has them.
+    Also the name of the source, the number of its rows, and whether it names the annotators. The ids, annotators and
+    labels are texts; the last two columns are there where the table has them.
 
     Raises `ColumnError` and `JoinError` as `read_labels` does.
     """
@@ -94,8 +95,8 @@ def read_entries(
     for column, error, title in (("id", JoinError, on), ("annotator", DataError, layout.annotator)):
         if entries[column].null_count:
             at = entries["row"][pc.index(entries[column].is_null(), value=True).as_py()].as_py()
-            raise error(f"{name}, row {at}: column {title!r} is empty beside a label; expected a value")
-    return entries, name, len(table)
+            raise error(f"{name_row(name, at)}: column {title!r} is empty beside a label; expected a value")
+    return entries, name, len(table), layout.annotator is not None
 
 
 def _are_numbers(labels: pa.Array) -> bool:

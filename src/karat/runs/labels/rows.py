@@ -19,6 +19,7 @@ from karat.data.open import open_source
 from karat.data.roles import matches_role, singular
 from karat.data.source import RAW, Source
 from karat.data.storage.disk_table import DiskTable
+from karat.data.storage.file_names import name_row
 from karat.runs.labels.layout import LABELS, PROBABILITY, SYSTEM
 from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.run import open_run
@@ -126,11 +127,12 @@ def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
         for row, of, chance in zip(ids, systems, chances, strict=True):
             if (key := (of, row)) in seen or not row:
                 problem = f"has {row!r} in row {seen[key] + 1} too" if key in seen else "is empty"
-                raise JoinError(f"{where}, row {len(seen) + 1}: {problem}; expected an id of its own in every row")
+                place = name_row(source.name, len(seen) + 1)
+                raise JoinError(f"{place}: column {on!r} {problem}; expected an id of its own in every row")
             seen[key] = len(seen)
             if chance is not None and not 0 < chance <= 1:
                 expected = "expected a number above 0 and up to 1"
-                raise DataError(f"{source.name}, row {len(seen)}: the probability is {chance:g}; {expected}")
+                raise DataError(f"{name_row(source.name, len(seen))}: the probability is {chance:g}; {expected}")
             yield Row(row, of, chance)
 
 
