@@ -100,9 +100,9 @@ def test_bad_labels_are_refused_before_anything_is_asked(tmp_path):
         (
             "id,label\nr1,1\nr2,5\n",
             DataError,
-            r"labels.csv, row 2: the label 5 is not on the scale of judge:refusal.*, 0 to 1: say which",
+            r"labels.csv, row 2 .*: the label 5 is not on the scale of judge:refusal.*, 0 to 1: say which",
         ),
-        ("id,label\nr1,yes\n", DataError, r"labels.csv, row 1: the label 'yes' has no score"),
+        ("id,label\nr1,yes\n", DataError, r"labels.csv, row 1 .*: the label 'yes' has no score"),
     ):
         labels.write_text(content)
         with pytest.raises(error, match=message):
@@ -211,7 +211,7 @@ def test_bad_arguments_are_refused_before_anything_is_asked(tmp_path):
     ):
         with pytest.raises(karat.KaratError, match=message):
             karat.judge_report(ROWS, refusal(model), **options)
-    with pytest.raises(SpecError, match=r"exact_match is no judge: judge:NAME is expected"):
+    with pytest.raises(SpecError, match=r"exact_match is no judge: judge:NAME or column"):
         karat.judge_report(ROWS, "exact_match")
     with pytest.raises(SpecError, match="human"):
         karat.judge_report([{**ROWS[0], "prediction": None}], refusal(model)).save_calibration(tmp_path / "kept.json")
@@ -278,3 +278,31 @@ def test_rows_that_were_labelled_more_often_do_not_count_for_more():
     judge = found.judges[0]
     assert judge.flipping_rows.value == pytest.approx(2 / 102)
     assert judge.flips.value == pytest.approx(2 / 102)
+
+
+def test_given_scores_are_examined_without_asking():
+    rows = [{**row, "said": n % 3 != 0, "mark": 1 + n % 5} for n, row in enumerate(ROWS)]
+    labels = [{"id": f"r{n}", "label": int(n % 3 != 0 or n == 0)} for n in range(10)]
+    report = karat.judge_report(rows, "column(said)", human=labels, on="id", answer="prediction", by="topic")
+    (found,) = report.judges
+    assert (found.asked, found.n, found.pairs, found.rewordings) == (10, 10, False, {})
+    assert (found.flips.reason, found.unreadable.reason) == ("each row was judged once", "the scores were given")
+    assert found.people.agreement.value == 0.9
+    assert found.people.false_blame.value == pytest.approx(1 / 7)
+    assert found.people.slices.keys() == {"a", "b"}
+    assert found.length["doubling"].of == "error"
+    alone = karat.judge_report(rows, "column(said)", answer="prediction").judges[0]
+    assert alone.length["doubling"].slope.reason.startswith("without labels, answers to one task are compared")
+    with pytest.raises(SpecError, match=r"least and the greatest score, such as column\(mark, high=1, low=0\)"):
+        karat.judge_report(rows, "column(mark)")
+    with pytest.raises(SpecError, match=r"judge:NAME or column\(NAME\) is expected"):
+        karat.judge_report(rows, "exact_match")
+
+
+def test_a_kept_calibration_is_of_one_column(tmp_path):
+    rows = [{**row, "said": n % 3 != 0, "mark": n % 2, "label": n % 2} for n, row in enumerate(ROWS)]
+    karat.judge_report(rows, "column(said)", human="label").save_calibration(tmp_path / "kept.json")
+    kept = {"calibration": tmp_path / "kept.json"}
+    assert karat.judge_report(rows, "column(said)", **kept).judges[0].kept.holds
+    other = karat.judge_report(rows, "column(mark, low=0, high=1)", **kept).judges[0].kept
+    assert "its name was 'said' and is 'mark'" in other.changed

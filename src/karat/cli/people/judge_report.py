@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @click.command("judge-report")
 @click.argument("file")
-@click.option("-m", "--metric", "judges", multiple=True, required=True, metavar="SPEC", help="A judge: judge:NAME.")
+@click.option(
+    "-m", "--metric", "judges", multiple=True, required=True, metavar="SPEC", help="judge:NAME, or column(NAME)."
+)
 @click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on.")
 @click.option("--on", metavar="COLUMN", help="The id that joins FILE with --gold and --human.")
 @click.option("--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, …")
@@ -62,11 +64,12 @@ def judge_report(
     Each row is judged several times, reworded, and pairs in both orders. The report has noise, bias for place, length
     and the judge's own answers, dependence on the prompt's wording, and unreadable verdicts; with labels by people only
     the labelled rows are judged, and it has calibration, false praise and false blame. The calls and their cost are
-    printed first; with --dry-run nothing is asked.
+    printed first; with --dry-run nothing is asked. Of a column of scores that exist nobody is asked.
 
     \b
     karat judge-report answers.jsonl -m judge:correctness --model NAME --limit 100 --dry-run
     karat judge-report answers.jsonl -m judge:correctness --model NAME --human labels.csv --on id --by topic
+    karat judge-report judged.csv -m "column(gpt4, low=0, high=1)" --human labels.csv --on id --answer answer
     karat judge-report pairs.jsonl -m judge:pairwise --model NAME --author model_a --author model_b
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if no_rewording and rewordings:
@@ -84,11 +87,12 @@ def judge_report(
     same = ["judge-report", str(Path(file).absolute()), {name: str(value) for name, value in options.items()}]
     dry_run, data = model_settings["dry_run"], open_source(file)
     estimate = {**model_settings, "dry_run": True}
-    with (
-        warnings.catch_warnings(record=True),
-        ask_models(parsed, estimate, same, kept=False, beforehand=not dry_run) as chosen,
-    ):
-        examine(data, chosen, **options)
+    if dry_run or any(metric.asks_model for metric in parsed):
+        with (
+            warnings.catch_warnings(record=True),
+            ask_models(parsed, estimate, same, kept=False, beforehand=not dry_run) as chosen,
+        ):
+            examine(data, chosen, **options)
     if dry_run:
         return
     with (

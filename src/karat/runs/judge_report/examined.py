@@ -15,7 +15,7 @@ from karat.core.columns.arrow import is_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, did_you_mean
 from karat.core.metric.metric import Metric
-from karat.judges.rubric import Rubric
+from karat.judges.rubric import Rubric, Swap
 from karat.runs.judge_report.votes import Votes
 from karat.stats.inference import Inference
 
@@ -56,17 +56,23 @@ class ExaminedRows:
 
 @dataclass(frozen=True)
 class Examined:
-    """One judge, its votes, and the rows on which it gave them."""
+    """One judge, its votes, and the rows on which it gave them; `rubric` is None where its scores are given."""
 
     judge: Metric
-    rubric: Rubric
+    rubric: Rubric | None
     votes: Votes
     rows: ExaminedRows
 
     @property
     def range(self) -> tuple[float, float]:
         """The lowest and the highest score."""
-        return self.rubric.form.range
+        low, high = self.judge.definition.low, self.judge.definition.high
+        return (0.0 if low is None else low), (1.0 if high is None else high)
+
+    @property
+    def swap(self) -> Swap | None:
+        """How the two answers of a judge of pairs are exchanged; None for any other judge."""
+        return None if self.rubric is None else self.rubric.swap
 
     @property
     def repeated(self) -> Array:
@@ -83,14 +89,14 @@ class Examined:
     @property
     def answer_columns(self) -> tuple[str, ...]:
         """The columns of the judged answers: two for a judge of pairs; none where it reads no prediction."""
-        if self.rubric.swap is not None:
-            return tuple(self.rows.mapping[name] for name in self.rubric.swap.inputs)
+        if self.swap is not None:
+            return tuple(self.rows.mapping[name] for name in self.swap.inputs)
         if self.rows.answers.answer is not None:
             return (self.rows.answers.answer,)
         return tuple(
             self.rows.mapping[role]
             for role in ("prediction",)
-            if role in self.rows.mapping and role in self.rubric.inputs
+            if self.rubric is not None and role in self.rows.mapping and role in self.rubric.inputs
         )
 
     @cached_property
@@ -101,6 +107,8 @@ class Examined:
     @cached_property
     def same_task(self) -> Array:
         """A number for each row, shape (rows,): equal where the judge reads the same beside the answers."""
+        if self.rubric is None:  # what it read is not known
+            return np.arange(len(self.rows.table))
         names = [
             self.rows.mapping[role] for role in self.rubric.inputs if self.rows.mapping[role] not in self.answer_columns
         ]
@@ -121,7 +129,7 @@ class Examined:
     @property
     def own_names(self) -> set[str]:
         """The names by which the judge's own model goes as an author, without the provider's part and in lower case."""
-        model = self.judge.settings["model"]
+        model = self.judge.settings.get("model")
         names = self.rows.answers.own or ((model,) if isinstance(model, str) else tuple(model or ()))
         return {_author_name(name) for name in names}
 

@@ -89,6 +89,8 @@ class Figures:
     @property
     def unreadable(self) -> Estimate:
         """The share of verdicts that could not be read."""
+        if self._judge.rubric is None:
+            return Estimate.missing("the scores were given")
         votes = self._votes
         asked = votes.asked.sum(axis=1)
         return self._of_rows(np.where(asked > 0, votes.unreadable.sum(axis=1) / np.maximum(asked, 1), np.nan))
@@ -186,7 +188,7 @@ class Figures:
             self._of_rows(np.where((way * people_good < 0) & ~np.isnan(first), way * judge_good > 0, np.nan))
             for way in (1, -1)
         )
-        if self._judge.rubric.swap is not None:
+        if self._judge.swap is not None:
             praise = blame = Estimate.missing("the judge says which of two answers is better, not whether one is good")
         agreement = 1 - np.abs(first - labels) / self._span
         return People(
@@ -237,7 +239,7 @@ class Figures:
         return self._of_rows(statistics, scale, **reasons)
 
     def _of_pairs(self, votes: Array, scale: Scale) -> Estimate:
-        if self._judge.rubric.swap is None:
+        if self._judge.swap is None:
             return Estimate.missing("the judge reads one answer, so there is no order")
         repeated = votes[:, : self._votes.repetitions]
         count = (~np.isnan(repeated)).sum(axis=1)
@@ -248,7 +250,7 @@ class Figures:
         fit = partial(slope, x, clusters=rows.clusters, confidence=rows.inference.confidence)
         if rows.people is not None:
             return Bias(fit(mean - rows.people.scores, weights=rows.people.weights), "error")
-        if self._judge.rubric.swap is not None:
+        if self._judge.swap is not None:
             return Bias(fit(mean), "score")
         found = fit(mean, groups=self._judge.same_task)
         if found.value is None:

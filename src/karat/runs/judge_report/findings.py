@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, cast
+from typing import Any
 
 from karat.core.metric.metric import Metric
 from karat.judges.judge import JudgeFunction
@@ -61,8 +61,8 @@ class JudgeFindings:
     @property
     def pairs(self) -> bool:
         """Whether the judge says which of two answers is better."""
-        function = cast("JudgeFunction", self.judge.definition.function)
-        return function.rubric.swap is not None
+        function = self.judge.definition.function
+        return isinstance(function, JudgeFunction) and function.rubric.swap is not None
 
     @property
     def sentences(self) -> list[str]:

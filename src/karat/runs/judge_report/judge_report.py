@@ -21,8 +21,9 @@ from karat.runs.judge_report.kept_calibration import (
 )
 from karat.runs.judge_report.labelled_rows import SCORE, WEIGHT, label_rows
 from karat.runs.judge_report.rewordings import REWORDINGS
-from karat.runs.judge_report.votes import VOTES, RepeatedJudge, Votes, repeat
+from karat.runs.judge_report.votes import VOTES, GivenVotes, RepeatedJudge, Votes, repeat
 from karat.runs.labels.human import Human
+from karat.runs.named_columns import fit_range
 from karat.runs.output_columns import OutputColumns
 from karat.runs.scoring.groups import cluster_keys, group_rows
 from karat.runs.scoring.pipeline import score
@@ -85,7 +86,9 @@ def judge_report(
     `data`, `map`, `gold`, `on`, `where`, `limit`: as in `karat.score`. Each row is judged `repetitions` times, each
     time with a reply of its own, and once in each of the `rewordings` of the prompt that keep its meaning: `role`,
     `choices`, `layout`, `reminder` or files of judges; by default all four, () for none. A judge of pairs is asked in
-    both orders each time. Replies are cached: the same report costs nothing a second time.
+    both orders each time. Replies are cached: the same report costs nothing a second time. A column of scores that
+    exist (`column(gpt4, low=0, high=1)`) is examined as it is: nobody is asked, and what takes a second verdict is
+    left out.
 
     `human`: labels by people, a column of the rows or what `karat.read_labels` reads, joined by `on`;
     only the labelled rows are then examined. `label_map`: the score of each label, by default from the judges' own
@@ -111,9 +114,10 @@ def judge_report(
     if repetitions < 1:
         raise SpecError(f"repetitions={repetitions!r}: a whole number from 1 is expected")
     kept = None if calibration is None else read_calibrations(calibration)
-    chosen, names = parse_all(judges), REWORDINGS if rewordings is None else rewordings
-    repeated = [repeat(judge, repetitions, names) for judge in chosen]
+    parsed, names = parse_all(judges), REWORDINGS if rewordings is None else rewordings
     source = open_sources(data, gold, None if gold is None else on, ranked=False)
+    chosen = [fit_range(judge, source) for judge in parsed]
+    repeated = [repeat(judge, repetitions, names) for judge in chosen]
     if human is not None:
         source = label_rows(source, human if isinstance(human, Human) else Human(human, label_map), on, chosen)
     options: dict[str, Any] = {"where": where, "limit": limit, "by": by, "cluster": cluster, "progress": progress}
@@ -131,10 +135,10 @@ def judge_report(
     findings = []
     columns = OutputColumns.of_scored(table.schema, repeated).details
     for judge, metric, details in zip(chosen, repeated, columns, strict=True):
-        function = cast("RepeatedJudge", metric.definition.function)
+        function = cast("RepeatedJudge | GivenVotes", metric.definition.function)
         votes = Votes.of(table[details[VOTES]], function)
         found = None if kept is None else find_calibration(judge, kept)
-        findings.append(JudgeFindings.of(Examined(judge, function.judge.rubric, votes, rows), found))
+        findings.append(JudgeFindings.of(Examined(judge, function.rubric, votes, rows), found))
     return JudgeReport(tuple(findings), repetitions, confidence, table)
 
 

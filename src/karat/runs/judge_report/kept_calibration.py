@@ -77,7 +77,8 @@ def _identity(judge: Metric) -> dict[str, Any]:
     """Everything of which the judge's signature is made, as JSON values."""
     definition = judge.definition
     settings = json.loads(json.dumps(dict(judge.settings)))
-    return {"judge": judge.name, "settings": settings, "version": definition.version, **definition.marks}
+    prompt = definition.marks.get("prompt")
+    return {"judge": judge.name, "settings": settings, "version": definition.version, "prompt": prompt}
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:

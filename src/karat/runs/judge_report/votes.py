@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -47,6 +47,11 @@ class RepeatedJudge:
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             object.__setattr__(self, name, getattr(self.judge, name))
 
+    @property
+    def rubric(self) -> Rubric:
+        """What the judge is asked."""
+        return self.judge.rubric
+
     def __call__(self, *columns: pa.Array, **settings: Any) -> Rows:
         panels = [self.judge.panel(settings, repetition) for repetition in range(self.repetitions)]
         panels += [replace(self.judge, rubric=rubric).panel(settings) for rubric in self.rewordings.values()]
@@ -72,12 +77,41 @@ class RepeatedJudge:
         return cells
 
 
+@dataclass(frozen=True)
+class GivenVotes:
+    """The function of a metric whose votes are a column of the data: one a row, and nobody to ask again."""
+
+    column: Callable[..., Any]
+    repetitions: int = 1
+    rewordings: Mapping[str, Rubric] = field(default_factory=dict)
+    rubric: None = None
+
+    def __post_init__(self) -> None:
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            object.__setattr__(self, name, getattr(self.column, name))
+
+    def __call__(self, scores: pa.Array, **_settings: Any) -> Rows:
+        cells = [[{"score": score}] for score in scores.to_pylist()]
+        return Rows(np.asarray(scores)[:, None], details={VOTES: pa.array(cells, DETAILS[VOTES])})
+
+
 def repeat(metric: Metric, repetitions: int, rewordings: Iterable[str]) -> Metric:
-    """The judge as a metric that asks several times. Raises `SpecError` for a metric that is no judge."""
-    function = metric.definition.function
-    if not isinstance(function, JudgeFunction):
-        raise SpecError(f"{metric.spec} is no judge: judge:NAME is expected (karat metrics lists them)")
-    repeated = RepeatedJudge(function, repetitions, reword(function.rubric, rewordings))
+    """The judge as a metric that asks several times; a column of scores as one that was asked once.
+
+    Raises `SpecError` for any other metric, and for a column whose range is open.
+    """
+    definition, function = metric.definition, metric.definition.function
+    repeated: RepeatedJudge | GivenVotes
+    if isinstance(function, JudgeFunction):
+        repeated = RepeatedJudge(function, repetitions, reword(function.rubric, rewordings))
+    elif not definition.named_columns:
+        raise SpecError(f"{metric.spec} is no judge: judge:NAME or column(NAME) is expected")
+    elif definition.low is None or definition.high is None:
+        (name,) = definition.named_columns.values()
+        spec = metric.using(name=name, low=0, high=1).spec
+        raise SpecError(f"{metric.spec}: a report needs the least and the greatest score, such as {spec}")
+    else:
+        repeated = GivenVotes(function)
     return Metric(replace(metric.definition, function=repeated, details=lambda _: DETAILS, fields=()), metric.settings)
 
 
@@ -102,8 +136,8 @@ class Votes:
     rewordings: tuple[str, ...]
 
     @classmethod
-    def of(cls, column: pa.ChunkedArray, repeated: RepeatedJudge) -> Votes:
-        """The votes in the column that `RepeatedJudge` returns."""
+    def of(cls, column: pa.ChunkedArray, repeated: RepeatedJudge | GivenVotes) -> Votes:
+        """The votes in the column that the function returns."""
         width = repeated.repetitions + len(repeated.rewordings)
         rows: list[Sequence[dict[str, Any]]] = [row or [{}] * width for row in column.to_pylist()]
 
