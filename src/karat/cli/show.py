@@ -54,7 +54,7 @@ def show(
     from karat.runs.compare.scored_rows import find_rows  # noqa: PLC0415
     from karat.runs.compare.systems import open_system  # noqa: PLC0415
 
-    opened = open_system(run)
+    opened = open_system(run, metrics=spec or ())
     spec = opened.manifest.metric(spec or opened.specs[0]).spec
     ((order, count),) = counts.items()
     rows = find_rows(opened, spec, cast("Order", order), count, where, columns)
