@@ -1,4 +1,4 @@
-"""Settings of generated cases, and models for the tests of similarity, which skip where what they need is missing."""
+"""Settings of generated cases, replies and a rubric for the tests of judges, and models for those of similarity."""
 
 import json
 import os
@@ -13,6 +13,33 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvw
 # A busy machine is no reason for a test to fail.
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+@pytest.fixture
+def own_replies(monkeypatch, tmp_path):
+    """No test that asks a model reads or writes the user's replies."""
+    from karat.models import context
+
+    monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
+    context._default.cache_clear()
+
+
+@pytest.fixture
+def politeness():
+    """The file of a judge."""
+    return """
+name = "politeness"
+summary = "Whether the prediction is polite."
+source = "our style guide"
+inputs = ["prediction"]
+
+[prompt]
+task = "Is it polite?"
+
+[reply]
+kind = "label"
+choices = { polite = 1, rude = 0 }
+"""
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.models import context
 from karat.models.testing.fake import FakeServer
 
 pytest.importorskip("aiohttp")
@@ -32,12 +31,10 @@ def judged(messages):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, own_replies):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    context._default.cache_clear()
     write(tmp_path / "answers.jsonl", 6)
     return tmp_path
 

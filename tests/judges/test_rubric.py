@@ -9,24 +9,10 @@ from karat import SpecError
 from karat.judges import Judge
 from karat.judges.rubric import load, own_judges, parse
 
-GOOD = """
-name = "politeness"
-summary = "Whether the prediction is polite."
-source = "our style guide"
-inputs = ["prediction"]
 
-[prompt]
-task = "Is it polite?"
-
-[reply]
-kind = "label"
-choices = { polite = 1, rude = 0 }
-"""
-
-
-def test_a_users_file_is_a_judge(tmp_path):
+def test_a_users_file_is_a_judge(tmp_path, politeness):
     path = tmp_path / "my judge (2).toml"
-    path.write_text(GOOD)
+    path.write_text(politeness)
     judge = Judge(str(path))
     assert judge.name == f"judge:{path}"
     assert list(judge.definition.columns) == ["prediction"]
@@ -67,10 +53,10 @@ def test_a_users_file_is_a_judge(tmp_path):
         ("[prompt]", '[swap]\ninputs = ["prediction", "other"]\n[prompt]', r"swap.inputs: 'other' is not there"),
     ],
 )
-def test_errors_of_files_name_the_key_and_the_nearest_name(old, new, message):
-    assert old in GOOD
+def test_errors_of_files_name_the_key_and_the_nearest_name(old, new, message, politeness):
+    assert old in politeness
     with pytest.raises(SpecError, match=message):
-        parse(GOOD.replace(old, new).encode(), "mine.toml")
+        parse(politeness.replace(old, new).encode(), "mine.toml")
 
 
 def test_an_unknown_judge_is_an_error_with_the_nearest_name():
@@ -92,13 +78,13 @@ def test_each_of_karats_judges_has_a_summary_and_defines_each_choice(name):
     assert (low, high) == (0, 1)
 
 
-def test_the_prompt_is_in_the_signature(tmp_path):
+def test_the_prompt_is_in_the_signature(tmp_path, politeness):
     path = tmp_path / "mine.toml"
-    path.write_text(GOOD)
+    path.write_text(politeness)
     before = Judge(str(path)).signature
-    path.write_text(GOOD.replace("rude = 0 }", "rude = 0.5 }"))
+    path.write_text(politeness.replace("rude = 0 }", "rude = 0.5 }"))
     scores = Judge(str(path)).signature
-    path.write_text(GOOD.replace("Is it polite?", "Is it polite at all?"))
+    path.write_text(politeness.replace("Is it polite?", "Is it polite at all?"))
     assert len({before, scores, Judge(str(path)).signature}) == 3
     assert "prompt=" in before
 

@@ -2,14 +2,10 @@ import json
 
 import pytest
 
-from karat.models import context
-
 
 @pytest.fixture(autouse=True)
-def _cache_of_its_own(monkeypatch, tmp_path):
-    """No test reads or writes the user's replies."""
-    monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
-    context._default.cache_clear()
+def _own_replies(own_replies):
+    """Every test here asks a model."""
 
 
 @pytest.fixture

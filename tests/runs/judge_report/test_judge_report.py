@@ -12,17 +12,6 @@ from karat.models.testing.fake import FakeModel
 from karat.runs.judge_report.rewordings import REWORDINGS, reword
 
 ROWS = [{"id": f"r{n}", "question": f"q{n}", "prediction": "yes" * (n + 1), "topic": "ab"[n % 2]} for n in range(12)]
-MINE = """
-name = "mine"
-summary = "Whether the prediction is polite."
-source = "ours"
-inputs = ["prediction"]
-[prompt]
-task = "TASK"
-[reply]
-kind = "label"
-choices = { polite = 1, rude = 0 }
-"""
 
 
 def refusal(model=None, **options):
@@ -160,9 +149,9 @@ def test_clusters_widen_the_intervals():
     assert together.flips.high - together.flips.low > 1.1 * (alone.flips.high - alone.flips.low)
 
 
-def test_a_kept_calibration_holds_for_the_same_judge_alone(tmp_path):
+def test_a_kept_calibration_holds_for_the_same_judge_alone(tmp_path, politeness):
     kept, mine = tmp_path / "kept.json", tmp_path / "mine.toml"
-    mine.write_text(MINE)
+    mine.write_text(politeness)
     reply = {"explanation": "…", "label": "polite"}
 
     def judge(model="small", **options):
@@ -180,7 +169,7 @@ def test_a_kept_calibration_holds_for_the_same_judge_alone(tmp_path):
     assert same.sentences[-1] == "the kept calibration holds: 12 labels vouch for this judge"
     assert check(judge("large")).kept.changed == ("its model was 'small' and is 'large'",)
     assert check(judge(temperature=1.0)).kept.changed == ("its temperature was 0.0 and is 1.0",)
-    mine.write_text(MINE.replace("TASK", "Another task"))
+    mine.write_text(politeness.replace("Is it polite?", "Another task"))
     found = check(judge())
     assert found.kept.changed == ("its prompt has changed",)
     assert found.sentences[-1] == "the labels no longer vouch for this judge: its prompt has changed"
@@ -242,15 +231,15 @@ def test_rewordings_keep_the_scores_and_change_the_prompt():
             assert (each.system, each.task, each.form.outline) != (rubric.system, rubric.task, rubric.form.outline)
 
 
-def test_a_file_may_be_a_rewording_if_it_is_the_same_judge_in_other_words(tmp_path):
+def test_a_file_may_be_a_rewording_if_it_is_the_same_judge_in_other_words(tmp_path, politeness):
     first, second = tmp_path / "first.toml", tmp_path / "second.toml"
-    first.write_text(MINE)
-    second.write_text(MINE.replace("TASK", "Is it polite?"))
+    first.write_text(politeness)
+    second.write_text(politeness.replace("Is it polite?", "Is it kind?"))
     judge = Judge(str(first), model=FakeModel({"explanation": "…", "label": "polite"}), governor=Governor())
     found = karat.judge_report(ROWS, judge, rewordings=[str(second)]).judges[0]
     assert found.rewordings[str(second)].value == 0
-    second.write_text(MINE.replace("rude = 0", "rude = 0.5"))
-    with pytest.raises(SpecError, match=r"second\.toml is no rewording of judge 'mine': its scores differ"):
+    second.write_text(politeness.replace("rude = 0", "rude = 0.5"))
+    with pytest.raises(SpecError, match=r"second\.toml is no rewording of judge 'politeness': its scores differ"):
         karat.judge_report(ROWS, judge, rewordings=[str(second)])
 
 
