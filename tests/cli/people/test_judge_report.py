@@ -5,18 +5,15 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.models import context
 from karat.models.testing.fake import FakeServer
 
 pytest.importorskip("aiohttp")
 
 
 @pytest.fixture
-def examine(tmp_path, monkeypatch):
+def examine(tmp_path, monkeypatch, own_replies):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "replies.sqlite"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
-    context._default.cache_clear()
     rows = [{"id": n, "question": f"q{n}", "prediction": "a" * (n + 1), "gold": "a"} for n in range(20)]
     (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "labels.csv").write_text("id,label\n" + "".join(f"{n},{'in' * (n % 2)}correct\n" for n in range(20)))
@@ -58,6 +55,33 @@ def test_the_report_in_lines_and_as_json(examine):
     assert found["first_place"]["reason"] == "the judge reads one answer, so there is no order"
     changed = examine("--calibration", "kept.json", "-m", "judge:correctness(temperature=1.0)", "--dry-run")
     assert changed.exit_code == 0
+
+
+def test_several_judges_stand_beside_each_other(examine, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    report = examine("-m", "judge:correctness(temperature=0.7)", "--no-rewording", "--repetitions", "2")
+    assert report.exit_code == 0, report.output
+    lines = report.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "A  judge:correctness(model='small'): 40 verdicts on 20 rows"
+    assert lines[1] == "B  judge:correctness(model='small', temperature=0.7): 40 verdicts on 20 rows"
+    assert lines[2].split() == ["A", "B"]
+    first, second = next(line for line in lines if line.startswith("another verdict")).split()[-2:]
+    found = [line.split()[5] for line in lines[5:] if line.startswith("another verdict when asked again")]
+    assert found[-2:] == [first, second]
+
+
+def test_without_labels_the_report_says_how_to_draw_rows_for_people(examine):
+    report = examine("--no-rewording", "--repetitions", "1")
+    assert report.stdout.splitlines()[-3:] == [
+        "  karat label-next answers.jsonl -n 100 -o drawn.csv",
+        "  karat label drawn.csv -o labels.jsonl -m judge:correctness",
+        "  karat judge-report answers.jsonl --human labels.jsonl --on id …",
+    ]
+    drawn = CliRunner().invoke(main, ["label-next", "answers.jsonl", "-n", "5", "-o", "drawn.csv"])
+    assert drawn.output == "drawn.csv: 5 rows to label, drawn with probabilities from 0.25 to 0.25\n"
+    labelled = examine("--no-rewording", "--repetitions", "1", "--human", "labels.csv", "--on", "id")
+    assert "no labels by people yet" not in labelled.stdout
 
 
 @pytest.mark.parametrize(

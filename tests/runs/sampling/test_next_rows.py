@@ -101,6 +101,15 @@ def test_only_rows_without_a_label_are_offered_for_labelling(run, tmp_path, endi
     assert rows.read(9)["prediction"] == table["prediction"][49].as_py()
 
 
+def test_a_uniform_draw_needs_no_scores(tmp_path):
+    (tmp_path / "rows.csv").write_text("id,question,answer\n" + "".join(f"q{at},?,yes\n" for at in range(20)))
+    table = karat.label_next(tmp_path / "rows.csv", 5)
+    assert table.column_names == ["id", "label", "probability", "question", "answer"]
+    assert np.allclose(table["probability"], 0.25)
+    with pytest.raises(DataError, match="holds no scores"):
+        karat.label_next(tmp_path / "rows.csv", 5, by="uncertainty")
+
+
 def test_rows_on_which_metrics_disagree_are_preferred(run):
     table = karat.label_next(run, 60, by="disagreement", metrics=["em", "token_f1"])
     chances = dict(zip(table["prediction"].to_pylist(), table["probability"].to_pylist(), strict=True))

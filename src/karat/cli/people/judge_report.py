@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.people import label_options, read_label_options
 
 if TYPE_CHECKING:
+    from karat.cli.options.screen import Screen
     from karat.runs.judge_report.findings import JudgeFindings
     from karat.runs.judge_report.judge_report import JudgeReport
     from karat.stats.value import Estimate
@@ -109,33 +111,67 @@ def judge_report(
     if as_json:
         click.echo(json.dumps(report.as_dict(), ensure_ascii=False))
     else:
-        _print(report)
+        _print(report, file)
 
 
-def _print(report: JudgeReport) -> None:
+def _print(report: JudgeReport, file: str) -> None:
+    """Print each figure of all judges beside each other, where there are several, and then judge by judge."""
     from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
-    from karat.stats.value import format_value  # noqa: PLC0415
+    from karat.runs.labels.choices import judge_choices  # noqa: PLC0415
 
     screen = open_screen()
-    headings = ["", "value", f"{100 * report.confidence:g} % interval", "n"]
-    for found in report.judges:
-        screen.line(f"{found.judge.spec}: {found.asked} verdicts on {found.n} rows")
-        figures = list(_figures(found))
-        rows = [
-            [name, format_value(each.value), f"{format_value(each.low)} – {format_value(each.high)}", f"{each.n}"]
-            for name, each in figures
-            if each.value is not None
-        ]
-        screen.table(headings, rows, left=1)
-        for name, each in figures:
-            if each.value is None:
-                screen.line(f"{name}: {each}", "dim")
-        if found.people is not None:
-            screen.line("calibration: rows with a score from – to, the judge's mean, people's mean", "dim")
-            for part in found.people.calibration.bins:
-                screen.line(f"  {part.low:.2f} – {part.high:.2f}  n {part.n}  {part.score:.4f}  {part.people}")
-        for sentence in found.sentences or ["no bias was found on these rows; the intervals say how large one may be"]:
-            screen.line(f"→ {sentence}")
+    several = len(report.judges) > 1
+    if several:
+        letters = [chr(ord("A") + at) for at in range(len(report.judges))]
+        for letter, found in zip(letters, report.judges, strict=True):
+            screen.line(f"{letter}  {found.judge.spec}: {found.asked} verdicts on {found.n} rows")
+        screen.table(["", *letters], _beside_each_other(report.judges), left=1)
+    for at, found in enumerate(report.judges):
+        if several:
+            screen.line(f"\n{letters[at]}  {found.judge.spec}")
+        else:
+            screen.line(f"{found.judge.spec}: {found.asked} verdicts on {found.n} rows")
+        _print_judge(screen, found, report.confidence)
+    if report.judges[0].people is None:
+        judge = report.judges[0].judge
+        labels = f"-m {judge.definition.name}" if judge_choices([judge]) else "--label-map bad=0,good=1"
+        screen.line("no labels by people yet: draw rows at random, let people label them, and add --human", "dim")
+        screen.line(f"  karat label-next {file} -n 100 -o drawn.csv", "dim")
+        screen.line(f"  karat label drawn.csv -o labels.jsonl {labels}", "dim")
+        screen.line(f"  karat judge-report {file} --human labels.jsonl --on id …", "dim")
+
+
+def _beside_each_other(judges: Sequence[JudgeFindings]) -> Iterator[list[str]]:
+    """The name of each figure that a judge has, and its value for each of them."""
+    from karat.stats.value import format_value  # noqa: PLC0415  (heavy)
+
+    figures = [dict(_figures(found)) for found in judges]
+    for name in dict.fromkeys(chain.from_iterable(figures)):
+        values = [each[name].value if name in each else None for each in figures]
+        if any(value is not None for value in values):
+            yield [name, *("–" if value is None else format_value(value) for value in values)]
+
+
+def _print_judge(screen: Screen, found: JudgeFindings, confidence: float) -> None:
+    """Print the figures of one judge with their intervals, and what was found in words."""
+    from karat.stats.value import format_value  # noqa: PLC0415  (heavy)
+
+    figures = list(_figures(found))
+    rows = [
+        [name, format_value(each.value), f"{format_value(each.low)} – {format_value(each.high)}", f"{each.n}"]
+        for name, each in figures
+        if each.value is not None
+    ]
+    screen.table(["", "value", f"{100 * confidence:g} % interval", "n"], rows, left=1)
+    for name, each in figures:
+        if each.value is None:
+            screen.line(f"{name}: {each}", "dim")
+    if found.people is not None:
+        screen.line("calibration: rows with a score from – to, the judge's mean, people's mean", "dim")
+        for part in found.people.calibration.bins:
+            screen.line(f"  {part.low:.2f} – {part.high:.2f}  n {part.n}  {part.score:.4f}  {part.people}")
+    for sentence in found.sentences or ["no bias was found on these rows; the intervals say how large one may be"]:
+        screen.line(f"→ {sentence}")
 
 
 def _figures(found: JudgeFindings) -> Iterator[tuple[str, Estimate]]:

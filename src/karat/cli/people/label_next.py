@@ -44,11 +44,11 @@ def label_next(
     output: str,
     **options: Any,
 ) -> None:
-    """Propose which rows of RUN, a run or a scored file, people should label next for the narrowest interval.
+    """Propose which rows of RUN, a run or a file, people should label next for the narrowest interval.
 
     OUT has an empty column for the labels, and the probability with which each row was drawn: `karat score --human OUT`
     and `karat compare --human OUT` undo with it that some rows were preferred. How many rows drawn uniformly the
-    proposed ones should be worth is printed.
+    proposed ones should be worth is printed. A uniform draw needs no scores.
 
     Of several runs, each row is proposed with the answers of all: those rows that say most about how far the others
     differ from the first.

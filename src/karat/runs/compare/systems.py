@@ -32,13 +32,13 @@ Metrics: TypeAlias = str | Metric | Iterable[str | Metric]
 """The spec of a metric or a metric, or several of them."""
 
 
-def open_system(system: System, label: str = "", metrics: Metrics = ()) -> Run:
+def open_system(system: System, label: str = "", metrics: Metrics = (), *, scored: bool = True) -> Run:
     """Open a system as a run; `label` is the name of a result that is only in memory.
 
     Of `metrics`, those that name a column of the rows (`column(gpt4)`) are metrics of the run, whatever else was
     scored. Raises `DataError`, with the nearest name, for a run that does not exist, for a result whose rows were not
-    kept and for a file without scores; `ColumnError` for a named column that is not there; `SpecError` for any other
-    type of system.
+    kept and, where `scored`, for a file without scores; `ColumnError` for a named column that is not there; `SpecError`
+    for any other type of system.
     """
     if isinstance(system, Result):
         run = system.run or _open_result(system, label)
@@ -52,7 +52,7 @@ def open_system(system: System, label: str = "", metrics: Metrics = ()) -> Run:
     else:
         run = open_run(system)
     run = add_named_columns(run, metrics)
-    if not run.specs:
+    if scored and not run.specs:
         missing = "no column has the name of a metric, such as exact_match"
         found = suggest_column(run, list_specs(metrics))
         raise DataError(f"{run.name} holds no scores: {missing}; karat score -o FILE writes such a file{found}")
@@ -87,7 +87,7 @@ def add_named_columns(run: Run, metrics: Metrics) -> Run:
     return replace(run, manifest=manifest)
 
 
-def open_systems(systems: Sequence[System], metrics: Metrics = ()) -> list[Run]:
+def open_systems(systems: Sequence[System], metrics: Metrics = (), *, scored: bool = True) -> list[Run]:
     """Open systems as runs: results in memory are called A, B, …; one with the name of an earlier one gets a number.
 
     Raises what `open_system` raises, and `SpecError` for more systems than there are letters.
@@ -96,7 +96,7 @@ def open_systems(systems: Sequence[System], metrics: Metrics = ()) -> list[Run]:
         raise SpecError(f"expected at most {len(_LETTERS)} systems, found {len(systems)}")
     labels = _LETTERS if len(systems) > 1 else ["the result"]
     wanted = list_specs(metrics)
-    runs = [open_system(system, label, wanted) for system, label in zip(systems, labels, strict=False)]
+    runs = [open_system(system, label, wanted, scored=scored) for system, label in zip(systems, labels, strict=False)]
     names = [run.name for run in runs]
     for at, run in enumerate(runs):
         if same := names[:at].count(run.name):

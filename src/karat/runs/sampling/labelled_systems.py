@@ -12,7 +12,7 @@ from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, SpecError
 from karat.data.json.raw import spell_ids
-from karat.runs.compare.compatible import SharedMetric, share_metrics
+from karat.runs.compare.compatible import SharedMetric
 from karat.runs.compare.people import read_by_run
 from karat.runs.compare.row_alignment import ORDER, align
 from karat.runs.labels.choices import known_choices
@@ -99,13 +99,14 @@ class LabelledSystems:
         return column
 
 
-def label_systems(runs: Sequence[Run], metrics: Sequence[str], on: str | None, human: Human | None) -> LabelledSystems:
+def label_systems(
+    runs: Sequence[Run], metrics: Sequence[SharedMetric], on: str | None, human: Human | None
+) -> LabelledSystems:
     """Match the rows of runs by `on`, by default the column with the name of an id, and read labels of them.
 
     Raises what matching rows and reading labels raise, `SpecError` where no id matches the rows of several runs.
     """
-    shared = share_metrics(runs, metrics)
-    choices = known_choices(metric.spec for metric in shared).values()
+    choices = known_choices(spec for run in runs for spec in run.specs).values()
     if len(runs) > 1:
         rows = align(runs, on)
         if rows.by == ORDER:
@@ -113,13 +114,13 @@ def label_systems(runs: Sequence[Run], metrics: Sequence[str], on: str | None, h
         labelled = None if human is None else read_by_run(human, runs, rows, choices)
         if human is not None and isinstance(human.source, Mapping) and runs[0].name in human.source:
             _check_one_draw(labelled or (), human.source)
-        return LabelledSystems(runs, shared, rows.by, rows.ids, rows.orders, labelled)
+        return LabelledSystems(runs, metrics, rows.by, rows.ids, rows.orders, labelled)
     name, ids = read_ids(runs[0], on)
     labelled = None
     if human is not None:
         labels = read_labels(human.source, on=name, label_map=human.label_map, choices=choices)
         labelled = [LabelledRows(match_labels(labels, ids, runs[0].name), labels)]
-    return LabelledSystems(runs, shared, name, ids, [np.arange(len(ids))], labelled)
+    return LabelledSystems(runs, metrics, name, ids, [np.arange(len(ids))], labelled)
 
 
 def _check_one_draw(labelled: Sequence[LabelledRows], names: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError, did_you_mean
+from karat.runs.compare.compatible import share_metrics
 from karat.runs.compare.systems import Metrics, System, list_specs, open_systems
 from karat.runs.labels.human import Human
 from karat.runs.sampling.label_file import tabulate, write_labels
@@ -80,7 +81,8 @@ def label_next(
     """Draw `count` rows that people should label next, and write them to `output`.
 
     The columns are the id, an empty `label`, the `probability` with which each row was drawn, and what a person needs
-    to see: question, contexts, reference and prediction, but no scores. Rows that already have a label in `human` stand
+    to see: question, contexts, reference and prediction, but no scores. `system` is a run, a result or a file, which
+    needs no scores for a uniform draw. Rows that already have a label in `human` stand
     first, with their labels and with the probabilities that count once this round is added: the file takes the place of
     the earlier ones.
 
@@ -115,7 +117,9 @@ def propose(systems: Sequence[System], draw: Draw, human: Human | None, output: 
         problem = f"expected one of {', '.join(get_args(By))}{did_you_mean(by, get_args(By))}"
         raise SpecError(f"count={count}: expected 1 or more" if count < 1 else f"by={by!r}: {problem}")
     wanted = list_specs(draw.metrics)
-    rows = label_systems(open_systems(systems, wanted), wanted, draw.on, human)
+    scored = bool(wanted) or by != "uniform"
+    runs = open_systems(systems, wanted, scored=scored)
+    rows = label_systems(runs, share_metrics(runs, wanted) if scored else [], draw.on, human)
     earlier = np.flatnonzero(rows.drawn)
     free = ~rows.drawn
     if count > free.sum():
