@@ -145,14 +145,11 @@ def report_interruption(run: str | None) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(action: str = "scoring", unit: str = "rows") -> Iterator[Callable[[int, int | None], None] | None]:
-    """A progress bar on a terminal, none in a pipe; call its value with the number done and the total."""
+    """A line of progress on a terminal, none in a pipe; call its value with the number done and the total."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415  (heavy)
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from karat.cli.options.progress import show_progress  # noqa: PLC0415  (heavy)
 
-    columns = (TextColumn(action), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(action, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with show_progress(action, unit, sys.stderr) as report:
+        yield report

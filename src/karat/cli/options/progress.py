@@ -1,0 +1,97 @@
+"""The progress of long work in one line: how much is done, how fast, and how long the rest takes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from time import monotonic
+from typing import IO, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Column
+from rich.text import Text
+
+from karat.core.context import current_context
+
+FIGURES = 70  # columns for what stands beside the bar
+WINDOW = 30.0  # seconds over which a rate is measured
+
+
+def describe_progress(
+    done: float, total: float | None, unit: str, rate: float | None, calls: float | None, seconds: float
+) -> str:
+    """The line, without its bar. `rate` and `calls` (of models) are those of a second, `seconds` passed so far.
+
+    >>> describe_progress(120, 3000, "rows", 4.0, 9.5, 31)
+    '120 of 3,000 rows  12:00 left  4.0 rows/s  570 calls/min'
+    >>> describe_progress(20, None, "spans", 0.25, None, 80)
+    '20 spans  1:20 so far  15 spans/min'
+    """
+    parts = [f"{done:,.0f} {unit}" if total is None else f"{done:,.0f} of {total:,.0f} {unit}"]
+    left = None if not rate or total is None else (total - done) / rate
+    parts.append(f"{_clock(seconds)} so far" if left is None else f"{_clock(left)} left")
+    if rate:
+        parts.append(f"{60 * rate:.0f} {unit}/min" if rate < 1 else f"{rate:,.{int(rate < 10)}f} {unit}/s")
+    if calls:
+        parts.append(f"{60 * calls:,.0f} calls/min")
+    return "  ".join(parts)
+
+
+@contextmanager
+def show_progress(action: str, unit: str, stream: IO[str]) -> Iterator[Callable[[int, int | None], None]]:
+    """Show a line on a terminal until the block ends; call its value, from any thread, with the number done and all."""
+    line = _Line(unit, current_context().models)
+    console = Console(file=stream)
+    room = min(console.width - FIGURES, 30)
+    columns = TextColumn(action), *([BarColumn(room)] if room >= 10 else []), line
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(action, total=None)
+
+        def report(done: int, total: int | None) -> None:
+            line.rows.add(done)
+            bar.update(task, completed=done, total=total)
+
+        yield report
+
+
+class _Rate:
+    """How much is done in a second, over the last half minute."""
+
+    def __init__(self) -> None:
+        self._seen = deque([(monotonic(), 0)])
+        self._lock = Lock()
+
+    def add(self, done: int) -> None:
+        with self._lock:
+            self._seen.append((monotonic(), done))
+            while self._seen[-1][0] - self._seen[1][0] > WINDOW:
+                self._seen.popleft()
+
+    def per_second(self) -> float | None:
+        """None until something is done."""
+        (start, before), (_, done) = self._seen[0], self._seen[-1]
+        return (done - before) / (monotonic() - start) if done > before else None
+
+
+class _Line(ProgressColumn):
+    """The figures beside the bar; `models` is the context of the models that are asked, if any."""
+
+    def __init__(self, unit: str, models: Any) -> None:
+        super().__init__(Column(no_wrap=True))
+        self._unit, self._models = unit, models
+        self.rows, self._calls = _Rate(), _Rate()
+
+    def render(self, task: Task) -> Text:
+        if self._models is not None:
+            self._calls.add(self._models.governor.totals.calls)
+        rates = self.rows.per_second(), self._calls.per_second()
+        return Text(describe_progress(task.completed, task.total, self._unit, *rates, task.elapsed or 0))
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

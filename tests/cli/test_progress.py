@@ -1,0 +1,72 @@
+import io
+import re
+import sys
+from types import SimpleNamespace
+
+import pytest
+from rich.cells import cell_len
+
+from karat.cli.options import progress
+from karat.cli.options.progress import describe_progress, show_progress
+from karat.cli.options.scoring import progress_bar
+from karat.core.context import change_context
+
+
+@pytest.mark.parametrize(
+    ("figures", "line"),
+    [
+        ((0, None, "rows", None, None, 0), "0 rows  0:00 so far"),
+        ((0, 50, "rows", None, None, 61), "0 of 50 rows  1:01 so far"),
+        ((1200, 10_000, "rows", 0.5, 1.5, 9), "1,200 of 10,000 rows  4:53:20 left  30 rows/min  90 calls/min"),
+        ((65_536, 10**6, "rows", 250_000, None, 1), "65,536 of 1,000,000 rows  0:04 left  250,000 rows/s"),
+    ],
+)
+def test_the_line_has_rates_and_the_time_left(figures, line):
+    assert describe_progress(*figures) == line
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = SimpleNamespace(time=100.0)
+    monkeypatch.setattr(progress, "monotonic", lambda: now.time)
+    return now
+
+
+def test_a_rate_is_that_of_the_last_half_minute_and_sinks_while_nothing_is_done(clock):
+    rate = progress._Rate()
+    assert rate.per_second() is None
+    for second in range(1, 101):
+        clock.time += 1
+        rate.add(second if second <= 50 else 50 + 3 * (second - 50))
+    assert rate.per_second() == pytest.approx(3)
+    clock.time += 30
+    assert rate.per_second() == pytest.approx(1.5, rel=0.1)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_terminal_gets_one_line_that_is_removed(monkeypatch, clock, width):
+    for name, value in {"COLUMNS": str(width), "TERM": "xterm", "FORCE_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    governor = SimpleNamespace(totals=SimpleNamespace(calls=0))
+    with change_context(models=SimpleNamespace(governor=governor)), show_progress("scoring", "rows", stream) as report:
+        for done in range(1, 5):
+            clock.time += 1
+            governor.totals.calls += 2
+            report(2 * done, 20)
+    assert "\n\n" not in stream.getvalue()
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", stream.getvalue()))
+    assert max(map(cell_len, lines)) <= width
+    assert any(line.startswith("scoring") for line in lines)
+    whole = "8 of 20 rows  0:06 left" + (width == 80) * "  2.0 rows/s  120 calls/min"
+    assert any(whole in line for line in lines)
+    assert stream.getvalue().endswith("\x1b[2K")  # the line is erased
+
+
+def test_a_pipe_gets_nothing(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with progress_bar() as report:
+        assert report is None
+    assert sys.stderr.getvalue() == ""
