@@ -49,6 +49,7 @@ def view(folder: str | None, *, port: int, no_open: bool, host: str, expose: boo
     require_extra()
     if not expose and not is_loopback(host):
         raise click.UsageError(f"--host {host}: other machines could read these runs; --expose says that they may")
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others keep 100 MB that a comparison has freed
     if folder is not None:
         os.environ["KARAT_RUNS"] = folder
     file = _read_labels(**labels)

@@ -52,7 +52,8 @@ def align(runs: Sequence[Run], on: str | None = None) -> Alignment:
     problems = []
     for columns in _candidates(runs, on):
         try:
-            first, *others = (_rank(run, column) for run, column in zip(runs, columns, strict=True))
+            first = _rank(runs[0], columns[0])
+            others = [_rank(run, column, first) for run, column in zip(runs[1:], columns[1:], strict=True)]
         except JoinError as error:
             if on is not None:
                 raise
@@ -94,16 +95,19 @@ def _id_column(run: Run, name: str) -> str | None:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """The sorted ids of a run as text, and their row numbers; both have shape (n,)."""
+    """The ids of a run as text, the same sorted, and their row numbers; all have shape (n,)."""
 
+    keys: pa.Array
     ids: pa.Array
     order: Array
 
 
-def _rank(run: Run, column: str) -> _Ranked:
-    """The sorted ids of a run; `JoinError` for null, duplicate and nested values."""
+def _rank(run: Run, column: str, same: _Ranked | None = None) -> _Ranked:
+    """The sorted ids of a run, which may be the `same`; `JoinError` for null, duplicate and nested values."""
     where = f"{run.name}: column {column!r}"
     keys = spell_ids(run.column(column).combine_chunks(), where)
+    if same is not None and keys.equals(same.keys):
+        return same
     if keys.null_count:
         raise JoinError(f"{where} is null in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
     order = pc.sort_indices(keys)
@@ -111,7 +115,7 @@ def _rank(run: Run, column: str) -> _Ranked:
     twice = pc.index(pc.equal(ids[1:], ids[:-1]), value=True).as_py()
     if twice >= 0:
         raise JoinError(f"{where} has {ids[twice].as_py()!r} more than once")
-    return _Ranked(ids, np.asarray(order, np.int64))
+    return _Ranked(keys, ids, np.asarray(order, np.int64))
 
 
 def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Array, column: str) -> str:

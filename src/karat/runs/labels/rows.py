@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.run import open_run
 
 _ROLES = ("question", "contexts", "reference", "prediction")
+_ASKED = _ROLES[:2]  # people need them even where no metric has read them
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,10 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
 
 def _open(source: Any) -> tuple[str, Source, dict[str, str]]:
     """The name of a system, its rows, and the columns of roles that are known of a run."""
-    if isinstance(source, str) and (runs_folder() / source / MANIFEST).is_file():
+    if isinstance(source, str) and any((path / MANIFEST).is_file() for path in (runs_folder() / source, Path(source))):
         run = open_run(source)
-        return run.name, open_source(run.rows), dict(run.manifest.mapping)
+        asked = {role: name for name in run.schema.names for role in _ASKED if matches_role(role, name)}
+        return run.name, open_source(run.rows), asked | dict(run.manifest.mapping)
     opened = open_source(source)
     if {PROBABILITY, "label"} <= set(opened.schema.names):
         opened = filter_rows(opened, "label IS NULL OR CAST(label AS VARCHAR) = ''", None)

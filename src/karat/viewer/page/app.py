@@ -91,12 +91,13 @@ def _post(space: Workspace, answer: Answer, known: tuple[str, ...]) -> Callable[
             return _reply(415, {"error": "the content type application/json is expected"})
         try:
             data = json.loads(await request.body(), parse_constant=_refuse_constant)
+            json.dumps(data, ensure_ascii=False).encode()  # half a character is in no row
         except Refused as refused:
             return _reply(refused.status, {"error": refused.reason})
         except (ValueError, RecursionError):
             data = None
         if not isinstance(data, dict):
-            return _reply(400, {"error": "a JSON object is expected"})
+            return _reply(400, {"error": "a JSON object of whole characters is expected"})
         return await _answer(space, answer, known, data)
 
     return post

@@ -16,7 +16,7 @@ from karat.viewer.page.workspace import Workspace
 def list_runs(space: Workspace, _: Query) -> dict[str, Any]:
     """All runs, with their values and the state of those that are being written."""
     labels = None if space.labels is None else space.labels.describe()
-    runs = space.catalog.describe()
+    runs = [run | {"problem": run["problem"] and space.clean(run["problem"])} for run in space.catalog.describe()]
     return {"runs": runs, "labels": labels, "version": __version__, "command": space.command("runs", json=True)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from karat.viewer.page.workspace import Workspace
 from karat.viewer.rows.columns import name_type
 from karat.viewer.rows.display import WHOLE, show_row, show_rows
 from karat.viewer.rows.facets import count_bins, count_facets, list_facets
-from karat.viewer.rows.fields import read_field, read_filter, read_order
+from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
 from karat.viewer.rows.filters import filter_rows, sort_rows
 from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.where import to_where
 
 MOST_ROWS, MOST_FIELDS = 200, 100
 _PAGE = 50  # rows
@@ -44,11 +46,12 @@ def list_columns(space: Workspace, query: Query) -> dict[str, Any]:
 def list_rows(space: Workspace, query: Query) -> dict[str, Any]:
     """A page of the rows that a filter keeps, in an order."""
     table, conditions = space.table(query), read_filter(query.data.get("filter"))
-    rows = sort_rows(table, read_order(query.data.get("sort")), filter_rows(table, conditions))
+    order = read_order(query.data.get("sort"))
+    rows = sort_rows(table, order, filter_rows(table, conditions))
     offset, limit = query.number("offset", _ANY) or 0, query.number("limit", MOST_ROWS)
-    limit = _PAGE if limit is None else limit
-    shown = show_rows(table, rows[offset : offset + limit])
-    return {"n": table.n, "total": len(rows), "offset": offset, "rows": shown, "command": _command(space, table)}
+    shown = show_rows(table, rows[offset : offset + (_PAGE if limit is None else limit)])
+    command = _command(space, table, conditions, order)
+    return {"n": table.n, "total": len(rows), "offset": offset, "rows": shown, "command": command}
 
 
 def count_rows(space: Workspace, query: Query) -> dict[str, Any]:
@@ -72,7 +75,7 @@ def read_row(space: Workspace, query: Query) -> dict[str, Any]:
     if name is None or not len(found):
         raise Unknown(f"no row has the id {(name or '')[:80]!r}")
     shown = show_row(table, int(found[0]), most=_ANY if query.flag("full") else WHOLE)
-    return {**shown, "command": _command(space, table)}
+    return {**shown, "command": _command(space, table, [Condition(Field("id"), "in", (name,))])}
 
 
 def _read_fields(data: Any) -> list[Any] | None:
@@ -91,9 +94,17 @@ def _describe_column(table: RowTable, name: str) -> dict[str, Any]:
             "slice": facet, "sort": facet or kind in {"number", "boolean"}}  # fmt: skip
 
 
-def _command(space: Workspace, table: RowTable) -> str:
-    """The command that prints the rows on which the systems differ most, or the scored rows of one."""
-    names = [space.name(run) for run in table.runs]
-    if len(names) == 1:
-        return space.command("runs", "export", names[0], "-o", "rows.csv")
-    return space.command("compare", *names, flipped=20)
+def _command(
+    space: Workspace, table: RowTable, conditions: Sequence[Condition] = (), order: Order | None = None
+) -> str:
+    """The command that prints rows: `karat show` where they are those of one system, else `karat compare`."""
+    by_score = order is not None and order.field.kind == "score"
+    system = order.field.system if order is not None and by_score else 0
+    where = to_where(table, conditions, system)
+    if where is None or not (where or by_score or len(table.runs) == 1):
+        return space.command("compare", *map(space.name, table.runs), flipped=_PAGE)
+    options: dict[str, Any] = {}
+    if order is not None and by_score:
+        best = order.descending == (table.metric(order.field).by_run[system].direction == "maximize")
+        options = {"best" if best else "worst": _PAGE, "metric": order.field.metric}
+    return space.command("show", space.name(table.runs[system]), **options, where=where or None)

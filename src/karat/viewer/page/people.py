@@ -28,16 +28,17 @@ def show_agreement(space: Workspace, query: Query) -> dict[str, Any]:
     (run,), by, file = space.catalog.open(query.runs()), query.text("by"), space.labels
     if file is None:
         raise SpecError("there are no labels: open the page with --labels FILE --label-map good=1,bad=0")
-    if not {run.name, None} & file.systems():
-        raise DataError(f"no answer of {run.name} is labelled yet")
     on = file.on or _find_id(run)
+    command = space.command("agreement", space.name(run), human=file.path, on=on, by=by, json=True)
+    if not {run.name, None} & file.systems():
+        reason = f"no answer of {run.name} is labelled yet"
+        return {"agreement": None, "corrected": {}, "reason": reason, "command": command}
     choices = list(known_choices(run.specs).values())
     labels = read_labels(str(file.path), on=_ROW_ID, choices=choices, system=run.name)
     found = agreement(run, human=labels, on=on, by=by)
     source = open_source(run.read([on]))
     joined = join_labels(Human(labels), source, source, (on, on), choices)
-    command = space.command("agreement", space.name(run), human=file.path, on=on, by=by, json=True)
-    return {"agreement": found.as_dict(), "corrected": _correct(run, joined), "command": command}
+    return {"agreement": found.as_dict(), "corrected": _correct(run, joined), "reason": None, "command": command}
 
 
 def _find_id(run: Run) -> str:

@@ -18,7 +18,7 @@ from karat.viewer.rows.table import RowTable
 
 EXCERPT, WHOLE = 600, 200_000
 """The characters of a text in a list of rows, and in a row on its own."""
-_MOST_GOLD = 8  # texts that an answer is compared with
+_MOST_GOLD, _MOST_MARKED = 8, 20_000  # texts that an answer is compared with, and characters of it
 _MOST_REPETITIONS = 50
 _SHORT = 100  # characters of the value of a facet
 _VERDICT = ("label", "explanation", "statements", "error", "raw")
@@ -27,12 +27,17 @@ _VERDICT = ("label", "explanation", "statements", "error", "raw")
 def show_text(text: str, others: Sequence[str] = (), most: int = EXCERPT) -> dict[str, Any]:
     """A text, cut after `most` characters, in pieces: the words that are in none of the others `differs`.
 
+    Beyond 20 000 characters no word is marked.
+
     >>> show_text("in Rome", ["in Paris"])
     {'pieces': [('in ', 'same'), ('Rome', 'differs')], 'length': 7, 'cut': False}
     """
     shown = text[:most]
     against = [other[: 2 * most] for other in others[:_MOST_GOLD]]
-    pieces = mark_words(shown, against) if against else [(shown, "same")] if shown else []
+    marked = min(most, _MOST_MARKED) if against else 0
+    pieces = mark_words(shown[:marked], against) if marked else []
+    if rest := shown[marked:]:
+        pieces.append((rest, "same"))
     return {"pieces": pieces, "length": len(text), "cut": len(text) > most}
 
 

@@ -1,0 +1,199 @@
+"""What the page is answered: equal to what the command beside it prints; labels that nothing loses."""
+
+import json
+import shlex
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import karat
+from karat.cli.main import main
+from karat.core.metric.rows import Rows
+from karat.core.metric.spec import parse
+from karat.runs.store.manifest import Manifest, describe_metric
+from karat.runs.store.writer import open_writer
+
+SCORE = {"kind": "score", "metric": "exact_match", "system": 0}
+LABELS = ("--label-map", "good=1,bad=0", "--annotator", "ada")
+
+
+def printed_by(command):
+    """What the command prints, as JSON."""
+    done = CliRunner().invoke(main, shlex.split(command)[1:])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_every_figure_is_that_of_its_command(served, ids, monkeypatch, runs):
+    pair = ",".join((ids["before"], ids["after"]))
+    for options in ({}, {"by": "topic"}, {"cluster": "topic", "on": "question"}):
+        status, compared = served.get("/api/compare", runs=pair, **options)
+        assert (status, compared["compared"]) == (200, printed_by(compared["command"]))
+        assert [each["scale"] for each in compared["display"]] == [100] * len(compared["compared"]["findings"])
+    shown = served.get("/api/result", run=ids["before"])[1]
+    provenance = served.get("/api/provenance", run=ids["before"])[1]
+    assert printed_by(shown["command"]) == {"manifest": provenance["manifest"], "values": shown["values"]}
+    listed = served.get("/api/runs")[1]
+    monkeypatch.setenv("KARAT_RUNS", str(runs))
+    lines = CliRunner().invoke(main, shlex.split(listed["command"])[1:]).stdout.splitlines()
+    for run, line in zip(listed["runs"], map(json.loads, lines), strict=True):
+        assert {metric["spec"]: metric["value"] for metric in run["metrics"]} == line["values"]
+        assert (run["name"], run["n"], run["state"]) == (line["name"], line["n"], "finished")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"field": {"kind": "column", "name": "topic"}, "op": "in", "values": ["odd"]},
+        {"field": {"kind": "column", "name": "topic"}, "op": "not in", "values": ["odd", None]},
+        {"field": {"kind": "id"}, "op": "in", "values": ["q7", "q12"]},
+        {"field": {"kind": "id"}, "op": "contains", "values": ["Q1"]},
+        {"field": SCORE, "op": "between", "values": [0.5, None]},
+        {"field": SCORE, "op": "range", "values": [0, 1]},
+        {"field": SCORE, "op": "missing", "values": []},
+        {"field": {"kind": "reason", "system": 0}, "op": "not in", "values": ["prediction is null", None]},
+        {"field": {"kind": "text"}, "op": "contains", "values": ["Number 3"]},
+    ],
+)
+def test_the_command_of_a_filter_prints_its_rows(served, ids, condition):
+    _, found = served.post("/api/rows", runs=[ids["before"]], filter=[condition], sort={"field": SCORE}, limit=50)
+    command = found["command"].replace("--worst", "--unscored" if condition["op"] == "missing" else "--worst")
+    printed = printed_by(f"{command} --json")
+    assert sorted(row["id"] for row in printed["rows"]) == sorted(row["id"] for row in found["rows"])
+    assert len(found["rows"]) == found["total"]
+
+
+def test_the_command_of_a_row_prints_it(served, ids):
+    _, row = served.get("/api/row", runs=f"{ids['after']},{ids['before']}", id="q12")
+    (printed,) = printed_by(f"{row['command']} --json")["rows"]
+    assert (printed["id"], row["id"]) == ("q12", "q12")
+    assert served.get("/api/row", runs=ids["after"], id="12")[0] == 404
+
+
+def test_pages_of_rows_and_facets_add_up(served, ids):
+    pair = [ids["before"], ids["after"]]
+    worse = [{"field": {"kind": "outcome", "metric": "exact_match", "system": 1}, "op": "in", "values": ["worse"]}]
+    _, counts = served.post("/api/facets", runs=pair, filter=worse, histograms=[SCORE])
+    pages = [served.post("/api/rows", runs=pair, filter=worse, offset=at, limit=4)[1] for at in range(0, 60, 4)]
+    rows = [row for page in pages for row in page["rows"]]
+    losses = served.get("/api/compare", runs=",".join(pair))[1]["compared"]["findings"][0]["losses"]
+    assert len(rows) == len({row["id"] for row in rows}) == counts["total"] == pages[0]["total"] == losses
+    assert all(row["answers"][1]["differences"][0] == -1 for row in rows)
+    columns = served.get("/api/columns", runs=",".join(pair))[1]
+    assert columns["facets"] == [each["field"] for each in counts["facets"]]
+    assert [each["spec"] for each in columns["metrics"]] == ["exact_match", "token_f1"]
+
+
+def test_hostile_texts_and_requests_are_answered_as_text(tmp_path, serve):
+    answers = ["</script><img onerror=alert(1)>", "\u202eevil\u2066", "x" * 1_000_000, "\x00\x1b[2J"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KARAT_RUNS", str(tmp_path))
+        karat.score({"id": answers, "prediction": answers, "gold": ["a"] * 4}, "em", run="hostile")
+    served = serve(tmp_path)
+    (run,) = served.get("/api/runs")[1]["runs"]
+    _, found = served.post("/api/rows", runs=[run["id"]])
+    shown = [row["answers"][0]["answer"][0] for row in found["rows"]]
+    assert ["".join(piece for piece, _ in text["pieces"]) for text in shown] == [text[:600] for text in answers]
+    whole = served.get("/api/row", runs=run["id"], id=answers[1], full=1)[1]
+    assert whole["id"] == answers[1]
+    half = [{"field": {"kind": "id"}, "op": "in", "values": ["\ud800"]}]
+    expected = {"error": "a JSON object of whole characters is expected"}
+    assert served.post("/api/rows", runs=[run["id"]], filter=half) == (400, expected)
+
+
+def test_a_run_appears_while_it_is_written_and_when_it_is_damaged(runs, tmp_path, serve, monkeypatch):
+    folder = tmp_path / "runs"
+    shutil.copytree(runs, folder)
+    monkeypatch.setenv("KARAT_RUNS", str(folder))
+    served = serve(folder)
+
+    def state(name):
+        return next(run for run in served.get("/api/runs")[1]["runs"] if run["name"] == name)
+
+    metric = parse("exact_match")
+    manifest = Manifest("new", "2026-11-22T10:00:00+00:00", (describe_metric(metric, metric.spec),), {})
+    with open_writer(manifest, [metric], resume=False) as writer:
+        assert (state("new")["state"], state("new")["rows"]) == ("running", 0)
+        for _ in range(2):
+            writer.add(pa.record_batch({"id": [1, 2, 3]}), [Rows(np.ones((3, 1)))])
+            writer.checkpoint.flush()
+        assert (state("new")["rows"], state("new")["metrics"][0]["spec"]) == (6, "exact_match")
+    assert (state("new")["state"], state("new")["rows"]) == ("stopped", 6)
+    assert "--resume" in state("new")["problem"]
+    (folder / "before" / "manifest.json").write_text("{")
+    assert state("before")["state"] == "unreadable"
+    assert str(tmp_path) not in state("before")["problem"]
+    assert served.get("/api/result", run=state("before")["id"])[0] == 400
+
+
+def test_labels_survive_a_killed_server_and_a_second_window(runs, ids, tmp_path, serve):
+    pair, file = f"{ids['before']},{ids['after']}", tmp_path / "labels.jsonl"
+    served = serve(runs, "--labels", file, *LABELS)
+    reason = served.get("/api/agreement", run=ids["before"])[1]["reason"]
+    assert reason == "no answer of before is labelled yet"
+    _, row = served.get("/api/label/next", runs=pair)
+    assert [cell["name"] for cell in row["cells"]] == ["question", "gold", "prediction"]
+    assert [each["name"] for each in row["choices"]] == ["good", "bad"]
+    for _ in range(5):
+        answer = row["cells"][2]["values"][0]["pieces"][0][0]
+        name = "bad" if answer == "a lie" else "good"
+        status, row = served.post("/api/label", runs=pair.split(","), at=row["at"], action="label", label=name)
+        assert status == 200
+    served.stop()
+    served = serve(runs, "--labels", file, *LABELS)
+    _, row = served.get("/api/label/next", runs=pair)
+    assert (row["finished"], row["at"], len(file.read_text().splitlines())) == (5, 5, 5)
+    again = {"runs": pair.split(","), "at": 0, "action": "label"}
+    marked = served.get("/api/label/next", runs=pair, at=0)[1]["mark"]["label"]
+    assert served.post("/api/label", **again, label=marked)[0] == 200  # the same once more: kept once
+    status, refused = served.post("/api/label", **again, label="bad" if marked == "good" else "good")
+    assert (status, refused["at"], len(file.read_text().splitlines())) == (409, 5, 5)
+    assert served.post("/api/label", runs=again["runs"], action="undo")[1]["at"] == 4
+    assert served.post("/api/label", runs=again["runs"], at=4, action="skip", note="unclear")[1]["finished"] == 5
+    for wrong in ({"at": 9, "label": "great"}, {"label": "good"}, {"at": 9999, "label": "good"}):
+        assert served.post("/api/label", **{**again, "at": None, **wrong})[0] == 400
+    assert served.get("/api/label/next", runs=ids["before"])[0] == 400  # the file was begun with both
+
+
+def test_agreement_is_what_its_command_prints(runs, ids, tmp_path, serve):
+    file = tmp_path / "labels.jsonl"
+    served, run = serve(runs, "--labels", file, *LABELS), ids["before"]
+    _, row = served.get("/api/label/next", runs=run)
+    for number in range(12):
+        answer = row["cells"][2]["values"][0]["pieces"][0][0]
+        name = "good" if number == 3 else "bad" if answer == "a lie" else "good"
+        row = served.post("/api/label", runs=[run], at=row["at"], action="label", label=name)[1]
+    found = served.get("/api/agreement", run=run)[1]
+    assert found["agreement"] == printed_by(found["command"])
+    assert found["agreement"]["n"] == found["corrected"]["exact_match"]["labelled"] == 12
+    labels = {"id": [], "label": []}
+    for line in map(json.loads, file.read_text().splitlines()):
+        labels["id"].append(line["id"])
+        labels["label"].append(line["score"])
+    scored = karat.score(str(runs / "before" / "rows.parquet"), "em", human=labels, on="id")
+    expected = json.loads(json.dumps(scored.corrected["exact_match"].as_dict()))
+    assert found["corrected"]["exact_match"] == expected
+
+
+def test_without_the_extra_the_command_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("karat.viewer.page.server.find_spec", lambda name: None)
+    done = CliRunner().invoke(main, ["view"])
+    assert (done.exit_code, done.output) == (1, "Error: karat view needs starlette: pip install 'karat[view]'\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--labels", "labels.csv"], "ends in .jsonl"),
+        (["--labels", "labels.jsonl"], "which labels?"),
+        (["--label-map", "good=1,bad=0"], "needs --labels FILE"),
+        (["nowhere"], "does not exist"),
+    ],
+)
+def test_what_cannot_be_served_is_said_before_a_port_is_opened(words, message):
+    done = CliRunner().invoke(main, ["view", *words])
+    assert done.exit_code == 2
+    assert message in done.output
