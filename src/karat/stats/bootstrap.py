@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,29 @@ def bootstrap_interval(
 
     Source: B. Efron and R. Tibshirani, "An Introduction to the Bootstrap" (1993), section 12.5.
     """
+    return studentise(observed, value_of, seed).interval(confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Studentised:
+    """A value, its standard error, and the distance of each draw from it in the draw's own standard errors."""
+
+    value: float
+    scale: float
+    distances: NDArray[np.float64]
+
+    def interval(self, confidence: float) -> tuple[float | None, float | None]:
+        """The ends at this confidence."""
+        if not len(self.distances):
+            return None, None
+        tail = (1 - confidence) / 2
+        least, most = np.quantile(self.distances, [tail, 1 - tail], method="inverted_cdf")
+        low, high = self.value - self.scale * float(most), self.value - self.scale * float(least)
+        return (low if math.isfinite(low) else None), (high if math.isfinite(high) else None)
+
+
+def studentise(observed: NDArray[np.float64], value_of: Finish, seed: int) -> Studentised:
+    """The draws behind `bootstrap_interval`; none where the units do not vary."""
     units, width = observed.shape
     total = observed.sum(axis=0)
     centred = observed - total / max(units, 1)
@@ -44,7 +68,7 @@ def bootstrap_interval(
     with np.errstate(all="ignore"):
         value, scale = float(value_of(total)), float(error(total, spread))
         if not scale > ROUNDING * abs(value):
-            return None, None
+            return Studentised(value, scale, np.empty(0))
         distances: list[NDArray[np.float64]] = []
         for counts in draw(units, seed):
             moved = counts @ centred
@@ -53,10 +77,7 @@ def bootstrap_interval(
             errors[errors < FLAT * scale] = 0.0
             change = value_of(total + moved) - value
             distances.append(np.where(change == 0, 0.0, change / errors))
-    tail = (1 - confidence) / 2
-    least, most = np.quantile(np.concatenate(distances), [tail, 1 - tail], method="inverted_cdf")
-    low, high = value - scale * float(most), value - scale * float(least)
-    return (low if math.isfinite(low) else None), (high if math.isfinite(high) else None)
+    return Studentised(value, scale, np.concatenate(distances))
 
 
 def draw(units: int, seed: int) -> Iterator[NDArray[np.int64]]:

@@ -122,6 +122,17 @@ def test_no_agreement_on_a_rare_label_is_not_certain_either():
     assert krippendorff_alpha(np.column_stack([judge, person])).estimate().high > 0.4
 
 
+def test_a_rare_label_is_held_by_its_interval():
+    """With 95 % of one label the true kappa is 0.447 (docs/explanation/statistics.md)."""
+    random, held = np.random.default_rng(6), 0
+    for _ in range(300):
+        hidden = random.random(100) < 0.95
+        labels = np.where(random.random((2, 100)) < 0.95, hidden, ~hidden).astype(float)
+        found = cohen_kappa(*labels).estimate()
+        held += found.low <= 0.447 <= found.high
+    assert held / 300 > 0.935
+
+
 def test_gwets_coefficient_counts_categories_that_nobody_used():
     ratings = np.array([[1.0, 1], [1, 1], [1, 2], [2, 2]])
     assert gwet_ac(ratings, categories=np.arange(1.0, 6)).value > gwet_ac(ratings).value

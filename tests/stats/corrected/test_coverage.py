@@ -54,6 +54,28 @@ def test_clusters():
     check(found, 0.7, 0.85)
 
 
+def test_clusters_of_very_unequal_size():
+    """Sixty labelled clusters of Pareto's sizes, and a judge that does not know the answer."""
+    random, held = np.random.default_rng(9), 0
+    for _ in range(400):
+        keys = np.repeat(np.arange(600, dtype=np.uint64), np.minimum(np.ceil(random.pareto(1.1, 600)), 200).astype(int))
+        labels = (random.random(len(keys)) < random.beta(1.4, 0.6, 600)[keys]).astype(float)
+        found = corrected_mean(Judged(flip(random, labels, 0.5), np.where(keys < 60, labels, np.nan), clusters=keys))
+        held += found.low <= 0.7 <= found.high
+    assert held / 400 > 0.92
+
+
+def test_an_open_range_with_heavy_tails():
+    """Thirty labels of a lognormal cost, and a judge that guesses them well."""
+    random, held = np.random.default_rng(10), 0
+    for _ in range(120):
+        labels = np.exp(random.normal(size=300))
+        scores = labels * np.exp(0.3 * random.normal(size=300))
+        found = corrected_mean(Judged(scores, hide(labels, 30)), bounds=(0.0, None))
+        held += found.low <= np.exp(0.5) <= found.high
+    assert held / 120 > 0.92
+
+
 def test_differences():
     random = np.random.default_rng(5)
     found = []

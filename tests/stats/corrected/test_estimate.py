@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from karat.core.errors import DataError, RowError
 from karat.stats.corrected.estimate import corrected_difference, corrected_mean
@@ -69,6 +70,34 @@ def test_a_paired_difference_is_that_of_ppi_python():
     assert figures(found) == pytest.approx(DIFFERENCE, abs=1e-9)
     back = corrected_difference(second, first)
     assert (back.value, back.low, back.high) == pytest.approx((-found.value, -found.high, -found.low), abs=1e-12)
+
+
+def test_the_p_of_a_difference_is_that_of_its_normal_interval():
+    found = corrected_difference(judged(LABELS, VERDICTS, 600), judged(SECOND, VERDICTS_OF_SECOND, 600))
+    _, value, low, high = DIFFERENCE
+    error = (high - low) / (2 * norm.ppf(0.975))
+    assert found.p == pytest.approx(2 * norm.sf(abs(value) / error), rel=1e-2)
+    assert corrected_mean(judged(LABELS, VERDICTS, 600)).p is None
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.0, None)])
+@pytest.mark.parametrize("more", [0, 20])
+def test_a_difference_has_a_p_of_at_most_5_percent_where_its_interval_excludes_0(bounds, more):
+    random, excluded = np.random.default_rng(more), []
+    for _ in range(12):
+        a, b = (np.clip(random.normal(mean, 0.3, 400), 0, 1) for mean in (0.4, 0.46))
+        first, second = (np.where(np.arange(400) < count, each, np.nan) for each, count in ((a, 40), (b, 40 + more)))
+        found = corrected_difference(Judged(a**2, first), Judged(b**2, second), bounds=bounds)
+        excluded.append(found.low > 0 or found.high < 0)
+        assert (found.p <= 0.05) == excluded[-1]
+    assert 0 < sum(excluded) < 12
+
+
+def test_a_difference_of_0_and_a_sure_one():
+    same = judged(LABELS, VERDICTS, 600)
+    assert corrected_difference(same, same).p == 1
+    never, always = (judged(np.full(3_000, label), VERDICTS, 2_000) for label in (0.0, 1.0))
+    assert corrected_difference(never, always).p < 1e-8
 
 
 def test_the_scale_of_the_judge_does_not_matter():

@@ -53,3 +53,13 @@ def test_pilots_that_show_nothing():
         count_labels_from_pilot(draw(random, 100, 1), 0.1)
     with pytest.raises(DataError, match="labels that vary expected, found 5 that are equal"):
         count_labels_from_pilot(Judged(random.random(50), np.where(np.arange(50) < 5, 1.0, np.nan)), 0.1)
+
+
+def test_labels_of_unequal_weights_allow_for_an_error_in_the_row_that_counts_most():
+    judged = draw(np.random.default_rng(2), 1_000, 100, errors=0.05)
+    chances = np.where(np.arange(1_000) < 5, 0.02, 0.11)
+    plain, uneven = (
+        count_labels_from_pilot(Judged(judged.scores, judged.labels, each), 0.1)
+        for each in (np.full(1_000, 0.1), chances)
+    )
+    assert uneven.correlation**2 < plain.correlation**2 - 0.1

@@ -11,7 +11,8 @@ TUNED = "prediction-powered inference with power tuning (PPI++)"
 IN_WORDS: dict[Method, str] = {
     "normal": f"{TUNED}, normal approximation",
     "wilson": f"{TUNED}, Wilson's interval since few labels deviate from the judge",
-    "bootstrap": f"{TUNED}, studentised bootstrap since few labels deviate from the judge",
+    "bootstrap": f"{TUNED}, studentised bootstrap since few labels deviate from the judge; if single labels may be far "
+    "from all others, the interval may be too narrow",
     "combined": f"{TUNED} of each system by its own labels, the two intervals combined (MOVER)",
     "labels": "labels alone, since they do not show how far the judge can be trusted",
 }
@@ -40,6 +41,7 @@ class Corrected:
     uncorrected: float | None
     labels_alone: tuple[float, float | None, float | None] | None
     reason: str | None = None
+    p: float | None = None
 
     @property
     def ends(self) -> tuple[float, float | None, float | None] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,13 @@ from karat.core.errors import DataError, RowError
 from karat.stats.aggregate import Bounds, Units
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.difference import Ends, subtract
-from karat.stats.corrected.influence import Influence, influence_of
-from karat.stats.corrected.interval import Spread
+from karat.stats.corrected.fit import Fit, add_up, mean_score, p_value
+from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.judged import Judged
 from karat.stats.inference import Inference
 from karat.stats.interval import interval
 from karat.stats.paired.paired_rows import PairedRows
 from karat.stats.wilson import ROUNDING
-
-FEWEST = 10  # labelled rows or clusters from which the judge's weight is estimated
 
 
 def corrected_mean(
@@ -52,12 +51,7 @@ def corrected_mean(
     _check(judged.labels, bounds)
     if reason := _reason(judged):
         return _none(reason, judged)
-    alone = None
-    if judged.plain and not finite:
-        units = Units(1, clustered=judged.clusters is not None, seed=inference.seed)
-        units.add(judged.labels[judged.labelled, None], _keys(judged))
-        alone = interval(units, bounds=bounds, confidence=inference.confidence, seed=inference.seed)
-    return _correct(judged, influence_of(judged, finite=finite), bounds, inference, alone)
+    return _fit(judged, bounds, inference, finite=finite).corrected(inference.confidence)
 
 
 def corrected_difference(
@@ -95,78 +89,57 @@ def corrected_difference(
     low, high = bounds
     span: Bounds = (None, None) if low is None or high is None else (low - high, high - low)
     if not _alike(first, second):
-        means = [corrected_mean(side, bounds=bounds, inference=inference, finite=finite) for side in (first, second)]
-        influences = [influence_of(side, finite=finite) for side in (first, second)]
-        return _subtract(pairs, means, influences, inference.confidence)
+        sides = [_fit(side, bounds, inference, finite=finite) for side in (first, second)]
+        return _subtract(pairs, sides, inference.confidence)
     alone = None
     if pairs.plain and not finite:
         a, b = (side.labels[pairs.labelled, None] for side in (first, second))
-        alone = PairedRows(a, b, _keys(pairs), None, bounds, inference.seed).interval(inference.confidence)
+        alone = PairedRows(a, b, _keys(pairs), None, bounds, inference.seed).interval
     influence = influence_of(replace(pairs, scores=second.filled - first.filled), finite=finite)
-    return _correct(pairs, influence, span, inference, alone)
+    fit = Fit(pairs, influence, span, inference.seed, alone)
+    p = p_value(fit.value, lambda confidence: fit.interval(confidence)[1])
+    return replace(fit.corrected(inference.confidence), p=p)
 
 
-def _correct(
-    judged: Judged, influence: Influence, bounds: Bounds, inference: Inference, alone: Bounds | None
-) -> Corrected:
-    """The estimate from the influence of each row; `alone` is the interval of the labels alone, if it is known."""
-    labels, judge, shares = influence.labels, influence.judge, influence.shares
-    if judged.clusters is not None:
-        unit = np.unique(judged.clusters, return_inverse=True)[1]
-        labels, judge, shares = (np.bincount(unit, each).astype(float) for each in (labels, judge, shares))
-    weight = influence.weight if np.count_nonzero(shares) >= FEWEST else 0.0
-    value = _inside(influence.mean + weight * influence.shift, bounds)
-    method, (low, high), variance = Spread(labels + weight * judge, labels, shares).interval(value, bounds, inference)
-    if alone is None:
-        alone = Spread(labels, labels, shares).interval(influence.mean, bounds, inference)[1]
-    if weight == 0:
-        method, (low, high) = "labels", alone
-    if np.count_nonzero(influence.shares) == influence.limit:
-        low = high = value
-    labelled = int(np.count_nonzero(influence.shares))
-    alike = float(labels @ labels) / float(influence.labels @ influence.labels) if weight else 1.0  # in one cluster
-    return Corrected(
-        value=value,
-        low=low,
-        high=high,
-        n=len(judged.scores),
-        labelled=labelled,
-        method=method,
-        weight=weight,
-        effective=influence.worth(variance / alike) if weight else float(labelled),
-        uncorrected=_mean(judged.scores),
-        labels_alone=(influence.mean, *alone),
+def _fit(judged: Judged, bounds: Bounds, inference: Inference, *, finite: bool) -> Fit:
+    """The estimate of one mean."""
+    alone = None
+    if judged.plain and not finite:
+        units = Units(1, clustered=judged.clusters is not None, seed=inference.seed)
+        units.add(judged.labels[judged.labelled, None], _keys(judged))
+        alone = partial(_interval_alone, units, bounds, inference.seed)
+    return Fit(judged, influence_of(judged, finite=finite), bounds, inference.seed, alone)
+
+
+def _interval_alone(units: Units, bounds: Bounds, seed: int, confidence: float) -> Bounds:
+    return interval(units, bounds=bounds, confidence=confidence, seed=seed)
+
+
+def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> Corrected:
+    """The second of two corrected means minus the first; `pairs` has the differences of the scores."""
+    moves, alone = (
+        tuple(add_up(each.influence.labels + weight * each.influence.judge, pairs) for each, weight in weighted)
+        for weighted in ([(each, each.spread.weight) for each in sides], [(each, 0.0) for each in sides])
     )
 
+    def ends(confidence: float) -> Ends:
+        first, second = ((each.value, *each.interval(confidence)[1]) for each in sides)
+        return subtract(first, second, moves, confidence)
 
-def _subtract(
-    pairs: Judged, means: Sequence[Corrected], influences: Sequence[Influence], confidence: float
-) -> Corrected:
-    """The second of two corrected means minus the first; `pairs` has the differences of the scores."""
-    unit = np.arange(len(pairs.scores)) if pairs.clusters is None else np.unique(pairs.clusters, return_inverse=True)[1]
-
-    def differ(ends: Sequence[Ends | None], weights: Sequence[float | None]) -> Ends:
-        a, b = (
-            np.bincount(unit, each.labels + (weight or 0.0) * each.judge).astype(float)
-            for each, weight in zip(influences, weights, strict=True)
-        )
-        first, second = ends
-        assert first is not None  # noqa: S101  (for the type checker: there is a reason where there is no estimate)
-        assert second is not None  # noqa: S101
-        return subtract(first, second, (a, b), confidence)
-
-    value, low, high = differ([each.ends for each in means], [each.weight for each in means])
+    first, second = ((each.influence.mean, *each.labels_alone(confidence)) for each in sides)
+    value, low, high = ends(confidence)
     return Corrected(
         value=value,
         low=low,
         high=high,
         n=len(pairs.scores),
-        labelled=int(np.count_nonzero(influences[0].shares + influences[1].shares)),
+        labelled=int(np.count_nonzero(sides[0].influence.shares + sides[1].influence.shares)),
         method="combined",
         weight=None,
         effective=None,
-        uncorrected=_mean(pairs.scores),
-        labels_alone=differ([each.labels_alone for each in means], (0.0, 0.0)),
+        uncorrected=mean_score(pairs.scores),
+        labels_alone=subtract(first, second, alone, confidence),
+        p=p_value(value, lambda confidence: ends(confidence)[1:]),
     )
 
 
@@ -215,20 +188,10 @@ def _none(reason: str, judged: Judged) -> Corrected:
         method=None,
         weight=None,
         effective=None,
-        uncorrected=_mean(judged.scores),
+        uncorrected=mean_score(judged.scores),
         labels_alone=None,
         reason=reason,
     )
-
-
-def _mean(scores: NDArray[np.float64]) -> float | None:
-    """The mean of the scores there are."""
-    return None if np.isnan(scores).all() else float(np.nanmean(scores))
-
-
-def _inside(value: float, bounds: Bounds) -> float:
-    low, high = bounds
-    return max(-np.inf if low is None else low, min(np.inf if high is None else high, value))
 
 
 def _check(labels: NDArray[np.float64], bounds: Bounds) -> None:

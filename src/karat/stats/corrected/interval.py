@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.stats.aggregate import Bounds
-from karat.stats.bootstrap import bootstrap_interval
+from karat.stats.bootstrap import Studentised, studentise
 from karat.stats.corrected.corrected import Method
-from karat.stats.inference import Inference
 from karat.stats.student import student_quantile
 from karat.stats.wilson import effective_interval
 
@@ -24,54 +24,106 @@ ENOUGH = (
 class Spread:
     """What the interval needs, by unit, which is a row or cluster: shape (units,) each.
 
-    `influence` is that of each unit on the value, `labels` that on the mean of the labels alone, `weights` the share of
-    each in that mean: 0 for units without a label.
+    `labels` is the influence of each unit on the mean of the labels, `judge` what a judge's weight of 1 adds, `shares`
+    the share of each in that mean: 0 for units without a label. `weight` and `shift` are those of `Influence`, `seed`
+    is of the bootstrap.
     """
 
-    influence: NDArray[np.float64]
     labels: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    judge: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    weight: float
+    shift: float
+    seed: int
 
-    def interval(self, value: float, bounds: Bounds, inference: Inference) -> tuple[Method, Bounds, float]:
+    @property
+    def alone(self) -> Spread:
+        """The same without a judge."""
+        return replace(self, weight=0.0)
+
+    @cached_property
+    def influence(self) -> NDArray[np.float64]:
+        """The influence of each unit on the value."""
+        return self.labels + self.weight * self.judge
+
+    @cached_property
+    def units(self) -> int:
+        """The number of units with a label."""
+        return int(np.count_nonzero(self.shares))
+
+    @cached_property
+    def variances(self) -> tuple[float, float]:
+        """The variance of the value and of the mean of the labels, as the squares of the influence give them."""
+        return float(self.influence @ self.influence), float(self.labels @ self.labels)
+
+    @cached_property
+    def unseen(self) -> float:
+        """What one more difference between labels, of the size that is typical of them, would add to a variance.
+
+        For labels of 0 and 1 it is 1/n², since the judge may err once more than was seen. It may do so in the row of
+        the greatest weight. 0 where labels do not vary.
+        """
+        squares, alone = self.labels**2, self.variances[1]
+        if not alone:
+            return 0.0
+        seen = self.shares[self.shares > 0]
+        uneven = float(seen.max()) ** 2 * self.units / float(seen @ seen)
+        return (float(squares @ squares) / alone + 3 * alone / self.units) * uneven
+
+    @cached_property
+    def jackknifed(self) -> tuple[float, float]:
+        """The two variances by the jackknife: a unit with a great share pulls the mean to itself, and looks sure.
+
+        For units of equal shares they are n / (n - 1) times the others. The weight of the judge takes one more degree
+        of freedom.
+        """
+        left = np.maximum(1 - self.shares, 1 / max(self.units, 2)) ** 2
+        part = (self.units - 1) / self.units
+        value, labels = (float((moves**2 / left).sum()) * part for moves in (self.influence, self.labels))
+        return value * (self.units - 1) / max(self.units - 2, 1), labels
+
+    def interval(self, value: float, bounds: Bounds, confidence: float) -> tuple[Method, Bounds, float]:
         """The method, the ends, and the variance that they express.
 
         Where few deviations were seen, it is Wilson's interval of labels alone, as many times more as the judge makes
-        the variance smaller. `unseen` is what one more difference between labels, of the size that is typical of them,
-        would add to a variance: for labels of 0 and 1 it is 1/n², since the judge may err once more than was seen. It
-        may do so in the row of the greatest weight.
+        the variance smaller.
         """
-        squares, units = self.labels**2, int(np.count_nonzero(self.weights))
-        alone, variance = float(squares.sum()), float(self.influence @ self.influence)
-        unseen = float(squares @ squares) / alone + 3 * alone / units if alone else 0.0
-        seen = self.weights[self.weights > 0]
-        unseen *= float(seen.max()) ** 2 * units / float(seen @ seen)
-        if alone and variance >= ENOUGH * unseen:
-            reach = student_quantile((1 + inference.confidence) / 2, math.inf) * math.sqrt(variance)
+        variance, alone = self.variances
+        if alone and min(variance, alone) >= ENOUGH * self.unseen:
+            reach = student_quantile((1 + confidence) / 2, math.inf) * math.sqrt(variance)
             return "normal", _clip((value - reach, value + reach), bounds), variance
-        variance, alone, freedom = variance * units / max(units - 2, 1), alone * units / (units - 1), max(units - 2, 1)
+        variance, alone = self.jackknifed
         low, high = bounds
         if low is None or high is None:
-            return "bootstrap", _clip(self._bootstrap(value, inference), bounds), variance
-        ratio = (variance + unseen) / (alone + unseen) if alone else 1.0
-        size = ratio * float(self.weights @ self.weights), freedom
-        return (
-            "wilson",
-            effective_interval(value, ratio * alone, size, (low, high), inference.confidence),
-            ratio * alone,
-        )
+            return "bootstrap", _clip(self._bootstrap(value, confidence), bounds), variance
+        ratio = (variance + self.unseen) / (alone + self.unseen) if alone else 1.0
+        size = ratio * float(self.shares @ self.shares), max(self.units - 2, 1)
+        ends = effective_interval(value, ratio * alone, size, (low, high), confidence)
+        return "wilson", ends, ratio * alone
 
-    def _bootstrap(self, value: float, inference: Inference) -> Bounds:
+    def _bootstrap(self, value: float, confidence: float) -> Bounds:
         """The ends by the bootstrap over labelled units, widened by the variance that the other units add."""
-        labelled = self.weights > 0
-        drawn = self.influence[labelled, None]
-        ends = bootstrap_interval(
-            drawn, lambda sums: sums[..., 0], confidence=inference.confidence, seed=inference.seed
+        rest = self.influence[self.shares == 0]
+        add = student_quantile((1 + confidence) / 2, math.inf) ** 2 * float(rest @ rest)
+        found = self._draws
+        low, high = (
+            None if end is None else math.sqrt((end - found.value) ** 2 + add) for end in found.interval(confidence)
         )
-        rest = self.influence[~labelled]
-        add = student_quantile((1 + inference.confidence) / 2, math.inf) ** 2 * float(rest @ rest)
-        centre = float(drawn.sum())
-        low, high = (None if end is None else math.sqrt((end - centre) ** 2 + add) for end in ends)
         return None if low is None else value - low, None if high is None else value + high
+
+    @cached_property
+    def _draws(self) -> Studentised:
+        """Draws of the labelled units, each of which finds the weight of the judge anew."""
+        labelled = self.shares > 0
+        labels, judge = self.labels[labelled], self.judge[labelled]
+        near, both = float(judge.sum()), float(labels @ judge)
+
+        def value_of(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+            mean, score, product = sums[..., 0], sums[..., 1], sums[..., 2]
+            weight = self.weight / both * (product - mean * score / self.units) if both else 0.0
+            return mean + weight * (self.shift + score - near)
+
+        return studentise(np.column_stack([labels, judge, labels * judge]), value_of, self.seed)
 
 
 def _clip(ends: Bounds, bounds: Bounds) -> Bounds:

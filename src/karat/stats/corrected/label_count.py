@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from karat.core.errors import DataError, SpecError
+from karat.stats.corrected.fit import add_up
 from karat.stats.corrected.influence import influence_of
+from karat.stats.corrected.interval import Spread
 from karat.stats.corrected.judged import Judged
 from karat.stats.student import student_quantile
 
@@ -80,14 +82,12 @@ def count_labels_from_pilot(judged: Judged, width: float, *, confidence: float =
         raise DataError(f"at least 2 labels expected, found {pilot}: without labels, assume a correlation")
     influence = influence_of(judged)
     near = np.where(judged.labelled, influence.judge, 0.0)
-    rows = np.arange(len(near)) if judged.clusters is None else np.unique(judged.clusters, return_inverse=True)[1]
-    labels, left = (np.bincount(rows, each) for each in (influence.labels, influence.labels + influence.weight * near))
-    squares = labels**2
-    alone = float(squares.sum())
+    columns = (add_up(each, judged) for each in (influence.labels, near, influence.shares))
+    spread = Spread(*columns, influence.weight, influence.shift, seed=0)
+    left, alone = spread.variances
     if not alone:
         raise DataError(f"labels that vary expected, found {pilot} that are equal: their deviation is not known")
-    unseen = float(squares @ squares) / alone + 3 * alone / np.count_nonzero(squares)
-    error = (float(left @ left) + unseen) / (alone + unseen)
+    error = (left + spread.unseen) / (alone + spread.unseen)
     deviation = math.sqrt(influence.deviation * alone / float(influence.labels @ influence.labels))
     correlation = math.sqrt(max(0.0, 1 - error))
     return count_labels(width, len(judged.scores), deviation, correlation, confidence=confidence, pilot=pilot)

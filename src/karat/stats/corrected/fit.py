@@ -1,0 +1,133 @@
+"""A corrected value whose interval can be computed at any confidence, and the p that follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat.stats.aggregate import Bounds
+from karat.stats.corrected.corrected import Corrected, Method
+from karat.stats.corrected.influence import Influence
+from karat.stats.corrected.interval import Spread
+from karat.stats.corrected.judged import Judged
+
+FEWEST = 10  # labelled rows or clusters from which the judge's weight is estimated
+NORMAL = NormalDist()
+MOST = 6.0  # standard errors beyond which a p is not told from `LEAST`
+LEAST = 2 * NORMAL.cdf(-MOST)
+STEP = 1e-4  # standard errors to which a p is found
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The estimate from the influence of each row, within `bounds`.
+
+    `alone`: the interval of the labels alone at a confidence, where it is known.
+    """
+
+    judged: Judged
+    influence: Influence
+    bounds: Bounds
+    seed: int
+    alone: Callable[[float], Bounds] | None
+
+    @cached_property
+    def spread(self) -> Spread:
+        """The influence by row or cluster."""
+        columns = (self.influence.labels, self.influence.judge, self.influence.shares)
+        labels, judge, shares = (add_up(each, self.judged) for each in columns)
+        weight = self.influence.weight if np.count_nonzero(shares) >= FEWEST else 0.0
+        return Spread(labels, judge, shares, weight, self.influence.shift, self.seed)
+
+    @cached_property
+    def value(self) -> float:
+        """The value, within the bounds."""
+        low, high = (sign * math.inf if end is None else end for end, sign in zip(self.bounds, (-1, 1), strict=True))
+        return max(low, min(high, self.influence.mean + self.spread.weight * self.influence.shift))
+
+    def interval(self, confidence: float) -> tuple[Method, Bounds, float]:
+        """The method, the ends, and the variance that they express."""
+        method, ends, variance = self.spread.interval(self.value, self.bounds, confidence)
+        if self.spread.weight == 0:
+            method, ends = "labels", self.labels_alone(confidence)
+        if np.count_nonzero(self.influence.shares) == self.influence.limit:
+            ends = self.value, self.value
+        return method, ends, variance
+
+    def labels_alone(self, confidence: float) -> Bounds:
+        """The interval of the mean of the labels."""
+        if self.alone is not None:
+            return self.alone(confidence)
+        return self.spread.alone.interval(self.influence.mean, self.bounds, confidence)[1]
+
+    def corrected(self, confidence: float) -> Corrected:
+        """The value with all that is said of it; without a p."""
+        method, (low, high), variance = self.interval(confidence)
+        spread, rows = self.spread, self.influence.labels
+        labelled = int(np.count_nonzero(self.influence.shares))
+        alike = spread.variances[1] / float(rows @ rows) if spread.weight else 1.0  # in one cluster
+        scores = self.judged.scores
+        return Corrected(
+            value=self.value,
+            low=low,
+            high=high,
+            n=len(scores),
+            labelled=labelled,
+            method=method,
+            weight=spread.weight,
+            effective=self.influence.worth(variance / alike) if spread.weight else float(labelled),
+            uncorrected=mean_score(scores),
+            labels_alone=(self.influence.mean, *self.labels_alone(confidence)),
+        )
+
+
+def add_up(values: NDArray[np.float64], judged: Judged) -> NDArray[np.float64]:
+    """The sums of the values of rows by cluster; the values themselves where rows are independent."""
+    if judged.clusters is None:
+        return values
+    return np.bincount(np.unique(judged.clusters, return_inverse=True)[1], values).astype(float)
+
+
+def mean_score(scores: NDArray[np.float64]) -> float | None:
+    """The mean of the scores there are."""
+    return None if np.isnan(scores).all() else float(np.nanmean(scores))
+
+
+def p_value(value: float, ends: Callable[[float], Bounds]) -> float | None:
+    """The smallest level at which an interval does not hold 0, from its `ends` at a confidence; at least `LEAST`.
+
+    So p and interval never contradict each other, whatever the method of the interval. None where the end towards 0 is
+    not known.
+
+    >>> from karat.stats.student import student_quantile
+    >>> reach = lambda confidence: student_quantile((1 + confidence) / 2, math.inf)
+    >>> round(p_value(2.5, lambda confidence: (2.5 - reach(confidence), 2.5 + reach(confidence))), 4)
+    0.0124
+    """
+    if value == 0:
+        return 1.0
+    side, sign = (0, 1) if value > 0 else (1, -1)
+
+    def beyond(deviations: float) -> float:
+        end = ends(2 * NORMAL.cdf(deviations) - 1)[side]
+        return -math.inf if end is None else sign * end
+
+    if math.isinf(beyond(0.5)):
+        return None
+    near, far = (0.0, abs(value)), (MOST, beyond(MOST))
+    if far[1] > 0:
+        return LEAST
+    while far[0] - near[0] > STEP:  # an end moves nearly in proportion to the deviations: the Illinois method
+        share = near[1] / (near[1] - far[1]) if math.isfinite(far[1]) else 0.5
+        middle = near[0] + max(0.01, min(0.99, share)) * (far[0] - near[0])
+        if (found := beyond(middle)) > 0:
+            near, far = (middle, found), (far[0], far[1] / 2)
+        else:
+            near, far = (near[0], near[1] / 2), (middle, found)
+    return 2 * NORMAL.cdf(-far[0])
