@@ -28,7 +28,8 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @click.option(
     "--fail-if-worse", is_flag=True,
-    help=f"Exit with {WORSE} if a system is worse than A in any metric or slice, corrected for all tests (Holm).",
+    help=f"Exit with {WORSE} if a system is worse than A in any metric or slice, corrected for all tests (Holm). With "
+    "--human the differences corrected by people decide.",
 )  # fmt: skip
 @label_options
 @confidence_option("Of the intervals; 1 minus it is the level of the tests.")
@@ -60,7 +61,8 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
     if not fail_if_worse:
         return
     for finding in compared.worse:
-        click.echo(f"{finding.heading}: {finding.sentence}", err=True)
+        shown = finding.sentence if finding.verdict_by_people is None else finding.corrected_sentence
+        click.echo(f"{finding.heading}: {shown}", err=True)
     if compared.worse:
         sys.exit(WORSE)
     for finding in compared.findings:

@@ -12,6 +12,7 @@ from karat import JoinError, SpecError
 from karat.cli.main import main
 from karat.stats.corrected.estimate import corrected_difference
 from karat.stats.corrected.judged import Judged
+from karat.stats.paired.multiple import holm
 
 N = 300
 random = np.random.default_rng(8)
@@ -55,9 +56,25 @@ def test_each_difference_and_slice_is_corrected(human):
     for finding in compared.findings:
         part = parts[finding.slice]
         assert finding.corrected == corrected_difference(judged("a", part), judged("b", part))
-    assert compared.as_dict()["findings"][0]["corrected"] == compared.findings[0].corrected.as_dict()
-    assert "corrected by people, b minus a is" in compared.findings[0].corrected_sentence
-    assert f"(not corrected for the {compared.findings[0].family} tests)" in compared.findings[0].corrected_sentence
+    adjusted = holm([finding.corrected.p for finding in compared.findings])
+    for finding, p, printed in zip(compared.findings, adjusted, compared.as_dict()["findings"], strict=True):
+        assert finding.by_people.adjusted == printed["corrected"]["p_adjusted"] == p
+        assert printed["corrected"]["verdict"] == ("better" if p <= 0.05 else "unclear")
+        assert printed["corrected"]["p"] == finding.corrected.p
+        assert " after Holm over 3; 90 labels" in finding.corrected_sentence or finding.slice
+    assert "corrected by people, b is better than a by" in compared.findings[0].corrected_sentence
+
+
+def test_with_labels_a_system_is_worse_where_people_find_it_worse():
+    words = ["compare", "--fail-if-worse", "-m", "em", "--label-map", "good=1,bad=0"]
+    Path("both.jsonl").write_text("\n".join(map(json.dumps, BOTH)))
+    back = CliRunner().invoke(main, [*words, "b", "a", "--human", "both.jsonl"])
+    assert back.exit_code == 4
+    assert "exact_match: corrected by people, a is worse than b by" in back.stderr
+    turned = [{**row, "label": "bad" if row["label"] == "good" else "good"} for row in BOTH]
+    compared = karat.compare("a", "b", metrics="em", human=turned, label_map=MAP)
+    assert (compared.findings[0].verdict, compared.findings[0].verdict_by_people) == ("better", "worse")
+    assert compared.worse == compared.findings
 
 
 def test_without_labels_nothing_is_said_of_them():
@@ -104,6 +121,6 @@ def test_the_command_reads_a_file_for_each_system_or_one_for_all():
     two = CliRunner().invoke(main, [*words, "--human", "a=a.jsonl", "--human", "b=b.jsonl"])
     one = CliRunner().invoke(main, [*words, "--human", "both.jsonl"])
     assert two.stdout == one.stdout
-    assert "exact_match: corrected by people, b minus a is" in one.stdout
+    assert "exact_match: corrected by people, b is better than a by" in one.stdout
     column = CliRunner().invoke(main, ["compare", "a", "b", "-m", "em", "--human", "human"])
     assert column.stdout == one.stdout

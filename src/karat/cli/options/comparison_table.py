@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from karat.cli.options.marked_rows import print_flips
 from karat.cli.options.screen import open_screen
-from karat.runs.compare.comparison import Compared, Finding
+from karat.runs.compare.comparison import Compared
+from karat.runs.compare.finding import Finding
 from karat.stats.value import format_value
 
 _TESTS = {"mcnemar": "McNemar", "sign_flip": "sign flips", "swap": "swaps"}
@@ -34,7 +35,8 @@ def print_comparison(compared: Compared, by: str | None) -> None:
     for finding in compared.findings:
         screen.line(f"{finding.heading}: {finding.sentence}", _STYLES[finding.verdict])
         if finding.corrected_sentence is not None:
-            screen.line(f"{finding.heading}: {finding.corrected_sentence}")
+            style = _STYLES[finding.verdict_by_people or "unclear"]
+            screen.line(f"{finding.heading}: {finding.corrected_sentence}", style)
     print_flips(screen, compared.flipped, first)
 
 

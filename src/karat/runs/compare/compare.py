@@ -12,8 +12,9 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import widen
-from karat.runs.compare.comparison import Compared, Finding, apply_holm
+from karat.runs.compare.comparison import Compared
 from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, list_unsigned, share_metrics
+from karat.runs.compare.finding import Finding, apply_holm
 from karat.runs.compare.flips import find_flips
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.compare.systems import System, list_specs, open_systems

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from karat.core.errors import DataError, RowError
 from karat.stats.aggregate import Bounds, Units
 from karat.stats.corrected.corrected import Corrected
-from karat.stats.corrected.difference import Ends, subtract
+from karat.stats.corrected.difference import Ends, Moves, subtract
 from karat.stats.corrected.fit import Fit, add_up, mean_score, p_value
 from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.judged import Judged
@@ -117,14 +117,19 @@ def _interval_alone(units: Units, bounds: Bounds, seed: int, confidence: float) 
 
 def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> Corrected:
     """The second of two corrected means minus the first; `pairs` has the differences of the scores."""
-    moves, alone = (
-        tuple(add_up(each.influence.labels + weight * each.influence.judge, pairs) for each, weight in weighted)
-        for weighted in ([(each, each.spread.weight) for each in sides], [(each, 0.0) for each in sides])
-    )
+
+    def moves(weights: Sequence[float]) -> tuple[Moves, Moves]:
+        a, b = (
+            add_up(each.influence.labels + weight * each.influence.judge, pairs)
+            for each, weight in zip(sides, weights, strict=True)
+        )
+        return a, b
+
+    corrected, alone = moves([each.spread.weight for each in sides]), moves((0.0, 0.0))
 
     def ends(confidence: float) -> Ends:
         first, second = ((each.value, *each.interval(confidence)[1]) for each in sides)
-        return subtract(first, second, moves, confidence)
+        return subtract(first, second, corrected, confidence)
 
     first, second = ((each.influence.mean, *each.labels_alone(confidence)) for each in sides)
     value, low, high = ends(confidence)

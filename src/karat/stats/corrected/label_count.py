@@ -82,8 +82,8 @@ def count_labels_from_pilot(judged: Judged, width: float, *, confidence: float =
         raise DataError(f"at least 2 labels expected, found {pilot}: without labels, assume a correlation")
     influence = influence_of(judged)
     near = np.where(judged.labelled, influence.judge, 0.0)
-    columns = (add_up(each, judged) for each in (influence.labels, near, influence.shares))
-    spread = Spread(*columns, influence.weight, influence.shift, seed=0)
+    labels, judge, shares = (add_up(each, judged) for each in (influence.labels, near, influence.shares))
+    spread = Spread(labels, judge, shares, influence.weight, influence.shift, seed=0)
     left, alone = spread.variances
     if not alone:
         raise DataError(f"labels that vary expected, found {pilot} that are equal: their deviation is not known")

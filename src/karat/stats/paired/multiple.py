@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
@@ -42,6 +43,29 @@ def holm_levels(ps: Sequence[float | None], level: float = 0.05) -> list[float |
         passed = passed and p <= current
         levels[row] = current
     return levels
+
+
+@dataclass(frozen=True)
+class HolmTest:
+    """One test of a family of `family` tests: its adjusted p, and the level with which the p itself is compared."""
+
+    adjusted: float | None
+    level: float | None
+    family: int
+
+
+def holm_tests(ps: Sequence[float | None], level: float) -> list[HolmTest]:
+    """Each p in its family. None stands for a test that was not possible, which does not count.
+
+    >>> holm_tests([0.01, None, 0.04], level=0.05)[0]
+    HolmTest(adjusted=0.02, level=0.025, family=2)
+    """
+    levels = holm_levels(ps, level)
+    # the first p above its level ends Holm's procedure: no larger p is significant, whatever its own level
+    above = [each for p, each in zip(ps, levels, strict=True) if p is not None and each is not None and p > each]
+    family = sum(p is not None for p in ps)
+    adjusted = zip(holm(ps), levels, strict=True)
+    return [HolmTest(p, None if each is None else min([each, *above]), family) for p, each in adjusted]
 
 
 def _step(ps: Sequence[float | None]) -> list[tuple[tuple[float, int], int]]:

@@ -1,0 +1,226 @@
+"""One metric of one system against the first: the numbers, the verdict and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from karat.runs.display.forest import Line, corrected_line
+from karat.stats.aggregate import Bounds
+from karat.stats.paired.comparison import Comparison, Verdict
+from karat.stats.paired.multiple import HolmTest, holm_tests
+from karat.stats.power import smallest_share, smallest_visible
+from karat.stats.value import format_value
+
+if TYPE_CHECKING:
+    from karat.stats.corrected.corrected import Corrected
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One metric of one system against the first, over all rows or over one slice of them.
+
+    `comparison` holds the numbers. `adjusted` is its p, corrected by Holm's method for all `family` tests; `held` is
+    the level that the uncorrected p is compared with. Both are None where there is no p. `bounds` are the lowest and
+    the highest value that the metric can have. `corrected` is the difference that people would see, estimated from
+    their labels, and `by_people` its p by Holm's method in the family of such differences; None without labels.
+    """
+
+    metric: str
+    first: str
+    system: str
+    slice: str | None
+    comparison: Comparison
+    bounds: Bounds = (None, None)
+    held: float | None = None
+    adjusted: float | None = None
+    family: int = 1
+    corrected: Corrected | None = None
+    by_people: HolmTest | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a result: both systems have scores on a common row, and both values are defined."""
+        return self.comparison.scored > 0 and self.comparison.p is not None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the system is better or worse than the first, corrected for the number of tests."""
+        return self.comparison.verdict(self.held)
+
+    @property
+    def verdict_by_people(self) -> Verdict | None:
+        """The same of the difference corrected by people; None where there is no such difference, or no p of it."""
+        found, test = self.corrected, self.by_people
+        if found is None or test is None or found.p is None:
+            return None
+        return replace(self.comparison, difference=found.value, p=found.p).verdict(test.level)
+
+    @property
+    def could_turn(self) -> bool:
+        """Whether the rows without a score in one of the two systems could change the verdict."""
+        return self.comparison.could_turn(self.held)
+
+    @property
+    def smallest_visible(self) -> float | None:
+        """The smallest difference that these rows can show, corrected for the number of tests; None if they cannot."""
+        found = self.comparison
+        if found.smallest_visible is None or found.deviation is None or self.held is None:
+            return None
+        if found.test == "mcnemar":
+            apart = (found.wins + found.losses) / found.scored
+            return smallest_share(found.scored, apart, power=found.power, level=self.held)
+        error = found.deviation / found.scored**0.5
+        visible = smallest_visible(error, found.units - 1, power=found.power, level=self.held)
+        low, high = self.bounds
+        return visible if low is None or high is None or visible <= high - low else None
+
+    @property
+    def scale(self) -> float:
+        """The factor from the metric's unit to points: 100 for a metric from 0 to 1, else 1."""
+        return 100.0 if self.bounds == (0, 1) else 1.0
+
+    @property
+    def heading(self) -> str:
+        """The metric, and the slice where the finding is about one."""
+        return self.metric if self.slice is None else f"{self.metric}, {self.slice}"
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        return "; ".join(self._clauses())
+
+    def _clauses(self) -> Iterator[str]:
+        found = self.comparison
+        if not self.known or found.difference is None:
+            reason = "a value is not defined" if found.scored else "no row is scored in both"
+            yield f"nothing can be said: {reason}"
+            return
+        claim = self._claim(self.verdict, (found.difference, found.low, found.high), self.adjusted, self.family)
+        if self.verdict != "unclear":
+            yield claim
+        elif not found.wins and not found.losses:
+            yield f"{self.system} and {self.first} score the same on every row"
+        else:
+            yield claim
+            visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
+            yield f"the smallest this data could show is {visible}" if visible else "this data could show none"
+        if self.could_turn:
+            missing = found.n - found.scored
+            rows = f"{missing} row{'s' * (missing > 1)}"
+            yield f"the {rows} without a score in {self.first} or {self.system} could turn this"
+
+    @property
+    def corrected_sentence(self) -> str | None:
+        """The corrected difference in words; None where there are no labels."""
+        if (found := self.corrected) is None:
+            return None
+        if found.value is None:
+            return f"corrected by people: {found.in_words}"
+        family = 1 if self.by_people is None else self.by_people.family
+        adjusted = None if self.by_people is None else self.by_people.adjusted
+        claim = self._claim(self.verdict_by_people, (found.value, found.low, found.high), adjusted, family)
+        return f"corrected by people, {claim}; {found.worth_in_words}"
+
+    def _claim(
+        self, verdict: Verdict | None, ends: tuple[float, float | None, float | None], p: float | None, family: int
+    ) -> str:
+        """A difference in words: `ends` are its value and interval, `p` is corrected for a `family` of tests."""
+        value, low, high = ends
+        shown = "p is not known"
+        if p is not None:
+            shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}" if p < 0.995 else "p = 1"
+            shown += f" after Holm over {family}" if family > 1 else ""
+        if verdict in (None, "unclear"):
+            return f"no difference could be shown ({self._size(value)} {self._interval(low, high)}, {shown})"
+        if value < 0:
+            low, high = (None if end is None else -end for end in (high, low))
+        by = f"{self._size(abs(value))} {self._interval(low, high)}"
+        return f"{self.system} is {verdict} than {self.first} by {by}, {shown}"
+
+    def _interval(self, low: float | None, high: float | None) -> str:
+        return f"[{self._scaled(low)}, {self._scaled(high)}]"
+
+    def _size(self, size: float) -> str:
+        return f"{self._scaled(size)} points" if self.scale > 1 else self._scaled(size)
+
+    def _scaled(self, number: float | None) -> str:
+        if number is None:
+            return "?"
+        return f"{number * self.scale:.1f}" if self.scale > 1 else f"{number:.4g}"
+
+    def lines(self, *, several: bool) -> Iterator[Line]:
+        """The line of a forest plot, and one of the difference corrected by people; `several`: it names the system."""
+        found = self.comparison
+        of = f" · {self.system}" if several else ""
+        label, part = (f"{self.metric}{of}", False) if self.slice is None else (self.slice, True)
+        counts = f"{found.wins} / {found.losses} / {found.ties}"
+        cells = (
+            format_value(found.a),
+            format_value(found.b),
+            *self._difference(found),
+            _spell_p(self.adjusted),
+            counts,
+        )
+        reach = (found.least, found.most) if found.scored < found.n else (None, None)
+        yield Line(label, found.difference, found.low, found.high, cells, self.verdict, reach, part)
+        if (corrected := self.corrected) is not None and corrected.value is not None:
+            p = "" if self.by_people is None else _spell_p(self.by_people.adjusted)
+            line = corrected_line(corrected, ("", "", *self._difference(corrected), p, ""))
+            yield replace(line, kind=self.verdict_by_people or "unclear")
+
+    def _difference(self, found: Comparison | Corrected) -> tuple[str, str]:
+        """A difference with its sign, and its interval."""
+        value = found.difference if isinstance(found, Comparison) else found.value
+        sign = "+" if value is not None and value > 0 else ""
+        return f"{sign}{self._scaled(value)}", f"{self._scaled(found.low)} – {self._scaled(found.high)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding for JSON; `level` is the level that its p is compared with."""
+        return {
+            "metric": self.metric,
+            "system": self.system,
+            "slice": self.slice,
+            **self.comparison.as_dict(),
+            "p_adjusted": self.adjusted,
+            "level": self.held,
+            "smallest_visible": self.smallest_visible,
+            "verdict": self.verdict,
+            "could_turn": self.could_turn,
+            "sentence": self.sentence,
+            **self._as_corrected(),
+        }
+
+    def _as_corrected(self) -> dict[str, Any]:
+        """The difference corrected by people for JSON."""
+        if self.corrected is None or self.by_people is None:
+            return {}
+        test, verdict = self.by_people, self.verdict_by_people
+        decided = {"p_adjusted": test.adjusted, "level": test.level, "family": test.family, "verdict": verdict}
+        return {"corrected": self.corrected.as_dict() | decided}
+
+
+def _spell_p(p: float | None) -> str:
+    return "?" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings as one family of tests, each with its corrected p and its level by Holm's method.
+
+    The differences corrected by people are a family of their own: they answer another question.
+
+    >>> import numpy as np
+    >>> from karat.stats.aggregate import Scale
+    >>> from karat.stats.paired.compare import compare
+    >>> found = [compare(np.zeros((8, 1)), scores, Scale()) for scores in (np.ones((8, 1)), np.eye(8)[:, :1])]
+    >>> [round(each.adjusted, 6) for each in apply_holm([Finding("em", "a", "b", None, one) for one in found])]
+    [0.015625, 1.0]
+    """
+    level = findings[0].comparison.level
+    own = holm_tests([each.comparison.p for each in findings], level)
+    people = holm_tests([None if each.corrected is None else each.corrected.p for each in findings], level)
+    return tuple(
+        replace(finding, held=test.level, adjusted=test.adjusted, family=test.family, by_people=corrected)
+        for finding, test, corrected in zip(findings, own, people, strict=True)
+    )
