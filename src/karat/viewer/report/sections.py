@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.runs.compare.comparison import Compared, Finding
+from karat.runs.compare.comparison import Compared
+from karat.runs.compare.finding import Finding
 from karat.runs.display.forest import Forest, Kind, Line, forest_table, value_headings, value_lines
 from karat.runs.display.histogram import Bar, count_bars, histogram
 from karat.runs.display.html import element, show
