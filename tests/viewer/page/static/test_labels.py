@@ -56,7 +56,13 @@ def test_rows_are_labelled_by_keyboard_alone(browser, label, labelling):
     assert kept(labelling) == ["right", "wrong", "skip", "undo"]
     notes = [json.loads(line).get("note") for line in labelling.file.read_text("utf-8").splitlines()]
     assert notes == [None, "too long", None, None]
-    browser.press("j")
+    shown = question(browser)
+    browser.press("k", "k")
+    browser.until("document.querySelector('.note')?.innerText === 'You labelled this row right.'")
+    assert question(browser) == first
+    browser.press("2")  # another label for it: the first one is taken back
+    browser.until("document.querySelector('.cell .text').innerText === arguments[0]", shown)
+    assert kept(labelling)[4:] == ["undo", "wrong"]
     ring = "(({outlineStyle, outlineWidth}) => [outlineStyle, outlineWidth])(getComputedStyle(document.activeElement))"
     assert browser.run("return document.activeElement.className") == "cell"
     assert browser.run(f"return {ring}") == ["solid", "3px"]

@@ -64,7 +64,7 @@ function whole({ agreement, corrected, command: text, reason: why }) {
     el(
       "p.note",
       `${format.rows(n)} with labels, intervals of ${format.percent(confidence)}.`,
-      notes.map((note) => [" ", name(note), "."]),
+      notes.map((note) => [" ", sentence(note)]),
     ),
     command(text),
   ];

@@ -18,17 +18,16 @@ export default async function open(state, page) {
   let busy = false;
 
   const draw = () => {
-    fill(body, row.at === null ? finished(row) : whole(row, note, send));
+    fill(body, row.at === null ? finished(row) : whole(row, note, { send, undo, step }));
     body.querySelector(".cell")?.focus({ preventScroll: true });
   };
-  /** Send what was chosen for the row on the screen; where it is not current any more, nothing is kept for it. */
-  async function send(action, label) {
-    if (busy || (row.at === null && action !== "undo")) return;
+  /** Ask for another row, or send what was chosen for the one on the screen; one request at a time. */
+  async function ask(request) {
+    if (busy) return;
     busy = true;
-    const choice = action === "undo" ? {} : { at: row.at, note: note.value, ...(label ? { label } : {}) };
     try {
-      row = await post("label", { runs, action, ...choice });
-      note.value = "";
+      row = await request();
+      note.value = row.mark?.note ?? "";
       problem.hidden = true;
       announce(`${row.finished} of ${row.total} done`);
     } catch (error) {
@@ -40,12 +39,22 @@ export default async function open(state, page) {
     scrollTo(0, 0);
     draw();
   }
-  const choose = (at) => () => row.choices[at] && send("label", row.choices[at].name);
-  const step = (by) => () => {
-    const cells = [...body.querySelectorAll(".cell")];
-    const at = cells.indexOf(document.activeElement) + by;
-    cells[Math.min(Math.max(at, 0), cells.length - 1)]?.focus();
+  /** A label or a skip; that of a row which has one is taken back first. */
+  const send = (action, choice) =>
+    row.at !== null &&
+    ask(async () => {
+      const { at } = row;
+      if (row.mark) row = await post("label", { runs, action: "undo", at });
+      return post("label", { runs, action, at, note: note.value, ...choice });
+    });
+  const undo = () => ask(() => post("label", { runs, action: "undo", ...(row.mark ? { at: row.at } : {}) }));
+  const choose = (at) => () => row.choices[at] && send("label", { label: row.choices[at].name });
+  const move = (by) => {
+    const at = (row.at ?? row.total) + by;
+    return at >= 0 && at < row.total && ask(() => get("label/next", { runs: runs.join(), at: String(at) }));
   };
+  let moves = Promise.resolve(); // keys that come quickly move one after the other; a label never waits for another row
+  const step = (by) => () => (moves = moves.then(() => move(by)));
   function leave(event) {
     if (event.key !== "Enter" && event.key !== "Escape") return;
     event.preventDefault();
@@ -60,35 +69,42 @@ export default async function open(state, page) {
       j: step(1),
       k: step(-1),
       s: () => send("skip"),
-      u: () => send("undo"),
+      u: undo,
       n: () => note.focus(),
     },
   };
 }
 
-function whole(row, note, send) {
+function whole(row, note, { send, undo, step }) {
   const cells = row.cells.map(({ name: title, values }) =>
-    el("section.cell", { tabindex: -1, "aria-label": title }, el("h2", name(title)), texts(values, null)),
+    el("section.cell", { tabindex: -1, "aria-label": title }, el("h2", name(title)), texts(values, null, "shown")),
   );
   const choices = row.choices.map(({ name: label, score }, at) =>
     el(
       "button.choice",
-      { onclick: () => send("label", label), "data-key": `choice ${at}`, "aria-keyshortcuts": DIGITS[at] },
+      {
+        onclick: () => send("label", { label }),
+        "aria-pressed": row.mark ? String(row.mark.label === label) : null,
+        "data-key": `choice ${at}`,
+        "aria-keyshortcuts": DIGITS[at],
+      },
       el("kbd", DIGITS[at]),
       " ",
       name(label),
       el("small.dim", ` scores ${format.value(score)}`),
     ),
   );
-  const other = (action, key, text) =>
-    el(
-      "button",
-      { onclick: () => send(action), "data-key": action, "aria-keyshortcuts": key },
-      el("kbd", key),
-      ` ${text}`,
-    );
+  const other = (key, text, act) =>
+    el("button", { onclick: act, "data-key": text, "aria-keyshortcuts": key }, el("kbd", key), ` ${text}`);
   return [
     progress(row),
+    row.mark &&
+      el(
+        "p.note",
+        row.mark.label === null
+          ? "You skipped this row."
+          : ["You labelled this row ", el("strong", name(row.mark.label)), "."],
+      ),
     el("div.cells", cells),
     el(
       "div.verdicts",
@@ -96,8 +112,10 @@ function whole(row, note, send) {
       el(
         "div.tools",
         field(el("span", "Note ", el("kbd", "n")), note, true),
-        other("skip", "s", "Skip"),
-        other("undo", "u", "Undo"),
+        other("s", "Skip", () => send("skip")),
+        other("u", "Undo", undo),
+        other("k", "Previous", step(-1)),
+        other("j", "Next", step(1)),
       ),
     ),
     command(row.command),

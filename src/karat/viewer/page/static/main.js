@@ -19,7 +19,7 @@ const TITLES = { rows: "Where?", label: "Label", agreement: "Agreement", provena
 const KEYS = {
   "?": "these keys",
   g: "all runs",
-  "j k": "next and previous row, or part of a row to label",
+  "j k": "next and previous row",
   Enter: "open the row that has the focus",
   "] [": "next and previous page of rows",
   "1 2 3 …": "give the row this label",

@@ -2,6 +2,7 @@
 // direction of what surrounds it, and characters that hide, reorder or break text are shown by their names.
 
 import { el } from "./dom.js";
+import * as format from "./format.js";
 
 const NAMES = {
   0x00ad: "SHY",
@@ -72,20 +73,26 @@ export function words(text, mark = "mark", all = null) {
       return !part ? [] : kind === "differs" && mark ? [el(mark, {}, plain(part))] : plain(part);
     });
   };
-  box.append(...shown(all === "shown" ? Infinity : LONG));
+  const whole = all === "shown";
   const held = text.pieces.reduce((total, [piece]) => total + piece.length, 0);
-  if (all === "shown" || (held <= LONG && !text.cut)) return box;
-  const more = el("button", { class: "chip" }, `Show all ${text.length.toLocaleString("en")} characters`);
-  more.addEventListener("click", () => {
-    if (text.cut && all) all();
-    else {
-      box.replaceChildren(...shown(Infinity));
-      more.remove();
-      box.tabIndex = -1;
-      box.focus();
-    }
-  });
-  return el("div", box, text.cut && !all ? el("p.note", "cut here; the row's own page shows all") : more);
+  box.append(...shown(whole ? Infinity : LONG));
+  if (text.cut && typeof all !== "function") {
+    return el(
+      "div",
+      box,
+      el("p.note", `cut here, after ${format.count(held)} of ${format.count(text.length)} characters`),
+    );
+  }
+  if (whole || (held <= LONG && !text.cut)) return box;
+  const show = () => {
+    if (text.cut) return all();
+    box.replaceChildren(...shown(Infinity));
+    more.remove();
+    box.tabIndex = -1;
+    return box.focus();
+  };
+  const more = el("button.chip", { onclick: show }, `Show all ${format.count(text.length)} characters`);
+  return el("div", box, more);
 }
 
 /** A list of texts: one as it is, several as a numbered list. */
