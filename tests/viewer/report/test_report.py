@@ -201,6 +201,8 @@ def test_nothing_is_left_of_a_redacted_column(role, tmp_path, monkeypatch):
     assert page.lines("differences")
     with pytest.raises(SpecError, match="slices by"):
         karat.report("one", output=tmp_path / "r.html", redact=["topic"], by="topic")
+    with pytest.raises(SpecError, match="holds the scores"):
+        karat.report("one", output=tmp_path / "r.html", redact=["exact_match"])
     with pytest.raises(ColumnError, match="did you mean 'topic'"):
         karat.report("one", output=tmp_path / "r.html", redact=["topik"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from karat.core.errors import ColumnError, SpecError, did_you_mean
@@ -21,12 +21,14 @@ class Redaction:
     texts: bool
     columns: tuple[str, ...]
 
-    def check(self, runs: Sequence[Run], by: str | None) -> None:
-        """Raise `ColumnError` for a column that no run has, `SpecError` for that of the slices."""
+    def check(self, runs: Sequence[Run], by: str | None, scores: Collection[str]) -> None:
+        """Raise `ColumnError` for a column that no run has, `SpecError` for that of the slices or of the scores."""
         names = [name for run in runs for name in run.schema.names]
         for column in self.columns:
             if column not in names:
                 raise ColumnError(f"there is no column {column!r} to leave out{did_you_mean(column, names)}")
+            if column in scores:
+                raise SpecError(f"column {column!r} holds the scores of a metric: report others (metrics, -m)")
         if by in self.columns:
             raise SpecError(f"slices by {by!r} would show what is to be left out: choose other slices, or none")
 

@@ -80,7 +80,8 @@ def report(
     wanted = list_specs(metrics)
     runs = [open_system(system, label, wanted) for system, label in zip(systems, _LETTERS, strict=False)]
     redaction = Redaction(texts, (redact,) if isinstance(redact, str) else tuple(redact))
-    redaction.check(runs, by)
+    shared = share_metrics(runs, wanted)
+    redaction.check(runs, by, {scored.column for metric in shared for scored in metric.by_run})
     if len(runs) > 1:
         compared = compare(
             *systems,
@@ -99,7 +100,7 @@ def report(
         compared, aligned = None, _in_order(runs[0])
     else:
         raise SpecError("labels of a single run are those of its scoring: karat score … --human; its report shows them")
-    material = Material(runs, share_metrics(runs, wanted), aligned, compared, by)
+    material = Material(runs, shared, aligned, compared, by)
     choice = choose_rows(material.scores, rows, seed)
     command = spell_command(material.names, {"by": by, "cluster": cluster, "on": on} if compared else {}, redaction)
     values = list(material.values())

@@ -117,7 +117,15 @@ def _article(data: dict[str, Any], row: int) -> str:
 def _answer(data: dict[str, Any], row: int, at: int) -> str:
     texts, number, reason = data["texts"], data["answers"][at][row], data["reasons"][at][row]
     absent = element("p", {"class": "dim"}, show(data["absent"][at]))
-    marked = absent if number < 0 else element("p", {"class": "text"}, _mark(texts[number], data["marks"][at][row]))
+    whole = data["lengths"].get(number)
+    cut = (
+        ""
+        if whole is None
+        else element("span", {"class": "dim"}, f" … (the first {data['limit']} of {whole} characters)")
+    )
+    marked = (
+        element("p", {"class": "text"}, _mark(texts[number], data["marks"][at][row]), cut) if number >= 0 else absent
+    )
     scores = [
         element(
             "span",

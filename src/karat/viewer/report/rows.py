@@ -137,7 +137,7 @@ def _join(cell: Any) -> str | None:
 def _remarks(label: str, cell: Any) -> Iterator[tuple[str, str]]:
     """A judge's remark; of a list of statements one for each, with its verdict."""
     if cell is not None and not (isinstance(cell, list) and all(isinstance(item, dict) for item in cell)):
-        yield label, _join(cell) or ""
+        yield label, f"{cell:.4g}" if isinstance(cell, float) else _join(cell) or ""
         return
     for item in cell or ():
         verdict = item.get("verdict", item.get("label"))
