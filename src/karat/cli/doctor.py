@@ -18,8 +18,11 @@ MEND = (
 @click.command()
 def doctor() -> None:
     """Show what is installed, compiled and missing, and how to install it."""
+    from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
+
+    screen = open_screen()
     for mark, line in _examine():
-        click.echo(f"{mark}  {line}")
+        screen.line(f"{mark}  {line}")
 
 
 def _examine() -> Iterator[tuple[str, str]]:

@@ -14,18 +14,21 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 def metrics(name: str | None) -> None:
     """List the metrics and judges, or explain the one called NAME."""
-    from karat.core.metric.registry import all_metrics  # noqa: PLC0415  (heavy)
+    from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
+    from karat.core.metric.registry import all_metrics  # noqa: PLC0415
     from karat.core.metric.spec import parse_all  # noqa: PLC0415
     from karat.judges import Judge, own_judges  # noqa: PLC0415
 
+    screen = open_screen()
     if name is not None:
         found = [metric for metric in all_metrics() if metric.name == name] or parse_all(name)
-        click.echo("\n\n".join(explain(metric) for metric in found))
+        for line in "\n\n".join(explain(metric) for metric in found).splitlines():
+            screen.line(line)
         return
     listed = [*all_metrics(), *map(Judge, own_judges())]
     width = max(len(metric.name) for metric in listed)
     for metric in listed:
-        click.echo(f"{metric.name:{width}}  {metric.definition.summary}")
+        screen.line(metric.definition.summary, label=f"{metric.name:{width}}  ")
 
 
 def explain(metric: Metric) -> str:

@@ -61,8 +61,11 @@ def power(
     if as_json:
         click.echo(json.dumps({spec: plan.as_dict() for spec, (plan, _) in lines.items()}, ensure_ascii=False))
         return
+    from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
+
+    screen = open_screen()
     for spec, (_, line) in lines.items():
-        click.echo(f"{spec}: {line}")
+        screen.line(f"{spec}: {line}")
 
 
 def _count_rows(

@@ -28,11 +28,11 @@ def show_controls(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\r\n", "\n").replace("\t", " "))
 
 
-def break_lines(text: str, width: int, *, whole_words: bool = False) -> list[tuple[int, int]]:
+def break_lines(text: str, width: int, *, whole_paths: bool = False) -> list[tuple[int, int]]:
     """Where each line of a text starts and ends, if none is wider than `width`; spaces between lines are in none.
 
-    Lines end at spaces or after punctuation; what is wider than a line is cut between characters as a reader sees them,
-    unless `whole_words`.
+    Lines end at spaces or after punctuation; what is wider than a line is cut between characters as a reader sees them.
+    With `whole_paths` lines end only at spaces, and a path that is too wide stays whole, to be copied.
 
     >>> text = "token_f1(normalize=none) of 東京タワー"
     >>> [text[start:stop] for start, stop in break_lines(text, 10)]
@@ -44,7 +44,7 @@ def break_lines(text: str, width: int, *, whole_words: bool = False) -> list[tup
         if cell_len(line) <= width:
             lines.append((start, stop))
         else:
-            lines += _break_line(text, start, stop, width, whole_words=whole_words)
+            lines += _break_line(text, start, stop, width, whole_paths=whole_paths)
         start = stop + 1
     return lines
 
@@ -78,7 +78,8 @@ def lay_out(headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int
                 yield from _draw(row, widths, left, gap)
             return
     for row in cells:
-        yield from wrap(", ".join(filter(None, row[:left])), width)
+        labels = [f"{name}: {cell}" for name, cell in zip(names[1:left], row[1:left], strict=True) if cell]
+        yield from wrap(", ".join([*filter(None, row[:1]), *labels]), width)
         yield from _flow(list(zip(names[left:], row[left:], strict=True)), width)
 
 
@@ -133,10 +134,10 @@ def _width(cell: str) -> int:
     return max(map(cell_len, cell.split("\n")))
 
 
-def _break_line(text: str, start: int, stop: int, width: int, *, whole_words: bool) -> Iterator[tuple[int, int]]:
+def _break_line(text: str, start: int, stop: int, width: int, *, whole_paths: bool) -> Iterator[tuple[int, int]]:
     first = end = start  # of the line in work
     used = 0
-    for unit in (_WORD if whole_words else _UNIT).finditer(text, start, stop):
+    for unit in (_WORD if whole_paths else _UNIT).finditer(text, start, stop):
         size = cell_len(unit[0])
         if used + size <= width:
             end, used = unit.end(), used + size
@@ -149,7 +150,7 @@ def _break_line(text: str, start: int, stop: int, width: int, *, whole_words: bo
         if end > first:
             yield first, start + len(text[start:end].rstrip())
         first, end, used = unit.start(), unit.end(), size
-        if size > width and not whole_words:
+        if size > width and not (whole_paths and "/" in unit[0]):
             *full, (first, end) = _cut(text, unit.start(), unit.end(), width)
             yield from full
             used = cell_len(text[first:end])

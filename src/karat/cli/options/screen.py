@@ -25,7 +25,7 @@ _STYLES: dict[str, dict[str, Any]] = {
     "added": {"fg": "green", "bold": True, "underline": True},
     "removed": {"fg": "red", "bold": True, "underline": True},
 }
-LEAST = 20  # columns that a text gets beside its label
+LEAST = 20  # columns for a text beside its label; where there are fewer, it stands below
 
 
 def open_screen() -> Screen:
@@ -49,18 +49,22 @@ class Screen:
     def line(
         self, text: str, style: str = "", *, label: str = "", marked: Sequence[tuple[int, int]] | None = None
     ) -> None:
-        """Print a text, wrapped between words; a longer word, such as a path, stays whole.
+        """Print a text, wrapped between words; a path stays whole.
 
         `style` is a key of `_STYLES`. With `label`, that stands before the text, further lines are indented by its
-        width, and words that are too long are cut. `marked`: only these ranges of the text have the style.
+        width, and paths are cut. `marked`: only these ranges of the text have the style.
         """
-        text, indent = show_controls(text), cell_len(label) if label else len(text) - len(text.lstrip(" "))
-        width = max(self.width - indent, LEAST)
-        if not label:
-            text, label = text[indent:], " " * indent
-        for start, stop in break_lines(text, width, whole_words=not label.strip()):
+        text, paths = show_controls(text), not label
+        if paths:
+            label = " " * (len(text) - len(text.lstrip(" ")))
+            text = text[len(label) :]
+        elif self.width - cell_len(label) < LEAST:
+            self.line(label)
+            label = "    "
+        indent = " " * cell_len(label)
+        for start, stop in break_lines(text, max(self.width - len(indent), LEAST), whole_paths=paths):
             self._print(label + self._style(text, start, stop, style, marked))
-            label = " " * indent
+            label = indent
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> None:
         """Print a table whose first `left` columns are names, aligned left, the others numbers, aligned right."""
