@@ -1,11 +1,11 @@
 // All runs: a table to pick from, and how values went over time.
 
-import { allRuns } from "./api.js";
+import { allRuns, recall } from "./api.js";
 import { trend } from "./charts.js";
 import { announce, command, delayed, el, field, fill, scroll, select } from "./dom.js";
 import * as format from "./format.js";
 import { letter } from "./heading.js";
-import { address, current, go } from "./state.js";
+import { about, address, current, go } from "./state.js";
 import { name, spec } from "./text.js";
 
 const OFTEN = 2000; // milliseconds between two looks while a run is written
@@ -62,7 +62,10 @@ export default async function open(state, page) {
       trends,
       command(page.command),
     ],
-    update: (next) => draw(next),
+    update: (next) => {
+      draw(next);
+      if (next.runs.length) recall("columns", about(next)).catch(() => {}); // large runs take seconds to match: begin now
+    },
     close: () => {
       closed = true;
       clearTimeout(timer);

@@ -1,0 +1,139 @@
+"""How quick the page of `karat view` is with two runs of a million rows: `python bench/view.py [ROWS]`.
+
+Chromium opens the page and does what people do; a step ends when the rows and the counts that it asked for are drawn.
+Each step is done several times with another filter, order or page, so that no answer is one that was kept. The runs are
+made in a temporary folder by `bench/compare_runs.py`, or taken from `$KARAT_RUNS` where they are there already.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow.parquet as pq
+from compare_runs import system
+from selenium import webdriver
+from selenium.webdriver.chrome.webdriver import WebDriver
+from side_by_side import machine
+
+METRICS = ("exact_match", "token_f1")
+DRAWN = "document.querySelector('.list tbody') && !document.querySelector('[aria-busy]')"
+TARGETS = {"first page": 1.0, "sort": 0.7, "filter": 0.7, "next page": 0.3}
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+         "--disable-background-networking", "--disable-component-update")  # fmt: skip
+
+
+def make_runs(rows: int, folder: Path) -> None:
+    """Score two systems and keep them as the runs `a` and `b`."""
+    for name, right, seed in (("a", 0.900, 2), ("b", 0.901, 3)):
+        path = folder / f"{name}.parquet"
+        pq.write_table(system(rows, right, seed), path)
+        metrics = [word for metric in METRICS for word in ("-m", metric)]
+        words = [sys.executable, "-m", "karat", "score", str(path), *metrics, "--run", name]
+        subprocess.run(words, check=True, capture_output=True)  # noqa: S603
+        path.unlink()
+
+
+@contextmanager
+def browser() -> Iterator[WebDriver]:
+    """A headless Chromium with a profile of its own."""
+    with tempfile.TemporaryDirectory() as profile:
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium") or ""
+        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+        try:
+            yield driver
+        finally:
+            driver.quit()
+
+
+def timed(driver: WebDriver, act: str, *arguments: Any) -> float:
+    """Seconds from an action in the page until its rows are drawn, by the clock of the page."""
+    script = (
+        "const done = arguments[arguments.length - 1]; const start = performance.now(); let busy = false; "
+        "const end = () => requestAnimationFrame(() => done(performance.now() - start)); "
+        "const watch = new MutationObserver(() => { busy ||= document.querySelector('[aria-busy]') !== null; "
+        f"if (busy && {DRAWN}) {{ watch.disconnect(); end(); }} }}); "
+        f"watch.observe(document.body, {{ attributes: true, childList: true, subtree: true }}); {act}"
+    )
+    milliseconds: float = driver.execute_async_script(script, *arguments)
+    return milliseconds / 1000
+
+
+def measure(driver: WebDriver, address: str) -> dict[str, list[float]]:
+    """The seconds of each step."""
+    driver.set_script_timeout(120)
+    driver.get(address)
+    links = "[...document.querySelectorAll('tbody th a')]"
+    script = f"return {links}.map(link => new URLSearchParams(link.hash.split('?')[1]).get('runs'))"
+    while not (ids := driver.execute_script(script)):
+        time.sleep(0.05)
+    runs = f"runs={','.join(sorted(ids))}"
+    seconds: dict[str, list[float]] = {step: [] for step in ("first page, nothing read", *TARGETS)}
+    seconds["first page, nothing read"].append(timed(driver, f"location.hash = '#/rows?{runs}'"))
+
+    def reopen() -> None:
+        driver.execute_script("location.hash = '#/runs'")
+        time.sleep(0.5)
+        seconds["first page"].append(timed(driver, f"location.hash = '#/rows?{runs}'"))
+
+    for _ in range(5):
+        reopen()
+    click = "document.querySelectorAll(arguments[0])[arguments[1]].click()"
+    choose = "const list = document.querySelector('[data-key=order]'); list.value = arguments[0]; list.onchange?.();"
+    choose += "list.dispatchEvent(new Event('change'))"
+    for place in ("0", "1", "2", "3", "4", "5"):
+        seconds["sort"].append(timed(driver, choose, place))
+    for topic in range(6):
+        seconds["filter"].append(timed(driver, click, "[data-key*=topic][type=checkbox]", topic))
+    for _ in range(6):
+        seconds["next page"].append(timed(driver, click, "[data-key=next]", 0))
+    return seconds
+
+
+def memory(process: int) -> float:
+    """The most memory that a process has had, in MB."""
+    status = Path(f"/proc/{process}/status").read_text("utf-8")
+    found = re.search(r"VmHWM:\s+(\d+)", status)
+    assert found
+    return int(found[1]) / 1024
+
+
+def main(rows: int, folder: Path) -> None:
+    os.environ["KARAT_RUNS"] = str(folder)
+    if not (folder / "b").is_dir():
+        make_runs(rows, folder)
+    command = [sys.executable, "-m", "karat", "view", str(folder), "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, browser() as driver:  # noqa: S603
+        assert server.stdout
+        try:
+            seconds = measure(driver, server.stdout.readline().strip())
+            print(
+                f"{machine()}\n\n| two runs of {rows:,} rows | median, s | slowest, s | target, s |\n|---|---|---|---|"
+            )
+            for step, all_seconds in seconds.items():
+                print(f"| {step} | {median(all_seconds):.2f} | {max(all_seconds):.2f} | {TARGETS.get(step, '')} |")
+            print(f"| memory of the server, MB | {memory(server.pid):.0f} | | 500 |")
+        finally:
+            server.kill()
+
+
+if __name__ == "__main__":
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    if "KARAT_RUNS" in os.environ:
+        main(number, Path(os.environ["KARAT_RUNS"]))
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            main(number, Path(temporary))
