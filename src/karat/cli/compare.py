@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from karat.cli.options.people import by_system, label_options, read_label_options
+from karat.cli.options.people import by_system, correction_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
 
 WORSE = 4  # exit code: a system is worse, under --fail-if-worse
@@ -31,7 +31,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
     help=f"Exit with {WORSE} if a system is worse than A in any metric or slice, corrected for all tests (Holm). With "
     "--human the differences corrected by people decide.",
 )  # fmt: skip
-@label_options
+@correction_options
 @confidence_option("Of the intervals; 1 minus it is the level of the tests.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
 def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **options: Any) -> None:

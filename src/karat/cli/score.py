@@ -12,7 +12,7 @@ import click
 from karat.cli.options import scoring
 from karat.cli.options.hidden_pandas import hide_pandas
 from karat.cli.options.models import ask_models, model_options
-from karat.cli.options.people import label_options, read_label_options
+from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.phoenix import annotate, check_span_map, open_outbox, read_data, span_options
 
 
@@ -25,7 +25,7 @@ from karat.cli.options.phoenix import annotate, check_span_map, open_outbox, rea
 @span_options
 @scoring.scoring_options
 @model_options
-@label_options
+@correction_options
 def score(
     file: str | None,
     metrics: tuple[str, ...],

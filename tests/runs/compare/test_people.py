@@ -1,6 +1,7 @@
 """Differences corrected by people's labels of each system: `karat.compare(…, human=)`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,17 @@ def test_with_labels_a_system_is_worse_where_people_find_it_worse():
     compared = karat.compare("a", "b", metrics="em", human=turned, label_map=MAP)
     assert (compared.findings[0].verdict, compared.findings[0].verdict_by_people) == ("better", "worse")
     assert compared.worse == compared.findings
+
+
+def test_a_difference_by_strata_of_exactly_these_rows():
+    human = karat.Human(BOTH, MAP, strata="topic", finite=True)
+    compared = karat.compare("a", "b", metrics="em", human=human)
+    sides = (replace(judged(name), strata=np.arange(N) % 2) for name in "ab")
+    expected, found = corrected_difference(*sides, finite=True), compared.findings[0].corrected
+    assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
+    assert compared.notes[-2:] == human.notes
+    fitted = karat.compare("a", "b", metrics="em", human=karat.Human(BOTH, MAP, threshold="fit")).findings[0]
+    assert fitted.corrected.value == pytest.approx(corrected_difference(judged("a"), judged("b")).value, abs=0.02)
 
 
 def test_without_labels_nothing_is_said_of_them():

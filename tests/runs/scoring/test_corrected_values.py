@@ -12,6 +12,8 @@ from karat import ColumnError, DataError, JoinError, SpecError
 from karat.cli.main import main
 from karat.models.testing.fake import FakeModel
 from karat.runs.scoring.groups import cluster_keys
+from karat.stats.agreement.threshold import fit_threshold
+from karat.stats.corrected.cross_prediction import cross_predict
 from karat.stats.corrected.estimate import corrected_mean
 from karat.stats.corrected.judged import Judged
 from karat.stats.inference import Inference
@@ -77,6 +79,42 @@ def test_rows_that_were_proposed_weigh_by_their_probability():
     probabilities = np.ones(N)
     probabilities[AT] = chances
     assert found == corrected_mean(by_hand(probabilities=probabilities))
+
+
+def test_strata_are_corrected_by_their_own_labels_and_are_found_where_probabilities_are_by_slice():
+    topics = np.array([each if each != "alone" else "b" for each in ROWS["topic"]])
+    rows, found = {**ROWS, "topic": topics.tolist()}, []
+    chances = np.where(topics[AT] == "a", 0.25, 0.5)
+    weighted = {**LABELS, "probability": chances}
+    probabilities = np.ones(N)
+    probabilities[AT] = chances
+    expected = corrected_mean(by_hand(probabilities=probabilities, strata=(topics == "b").astype(np.int64)))
+    for human, by in ((karat.Human(weighted, MAP, strata="topic"), None), (weighted, "topic")):
+        found.append(scored(rows, human=human, by=by).corrected["em"])
+    for each in found:
+        assert (each.value, each.low, each.high) == pytest.approx((expected.value, expected.low, expected.high))
+    assert scored(rows, human=weighted).corrected["em"].value != pytest.approx(expected.value)
+    alone = karat.Human(LABELS, MAP, strata="topic")
+    assert "2 labels expected in each of 3 strata, found 0 in one" in scored(human=alone).corrected["em"].reason
+
+
+def test_the_value_of_exactly_these_rows():
+    found = scored(human=karat.Human(LABELS, MAP, finite=True))
+    assert found.corrected["em"] == corrected_mean(by_hand(), finite=True)
+    assert "exactly these rows" in found.human["notes"][0]
+
+
+def test_a_threshold_that_is_fitted_to_the_labels_is_cross_predicted():
+    costs = np.where(RIGHT, 5.0, 3.0) + random.normal(size=N)
+    rows = {**ROWS, "cost": costs}
+    fitted = scored(rows, "column(cost)", human=karat.Human(LABELS, MAP, threshold="fit"))
+    expected = by_hand(scores=cross_predict(by_hand(scores=costs), fit_threshold))
+    assert next(iter(fitted.corrected.values())) == corrected_mean(expected)
+    assert "fitted to the labels" in fitted.human["notes"][0]
+    fixed = scored(rows, "column(cost)", human=karat.Human(LABELS, MAP, threshold=4))
+    assert next(iter(fixed.corrected.values())) == corrected_mean(by_hand(scores=costs >= 4))
+    with pytest.raises(SpecError, match=r"labels of yes and no \(1 and 0\) expected for a threshold, found 0.5"):
+        scored(human=karat.Human({"id": ["q1", "q2"], "label": [1, 0.5]}, threshold="fit"), label_map=None)
 
 
 def test_labels_may_be_a_column_of_the_rows_and_of_several_people():
@@ -183,5 +221,11 @@ def test_the_command_prints_the_corrected_value_and_what_it_is_worth():
     assert f"120 labels with the scores are worth {corrected.effective:.0f} labels alone; prediction-" in done.stdout
     assert "labels by people: labels.csv, 120 of 400 rows, one annotator" in done.stdout
     assert "exact_match, alone: no estimate: at least 2 labels expected, found 0 for 1 rows" in done.stdout
+    more = ["--strata", "gold", "--these-rows", "--human-threshold", "fit"]
+    noted = CliRunner().invoke(main, [*words, *more]).stdout
+    assert "labels were drawn separately from each gold" in noted
+    assert "(cross-prediction)" in noted
+    wrong = CliRunner().invoke(main, [*words, "--human-threshold", "best"])
+    assert "--human-threshold 'best': a number or fit expected" in wrong.output
     printed = json.loads(CliRunner().invoke(main, [*words, "--label-column", "label", "--json"]).stdout)
     assert printed["metrics"][0]["corrected"] == json.loads(json.dumps(corrected.as_dict()))

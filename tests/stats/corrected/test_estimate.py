@@ -241,7 +241,7 @@ def test_open_bounds_use_the_bootstrap_where_labels_are_few():
         (judged(LABELS, VERDICTS, 40, clusters=(ROWS // 40).astype(np.uint64)), "all 40 labels are of one cluster"),
         (
             judged(LABELS, VERDICTS, 40, strata=np.minimum(ROWS // 39, 1)),
-            "at least 2 labels expected in stratum 1, found 1",
+            "at least 2 labels expected in each of 2 strata, found 1 in one",
         ),
     ],
 )

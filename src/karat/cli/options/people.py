@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from click import UsageError, option
 
@@ -19,6 +19,19 @@ _OPTIONS = [
     option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0, or bad<fair<good."),
     option("--label-column", "label_columns", multiple=True, metavar="COLUMN", help="A column of labels in the file."),
 ]
+_CORRECTION = [
+    option("--strata", metavar="COLUMN", help="Rows to label were drawn separately from each of its values."),
+    option("--these-rows", is_flag=True, help="Correct to the value of exactly these rows, not of rows like them."),
+    option(
+        "--human-threshold", metavar="NUMBER|fit",
+        help="Scores from here on count as yes, where people's labels are yes and no; fit: find it from the labels.",
+    ),
+]  # fmt: skip
+
+
+def correction_options(command: Command) -> Command:
+    """Give a command the flags of labels, and of how they correct."""
+    return add_options(command, [*_OPTIONS, *_CORRECTION])
 
 
 def label_options(command: Command) -> Command:
@@ -29,11 +42,25 @@ def label_options(command: Command) -> Command:
 def read_label_options(options: dict[str, Any], system: str | None = None) -> Human | None:
     """Take the flags of labels out of a command's options; None where there is no `--human`."""
     source, label_map, columns = (options.pop(name) for name in ("human", "label_map", "label_columns"))
+    strata, finite = options.pop("strata", None), options.pop("these_rows", False)
+    threshold = _read_threshold(options.pop("human_threshold", None))
     if not source:
+        if strata or finite or threshold is not None:
+            raise UsageError("--strata, --these-rows and --human-threshold say how labels correct: --human LABELS")
         return None
     from karat.runs.labels.human import Human  # noqa: PLC0415  (only where people labelled rows)
 
-    return Human(source[0] if len(source) == 1 else list(source), label_map, columns, system)
+    human = Human(source[0] if len(source) == 1 else list(source), label_map, columns, system)
+    return replace(human, strata=strata, finite=finite, threshold=threshold)
+
+
+def _read_threshold(text: str | None) -> float | Literal["fit"] | None:
+    if text is None or text == "fit":
+        return text  # type: ignore[return-value]
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--human-threshold {text!r}: a number or fit expected") from None
 
 
 def by_system(human: Human | None, systems: Sequence[str]) -> Human | None:

@@ -59,6 +59,8 @@ def _print_corrected(screen: Screen, result: Result, by: str | None) -> None:
     screen.line(
         f"labels by people: {human['source']}, {human['labelled']} of {result.n} rows, {annotators}{weighted}{out}"
     )
+    for note in human.get("notes", ()):
+        screen.line(note, "dim")
     lines: list[tuple[str, str | None, Corrected]] = [(spec, None, found) for spec, found in result.corrected.items()]
     lines += [(spec, label, found) for spec, each in result.corrected_groups.items() for label, found in each.items()]
     lines.sort(key=lambda line: list(result.corrected).index(line[0]))

@@ -81,7 +81,7 @@ def compare(
     cluster = cluster or _cluster_column(runs)
     clusters = None if cluster is None else cluster_keys(_column(runs, rows, cluster))
     slices = {} if by is None else group_rows(_column(runs, rows, by), set(), by)
-    labels = None
+    labels, people = None, None
     if human is not None:
         from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
 
@@ -95,7 +95,7 @@ def compare(
         by=rows.by,
         findings=findings,
         flipped=find_flips(runs, shared, rows, flipped),
-        notes=(*_notes(runs, shared, rows, cluster), *_note_draws(findings)),
+        notes=(*_notes(runs, shared, rows, cluster), *(people.notes if people else ()), *_note_draws(findings)),
         confidence=confidence,
     )
 

@@ -19,6 +19,7 @@ from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.layout import SYSTEM
+from karat.runs.scoring.groups import read_strata
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
 from karat.stats.corrected.corrected import Corrected
@@ -54,7 +55,8 @@ class People:
         sides = [replace(take(side, part), clusters=keys) for side in sides]
         if reason := self.reasons.get(metric.spec):
             return no_estimate(reason, len(sides[0].scores), int(sides[0].labelled.sum()))
-        return corrected_difference(*sides, bounds=(metric.low, metric.high), inference=inference)
+        rows = self.labelled[0]
+        return corrected_difference(*sides, bounds=rows.bounds(metric), inference=inference, finite=rows.human.finite)
 
 
 def read_people(human: Human, runs: Sequence[Run], metrics: Sequence[SharedMetric], rows: Alignment) -> People:
@@ -80,13 +82,14 @@ def read_by_run(
         columns = own.columns_of(run.schema.names)
         if rows.by == ORDER and not columns:
             raise SpecError("labels are joined by id: on (--on) names its column in the systems and in the labels")
-        needed = columns or [rows.by]
+        needed = list(dict.fromkeys([*(columns or [rows.by]), *([human.strata] if human.strata else [])]))
         source = open_source(run.read(needed))
         source = replace(source, name=run.name)
         found = join_labels(own, source, source, (rows.by, rows.by), choices)
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
-        labelled.append(replace(found, at=places[found.at]))
+        strata = read_strata(source, human.strata)
+        labelled.append(replace(found, at=places[found.at], strata=None if strata is None else strata[order]))
     return labelled
 
 

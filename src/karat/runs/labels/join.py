@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,10 @@ from karat.data.source import Source
 from karat.runs.labels.human import Human
 from karat.runs.labels.labels import Labels, match_labels, read_labels
 from karat.runs.store.manifest import ScoredMetric
+from karat.stats.aggregate import Bounds
+from karat.stats.agreement.threshold import fit_threshold
 from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.cross_prediction import cross_predict
 from karat.stats.corrected.judged import Judged
 
 
@@ -25,12 +28,14 @@ from karat.stats.corrected.judged import Judged
 class LabelledRows:
     """The labels of scored rows: `at`, shape (m,), has the row numbers from 0, and `labels` the labels of these rows.
 
-    `left_out` counts the labels of rows that were filtered out.
+    `left_out` counts the labels of rows that were filtered out. `strata`, shape (n,), are equal in rows of one stratum.
     """
 
     at: Array
     labels: Labels
     left_out: int = 0
+    human: Human = Human(None)  # noqa: RUF009  (it is frozen)
+    strata: Array | None = None
 
     def judged(self, scores: Array, clusters: Array | None) -> Judged:
         """The scores of all rows, shape (n,), beside the labels of some."""
@@ -40,14 +45,31 @@ class LabelledRows:
         if chances is not None:
             probabilities = np.ones(len(scores))
             probabilities[self.at] = chances
-        return Judged(scores, labels, probabilities, clusters)
+        judged = Judged(scores, labels, probabilities, clusters, self.strata)
+        return judged if self.human.threshold is None else _cut(judged, self.human.threshold)
+
+    def bounds(self, metric: ScoredMetric) -> Bounds:
+        """The least and the greatest label."""
+        return (metric.low, metric.high) if self.human.threshold is None else (0.0, 1.0)
 
     def as_dict(self) -> dict[str, Any]:
         """What was joined, as JSON values."""
         weighted = self.labels.probabilities is not None
         found = {"source": self.labels.source, "labelled": len(self.labels), "left_out": self.left_out,
                  "weighted": weighted}  # fmt: skip
-        return {**found, "annotators": list(self.labels.annotators), "choices": dict(self.labels.choices)}
+        found |= {"annotators": list(self.labels.annotators), "choices": dict(self.labels.choices)}
+        return {**found, "notes": list(self.human.notes)} if self.human.notes else found
+
+
+def _cut(judged: Judged, threshold: float | Literal["fit"]) -> Judged:
+    """The same with verdicts of yes and no for scores."""
+    if not isinstance(threshold, str):
+        verdicts = np.where(np.isnan(judged.scores), np.nan, judged.scores >= threshold)
+        return replace(judged, scores=verdicts)
+    units = judged.labelled & ~np.isnan(judged.scores)
+    if np.count_nonzero(units) < 2 or (judged.clusters is not None and len(np.unique(judged.clusters[units])) < 2):
+        return judged  # there is no estimate
+    return replace(judged, scores=cross_predict(judged, fit_threshold))
 
 
 def join_labels(
@@ -57,11 +79,22 @@ def join_labels(
 
     `on` names the column of ids in the rows and in the labels. `choices`: see `read_labels`.
 
-    Raises what reading and matching raise, `SpecError` where labels are in a file and `on` is missing.
+    Raises what reading and matching raise, `SpecError` where labels are in a file and `on` is missing, and for a
+    threshold where labels are not yes and no.
     """
+    found = _match(human, rows, every, on, choices)
+    if human.threshold is not None and (wrong := found.labels.mean[~np.isin(found.labels.mean, (0.0, 1.0))]).size:
+        problem = f"labels of yes and no (1 and 0) expected for a threshold, found {wrong[0]:g}"
+        raise SpecError(f"{found.labels.source}: {problem}: leave the threshold away (--human-threshold)")
+    return found
+
+
+def _match(
+    human: Human, rows: Source, every: Source, on: tuple[str, str] | None, choices: Iterable[Mapping[str, float]]
+) -> LabelledRows:
     if columns := human.columns_of(rows.schema.names):
         labels = read_labels(rows, on=None, label_map=human.label_map, columns=columns, choices=choices)
-        return LabelledRows(labels.rows - 1, labels)
+        return LabelledRows(labels.rows - 1, labels, human=human)
     if on is None:
         problem = "labels in a file or frame are joined by id, and on (--on) names its column"
         if isinstance(human.source, str):
@@ -73,7 +106,7 @@ def join_labels(
     if every is not rows:
         match_labels(labels, read_ids(every, on[0]), every.name)
         labels = labels.take(np.asarray(pc.is_in(labels.ids, ids)))
-    return LabelledRows(match_labels(labels, ids, rows.name), labels, found - len(labels))
+    return LabelledRows(match_labels(labels, ids, rows.name), labels, found - len(labels), human)
 
 
 def read_human(human: Human, on: str | None, choices: Iterable[Mapping[str, float]]) -> Labels:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,10 +18,12 @@ from karat.runs.labels.choices import choices_by_spec
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.scoring.arguments import Selection
+from karat.runs.scoring.groups import read_strata
 from karat.runs.store.manifest import ScoredMetric, describe_metric
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.estimate import corrected_mean
 from karat.stats.corrected.influence import take
+from karat.stats.corrected.judged import Judged
 from karat.stats.inference import Inference
 
 
@@ -46,7 +48,7 @@ def plan_correction(
         left, right = split_on(selection.on)
         on = (left if selection.gold is None else right, right)
     choices, scored = choices_by_spec(metrics), [describe_metric(metric, metric.spec) for metric in metrics]
-    found = join_labels(human, rows, every, on, choices.values())
+    found = replace(join_labels(human, rows, every, on, choices.values()), strata=read_strata(rows, human.strata))
     return Correction(found, scored, why_not_corrected(scored, found.labels, {} if human.label_map else choices))
 
 
@@ -83,8 +85,27 @@ class CorrectedTotals:
                 whole[metric.spec] = no_estimate(reason, self._n, len(self.correction.rows.at))
                 grouped[metric.spec] = {}
                 continue
-            judged = self.correction.rows.judged(np.concatenate([np.empty(0), *parts]), keys)
-            correct = partial(corrected_mean, bounds=(metric.low, metric.high), inference=self._inference)
+            rows = self.correction.rows
+            judged = rows.judged(np.concatenate([np.empty(0), *parts]), keys)
+            if judged.strata is None and judged.probabilities is not None and _drawn_by(groups.values(), judged):
+                judged = replace(judged, strata=_number(groups.values(), self._n))
+            correct = partial(
+                corrected_mean, bounds=rows.bounds(metric), inference=self._inference, finite=rows.human.finite
+            )
             whole[metric.spec] = correct(judged)
-            grouped[metric.spec] = {label: correct(take(judged, rows)) for label, rows in groups.items()}
+            grouped[metric.spec] = {label: correct(take(judged, part)) for label, part in groups.items()}
         return whole, grouped
+
+
+def _drawn_by(groups: Collection[Array], judged: Judged) -> bool:
+    """Whether the labelled rows of each group had one probability, and those of different groups different ones."""
+    chances = [np.unique(judged.chances[rows][judged.labelled[rows]]) for rows in groups]
+    return all(len(each) < 2 for each in chances) and len(np.unique(np.concatenate([*chances, []]))) > 1
+
+
+def _number(groups: Collection[Array], rows: int) -> Array:
+    """The number of each row's group."""
+    strata = np.empty(rows, np.int64)
+    for number, part in enumerate(groups):
+        strata[part] = number
+    return strata

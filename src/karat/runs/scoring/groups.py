@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.data.nested import unquote
-from karat.data.source import RAW
+from karat.data.source import RAW, Source
 
 MAX_GROUPS = 1_000  # values of a column of groups; a column with more holds ids
 
@@ -34,6 +34,19 @@ def cluster_keys(column: pa.Array, first: int = 0) -> Array:
     for row in np.flatnonzero(column.is_null()):
         keys[row] = _hash(f"row {first + row} is alone")
     return keys
+
+
+def read_strata(rows: Source, name: str | None) -> Array | None:
+    """The number of each row's stratum by the values of a column, shape (rows,); None without a column.
+
+    Raises `ColumnError` as `check_group_column` does.
+    """
+    if name is None:
+        return None
+    check_group_column(rows.schema, name, rows.name)
+    column = pa.chunked_array([batch.column(name) for batch in rows.batches([name])], rows.schema.field(name).type)
+    strata: Array = cluster_keys(column.combine_chunks()).astype(np.int64)
+    return strata
 
 
 def _hash(label: str) -> int:

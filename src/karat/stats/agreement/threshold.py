@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -88,6 +89,21 @@ def best_threshold(
     calls, crossed = nothing.copy(), nothing
     calls[used], crossed[used] = cuts.scores >= value, cuts.scores >= others[folds]
     return Threshold(value, float(low), float(high), calls, crossed)
+
+
+def fit_threshold(scores: Scores, labels: Scores) -> Callable[[Scores], Scores]:
+    """Verdicts, 1 from the best threshold on, as a function of scores; the most frequent label where there is none.
+
+    `scores` and `labels` (0 or 1) have shape (rows,) and no NaN.
+
+    >>> fit_threshold(np.array([0.1, 0.4, 0.8]), np.array([0.0, 0.0, 1.0]))(np.array([0.5, 0.7])).tolist()
+    [0.0, 1.0]
+    """
+    cuts = _Cuts(scores, labels == 1)
+    value = cuts.best(np.ones(len(scores)))[0] if len(cuts.between) else math.nan
+    if math.isnan(value):
+        return lambda new: np.full(len(new), float(labels.mean() >= 0.5))
+    return lambda new: (new >= value).astype(float)
 
 
 class _Cuts:

@@ -175,11 +175,11 @@ def _reason(judged: Judged) -> str | None:
             return f"row {row} has a label, but was proposed with a probability of {judged.probabilities[row]:g}"
     if judged.clusters is not None and (judged.clusters[labelled] == judged.clusters[labelled][0]).all():
         return f"all {count} labels are of one cluster"
-    if judged.strata is not None:
+    if judged.strata is not None and judged.probabilities is None:
         strata, place = np.unique(judged.strata, return_inverse=True)
         counts = np.bincount(place, labelled)
         if counts.min() < 2:
-            return f"at least 2 labels expected in stratum {strata[counts.argmin()]}, found {counts.min():.0f}"
+            return f"at least 2 labels expected in each of {len(strata)} strata, found {counts.min():.0f} in one"
     return None
 
 

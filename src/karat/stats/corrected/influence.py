@@ -11,7 +11,7 @@ statistical inference", arXiv:2403.03208.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +53,14 @@ def influence_of(judged: Judged, *, finite: bool = False) -> Influence:
     """The influence of each row on the corrected mean, added up over the strata if there are any.
 
     `finite`: on the mean of exactly these rows, in which only the choice of the labelled ones is left to chance;
-    otherwise on that of the population from which the rows come.
+    otherwise on that of the population from which the rows come. Strata with fewer than two labels are one: the labels'
+    probabilities hold in it too.
     """
     if judged.strata is None or (judged.strata == judged.strata[0]).all():
         return _influence(judged, finite=finite)
     labels, judge, shares = np.zeros((3, len(judged.scores)))
     mean = shift = spread = square = 0.0
-    _, place = np.unique(judged.strata, return_inverse=True)
+    place = pool_strata(judged.strata, judged.labelled)
     counts = np.bincount(place, judged.labelled)
     separate = counts.min() >= OWN
     for stratum in range(place.max() + 1):
@@ -76,9 +77,25 @@ def influence_of(judged: Judged, *, finite: bool = False) -> Influence:
 
 
 def take(judged: Judged, rows: NDArray[np.integer]) -> Judged:
-    """These rows, as one stratum."""
-    probabilities, clusters = (None if each is None else each[rows] for each in (judged.probabilities, judged.clusters))
-    return Judged(judged.scores[rows], judged.labels[rows], probabilities, clusters)
+    """These rows."""
+    columns = (getattr(judged, field.name) for field in fields(judged))
+    return Judged(*(None if each is None else each[rows] for each in columns))
+
+
+def pool_strata(strata: NDArray[np.int64], labelled: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The strata as numbers from 0, of which those with fewer than two labels are one, together with the next smallest.
+
+    >>> pool_strata(np.array([5, 5, 7, 7, 7, 9]), np.array([True, True, True, True, False, True])).tolist()
+    [0, 0, 1, 1, 1, 0]
+    """
+    place = np.unique(strata, return_inverse=True)[1]
+    counts = np.bincount(place, labelled)
+    order = np.argsort(counts, kind="stable")
+    poor = counts < 2
+    if poor.any() and counts[poor].sum() < 2:
+        poor[order[: int(poor.sum()) + 1]] = True
+    pooled: NDArray[np.int64] = np.where(poor[place], 0, place + 1)
+    return np.unique(pooled, return_inverse=True)[1]
 
 
 def _influence(judged: Judged, *, finite: bool) -> Influence:
