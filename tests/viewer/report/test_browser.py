@@ -108,6 +108,13 @@ def test_axe_finds_no_violation(browser, report, scheme):
     assert browser.violations() == []
 
 
+def test_axe_finds_no_violation_without_texts(browser, tmp_path):
+    rows = {"id": ["a", "b"], "prediction": ["x", None], "gold": ["x", "y"]}
+    path = karat.report(karat.score(rows, "em", keep=True), output=tmp_path / "report.html", texts=False)
+    browser.open(path.as_uri())
+    assert browser.violations() == []
+
+
 @pytest.mark.parametrize(("width", "zoom"), [(360, 1), (1280, 2)])
 def test_it_never_scrolls_sideways(browser, report, width, zoom):
     browser.show(width=width, zoom=zoom)

@@ -213,6 +213,7 @@ def test_without_texts_only_ids_scores_and_slices_are_there(tmp_path):
     for text in ("Question 1?", "in Paris", "Rome", "the city"):
         assert text not in page.source + page.json
     assert page.data["id"][:2] == ["q0000", "q0001"]
+    assert "before and after" in page.texts["head"]
     assert "Texts are left out." in page.texts["rows"]
 
 

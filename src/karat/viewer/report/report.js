@@ -114,11 +114,11 @@ function makeAnswer(row, system, metric) {
 
 function makeRow(row, metric) {
   const article = element("article", "row");
+  const heading = texts[data.question[row]] ?? data.id[row];
   const about = element("p", "row-head");
-  if (data.id[row] !== texts[data.question[row]]) about.append(write(element("span"), data.id[row]));
+  if (data.id[row] !== heading) about.append(write(element("span"), data.id[row]));
   if (data.slice) about.append(write(element("span"), data.slice.values[data.slice.codes[row]]));
-  article.append(about);
-  if (data.question[row] >= 0) article.append(write(element("h3", "text"), texts[data.question[row]]));
+  article.append(about, write(element("h3", "text"), heading));
   const answers = element("div", "answers");
   if (data.gold[row].length) {
     const gold = element("div", "answer gold", element("h4", "", "Gold"));

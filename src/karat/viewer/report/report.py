@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +113,13 @@ def report(
     ]
     verdict = verdict_section(values, compared, material.confidence)
     path = Path(output)
-    write_text(
-        path, make_document(title or " and ".join(material.names), f"Report on {len(aligned)} rows", verdict, written)
-    )
+    write_text(path, make_document(title or _list(material.names), f"Report on {len(aligned)} rows", verdict, written))
     return path
+
+
+def _list(names: Sequence[str]) -> str:
+    """Names as a phrase: A, B and C."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _in_order(run: Run) -> Alignment:

@@ -98,8 +98,9 @@ def _field(label: str, name: str, control: str, *, wide: bool = False) -> str:
 def _article(data: dict[str, Any], row: int) -> str:
     """A row as `report.js` shows it."""
     texts = data["texts"]
-    question = data["question"][row]
-    about = [data["id"][row]] if question < 0 or texts[question] != data["id"][row] else []
+    name, question = data["id"][row], data["question"][row]
+    heading = name if question < 0 else texts[question]
+    about = [] if heading == name else [name]
     if data["slice"] is not None:
         about.append(data["slice"]["values"][data["slice"]["codes"][row]])
     gold = [element("p", {"class": "text"}, show(texts[number])) for number in data["gold"][row]]
@@ -109,7 +110,7 @@ def _article(data: dict[str, Any], row: int) -> str:
         "article",
         {"class": "row"},
         element("p", {"class": "row-head"}, *(element("span", None, show(text)) for text in about)),
-        element("h3", {"class": "text"}, show(texts[question])) if question >= 0 else "",
+        element("h3", {"class": "text"}, show(heading)),
         element("div", {"class": "answers"}, *columns),
     )
 

@@ -122,13 +122,13 @@ def _scores_figure(spec: str, system: str, scores: Array, axis: Axis) -> str:
 
 def _difference_figure(finding: Finding, difference: Array, *, minimize: bool) -> str:
     """The differences other than zero, on an axis with zero in the middle."""
-    changed = difference[np.isfinite(difference) & (difference != 0)] * finding.scale
-    most = float(np.abs(changed).max()) if len(changed) else finding.scale
-    axis = Axis.over([-most, most])
-    drawn = [Bar(bar.low, bar.high, bar.count, _kind(bar, minimize=minimize)) for bar in count_bars(changed, axis)]
-    found = finding.comparison
-    minus = f"{finding.system} minus {finding.first}"
+    found, minus = finding.comparison, f"{finding.system} minus {finding.first}"
     counts = f"better on {found.wins} rows, worse on {found.losses}; {found.ties} equal ones are not drawn"
+    changed = difference[np.isfinite(difference) & (difference != 0)] * finding.scale
+    if not len(changed):
+        return _figure(f"{minus}: {counts}", "")
+    axis = Axis.over([-np.abs(changed).max(), np.abs(changed).max()])
+    drawn = [Bar(bar.low, bar.high, bar.count, _kind(bar, minimize=minimize)) for bar in count_bars(changed, axis)]
     return _figure(f"{minus}: {counts}", histogram(drawn, axis, f"{finding.metric}, {minus}, rows by difference"))
 
 
