@@ -240,6 +240,14 @@ def test_rows_of_people_are_shown_corrected(tmp_path):
     corrected = result.corrected["exact_match"]
     assert page.lines("values")[1] == [corrected.value, corrected.low, corrected.high]
     assert "corrected by people (30 labels)" in page.texts["values"]
+    karat.score(rows | {"prediction": ["Paris"] * 40}, "em", run="other")
+    by_system = {"labelled": people, "other": people | {"label": ["good"] * 29 + ["bad"]}}
+    labels = {"human": by_system, "label_map": "good=1,bad=0"}
+    page = Page(karat.report("labelled", "other", output=tmp_path / "r.html", **labels))
+    (finding,) = karat.compare("labelled", "other", **labels).findings
+    corrected = finding.corrected
+    assert page.lines("differences")[1] == [corrected.value, corrected.low, corrected.high]
+    assert finding.corrected_sentence in page.texts["head"]
     with pytest.raises(SpecError, match="karat score"):
         karat.report("labelled", output=tmp_path / "r.html", human=people)
 

@@ -90,7 +90,9 @@ class Compared:
         return forests
 
     def _repr_html_(self) -> str:
-        sentences = [f"{each.heading}: {each.sentence}" for each in self.findings if each.slice is None]
+        whole = [each for each in self.findings if each.slice is None]
+        pairs = ((each.metric, text) for each in whole for text in (each.sentence, each.corrected_sentence) if text)
+        sentences = [f"{metric}: {text}" for metric, text in pairs]
         heading = f"{' and '.join(self.systems)}: {self.n} rows, matched by {self.by}"
         return show_forests(heading, self.forests(), [*sentences, *self.notes])
 

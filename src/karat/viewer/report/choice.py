@@ -46,7 +46,7 @@ def choose_rows(metrics: Sequence[MetricScores], most: int, seed: int) -> Choice
     ([0, 1, 2, 3], {'differ': 1, 'worst': 0, 'unscored': 0, 'sample': 3})
     """
     n = metrics[0].scores.shape[1]
-    found = {"differ": _differing(metrics), "worst": _worst(metrics), "unscored": _unscored(metrics)}
+    found = {"differ": _differing(metrics, most), "worst": _worst(metrics, most), "unscored": _unscored(metrics, most)}
     taken, counts = dict[int, str](), dict[str, int]()
     for reason, rows in found.items():
         fresh = list(islice((row for row in dict.fromkeys(rows) if row not in taken), int(_SHARES[reason] * most)))
@@ -69,26 +69,26 @@ def _in_turn(ranked: Sequence[Iterable[int]]) -> Iterator[int]:
         yield from (row for row in several if row is not None)
 
 
-def _differing(metrics: Sequence[MetricScores]) -> Iterator[int]:
+def _differing(metrics: Sequence[MetricScores], most: int) -> Iterator[int]:
     """The rows on which a system differs from the first, largest loss and largest gain in turn."""
     ranked = []
     for metric in metrics:
         for gains in np.nan_to_num(metric.gains):
             for signed in (gains, -gains):
                 order = np.argsort(signed, kind="stable")
-                ranked.append(order[signed[order] < 0].tolist())
+                ranked.append(order[signed[order] < 0][:most].tolist())
     return _in_turn(ranked)
 
 
-def _worst(metrics: Sequence[MetricScores]) -> Iterator[int]:
+def _worst(metrics: Sequence[MetricScores], most: int) -> Iterator[int]:
     """The rows with the worst scores of each system, the last system first."""
     ranked = []
     for metric in metrics:
         for scores in metric.scores[::-1] * (-1 if metric.minimize else 1):
             order = np.argsort(scores, kind="stable")
-            ranked.append(order[~np.isnan(scores[order])].tolist())
+            ranked.append(order[~np.isnan(scores[order])][:most].tolist())
     return _in_turn(ranked)
 
 
-def _unscored(metrics: Sequence[MetricScores]) -> Iterator[int]:
-    return _in_turn([np.flatnonzero(np.isnan(metric.scores).any(axis=0)).tolist() for metric in metrics])
+def _unscored(metrics: Sequence[MetricScores], most: int) -> Iterator[int]:
+    return _in_turn([np.flatnonzero(np.isnan(metric.scores).any(axis=0))[:most].tolist() for metric in metrics])

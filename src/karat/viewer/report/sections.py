@@ -22,12 +22,14 @@ from karat.viewer.report.redaction import Redaction, spell_alignment
 
 def verdict_section(values: Sequence[SystemValue], compared: Compared | None, confidence: float) -> str:
     """The first finding as a sentence with its numbers, and the others of all rows as a list."""
-    sentences: list[tuple[str, str, str]]
+    sentences: list[tuple[str, str, str]] = []
     if compared is None:
         sentences = [(each.spec, _spell(each), "unclear") for each in values if each.slice is None]
-    else:
-        whole = [each for each in compared.findings if each.slice is None]
-        sentences = [(each.metric, each.sentence, each.verdict) for each in whole]
+    for each in compared.findings if compared else ():
+        if each.slice is None:
+            sentences.append((each.metric, each.sentence, each.verdict))
+            if text := each.corrected_sentence:
+                sentences.append((each.metric, text, each.verdict_by_people or "unclear"))
     (metric, sentence, _), *others = sentences
     first = element("p", {"class": "standfirst"}, element("strong", None, show(metric)), ": ", show(sentence), ".")
     listed = (
@@ -89,7 +91,8 @@ def difference_section(compared: Compared, by: str | None, redaction: Redaction)
         f"p is that of a paired test{corrected}.",
     ]
     notes += compared.notes
-    notes += [f"{each.heading}: {text}." for each in compared.findings if (text := each.corrected_sentence)]
+    missing = (each for each in compared.findings if each.slice and each.corrected and each.corrected.value is None)
+    notes += [f"{each.heading}: {each.corrected_sentence}." for each in missing]
     turned = [f"{each.heading}: {each.sentence}." for each in compared.findings if each.slice and each.could_turn]
     title = "Differences" if by is None else f"Differences by {by}"
     return _section("differences", title, *tables, *(_note(redaction.clean(note)) for note in [*notes, *turned]))
