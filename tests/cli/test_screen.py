@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from karat.cli.options.layout import break_lines, lay_out, show_controls, wrap
+from karat.cli.options.controls import show_controls
+from karat.cli.options.layout import break_lines, lay_out, wrap
 from karat.cli.options.screen import Screen, open_screen
 
 HEADINGS = ["metric", "topic", "value", "95 % interval", "n"]

@@ -146,6 +146,7 @@ def test_colour_takes_the_place_of_signs(run):
     ("words", "code", "message"),
     [
         (["frist"], 1, "did you mean 'first'"),
+        (["first", "-m", "\x1b]0;a\x07"], 2, "<U+001B>]0;a<U+0007> was not scored"),
         (["first", "--worst", "1", "--best", "1"], 2, "--worst and --best exclude each other"),
         (["first", "-m", "bleu"], 2, "bleu was not scored"),
         (["first", "--show", "topics"], 1, "did you mean 'topic'"),

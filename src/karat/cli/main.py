@@ -60,11 +60,18 @@ class _Karat(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_describe(error)) from error
         except SpecError as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(_describe(error)) from error
         except KaratError as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_describe(error)) from error
+
+
+def _describe(error: Exception) -> str:
+    """The message; what it quotes of a file cannot change the terminal."""
+    from karat.cli.options.controls import show_controls  # noqa: PLC0415  (only where a command fails)
+
+    return show_controls(str(error))
 
 
 @click.group(cls=_Karat, context_settings={"help_option_names": ["-h", "--help"]})

@@ -65,7 +65,7 @@ def terminal(*words):
 def test_each_key_does_its_work_and_survives_a_kill():
     with terminal() as first:
         shown = first.wait_for(r"row 1 of 9, annotator ada(.*)1 good \(1\)   2 bad \(0\)   s skip").group(1)
-        assert "an  [2J answer" in shown
+        assert "an <U+001B>[2J answer" in shown
         assert "0.123" not in shown
         first.press("1", r"row 2 of 9")
         first.press("2", r"row 3 of 9")

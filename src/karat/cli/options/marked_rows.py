@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from karat.cli.options.layout import show_controls
+from karat.cli.options.controls import show_controls
 from karat.cli.options.screen import Screen
 from karat.core.errors import SpecError
 from karat.core.metric.spec import parse

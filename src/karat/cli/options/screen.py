@@ -16,7 +16,8 @@ from typing import Any
 import click
 from rich.cells import cell_len
 
-from karat.cli.options.layout import break_lines, lay_out, show_controls
+from karat.cli.options.controls import show_controls
+from karat.cli.options.layout import break_lines, lay_out
 
 _STYLES: dict[str, dict[str, Any]] = {
     "dim": {"dim": True},

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.controls import show_controls
 from karat.cli.options.people import read_choices
 
 if sys.platform != "win32":
@@ -89,7 +90,7 @@ def _label_all(session: Session, rows: LabelRows) -> None:
             click.echo(f"row {session.finished + 1} of {len(session.rows)}, annotator {session.annotator}")
             for line in _describe(rows.read(at)):
                 click.echo(line)
-            lines = (note and f"note: {_plain(note)}", notice, offered)
+            lines = (note and f"note: {show_controls(note)}", notice, offered)
             click.echo("\n" + "\n".join(filter(None, lines)))
             key, notice = read(), ""
         if key == "q":
@@ -101,7 +102,7 @@ def _label_all(session: Session, rows: LabelRows) -> None:
         elif key == "?":
             notice = _HELP
         elif key != "s" and key not in keys:
-            notice = f"\a{_plain(key)!r} is no key here; the keys are:"
+            notice = f"\a{key!r} is no key here; the keys are:"
         else:
             try:
                 session.label(keys[key], at, note) if key in keys else session.skip(at, note)
@@ -135,11 +136,7 @@ def _keyboard() -> Iterator[Callable[[], str]]:
 def _describe(cells: Mapping[str, Any]) -> Iterable[str]:
     """Each column's name and value; of a list, one value a line."""
     for name, cell in cells.items():
-        yield f"\n{click.style(name, bold=True)}"
+        yield f"\n{click.style(show_controls(name), bold=True)}"
         for each in cell if isinstance(cell, list) else [cell]:
-            yield f"  {'–' if each is None else _plain(str(each))}"
-
-
-def _plain(text: str) -> str:
-    """A text without characters that would move the cursor or change the terminal; lines are indented."""
-    return "".join(each if each.isprintable() or each == "\n" else " " for each in text).replace("\n", "\n  ")
+            text = "–" if each is None else show_controls(str(each))
+            yield "\n".join(f"  {line}" for line in text.split("\n"))
