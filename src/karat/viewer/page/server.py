@@ -105,6 +105,7 @@ def serve(port: Port, start: Callable[[], Workspace]) -> None:
     server = Thread(target=uvicorn.Server(config).run, args=([port.listener],), daemon=True)
     with closing(port.listener):
         server.start()
+        Thread(target=space.prepare, daemon=True).start()
         try:
             server.join()
         except (KeyboardInterrupt, SystemExit) as ended:

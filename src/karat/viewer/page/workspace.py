@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from karat.core.errors import KaratError
+from karat.core.metric.spec import parse
 from karat.runs.compare.compare import compare
 from karat.runs.compare.comparison import Compared
 from karat.runs.labels.human import Human
@@ -19,8 +23,10 @@ from karat.runs.store.run import Run
 from karat.viewer.page.catalog import Catalog
 from karat.viewer.page.label_file import LabelFile
 from karat.viewer.page.query import Query
+from karat.viewer.rows.display import show_text
 from karat.viewer.rows.recent import Recent
 from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.texts import Texts
 
 _TABLES, _COMPARISONS, _SESSIONS = 1, 32, 2  # that are kept
 
@@ -38,6 +44,16 @@ class Workspace:
         self._tables: Recent[RowTable] = Recent(_TABLES)
         self._comparisons: Recent[Compared] = Recent(_COMPARISONS)
         self._lock = RLock()  # what needs much memory is done one at a time
+
+    def prepare(self) -> None:
+        """Load what the first table needs, while the browser starts: a second of imports."""
+        import_module("pyarrow.dataset")
+        for run in self.catalog.describe():
+            for metric in run["metrics"]:
+                with suppress(KaratError):
+                    parse(metric["spec"])
+        show_text("a", ["b"])
+        Texts([]).close()
 
     def table(self, query: Query) -> RowTable:
         """The matched rows of the runs of a query; raises what `RowTable` raises."""

@@ -49,7 +49,8 @@ class RowTable:
         self.by, self.n, self._ids = aligned.by, len(aligned), aligned.ids
         self.ranks = np.empty(self.n, np.int32)
         self.ranks[aligned.orders[0]] = np.arange(self.n, dtype=np.int32)
-        self._orders = [_place(order, self.ranks) for order in aligned.orders]
+        first, *others = aligned.orders
+        self._orders = [None, *(None if order is first else _place(order, self.ranks) for order in others)]
         self.columns = tuple(map(RunColumns.of, runs))
         self.texts = Texts(runs)
         self._kept: Recent[Any] = Recent(_KEPT, lambda array: int(array.nbytes))
