@@ -20,6 +20,14 @@ SCORE = {"kind": "score", "metric": "exact_match", "system": 0}
 LABELS = ("--label-map", "good=1,bad=0", "--annotator", "ada")
 
 
+@pytest.fixture(scope="module")
+def changing(runs, tmp_path_factory, serve):
+    """A folder of runs that tests change, and the page over it."""
+    folder = tmp_path_factory.mktemp("changing") / "runs"
+    shutil.copytree(runs, folder)
+    return folder, serve(folder)
+
+
 def printed_by(command):
     """What the command prints, as JSON."""
     done = CliRunner().invoke(main, shlex.split(command)[1:])
@@ -87,13 +95,12 @@ def test_pages_of_rows_and_facets_add_up(served, ids):
     assert [each["spec"] for each in columns["metrics"]] == ["exact_match", "token_f1"]
 
 
-def test_hostile_texts_and_requests_are_answered_as_text(tmp_path, serve):
+def test_hostile_texts_and_requests_are_answered_as_text(changing, monkeypatch):
+    folder, served = changing
     answers = ["</script><img onerror=alert(1)>", "\u202eevil\u2066", "x" * 1_000_000, "\x00\x1b[2J"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KARAT_RUNS", str(tmp_path))
-        karat.score({"id": answers, "prediction": answers, "gold": ["a"] * 4}, "em", run="hostile")
-    served = serve(tmp_path)
-    (run,) = served.get("/api/runs")[1]["runs"]
+    monkeypatch.setenv("KARAT_RUNS", str(folder))
+    karat.score({"id": answers, "prediction": answers, "gold": ["a"] * 4}, "em", run="hostile")
+    run = served.get("/api/runs")[1]["runs"][-1]
     _, found = served.post("/api/rows", runs=[run["id"]])
     shown = [row["answers"][0]["answer"][0] for row in found["rows"]]
     assert ["".join(piece for piece, _ in text["pieces"]) for text in shown] == [text[:600] for text in answers]
@@ -104,11 +111,9 @@ def test_hostile_texts_and_requests_are_answered_as_text(tmp_path, serve):
     assert served.post("/api/rows", runs=[run["id"]], filter=half) == (400, expected)
 
 
-def test_a_run_appears_while_it_is_written_and_when_it_is_damaged(runs, tmp_path, serve, monkeypatch):
-    folder = tmp_path / "runs"
-    shutil.copytree(runs, folder)
+def test_a_run_appears_while_it_is_written_and_when_it_is_damaged(changing, monkeypatch):
+    folder, served = changing
     monkeypatch.setenv("KARAT_RUNS", str(folder))
-    served = serve(folder)
 
     def state(name):
         return next(run for run in served.get("/api/runs")[1]["runs"] if run["name"] == name)
@@ -125,7 +130,7 @@ def test_a_run_appears_while_it_is_written_and_when_it_is_damaged(runs, tmp_path
     assert "--resume" in state("new")["problem"]
     (folder / "before" / "manifest.json").write_text("{")
     assert state("before")["state"] == "unreadable"
-    assert str(tmp_path) not in state("before")["problem"]
+    assert str(folder) not in state("before")["problem"]
     assert served.get("/api/result", run=state("before")["id"])[0] == 400
 
 
