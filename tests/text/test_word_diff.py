@@ -96,11 +96,11 @@ def test_what_differs_by_hand(text, others, normalize, expected):
 
 
 def test_large_texts_are_compared_as_bags_in_bounded_time(monkeypatch):
-    words = [f"w{number * 7919 % 5003}" for number in range(150_000)]
+    words = [f"w{number * 7919 % 5003}" for number in range(60_000)]
     a, b = " ".join(["first", *words, "last"]), " ".join(["1st", *reversed(words), "final"])
     start = time.process_time()
     of_a, of_b = mark_both(a, b, "none")
-    assert time.process_time() - start < 10  # about 1 s
+    assert time.process_time() - start < 10  # about 0.4 s
     assert (differing(of_a), differing(of_b)) == (["first", "last"], ["1st", "final"])
     monkeypatch.setattr(word_diff, "LARGEST", 0)
     assert differing(mark_words("b a a", ["a b"], "none")) == ["a"]
