@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from karat.cli.options.people import by_system, label_options, read_label_options
+from karat.cli.options.people import by_system, correction_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
 
 
@@ -25,7 +25,7 @@ from karat.cli.options.scoring import confidence_option, scored_metric_option
 @click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
 @click.option("--on", metavar="COLUMN", help="The id that matches the rows of the runs.")
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
-@label_options
+@correction_options
 @confidence_option("Of the intervals of differences; 1 minus it is the level of the tests.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
 def report(runs: tuple[str, ...], *, output: str, no_texts: bool, **options: Any) -> None:

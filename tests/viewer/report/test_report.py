@@ -85,6 +85,7 @@ def test_every_figure_is_that_of_compare(tmp_path):
     page = Page(tmp_path / "r.html")
     printed = CliRunner().invoke(main, ["compare", "before", "after", "--by", "topic", "--json"])
     compared = json.loads(printed.stdout)
+    assert "karat compare before after --by topic" in page.texts["provenance"]
     assert page.lines("differences") == [[f["difference"], f["low"], f["high"]] for f in compared["findings"]]
     for finding in compared["findings"]:
         shown = (f"{finding['a']:.4f}", f"{finding['wins']} / {finding['losses']} / {finding['ties']}")

@@ -16,6 +16,7 @@ from karat.runs.compare.compare import compare
 from karat.runs.compare.compatible import share_metrics
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.compare.systems import Metrics, System, list_specs, open_system
+from karat.runs.labels.human import Human
 from karat.runs.store.run import Run
 from karat.viewer.report.choice import Choice, choose_rows
 from karat.viewer.report.document import make_document
@@ -102,7 +103,15 @@ def report(
         raise SpecError("labels of a single run are those of its scoring: karat score … --human; its report shows them")
     material = Material(runs, shared, aligned, compared, by)
     choice = choose_rows(material.scores, rows, seed)
-    command = spell_command(material.names, {"by": by, "cluster": cluster, "on": on} if compared else {}, redaction)
+    used: dict[str, object] = {
+        "metric": wanted,
+        "by": by,
+        "cluster": cluster,
+        "on": on,
+        "allow-different": allow_different,
+    }
+    used |= {"confidence": None if confidence == 0.95 else confidence, "seed": seed or None}
+    command = spell_command(material.names, used | _human_options(human, label_map) if compared else {}, redaction)
     values = list(material.values())
     written = [
         value_section(values, material.confidence),
@@ -115,6 +124,21 @@ def report(
     path = Path(output)
     write_text(path, make_document(title or _list(material.names), f"Report on {len(aligned)} rows", verdict, written))
     return path
+
+
+def _human_options(human: Any, label_map: Mapping[str, float] | str | None) -> dict[str, object]:
+    """The options of a command for labels; LABELS stands for those that are not in files."""
+    if human is None:
+        return {}
+    people = human if isinstance(human, Human) else Human(human, label_map)
+    source, scores = people.source, people.label_map
+    named = [f"{name}={file}" for name, file in source.items()] if isinstance(source, Mapping) else source
+    several = named if isinstance(named, list) else [named]
+    files = several if all(isinstance(each, str) for each in several) else ["LABELS"]
+    if isinstance(scores, Mapping):
+        scores = ",".join(f"{label}={score:g}" for label, score in scores.items())
+    options = {"human": files, "label-map": scores, "label-column": list(people.columns)}
+    return options | {"strata": people.strata, "these-rows": people.finite, "human-threshold": people.threshold}
 
 
 def _list(names: Sequence[str]) -> str:

@@ -182,11 +182,17 @@ def _facts(run: Run, redaction: Redaction) -> Iterator[tuple[str, str]]:
     yield from ((name, text) for name, text in pairs.items() if text)
 
 
-def spell_command(systems: Sequence[str], options: Mapping[str, str | None], redaction: Redaction) -> str:
-    """The command that prints the same figures."""
+def spell_command(systems: Sequence[str], options: Mapping[str, object], redaction: Redaction) -> str:
+    """The command that prints the same figures; an option may have several values, and True is a flag.
+
+    >>> spell_command(["a", "b"], {"metric": ["em"], "on": None, "these-rows": True}, Redaction(texts=True, columns=()))
+    'karat compare a b --metric em --these-rows'
+    """
     words = [*(("karat", "compare") if len(systems) > 1 else ("karat", "runs", "show")), *systems]
     for name, value in options.items():
-        words += [] if value is None else [f"--{name}", redaction.clean(value)]
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None and each is not False:
+                words += [f"--{name}"] if each is True else [f"--{name}", redaction.clean(each)]
     return shlex.join(words)
 
 
