@@ -3,7 +3,7 @@
 const KEPT = "karat-token";
 let token = null;
 
-/** An answer that is not 200: `message` is the server's sentence, `body` the whole answer. */
+/** An answer that is not 200: `message` is the server's sentence, `body` the whole answer; `status` 0 where none came. */
 export class Refused extends Error {
   constructor(status, body) {
     super(body.error || `the server answered with ${status}`);
@@ -37,10 +37,17 @@ export async function unlock() {
 
 async function call(path, options = {}) {
   const headers = { ...options.headers, "X-Karat-Token": token ?? "" };
-  const response = await fetch(`api/${path}`, { ...options, headers, cache: "no-store", redirect: "error" });
+  const response = await fetch(`api/${path}`, { ...options, headers, cache: "no-store", redirect: "error" }).catch(
+    silent,
+  );
   const body = await response.json();
   if (!response.ok) throw new Refused(response.status, body);
   return body;
+}
+
+function silent(error) {
+  if (error.name === "AbortError") throw error;
+  throw new Refused(0, { error: "The server does not answer. Is karat view still running?" });
 }
 
 /** GET; parameters that are empty are left out. */

@@ -48,7 +48,8 @@ export function axis(scale, factor, { zero = false } = {}) {
   for (const tick of ticks(scale.low, scale.high)) {
     drawing.append(line("axis", scale.at(tick), 0, 5));
     const shown = print(tick, factor).replace(/\.0$/, "");
-    drawing.append(svg("text", { x: scale.at(tick), y: 18, "text-anchor": "middle" }, shown));
+    const anchor = parseFloat(scale.at(tick)) > 95 ? "end" : "middle";
+    drawing.append(svg("text", { x: scale.at(tick), y: 18, "text-anchor": anchor }, shown));
   }
   return drawing;
 }

@@ -1,6 +1,6 @@
 // Is B better? Each finding as a sentence, its numbers and its place in a forest plot; of one run: how good it is.
 
-import { recall, Refused } from "./api.js";
+import { recall } from "./api.js";
 import { command, el, field, fill, select } from "./dom.js";
 import * as format from "./format.js";
 import { heading } from "./heading.js";
@@ -40,8 +40,7 @@ function settings({ columns }, state) {
 
 async function findings(state) {
   const { by, cluster } = state;
-  const answer = await recall("compare", { ...about(state), by, cluster }).catch(refusal);
-  if (answer instanceof Refused) return incomparable(answer, state);
+  const answer = await recall("compare", { ...about(state), by, cluster });
   const { compared, display } = answer;
   const all = compared.findings.map((finding, at) => ({ ...finding, ...display[at] }));
   const [first, ...rest] = all.filter((finding) => finding.slice === null).map(inWords);
@@ -59,20 +58,6 @@ async function findings(state) {
       [...compared.notes, answer.labels_note].filter(Boolean).map((note) => [" ", sentence(note)]),
     ),
     command(answer.command),
-  ];
-}
-
-/** The server's reason why runs cannot be compared; any other error is one of the page. */
-function refusal(error) {
-  if (error instanceof Refused && error.status === 400) return error;
-  throw error;
-}
-
-function incomparable(error, state) {
-  const allow = () => go({ different: "1" }, { replace: true });
-  return [
-    el("p.standfirst", { role: "alert" }, sentence(error.message)),
-    !state.different && el("button", { onclick: allow }, "Compare all the same"),
   ];
 }
 

@@ -31,8 +31,9 @@ export default async function open(state, page) {
       problem.hidden = true;
       announce(`${row.finished} of ${row.total} done`);
     } catch (error) {
-      if (error instanceof Refused && error.status === 409) row = error.body;
-      problem.replaceChildren(sentence(error instanceof Refused ? error.message : SILENT));
+      if (!(error instanceof Refused)) throw error;
+      if (error.status === 409) row = error.body;
+      problem.replaceChildren(sentence(error.status ? error.message : SILENT));
       problem.hidden = false;
     }
     busy = false;

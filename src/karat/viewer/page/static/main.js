@@ -44,11 +44,12 @@ async function show() {
       if (mine !== turn) return screen.close?.();
       put({ key, ...screen });
     }
-    navigate(state);
   } catch (error) {
     if (mine === turn && error.name !== "AbortError") fail(error);
   }
-  if (mine === turn) main.removeAttribute("aria-busy");
+  if (mine !== turn) return;
+  navigate(state);
+  main.removeAttribute("aria-busy");
 }
 
 /** Put a screen in the place of the last one; the focus goes to its heading, from where a screen reader reads on. */
@@ -101,15 +102,18 @@ function fail(error) {
   const title = locked ? "This tab has no key" : "This cannot be shown";
   const advice = locked
     ? "Open the address that karat view printed: what follows “#token=” in it is the key to this page. It is valid until karat view ends."
-    : error instanceof TypeError
-      ? `The server does not answer. Is karat view still running? (${error.message})`
-      : error.message;
+    : error.message;
   const again = el("button", { onclick: () => ((shown = { key: null }), show()) }, "Try again");
   const all = el("a", { href: "#/runs", class: "button" }, "All runs");
+  const allow = () => go({ different: "1" });
+  const incomparable = error.status === 400 && current().runs.length > 1 && !current().different;
   put({
     key: null,
     title,
-    nodes: [el("h1", title), el("p.standfirst", { role: "alert" }, sentence(advice)), el("div.tools", again, all)],
+    nodes: [
+      el("header.masthead", el("h1", title), el("p.standfirst", { role: "alert" }, sentence(advice))),
+      el("div.tools", again, all, incomparable && el("button", { onclick: allow }, "Compare all the same")),
+    ],
   });
   shown.key = "failed";
 }

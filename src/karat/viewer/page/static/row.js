@@ -4,7 +4,7 @@ import { get, post, recall } from "./api.js";
 import { announce, command, el, field, fill, select } from "./dom.js";
 import * as format from "./format.js";
 import { heading, letter } from "./heading.js";
-import { change } from "./rows.js";
+import { change, SIZE } from "./list.js";
 import { about, address, current, go, sameRows } from "./state.js";
 import { name, plain, texts, words } from "./text.js";
 
@@ -88,7 +88,7 @@ function steps(state, { total }, step) {
     metric,
     filter,
     sort,
-    from: Math.floor(place / 50) * 50,
+    from: Math.floor(place / SIZE) * SIZE,
   });
   const marks = select(MARKS, state.marks, (value) => go({ marks: value }, { replace: true }), { "data-key": "marks" });
   const link = address({ screen: "row", runs, on, different, row: state.row });

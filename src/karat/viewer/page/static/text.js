@@ -95,14 +95,21 @@ export function words(text, mark = "mark", all = null) {
   return el("div", box, more);
 }
 
-/** A list of texts: one as it is, several as a numbered list. */
+/** A list of texts: one as it is, several as a numbered list, of which the first few are shown. */
 export function texts(list, mark, all) {
   if (!list?.length) return words(null);
   if (list.length === 1) return words(list[0], mark, all);
-  return el(
-    "ol.several",
-    list.map((each) => el("li", words(each, mark, all))),
-  );
+  const few = all ? 10 : 3;
+  const items = list.map((each) => el("li", words(each, mark, all)));
+  const box = el("ol.several", items.slice(0, few));
+  if (list.length <= few || all === "shown") return el("ol.several", items);
+  if (!all) return el("div", box, el("p.note", `and ${format.count(list.length - few)} more`));
+  const show = () => {
+    box.append(...items.slice(few));
+    more.remove();
+  };
+  const more = el("button.chip", { onclick: show }, `Show all ${format.count(list.length)}`);
+  return el("div", box, more);
 }
 
 /** A short text in a line or a table, isolated. */
@@ -119,6 +126,5 @@ export const spec = (text) =>
     ),
   );
 
-/** What the server says in a few words, as a sentence. */
-export const sentence = (message) =>
-  name(message[0].toUpperCase() + message.slice(1) + (/[.?!]$/.test(message) ? "" : "."));
+/** What the server says, with its full stop. */
+export const sentence = (message) => name(/[.?!]$/.test(message) ? message : `${message}.`);
