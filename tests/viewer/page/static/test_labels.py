@@ -74,6 +74,18 @@ def test_rows_are_labelled_by_keyboard_alone(browser, label, labelling):
     assert kept(labelling)[-1] == "right"
 
 
+def test_labels_say_how_far_scores_agree_with_people(browser, label, labelling):
+    label(labelling().address)
+    for number, key in enumerate("12121212", 1):
+        browser.press(key)
+        done(browser, number)
+    browser.run("location.hash = location.hash.replace('label', 'agreement')")
+    browser.until("document.querySelector('table.coefficients') && !document.querySelector('[aria-busy]')")
+    assert "of 8 rows" in browser.text(".sentences")
+    assert "karat agreement" in browser.text(".command")
+    assert browser.violations() == []
+
+
 def test_two_tabs_lose_no_label(browser, label, labelling):
     served = labelling()
     label(served.address)

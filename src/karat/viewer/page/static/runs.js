@@ -167,7 +167,7 @@ function standing(run, rate) {
   if (run.state === "finished") return null;
   if (run.state !== "running") return el("p.reason", name(run.problem ?? run.state));
   const { n, rows } = run;
-  const parts = [`being written: ${format.rows(rows)}${n ? ` of ${format.count(n)}` : ""}`];
+  const parts = [rows ? `being written: ${format.rows(rows)}${n ? ` of ${format.count(n)}` : ""}` : "begun"];
   if (rate) parts.push(`${format.count(Math.round(rate))} a second`);
   if (rate && n) parts.push(`about ${Math.ceil((n - rows) / rate)} s left`);
   const bar = n && el("progress", { value: rows, max: n, "aria-label": `Rows of ${run.name}` });
