@@ -31,15 +31,20 @@ def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
         *names, last = (ending for ending, kind in FORMATS.items() if kind in WRITERS)
         endings = f"{', '.join(names)} or {last}, each also with {' or '.join(COMPRESSIONS)}"
         raise DataError(f"{path}: expected a name that ends in {endings}")
+    check_folder(path)
+    if schema is not None and not _holds(path, schema):
+        field = next((field for field in schema if not _holds(path, pa.schema([field]))), schema.field(0))
+        raise ColumnError(f"{path}: a file of this kind cannot hold column {field.name!r}, which is {field.type}")
+
+
+def check_folder(path: Path) -> None:
+    """Raise `DataError` if the folder of this file does not exist or cannot be written to, or the file is a folder."""
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected the name of a file")
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
         raise DataError(f"{path}: the folder {path.parent} cannot be written to")
-    if schema is not None and not _holds(path, schema):
-        field = next((field for field in schema if not _holds(path, pa.schema([field]))), schema.field(0))
-        raise ColumnError(f"{path}: a file of this kind cannot hold column {field.name!r}, which is {field.type}")
 
 
 def is_writable(path: str | Path) -> bool:

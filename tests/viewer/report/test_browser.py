@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import karat
+from karat.text.hidden import HIDDEN
 
 pytestmark = pytest.mark.browser
 HOSTILE = '</script><img src=x onerror="window.broken = 1"> \u202eevil\u2069'
@@ -99,6 +100,19 @@ def test_it_works_by_keyboard_and_without_its_tools(browser, report):
         browser.run("return getComputedStyle(document.querySelector('#list mark')).backgroundColor")
         == "rgba(0, 0, 0, 0)"
     )
+
+
+def test_it_shows_the_characters_that_python_calls_hidden(browser, report):
+    browser.open(report[0])
+    source = re.search(
+        r"const HIDDEN =\s*/(.*)/gu;", browser.run("return document.querySelector('script[type=module]').text")
+    )
+    script = """
+        const hidden = new RegExp(arguments[0], "u"), found = [];
+        for (let code = 0; code < 0x110000; code++) if (hidden.test(String.fromCodePoint(code))) found.push(code);
+        return found;"""
+    expected = [code for code in range(0x110000) if HIDDEN.match(chr(code))]
+    assert browser.run(script, source[1]) == expected
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat.cli.main import main
-from karat.core.errors import ColumnError, SpecError
+from karat.core.errors import ColumnError, DataError, SpecError
 from karat.viewer.report.choice import MetricScores, choose_rows
 from karat.viewer.report.rows import mark_answer, pack
 
@@ -92,7 +92,7 @@ def test_every_figure_is_that_of_compare(tmp_path):
         assert all(text in page.texts["differences"] for text in shown)
         if finding["slice"] is None:
             assert finding["sentence"] in page.texts["head"]
-            counts = f"better on {finding['wins']} rows, worse on {finding['losses']}; {finding['ties']} equal"
+            counts = f"rows won {finding['wins']}, lost {finding['losses']}; tied {finding['ties']}"
             assert counts in page.texts["distributions"]
     stored = [json.loads((tmp_path / "runs" / name / "values.json").read_text()) for name in ("before", "after")]
     metrics = zip(*(each["metrics"] for each in stored), strict=True)
@@ -245,6 +245,7 @@ def test_rows_of_people_are_shown_corrected(tmp_path):
     by_system = {"labelled": people, "other": people | {"label": ["good"] * 29 + ["bad"]}}
     labels = {"human": by_system, "label_map": "good=1,bad=0"}
     page = Page(karat.report("labelled", "other", output=tmp_path / "r.html", **labels))
+    assert "karat compare labelled other --human LABELS --label-map good=1,bad=0" in page.texts["provenance"]
     (finding,) = karat.compare("labelled", "other", **labels).findings
     corrected = finding.corrected
     assert page.lines("differences")[1] == [corrected.value, corrected.low, corrected.high]
@@ -272,6 +273,16 @@ def test_chosen_rows_are_few_different_and_have_a_random_sample(most, n, seed):
     assert choice.sampled == set(np.random.default_rng(seed).permutation(n)[: len(choice.sampled)].tolist())
     differ = np.flatnonzero(np.abs(scores[1] - scores[0]) == 1)
     assert len(set(rows) & set(differ.tolist())) >= min(most // 2, len(differ))
+
+
+def test_files_of_scored_rows_and_rankings_are_reported_too(tmp_path):
+    rows = {"query_id": ["a", "b"], "retrieved": [["x", "y"], ["z"]], "relevant": [{"x": 2.0, "z": 0.5}, {"z": 1.0}]}
+    karat.score(rows, "ndcg@2", output=tmp_path / "ranked.parquet")
+    page = Page(karat.report(str(tmp_path / "ranked.parquet"), output=tmp_path / "r.html"))
+    assert {"x, y", "x (2.0)", "z (0.5)"} <= set(page.data["texts"])
+    assert "karat runs show" not in page.texts["provenance"]
+    with pytest.raises(DataError, match="there is no folder"):
+        karat.report(str(tmp_path / "ranked.parquet"), output=tmp_path / "none" / "r.html")
 
 
 def test_reports_of_nothing_and_of_rows_that_are_all_unscored(tmp_path):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from html import escape
 
-UNSEEN = "\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff"
-"""Characters that change what a reader sees and are not seen: controls, the direction of text, half characters."""
-_UNSEEN = re.compile(f"[{UNSEEN}]")
+from karat.text.hidden import HIDDEN
 
 
 def show(text: str) -> str:
@@ -17,12 +14,13 @@ def show(text: str) -> str:
     >>> show("a <b> \u202ec")
     'a &lt;b&gt; <span class="control">U+202E</span>c'
     """
-    return _UNSEEN.sub(lambda found: f'<span class="control">U+{ord(found[0]):04X}</span>', escape(text))
+    whole = escape(text.replace("\r\n", "\n"))
+    return HIDDEN.sub(lambda found: f'<span class="control">U+{ord(found[0]):04X}</span>', whole)
 
 
 def plain(text: str) -> str:
     """A text where no element may stand, as in a title or an attribute; characters that are not seen become U+FFFD."""
-    return _UNSEEN.sub("\ufffd", escape(text))
+    return HIDDEN.sub("\ufffd", escape(text))
 
 
 def element(tag: str, attributes: Mapping[str, object] | None = None, *content: str) -> str:

@@ -1,6 +1,7 @@
 // Sorts, filters and shows the rows. Texts are only ever set as text; nothing is fetched or stored.
 
-const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const HIDDEN =
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}\p{Surrogate}]/gu;
 const TAGS = [[], ["mark"], ["ins"], ["ins", "mark"]];
 const PAGE = 25;
 
@@ -20,10 +21,11 @@ function element(tag, name, ...content) {
 }
 
 // Add a text; characters that are not seen are shown by their number.
-function write(parent, text) {
+function write(parent, original) {
+  const text = original.replaceAll("\r\n", "\n");
   let at = 0;
-  for (const found of text.matchAll(UNSEEN)) {
-    const number = found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+  for (const found of text.matchAll(HIDDEN)) {
+    const number = found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
     parent.append(text.slice(at, found.index), element("span", "control", `U+${number}`));
     at = found.index + found[0].length;
   }

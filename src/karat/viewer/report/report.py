@@ -12,6 +12,7 @@ import pyarrow as pa
 from karat.core.atomic import write_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
+from karat.data.write import check_folder
 from karat.runs.compare.compare import compare
 from karat.runs.compare.compatible import share_metrics
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
@@ -66,7 +67,7 @@ def report(
     nothing is in the file, neither their values nor their names; what judges say is left out with a text they saw.
 
     Raises `ColumnError` for a column to leave out that does not exist, `SpecError` for slices by one of them and where
-    there is no system, and what `karat.compare` raises.
+    there is no system, `DataError` for a folder that does not exist, and what `karat.compare` raises.
 
     >>> import karat, tempfile
     >>> table = {"question": ["Capital of France?", "Of Italy?"], "gold": ["Paris", "Rome"]}
@@ -76,6 +77,8 @@ def report(
     >>> text[:15], "no difference could be shown (50.0 points" in text
     ('<!doctype html>', True)
     """
+    path = Path(output)
+    check_folder(path)
     if not systems:
         raise SpecError("expected at least one run, found none")
     wanted = list_specs(metrics)
@@ -111,7 +114,7 @@ def report(
         "allow-different": allow_different,
     }
     used |= {"confidence": None if confidence == 0.95 else confidence, "seed": seed or None}
-    command = spell_command(material.names, used | _human_options(human, label_map) if compared else {}, redaction)
+    command = spell_command(material, used | _human_options(human, label_map), redaction)
     values = list(material.values())
     written = [
         value_section(values, material.confidence),
@@ -121,7 +124,6 @@ def report(
         provenance_section(runs, command, redaction),
     ]
     verdict = verdict_section(values, compared, material.confidence)
-    path = Path(output)
     write_text(path, make_document(title or _list(material.names), f"Report on {len(aligned)} rows", verdict, written))
     return path
 
@@ -132,12 +134,15 @@ def _human_options(human: Any, label_map: Mapping[str, float] | str | None) -> d
         return {}
     people = human if isinstance(human, Human) else Human(human, label_map)
     source, scores = people.source, people.label_map
-    named = [f"{name}={file}" for name, file in source.items()] if isinstance(source, Mapping) else source
-    several = named if isinstance(named, list) else [named]
-    files = several if all(isinstance(each, str) for each in several) else ["LABELS"]
+    named = (
+        list(source.items())
+        if isinstance(source, Mapping)
+        else [(None, each) for each in (source if isinstance(source, list) else [source])]
+    )
+    files = [file if name is None else f"{name}={file}" for name, file in named if isinstance(file, str)]
     if isinstance(scores, Mapping):
         scores = ",".join(f"{label}={score:g}" for label, score in scores.items())
-    options = {"human": files, "label-map": scores, "label-column": list(people.columns)}
+    options = {"human": files or ["LABELS"], "label-map": scores, "label-column": list(people.columns)}
     return options | {"strata": people.strata, "these-rows": people.finite, "human-threshold": people.threshold}
 
 

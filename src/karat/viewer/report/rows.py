@@ -88,12 +88,20 @@ def read_cells(run: Run, metrics: Sequence[ScoredMetric], rows: Array, redaction
     said = [(label, cells[name]) for name, label in remarks.items()]
     return Cells(
         [_join(cell) for cell in question],
-        [list_texts(cell) for cell in gold],
+        [_gold(cell) for cell in gold],
         [_join(cell) for cell in answer],
         [LEFT_OUT if quotes and cell is not None else _join(cell) for cell in reasons],
         [[pair for label, own in said for pair in _remarks(label, own[row])] for row in range(len(rows))],
         "(no answer)" if shown[2] else LEFT_OUT,
     )
+
+
+def _gold(cell: Any) -> list[str]:
+    """The texts of gold; graded documents with their grades."""
+    graded = list(cell.items()) if isinstance(cell, dict) else cell
+    if isinstance(graded, list) and all(isinstance(each, tuple) for each in graded):
+        return [f"{name} ({grade})" for name, grade in graded]
+    return list_texts(cell)
 
 
 def _remark_columns(columns: RunColumns, metrics: Sequence[ScoredMetric]) -> Iterator[tuple[str, str]]:

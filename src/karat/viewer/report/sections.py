@@ -10,11 +10,12 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding
+from karat.runs.compare.systems import TableInMemory
 from karat.runs.display.forest import Forest, Kind, Line, forest_table, value_headings, value_lines
 from karat.runs.display.histogram import Bar, count_bars, histogram
 from karat.runs.display.html import element, show
 from karat.runs.display.svg import Axis
-from karat.runs.store.run import Run
+from karat.runs.store.run import Run, ScoredFile
 from karat.stats.value import format_value
 from karat.viewer.report.material import Material, SystemValue
 from karat.viewer.report.redaction import Redaction, spell_alignment
@@ -126,7 +127,7 @@ def _scores_figure(spec: str, system: str, scores: Array, axis: Axis) -> str:
 def _difference_figure(finding: Finding, difference: Array, *, minimize: bool) -> str:
     """The differences other than zero, on an axis with zero in the middle."""
     found, minus = finding.comparison, f"{finding.system} minus {finding.first}"
-    counts = f"better on {found.wins} rows, worse on {found.losses}; {found.ties} equal ones are not drawn"
+    counts = f"rows won {found.wins}, lost {found.losses}; tied {found.ties}, which are not drawn"
     changed = difference[np.isfinite(difference) & (difference != 0)] * finding.scale
     if not len(changed):
         return _figure(f"{minus}: {counts}", "")
@@ -177,18 +178,32 @@ def _facts(run: Run, redaction: Redaction) -> Iterator[tuple[str, str]]:
             f"{name}={clean(value)}" for name, value in manifest.settings.items() if value not in (None, [], {})
         ),
         "versions": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
-        "models": ", ".join(f"{name} {value}" for name, value in (manifest.models or {}).items()),
+        "models": ", ".join(f"{name} {_spell_use(value)}" for name, value in (manifest.models or {}).items()),
     }
     yield from ((name, text) for name, text in pairs.items() if text)
 
 
-def spell_command(systems: Sequence[str], options: Mapping[str, object], redaction: Redaction) -> str:
-    """The command that prints the same figures; an option may have several values, and True is a flag.
+def _spell_use(value: object) -> str:
+    return (
+        ", ".join(map(str, value))
+        if isinstance(value, list)
+        else f"{value:.4g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
-    >>> spell_command(["a", "b"], {"metric": ["em"], "on": None, "these-rows": True}, Redaction(texts=True, columns=()))
-    'karat compare a b --metric em --these-rows'
+
+def spell_command(material: Material, options: Mapping[str, object], redaction: Redaction) -> str | None:
+    """The command that prints the same figures; None for rows in memory, and for a file, of which no command does.
+
+    An option of a comparison may have several values, and True is a flag.
     """
-    words = [*(("karat", "compare") if len(systems) > 1 else ("karat", "runs", "show")), *systems]
+    runs = material.runs
+    if material.compared is None:
+        return None if isinstance(runs[0], ScoredFile) else shlex.join(["karat", "runs", "show", runs[0].name])
+    if any(isinstance(run, TableInMemory) for run in runs):
+        return None
+    words = ["karat", "compare", *(run.name for run in runs)]
     for name, value in options.items():
         for each in value if isinstance(value, list) else [value]:
             if each is not None and each is not False:
