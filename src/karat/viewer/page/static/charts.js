@@ -173,26 +173,21 @@ function brush(drawing, edges, picked, pick) {
 
 /** The two ends of what is picked, in points, as fields. */
 function ends(picked, scale, pick, title, key) {
-  const number = (at, label) => {
+  const fields = ["from", "to"].map((label, at) => {
     const value = picked?.[at] ?? null;
-    const changed = (event) => {
-      const next = [picked?.[0] ?? null, picked?.[1] ?? null];
-      next[at] = event.target.value === "" ? null : Number(event.target.value) / scale;
-      pick(next[0] === null && next[1] === null ? null : next, "between");
-    };
     const shown = value === null ? "" : Number((value * scale).toPrecision(6));
-    return el("input", {
-      type: "number",
-      step: "any",
-      value: shown,
-      placeholder: label,
-      "aria-label": `${title}, ${label}`,
-      "data-key": `${key} ${at}`,
-      onchange: changed,
-    });
+    const names = { placeholder: label, "aria-label": `${title}, ${label}`, "data-key": `${key} ${at}` };
+    return el("input", { type: "number", step: "any", value: shown, onchange: () => change(), ...names });
+  });
+  /** What was not typed stays as exact as it was picked. */
+  const end = ({ value, defaultValue }, at) =>
+    value === defaultValue ? (picked?.[at] ?? null) : value === "" ? null : Number(value) / scale;
+  const change = () => {
+    const next = fields.map(end);
+    pick(next.every((each) => each === null) ? null : next, "between");
   };
   const free = el("button.chip", { onclick: () => pick(null), "data-key": `${key} all`, disabled: !picked }, "All");
-  return el("div.ends", number(0, "from"), number(1, "to"), free);
+  return el("div.ends", fields, free);
 }
 
 /** A value over time, one point a run, with its interval; each point is a link. */

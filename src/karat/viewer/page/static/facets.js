@@ -82,10 +82,12 @@ export function panel(columns) {
   const draw = (answer, state) => {
     const wanted = conditionOn(state.filter, { kind: "text" })?.values[0] ?? "";
     if (document.activeElement !== search) search.value = wanted;
-    fill(
-      charts,
-      answer.histograms.map((each) => chart(each, columns, state)),
-    );
+    const typed = charts.querySelector("input:focus"); // what is half typed is left alone
+    if (!typed || typed.value === typed.defaultValue)
+      fill(
+        charts,
+        answer.histograms.map((each) => chart(each, columns, state)),
+      );
     fill(
       lists,
       answer.facets
@@ -114,7 +116,8 @@ function facet({ field: on, values, more }, { systems }, state, again) {
   const picked = conditionOn(state.filter, on)?.values ?? [];
   const most = Math.max(...values.map((value) => value.all), 1);
   const toggle = (value) => {
-    const next = picked.includes(value) ? picked.filter((each) => each !== value) : [...picked, value];
+    const now = conditionOn(current().filter, on)?.values ?? []; // a quick hand is ahead of what is drawn
+    const next = now.includes(value) ? now.filter((each) => each !== value) : [...now, value];
     filterBy(on, next.length ? { op: "in", values: next } : null);
   };
   const shown = unfolded.has(key) ? values : values.filter((value, at) => at < FEW || picked.includes(value.value));

@@ -126,15 +126,15 @@ function metricChoice(metrics, metric, state) {
 }
 
 function filterChips({ filter }, { systems, metrics }, { total, n }) {
-  const keep = (kept) => () => go({ filter: kept, from: 0 }, { replace: true });
+  const keep = (kept) => () => go({ filter: current().filter.filter(kept), from: 0 }, { replace: true });
   const chips = filter.map((condition, at) => {
     const { scale = 1 } = metrics.find((each) => each.spec === condition.field.metric) ?? {};
-    const rest = filter.filter((each) => each !== condition);
+    const other = (each) => !same(each.field, condition.field);
     const cross = [el("span", { "aria-hidden": "true" }, " ×"), el("span.hidden-label", ", remove")];
     const text = name(describe(condition, systems, scale));
-    return el("button.chip", { onclick: keep(rest), "data-key": `chip ${at}` }, text, cross);
+    return el("button.chip", { onclick: keep(other), "data-key": `chip ${at}` }, text, cross);
   });
   const count = filter.length ? `${format.count(total)} of ${format.rows(n)}` : format.rows(n);
-  const clear = el("button.chip", { onclick: keep([]), "data-key": "clear" }, "Show all rows");
+  const clear = el("button.chip", { onclick: keep(() => false), "data-key": "clear" }, "Show all rows");
   return [el("h2.count", { id: "rows-title" }, count), chips, chips.length > 0 && clear];
 }
