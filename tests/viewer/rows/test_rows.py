@@ -1,6 +1,7 @@
 """Rows of runs that are filtered, sorted, counted and read, compared with the same done row by row."""
 
 import json
+from contextlib import suppress
 
 import duckdb
 import numpy as np
@@ -256,6 +257,28 @@ def test_texts_are_cut_and_hostile_ones_stay_text():
 def test_what_is_no_filter_is_refused_in_words(read, data, message):
     with pytest.raises(SpecError, match=message):
         read(data)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.just(10**400),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["field", "op", "values", "kind", "name", "metric", "system"]), inner, max_size=4
+        )
+    ),
+)
+
+
+SCORES = st.builds(dict, kind=st.just("score"), metric=st.just("token_f1"), system=JSON)
+CONDITION = st.builds(dict, field=SCORES, op=st.sampled_from(["between", "in", "missing"]), values=JSON)
+
+
+@settings(deadline=None, max_examples=200)
+@given(JSON | st.lists(CONDITION))
+def test_whatever_a_filter_holds_nothing_but_a_refusal_is_raised(table, data):
+    with suppress(SpecError):
+        filter_rows(table, read_filter(data))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, Literal, TypeAlias, get_args
 
 from karat.core.errors import SpecError, did_you_mean
@@ -21,6 +20,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 }
 _OF_A_METRIC = ("metric", "system")
 MOST_CONDITIONS, MOST_VALUES = 50, 1_000
+_LARGEST = 1e300  # of an end; not infinite, and no whole number that is too large for arithmetic
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _check_values(op: str, values: Sequence[Any]) -> None:
 
 
 def _is_end(value: Any) -> bool:
-    return value is None or (type(value) in {int, float} and isfinite(value))
+    return value is None or (type(value) in {int, float} and abs(value) <= _LARGEST)
 
 
 def _object(data: Any, what: str) -> Mapping[str, Any]:
