@@ -161,8 +161,8 @@ def _strip(line_: Line, axis: Axis, *, difference: bool) -> Iterator[str]:
         return
     colour = _COLOURS.get(line_.kind, "currentColor")
     marks = [*_stretch("reach", line_.reach, axis, 1), *_stretch("interval", (line_.low, line_.high), axis, 2)]
-    marks.append(_point(line_.kind, axis.place(line_.value), colour))
-    yield element("g", {"class": line_.kind, "color": colour}, *marks)
+    marks.append(_point(line_.kind, axis.place(line_.value)))
+    yield element("g", {"class": line_.kind, "stroke": colour, "fill": colour}, *marks)
 
 
 def _stretch(kind: str, ends: Sequence[float | None], axis: Axis, width: float) -> Iterator[str]:
@@ -173,14 +173,11 @@ def _stretch(kind: str, ends: Sequence[float | None], axis: Axis, width: float) 
         yield line(kind, (min(places), max(places)), (_MIDDLE, _MIDDLE), width)
 
 
-def _point(kind: Kind, place: float, colour: str) -> str:
+def _point(kind: Kind, place: float) -> str:
     """The mark of a value: a triangle up or down for better and worse, a ring for unclear, else a disc."""
-    size = _SIZE
-    shared = {"class": "point", "stroke": colour}
     if kind in _COLOURS:
-        up = size if kind == "better" else -size
-        path = f"M{-size:g} {up:g}L0 {-up:g}L{size:g} {up:g}Z"
-        inner = element("path", {**shared, "fill": colour, "d": path})
-        return element("svg", {"x": f"{place:g}%", "y": f"{_MIDDLE:g}", "overflow": "visible"}, inner)
-    fill = "Canvas" if kind == "unclear" else colour
-    return element("circle", {**shared, "fill": fill, "cx": f"{place:g}%", "cy": f"{_MIDDLE:g}", "r": f"{size:g}"})
+        up = _SIZE if kind == "better" else -_SIZE
+        path = element("path", {"class": "point", "d": f"M-{_SIZE:g} {up:g}L0 {-up:g}L{_SIZE:g} {up:g}Z"})
+        return element("svg", {"x": f"{place:g}%", "y": f"{_MIDDLE:g}", "overflow": "visible"}, path)
+    where = {"cx": f"{place:g}%", "cy": f"{_MIDDLE:g}", "r": f"{_SIZE:g}"}
+    return element("circle", {"class": "point", "fill": "Canvas" if kind == "unclear" else None, **where})

@@ -48,10 +48,9 @@ def histogram(bars: Sequence[Bar], axis: Axis, title: str) -> str:
     highest = max(bars, key=lambda bar: bar.count, default=None)
     listed = "; ".join(f"{_spell(bar)}: {bar.count}" for bar in bars if bar.count)
     floor = _TOP + _HEIGHT
+    floor_line = element("g", {"class": "axis", "stroke": "currentColor"}, line(None, (0, 100), (floor, floor)))
     marks = [*grid(axis, floor, zero=False), *(_draw(bar, axis, highest) for bar in bars if bar.count)]
-    return chart(
-        floor + 20, [*marks, line("axis", (0, 100), (floor, floor)), *ticks(axis, floor)], f"{title}: {listed}"
-    )
+    return chart(floor + 20, [*marks, floor_line, *ticks(axis, floor)], f"{title}: {listed}")
 
 
 def _spell(bar: Bar) -> str:

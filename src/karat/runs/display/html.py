@@ -7,6 +7,8 @@ from html import escape
 
 from karat.text.hidden import HIDDEN
 
+_SHAPES = {"line", "path", "rect", "circle"}  # of SVG, which hold nothing
+
 
 def show(text: str) -> str:
     r"""A text as the content of an element; characters that are not seen are shown by their number.
@@ -33,4 +35,6 @@ def element(tag: str, attributes: Mapping[str, object] | None = None, *content: 
     for name, value in (attributes or {}).items():
         if value is not None and value is not False:
             written.append(name if value is True else f'{name}="{plain(str(value))}"')
+    if tag in _SHAPES:
+        return f"<{' '.join(written)}/>"
     return f"<{' '.join(written)}>{''.join(content)}</{tag}>"

@@ -14,7 +14,7 @@ _STYLE = """
 .karat-shown :is(thead th, tbody tr) { border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
 .karat-shown caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .karat-shown .num { text-align: right; white-space: nowrap; }
-.karat-shown tbody th { overflow-wrap: anywhere; min-width: 9em; }
+.karat-shown tbody th { overflow-wrap: break-word; min-width: 9em; }
 .karat-shown .part th { font-weight: normal; padding-left: 1em; }
 .karat-shown .strip { width: 40%; min-width: 11em; padding-top: 0; padding-bottom: 0; }
 .karat-shown .plot { display: block; overflow: visible; }

@@ -53,18 +53,20 @@ class Axis:
         return f"{tick:.{decimals}f}"
 
 
-def line(kind: str, x: tuple[float, float], y: tuple[float, float], width: float = 1) -> str:
+def line(kind: str | None, x: tuple[float, float], y: tuple[float, float], width: float = 1) -> str:
     """A line between places across (per cent) and down (pixels); `kind` is its class."""
-    ends = {"x1": f"{x[0]:g}%", "x2": f"{x[1]:g}%", "y1": f"{y[0]:g}", "y2": f"{y[1]:g}"}
-    faint = {"stroke-opacity": 0.25} if kind == "grid" else {}
-    return element("line", {"class": kind, **ends, "stroke": "currentColor", "stroke-width": width, **faint})
+    ends = {"x1": f"{x[0]:g}%", "x2": f"{x[1]:g}%", "y1": f"{y[0]:g}" if y[0] else None, "y2": f"{y[1]:g}"}
+    return element("line", {"class": kind, **ends, "stroke-width": None if width == 1 else width})
 
 
 def grid(axis: Axis, height: float, *, zero: bool) -> Iterator[str]:
     """A line down at every tick; that of zero is strong if `zero`."""
-    for tick in axis.ticks:
-        place = axis.place(tick)
-        yield line("zero" if zero and tick == 0 else "grid", (place, place), (0, height))
+    faint = [axis.place(tick) for tick in axis.ticks if tick or not zero]
+    lines = (line(None, (place, place), (0, height)) for place in faint)
+    yield element("g", {"class": "grid", "stroke": "currentColor", "stroke-opacity": 0.25}, *lines)
+    if zero and 0 in axis.ticks:
+        place = axis.place(0)
+        yield element("g", {"class": "zero", "stroke": "currentColor"}, line(None, (place, place), (0, height)))
 
 
 def ticks(axis: Axis, top: float) -> Iterator[str]:

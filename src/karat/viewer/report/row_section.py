@@ -75,7 +75,11 @@ def _tools(data: dict[str, Any]) -> Iterator[str]:
     orders = [("loss", "largest loss first"), ("gain", "largest gain first"), ("size", "largest difference first")]
     last = systems[-1]
     scores = [("low", f"lowest score of {last} first"), ("high", f"highest score of {last} first")]
-    yield _choice("Order", "order", [*(orders if several else []), *scores, ("file", "as they were scored")])
+    yield _choice(
+        "Order",
+        "order",
+        [*(orders if several else []), *scores, ("file", "by id" if several else "as they were scored")],
+    )
     if any(map(any, data["marks"])):
         shown = [("gold", "not in the gold")] if any(data["gold"]) else []
         shown += [("other", "not in the other answer")] if several else []
