@@ -6,7 +6,7 @@ import * as format from "./format.js";
 import { heading, letter } from "./heading.js";
 import { change, SIZE } from "./list.js";
 import { about, address, current, go, sameRows } from "./state.js";
-import { name, plain, texts, words } from "./text.js";
+import { name, texts, words } from "./text.js";
 
 const MARKS = [
   ["gold", "the gold"],
@@ -68,179 +68,135 @@ async function read(state) {
 
 function steps(state, { total }, step) {
   const place = Number(state.at);
-  const to = (by, text, key) =>
-    el(
-      "button",
-      {
-        "data-key": text,
-        "aria-keyshortcuts": key,
-        disabled: place + by < 0 || place + by >= total,
-        onclick: () => step(by),
-      },
-      text,
-    );
-  const { runs, on, different, metric, filter, sort } = state;
-  const back = address({
-    screen: "rows",
-    runs,
-    on,
-    different,
-    metric,
-    filter,
-    sort,
-    from: Math.floor(place / SIZE) * SIZE,
-  });
+  const to = (by, text, key) => {
+    const disabled = place + by < 0 || place + by >= total;
+    return el("button", { onclick: () => step(by), disabled, "data-key": text, "aria-keyshortcuts": key }, text);
+  };
+  const { runs, on, different, row } = state;
+  const back = address({ ...state, screen: "rows", row: "", at: "", from: Math.floor(place / SIZE) * SIZE });
   const marks = select(MARKS, state.marks, (value) => go({ marks: value }, { replace: true }), { "data-key": "marks" });
-  const link = address({ screen: "row", runs, on, different, row: state.row });
+  const count = () => el("span.count", `${format.count(place + 1)} of ${format.count(total)}`);
   return [
-    el("a", { href: back, class: "button" }, "All rows"),
-    total === undefined
-      ? null
-      : [
-          to(-1, "← Previous", "k"),
-          el("span.count", `${format.count(place + 1)} of ${format.count(total)}`),
-          to(1, "Next →", "j"),
-        ],
-    runs.length > 1 ? field("Mark words that differ from", marks) : null,
-    el("a", { href: link, class: "button" }, "Link to this row"),
+    el("a.button", { href: back }, "All rows"),
+    total !== undefined && [to(-1, "← Previous", "k"), count(), to(1, "Next →", "j")],
+    runs.length > 1 && field("Mark words that differ from", marks),
+    el("a.button", { href: address({ screen: "row", runs, on, different, row }) }, "Link to this row"),
   ];
 }
 
 function whole(row, columns, state, all) {
-  const by = runsWithContexts(row);
+  const { question, reference, answers } = row;
+  const cards = answers.map((answer, at) =>
+    answerCard(answer, at, { several: answers.length > 1, columns, state, all }),
+  );
   return [
     el(
       "div.columns.ask",
-      el("section.plain", el("h2", "Question"), words(row.question, null, all)),
-      el("section.plain", el("h2", "Gold"), texts(row.reference, null, all)),
+      el("section.plain", el("h2", "Question"), words(question, null, all)),
+      el("section.plain", el("h2", "Gold"), texts(reference, null, all)),
     ),
-    el(
-      "section",
-      el("h2", row.answers.length > 1 ? "Answers" : "Answer"),
-      el(
-        "div.answers",
-        row.answers.map((answer, at) => answerOf(answer, at, row, columns, state, all)),
-      ),
-    ),
-    by.length
-      ? el(
-          "section",
-          el("h2", "Contexts"),
-          by.length < row.answers.length ? el("p.note", "The same for all systems.") : null,
-          by.map(([title, list]) => el("div", title ? el("h3", title) : null, texts(list, null, all))),
-        )
-      : null,
+    el("section", el("h2", answers.length > 1 ? "Answers" : "Answer"), el("div.answers", cards)),
+    contextsOf(row, all),
     facts(row.columns),
     command(row.command),
   ];
 }
 
-/** The contexts with whose they are; once where all systems had the same. */
-function runsWithContexts({ contexts, answers }) {
-  const lists = (contexts ?? [])
-    .map((list, at) => [[letter(at), " ", name(answers[at].name)], list])
-    .filter(([, list]) => list?.length);
-  const one = new Set(lists.map(([, list]) => JSON.stringify(list))).size === 1;
-  return one ? [[null, lists[0][1]]] : lists;
+/** What was retrieved for each system; once where it is the same for all. */
+function contextsOf({ contexts, answers }, all) {
+  const lists = contexts.map((list) => list ?? []);
+  if (lists.every((list) => !list.length)) return null;
+  const head = el("h2", "Contexts");
+  if (new Set(lists.map((list) => JSON.stringify(list))).size === 1) {
+    return el(
+      "section",
+      head,
+      lists.length > 1 && el("p.note", "The same for all systems."),
+      texts(lists[0], null, all),
+    );
+  }
+  const parts = lists.map((list, at) =>
+    el("div", el("h3", letter(at), " ", name(answers[at].name)), texts(list, null, all)),
+  );
+  return el("section", head, parts);
 }
 
-function answerOf(answer, at, row, columns, state, all) {
+function answerCard(answer, at, { several, columns, state, all }) {
   const other = state.marks === "other" && answer.against;
   const mark = state.marks === "none" ? null : other ? (at ? "ins" : "del") : "mark";
-  const first = columns.metrics.find((metric) => metric.spec === state.metric) ?? columns.metrics[0];
-  const of = answer.scores.find((each) => each.metric === first?.spec);
-  const good = of?.difference ? Math.sign(of.difference) * (first.direction === "minimize" ? -1 : 1) : 0;
+  const metric = columns.metrics.find(({ spec }) => spec === state.metric) ?? columns.metrics[0];
+  const scores = answer.scores.map((each) => scoreOf(each, columns));
   return el(
-    "article",
-    { class: `answer ${good > 0 ? "better" : good < 0 ? "worse" : ""}` },
-    el("h3", row.answers.length > 1 ? [letter(at), " "] : null, name(answer.name)),
-    texts(other ? answer.against : answer.answer, mark, all),
-    el(
-      "dl.facts.scores",
-      answer.scores.map((each) => scoreOf(each, columns)),
-    ),
-    answer.reason ? el("p.reason", name(answer.reason)) : null,
+    `article.answer.${outcome(answer, metric)}`,
+    el("h3", several && [letter(at), " "], name(answer.name)),
+    texts(other || answer.answer, mark, all),
+    el("dl.facts.scores", scores),
+    answer.reason && el("p.reason", name(answer.reason)),
     answer.judges.map((judge) => judgeOf(judge, all)),
-    answer.repetitions.length
-      ? el(
-          "details",
-          el("summary", `${answer.repetitions.length} other answers to this question`),
-          answer.repetitions.map((each) =>
-            el(
-              "div.repetition",
-              texts(each.answer, "mark", all),
-              el(
-                "p.note",
-                "row ",
-                name(each.id),
-                ": ",
-                each.scores
-                  .map(
-                    (score, metric) =>
-                      `${columns.metrics[metric]?.spec ?? ""} ${format.value(score, columns.metrics[metric]?.scale)}`,
-                  )
-                  .join(", "),
-              ),
-            ),
-          ),
-        )
-      : null,
+    repetitionsOf(answer, columns, all),
   );
 }
 
+/** Whether an answer is better or worse than that of the first system. */
+function outcome({ scores }, metric) {
+  const { difference = null } = scores.find((each) => each.metric === metric?.spec) ?? {};
+  if (!difference) return "same";
+  return difference > 0 === (metric.direction !== "minimize") ? "better" : "worse";
+}
+
 function scoreOf({ metric, score, difference }, columns) {
-  const known = columns.metrics.find((each) => each.spec === metric) ?? { scale: 1, direction: "maximize" };
+  const known = columns.metrics.find(({ spec }) => spec === metric) ?? { scale: 1, direction: "maximize" };
   const shown =
     score === null ? el("span.dim", "unscored") : el("data", { value: score }, format.value(score, known.scale));
-  return [el("dt", name(metric)), el("dd", shown, " ", difference === null ? null : change(difference, known))];
+  return [el("dt", name(metric)), el("dd", shown, " ", difference !== null && change(difference, known))];
+}
+
+function repetitionsOf({ repetitions }, { metrics }, all) {
+  if (!repetitions.length) return null;
+  const score = (each, at) => `${metrics[at]?.spec} ${format.value(each, metrics[at]?.scale)}`;
+  const parts = repetitions.map(({ id, answer, scores }) =>
+    el(
+      "div.repetition",
+      texts(answer, "mark", all),
+      el("p.note", "repetition ", name(id), ": ", name(scores.map(score).join(", "))),
+    ),
+  );
+  return el("details", el("summary", `${parts.length} other answers to this question`), parts);
 }
 
 /** What a judge said: its label and reasons, its statements, the votes of a panel. */
 function judgeOf({ metric, label, explanation, statements, votes, details, error, raw }, all) {
-  const listed = Object.entries(details ?? {}).filter(([, value]) => value !== null);
+  const known = Object.entries(details).filter(([, value]) => value !== null);
+  const listed = known.map(([key, value]) => `${key} ${format.brief(value)}`).join(", ");
+  const cast = votes.map(({ name: who, vote }, at) => [
+    at > 0 && ", ",
+    name(who),
+    " ",
+    el("strong", name(vote ?? "no vote")),
+  ]);
   return el(
     "section.judge",
-    el("h4", name(metric), label ? [": ", el("strong", name(label))] : null),
-    explanation ? words(explanation, null, all) : null,
-    error ? el("p.reason", name(error)) : null,
-    statements?.length
-      ? el(
-          "ol",
-          statements.map((each) =>
-            el(
-              "li",
-              words(each.statement, null, all),
-              el(
-                "p.note",
-                el("strong", name(each.label ?? format.value(each.score))),
-                each.explanation ? [": ", textOf(each.explanation)] : null,
-              ),
-            ),
-          ),
-        )
-      : null,
-    votes?.length
-      ? el(
-          "p.note",
-          "Votes: ",
-          votes.map(({ name: who, vote }, at) => [at ? ", " : "", name(who), " ", el("strong", name(vote))]),
-        )
-      : null,
-    listed.length ? el("p.note", name(listed.map(([key, value]) => `${key} ${format.brief(value)}`).join(", "))) : null,
-    raw
-      ? el(
-          "details",
-          el("summary", "The reply as it came"),
-          typeof raw === "string" ? el("p.text", plain(raw)) : words(raw, null, all),
-        )
-      : null,
+    el("h4", name(metric), label && [": ", el("strong", name(label))]),
+    explanation && words(explanation, null, all),
+    error && el("div.reason", words(error, null, all)),
+    statements.length > 0 &&
+      el(
+        "ol",
+        statements.map((each) => statementOf(each, all)),
+      ),
+    cast.length > 0 && el("p.note", "Votes: ", cast),
+    listed && el("p.note", name(listed)),
+    raw && el("details", el("summary", "The reply as it came"), words(raw, null, all)),
   );
 }
 
-const textOf = (text) => (typeof text === "string" ? name(text) : name(text.pieces.map(([piece]) => piece).join("")));
+function statementOf({ statement, label, score, explanation }, all) {
+  const verdict = el("p.note", el("strong", name(label ?? format.value(score))));
+  return el("li", words(statement, null, all), verdict, explanation && words(explanation, null, all));
+}
 
 function facts(columns) {
-  const list = Object.entries(columns ?? {});
+  const list = Object.entries(columns);
   const lines = list.map(([key, value]) => [el("dt", name(key)), el("dd", texts(value, null, "shown"))]);
   return list.length > 0 && el("section", el("h2", "Columns"), el("dl.facts", lines));
 }

@@ -107,7 +107,12 @@ function settings(columns, metric, state) {
   const flip = () => order(fields[at], !descending);
   return [
     metrics.length > 0 && field("Metric", metricChoice(metrics, metric, state)),
-    field("Order", select([["-1", "as in A"], ...names], String(at), pick, { "data-key": "order" })),
+    field(
+      "Order",
+      select([["-1", systems.length > 1 ? "as in A" : "as in the run"], ...names], String(at), pick, {
+        "data-key": "order",
+      }),
+    ),
     at >= 0 && el("button", { "data-key": "flip", onclick: flip }, descending ? "Largest first ↓" : "Smallest first ↑"),
   ];
 }
