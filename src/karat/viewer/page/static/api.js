@@ -1,6 +1,7 @@
 // Requests to the server that served this page. Each carries the token in a header.
 
 const KEPT = "karat-token";
+const channel = new BroadcastChannel("karat");
 let token = null;
 
 /** An answer that is not 200: `message` is the server's sentence, `body` the whole answer; `status` 0 where none came. */
@@ -25,7 +26,6 @@ export async function unlock() {
     history.replaceState(null, "", location.hash.replace(match[0], "") || "#/runs");
   }
   token ??= sessionStorage.getItem(KEPT);
-  const channel = new BroadcastChannel("karat");
   token ??= await new Promise((resolve) => {
     channel.onmessage = ({ data }) => data.token && resolve(data.token);
     channel.postMessage({ wanted: true });

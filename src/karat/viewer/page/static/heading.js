@@ -10,7 +10,15 @@ export const letter = (at) => el("span.letter", LETTERS[at]);
 
 /** The runs with their letters, A first, and a button that swaps two. */
 export function heading(page, title, ...more) {
-  const swap = () => go({ runs: current().runs.toReversed() });
+  const swap = () => {
+    const { runs, filter } = current(); // what is said of one system would be of the other
+    go({
+      runs: runs.toReversed(),
+      filter: filter.filter(({ field }) => field.system === undefined),
+      sort: null,
+      from: 0,
+    });
+  };
   const runs = page.picked.map((run, at) => el("span.system", letter(at), " ", name(run.name)));
   return el(
     "header.masthead",

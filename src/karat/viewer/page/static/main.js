@@ -77,13 +77,10 @@ function navigate(state) {
     const here = state.screen === screen || (screen === "rows" && state.screen === "row");
     if (screen !== "runs" && !state.runs.length) return el("span.dim", text);
     const { runs, on, different, filter, metric } = state;
-    return el(
-      "a",
-      { href: address({ screen, runs, on, different, filter, metric }), "aria-current": here ? "page" : null },
-      text,
-    );
+    const kept = screen === "runs" ? { runs } : { runs, on, different, filter, metric };
+    return el("a", { href: address({ screen, ...kept }), "aria-current": here ? "page" : null }, text);
   };
-  const better = state.runs.length === 1 ? "How good?" : "Is B better?";
+  const better = ["Is B better?", "How good?", "Is B better?"][state.runs.length] ?? "Are they better?";
   const links = [
     to("runs", "Runs"),
     to("compare", better),
