@@ -288,7 +288,11 @@ def test_files_of_scored_rows_and_rankings_are_reported_too(tmp_path):
 def test_reports_of_nothing_and_of_rows_that_are_all_unscored(tmp_path):
     with pytest.raises(SpecError, match="at least one run"):
         karat.report(output=tmp_path / "r.html")
+    with pytest.raises(SpecError, match="0 rows or more, found 1 and -1"):
+        karat.report("none", output=tmp_path / "r.html", rows=-1)
     keep("none", [None] * 4)
+    with pytest.raises(SpecError, match="on is for comparing runs"):
+        karat.report("none", output=tmp_path / "r.html", on="id")
     keep("also", [None] * 4)
     page = Page(karat.report("none", "also", output=tmp_path / "r.html", rows=0))
     assert "nothing can be said" in page.texts["head"]

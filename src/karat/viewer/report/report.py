@@ -66,8 +66,9 @@ def report(
     `texts`: without them the file has no question, gold, answer or remark of a judge. `redact`: columns of which
     nothing is in the file, neither their values nor their names; what judges say is left out with a text they saw.
 
-    Raises `ColumnError` for a column to leave out that does not exist, `SpecError` for slices by one of them and where
-    there is no system, `DataError` for a folder that does not exist, and what `karat.compare` raises.
+    Raises `ColumnError` for a column to leave out that does not exist, `SpecError` for slices by one of them, where
+    there is no system, and for `human`, `on` and `cluster` with a single one, `DataError` for a folder that does not
+    exist, and what `karat.compare` raises.
 
     >>> import karat, tempfile
     >>> table = {"question": ["Capital of France?", "Of Italy?"], "gold": ["Paris", "Rome"]}
@@ -79,8 +80,8 @@ def report(
     """
     path = Path(output)
     check_folder(path)
-    if not systems:
-        raise SpecError("expected at least one run, found none")
+    if not systems or rows < 0:
+        raise SpecError(f"expected at least one run and 0 rows or more, found {len(systems)} and {rows}")
     wanted = list_specs(metrics)
     runs = [open_system(system, label, wanted) for system, label in zip(systems, _LETTERS, strict=False)]
     redaction = Redaction(texts, (redact,) if isinstance(redact, str) else tuple(redact))
@@ -100,20 +101,21 @@ def report(
             seed=seed,
         )
         aligned = align(runs, on)
-    elif human is None:
-        compared, aligned = None, _in_order(runs[0])
     else:
-        raise SpecError("labels of a single run are those of its scoring: karat score … --human; its report shows them")
+        for name, value in {"human": human, "on": on, "cluster": cluster}.items():
+            if value is not None:
+                raise SpecError(
+                    f"{name} is for comparing runs; one run is shown as it was scored (karat score --{name})"
+                )
+        compared, aligned = None, _in_order(runs[0])
     material = Material(runs, shared, aligned, compared, by)
     choice = choose_rows(material.scores, rows, seed)
-    used: dict[str, object] = {
-        "metric": wanted,
-        "by": by,
-        "cluster": cluster,
-        "on": on,
+    used: dict[str, object] = {"metric": wanted, "by": by, "cluster": cluster, "on": on}
+    used |= {
         "allow-different": allow_different,
+        "confidence": None if confidence == 0.95 else confidence,
+        "seed": seed or None,
     }
-    used |= {"confidence": None if confidence == 0.95 else confidence, "seed": seed or None}
     command = spell_command(material, used | _human_options(human, label_map), redaction)
     values = list(material.values())
     written = [
