@@ -25,6 +25,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
     help="Show N rows on which a system does worst against A, and N on which it does best.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@click.option("--common", is_flag=True, help="Compare the rows that all systems have; say how many were left out.")
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @click.option(
     "--fail-if-worse", is_flag=True,

@@ -37,6 +37,7 @@ def compare(
     cluster: str | None = None,
     on: str | None = None,
     flipped: int = 0,
+    common: bool = False,
     allow_different: bool = False,
     human: Any = None,
     label_map: Mapping[str, float] | str | None = None,
@@ -49,15 +50,17 @@ def compare(
     column `on`, else by an id or the question; their order does not matter. `metrics`: those to compare, by default all
     that the systems share. `by`: a column of slices, each of which is also compared. `cluster`: a column with equal
     values in rows that are not independent; by default the one that the runs were scored with. `flipped`: how many rows
-    to report on which a system loses most against the first, and as many on which it wins most. `allow_different`:
+    to report on which a system loses most against the first, and as many on which it wins most. `common`: compare the
+    rows that all systems have and count the others, with their labels, in `left_out` and `notes`. `allow_different`:
     compare even what was scored differently. `human`: labels by people of each system's answers, which correct the
     differences: a column of the rows, a table with a column `system`, or a table for each system, by its name; ids are
     in the column by which rows are matched. `label_map`: the score of each label, by default from a judge's own
     choices. `confidence`: of the intervals; 1 - `confidence` is the level of the
     tests, which are corrected for their number by Holm's method. `seed`: of the permutation test.
 
-    Raises `JoinError` where the systems do not have the same rows; `DataError` where they were scored differently
-    or against different gold, unless `allow_different`; `SpecError` for a metric that one of them does not have.
+    Raises `JoinError` where the systems do not have the same rows, unless `common`; `DataError` where they were scored
+    differently or against different gold, unless `allow_different`; `SpecError` for a metric that one of them does not
+    have.
 
     >>> import karat
     >>> rows = {"id": range(9), "question": ["?"] * 9, "gold": ["yes"] * 9}
@@ -75,7 +78,7 @@ def compare(
     wanted = list_specs(metrics)
     runs = open_systems([a, b, *more], wanted)
     shared = share_metrics(runs, wanted)
-    rows = align(runs, on)
+    rows = align(runs, on, common=common)
     if not allow_different:
         check_comparable(runs, shared, rows)
     cluster = cluster or _cluster_column(runs)
@@ -95,8 +98,14 @@ def compare(
         by=rows.by,
         findings=findings,
         flipped=find_flips(runs, shared, rows, flipped),
-        notes=(*_notes(runs, shared, rows, cluster), *(people.notes if people else ()), *_note_draws(findings)),
+        notes=(
+            *_notes(runs, shared, rows, cluster),
+            *(labels.notes if labels else ()),
+            *(people.notes if people else ()),
+            *_note_draws(findings),
+        ),
         confidence=confidence,
+        left_out={run.name: count for run, count in zip(runs, rows.left_out, strict=False) if count},
     )
 
 
@@ -150,6 +159,8 @@ def _cluster_column(runs: Sequence[Run]) -> str | None:
 def _notes(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, cluster: str | None) -> Iterator[str]:
     if rows.by == ORDER:
         yield "no id or question tells the rows apart: they are taken in their order, in which the gold is the same"
+    if counts := [f"{count} of {run.name}" for run, count in zip(runs, rows.left_out, strict=False) if count]:
+        yield f"left out, since not all systems have them: {' and '.join(counts)}"
     if cluster is not None:
         yield f"rows that share {cluster} are taken together"
     if specs := list_unshared(runs, shared):

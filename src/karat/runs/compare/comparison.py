@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from karat.core.metric.spec import parse
@@ -21,6 +21,7 @@ class Compared:
 
     `findings`: ordered by metric, then system, then slice. `by`: the column that matches the rows of the systems, or
     "order". `notes`: remarks for the reader. `flipped`: the rows on which the systems differ most, if requested.
+    `left_out` counts, by system, the rows that not all systems have, if the common ones are compared.
     """
 
     systems: tuple[str, ...]
@@ -30,6 +31,7 @@ class Compared:
     flipped: tuple[Flip, ...]
     notes: tuple[str, ...]
     confidence: float
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def worse(self) -> tuple[Finding, ...]:
@@ -45,6 +47,7 @@ class Compared:
             "systems": list(self.systems),
             "n": self.n,
             "aligned_by": self.by,
+            **({"left_out": dict(self.left_out)} if self.left_out else {}),
             "confidence": self.confidence,
             "family": self.findings[0].family,
             "notes": list(self.notes),

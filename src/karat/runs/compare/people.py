@@ -32,11 +32,12 @@ from karat.stats.inference import Inference
 class People:
     """The labels of each system's answers, in the order of the compared rows.
 
-    `reasons`: by spec, why labels do not correct a metric.
+    `reasons`: by spec, why labels do not correct a metric. `notes`: how many rows are labelled, and what to check.
     """
 
     labelled: Sequence[LabelledRows]
     reasons: Mapping[str, str]
+    notes: Sequence[str]
 
     def correct(
         self,
@@ -70,7 +71,17 @@ def read_people(human: Human, runs: Sequence[Run], metrics: Sequence[SharedMetri
     scored = [metric.by_run[0] for metric in metrics]
     mapped = {} if human.label_map is not None else choices
     reasons = [why_not_corrected(scored, each.labels, mapped) for each in labelled]
-    return People(labelled, {spec: reason for each in reasons for spec, reason in each.items()})
+    notes = [*_count(runs, labelled)]
+    return People(labelled, {spec: reason for each in reasons for spec, reason in each.items()}, notes)
+
+
+def _count(runs: Sequence[Run], labelled: Sequence[LabelledRows]) -> Iterator[str]:
+    """How many rows of each system are labelled, how many in all, and how many labels are of other rows."""
+    shared = set.intersection(*(set(each.at.tolist()) for each in labelled))
+    counts = ", ".join(f"{len(each.at)} of {run.name}" for run, each in zip(runs, labelled, strict=True))
+    yield f"rows with labels by people: {counts}, {len(shared)} in {'both' if len(runs) == 2 else 'all'}"
+    if out := [f"{each.left_out} of {run.name}" for run, each in zip(runs, labelled, strict=True) if each.left_out]:
+        yield f"labelled rows that are left out, since not all systems have them: {' and '.join(out)}"
 
 
 def read_by_run(
@@ -83,13 +94,16 @@ def read_by_run(
         if rows.by == ORDER and not columns:
             raise SpecError("labels are joined by id: on (--on) names its column in the systems and in the labels")
         needed = list(dict.fromkeys([*(columns or [rows.by]), *([human.strata] if human.strata else [])]))
-        source = open_source(run.read(needed))
-        source = replace(source, name=run.name)
+        table = run.read(needed)
+        source = replace(open_source(table), name=run.name)
         found = join_labels(own, source, source, (rows.by, rows.by), choices)
-        places = np.empty(len(order), np.int64)
+        places = np.full(len(table), -1)
         places[order] = np.arange(len(order))
         strata = read_strata(source, human.strata)
-        labelled.append(replace(found, at=places[found.at], strata=None if strata is None else strata[order]))
+        at = places[found.at]
+        if (kept := at >= 0).sum() < len(at):
+            found = replace(found, labels=found.labels.take(kept), left_out=int((~kept).sum()))
+        labelled.append(replace(found, at=at[kept], strata=None if strata is None else strata[order]))
     return labelled
 
 

@@ -28,26 +28,28 @@ class Alignment:
     """The matched rows of several runs, sorted by their ids as text.
 
     `by` is the column of the ids, or "order" where rows are matched by position. `ids` has shape (n,); `orders` has for
-    each run the row numbers in this order, shape (n,).
+    each run the row numbers in this order, shape (n,). `left_out` counts for each run the rows that not all of the runs
+    have; () where all have the same.
     """
 
     by: str
     ids: pa.Array
     orders: tuple[Array, ...]
+    left_out: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
-def align(runs: Sequence[Run], on: str | None = None) -> Alignment:
-    """Match the rows of all runs.
+def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -> Alignment:
+    """Match the rows of all runs; `common`: those that all of them have, where some runs have more.
 
     By the column `on`; else by the first of these with a unique value in every row: the id by which the runs were
     joined with their gold, a column with the name of an id, the query, the question; else, where all runs have the same
     gold in the same order, by position. Ids are compared as text: 7 is "7".
 
     Raises `ColumnError` where a run has no column `on`; `JoinError` for ids that are null, not unique, or missing in
-    some of the runs, with a few of them.
+    some of the runs (with `common`: for runs that share none), with a few of them.
     """
     problems = []
     for columns in _candidates(runs, on):
@@ -59,10 +61,14 @@ def align(runs: Sequence[Run], on: str | None = None) -> Alignment:
                 raise
             problems.append(str(error))
             continue
+        aligned = Alignment(columns[0], first.ids, tuple(ranked.order for ranked in (first, *others)))
         for run, ranked in zip(runs[1:], others, strict=True):
             if not ranked.ids.equals(first.ids):
-                raise JoinError(_describe_difference(runs[0], first.ids, run, ranked.ids, columns[0]))
-        return Alignment(columns[0], first.ids, tuple(ranked.order for ranked in (first, *others)))
+                shared = _intersect(columns[0], [first, *others])
+                if common and len(shared):
+                    return shared
+                raise JoinError(_describe_difference(runs[0], first.ids, run, ranked.ids, columns[0], len(shared)))
+        return aligned
     if alignment := _by_order(runs):
         return alignment
     remedy = "; ".join(["name one that holds an id with on (--on)", *problems])
@@ -118,8 +124,17 @@ def _rank(run: Run, column: str, same: _Ranked | None = None) -> _Ranked:
     return _Ranked(keys, ids, np.asarray(order, np.int64))
 
 
-def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Array, column: str) -> str:
-    """A message with the ids that only one of two runs has."""
+def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
+    """The rows that all runs have."""
+    ids = ranked[0].ids
+    for each in ranked[1:]:
+        ids = ids.filter(pc.is_in(ids, each.ids))
+    orders = tuple(each.order[np.asarray(pc.is_in(each.ids, ids))] for each in ranked)
+    return Alignment(by, ids, orders, tuple(len(each.ids) - len(ids) for each in ranked))
+
+
+def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Array, column: str, shared: int) -> str:
+    """A message with the ids that only one of two runs has; `shared` counts those that all runs have."""
     parts = []
     for run, keys, rest in ((first, ours, theirs), (other, theirs, ours)):
         only = keys.filter(pc.invert(pc.is_in(keys, rest)))
@@ -127,7 +142,12 @@ def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Arra
         parts.append(f"{len(only)} of {len(keys)} rows only in {run.name}" + (f" (such as {few})" if few else ""))
     return (
         f"{first.name} and {other.name} do not have the same rows, by column {column!r}: {'; '.join(parts)}. "
-        "Score both on the same rows, or name the column of ids with on (--on)"
+        + (
+            f"Compare the {shared} rows that all have with karat compare --common (in Python, common=True), score"
+            if shared
+            else "Score"
+        )
+        + " both on the same rows, or name the column of ids with on (--on)"
     )
 
 
