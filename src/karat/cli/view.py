@@ -24,6 +24,8 @@ _MOST_LABELS = 10  # a key each
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; default: any free one.")
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
 @click.option("--labels", metavar="FILE", help="Label rows on the page: the file of karat label, made or continued.")
+@click.option("--rows", multiple=True, metavar="ROWS",
+              help="What is labelled, such as a file of karat label-next; default: the runs picked.")  # fmt: skip
 @click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
 @click.option("-m", "--metric", metavar="SPEC", help="A judge, whose labels are offered: judge:correctness.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
@@ -43,6 +45,7 @@ def view(folder: str | None, *, port: int, no_open: bool, host: str, expose: boo
     karat view
     karat view results --port 8000 --no-open
     karat view --labels labels.jsonl --label-map good=1,bad=0
+    karat view --labels labels.jsonl --label-map good=1,bad=0 --rows proposed.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.viewer.page.server import is_loopback, open_port, require_extra, serve  # noqa: PLC0415  (only here)
 
@@ -67,12 +70,18 @@ def view(folder: str | None, *, port: int, no_open: bool, host: str, expose: boo
 
 
 def _read_labels(
-    labels: str | None, label_map: str | None, metric: str | None, annotator: str | None, on: str | None
+    labels: str | None,
+    label_map: str | None,
+    metric: str | None,
+    annotator: str | None,
+    on: str | None,
+    rows: tuple[str, ...],
 ) -> LabelFile | None:
     """The file of labels, where one is named."""
     if labels is None:
-        if given := next((name for name, value in (("label-map", label_map), ("metric", metric)) if value), None):
-            raise click.UsageError(f"--{given} needs --labels FILE, where the labels are kept")
+        options = {"label-map": label_map, "metric": metric, "rows": rows}
+        if without := next((name for name, value in options.items() if value), None):
+            raise click.UsageError(f"--{without} needs --labels FILE, where the labels are kept")
         return None
     if not labels.endswith((".jsonl", ".ndjson")):
         raise click.UsageError(f"--labels {labels!r}: expected a name that ends in .jsonl")
@@ -80,7 +89,7 @@ def _read_labels(
     from karat.viewer.page.label_file import LabelFile  # noqa: PLC0415  (heavy)
 
     option = ("label-map", label_map) if label_map else ("metric", metric or "")
-    return LabelFile(Path(labels), annotator or getpass.getuser(), choices, option, on)
+    return LabelFile(Path(labels), annotator or getpass.getuser(), choices, option, on, rows)
 
 
 def _has_desktop() -> bool:

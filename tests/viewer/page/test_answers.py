@@ -183,6 +183,17 @@ def test_agreement_is_what_its_command_prints(runs, ids, tmp_path, serve):
     assert found["corrected"]["exact_match"] == expected
 
 
+def test_proposed_rows_are_labelled_with_their_probability(runs, ids, tmp_path, serve):
+    file, proposed = tmp_path / "labels.jsonl", tmp_path / "proposed.jsonl"
+    proposed.write_text('{"id": "q7", "question": "what is 7?", "prediction": "a lie", "probability": 0.25}\n')
+    served, run = serve(runs, "--labels", file, *LABELS, "--rows", proposed), ids["before"]
+    _, row = served.get("/api/label/next", runs=run)
+    assert (row["total"], [cell["name"] for cell in row["cells"]]) == (1, ["question", "prediction"])
+    assert str(proposed) in shlex.split(row["command"])
+    _, row = served.post("/api/label", runs=[run], at=0, action="label", label="bad")
+    assert (row["at"], json.loads(file.read_text())["probability"]) == (None, 0.25)
+
+
 def test_without_the_extra_the_command_says_what_to_install(monkeypatch):
     monkeypatch.setattr("karat.viewer.page.server.find_spec", lambda name: None)
     done = CliRunner().invoke(main, ["view"])

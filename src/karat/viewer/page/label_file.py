@@ -17,6 +17,7 @@ from karat.runs.store.run import Run
 class LabelFile:
     """The labels of one annotator: the journal, and the score of each label, in the order in which they are offered.
 
+    `rows` are the files or runs whose rows are labelled; by default those of the runs that are picked on the page.
     `option` named them: ("label-map", TEXT) or ("metric", SPEC). `on` and `seed` are those of `karat label`.
     """
 
@@ -25,6 +26,7 @@ class LabelFile:
     choices: Mapping[str, float]
     option: tuple[str, str]
     on: str | None = None
+    rows: tuple[str, ...] = ()
     seed: int = 0
 
     def describe(self) -> dict[str, Any]:

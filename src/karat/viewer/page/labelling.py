@@ -59,7 +59,7 @@ class Labelling:
         cells = {} if at is None else rows.read(at)
         file, (option, value) = self._file, self._file.option
         options = {option: value, "annotator": file.annotator, "on": file.on, "seed": file.seed or None}
-        sources = [space.name(run) for run in space.catalog.open(query.runs())]
+        sources = file.rows or [space.name(run) for run in space.catalog.open(query.runs())]
         return {
             "at": None if at is None else session.order.index(at),
             "cells": [{"name": name, "values": [show_text(text, most=WHOLE) for text in list_texts(cell)]}

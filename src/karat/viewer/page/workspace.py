@@ -70,15 +70,15 @@ class Workspace:
             return self._comparisons.get(key, lambda: compare(*runs, human=human, **chosen))
 
     def label_rows(self, query: Query, file: LabelFile) -> tuple[LabelRows, Session]:
-        """The rows of the runs of a query, and the session in which they are labelled."""
+        """The rows of a file's choice, else of the runs of a query, and the session in which they are labelled."""
         runs = self.catalog.open(query.runs())
 
         def start() -> tuple[LabelRows, Session]:
-            rows = open_rows([run.name for run in runs], file.on)
+            rows = open_rows(file.rows or [run.name for run in runs], file.on)
             return rows, Session(rows.rows, file.path, file.annotator, file.choices, file.seed)
 
         with self._lock:
-            return self._sessions.get(_version(runs), start)
+            return self._sessions.get(file.rows or _version(runs), start)
 
     def command(self, *words: object, **options: object) -> str:
         """A command of karat, as it is typed; options that are None or false are left out.
