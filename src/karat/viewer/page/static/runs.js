@@ -81,7 +81,11 @@ function rates(before, after, known) {
 }
 
 function runTable(page, state, speed) {
-  const specs = [...new Set(page.runs.flatMap((run) => run.metrics.map((metric) => metric.spec)))];
+  const counts = Map.groupBy(
+    page.runs.flatMap((run) => run.metrics),
+    (metric) => metric.spec,
+  );
+  const specs = [...counts].sort(([, one], [, other]) => other.length - one.length).map(([each]) => each);
   const wanted = state.find.toLowerCase();
   const { by = "created", descending = true } = state.sort ?? {};
   const kept = page.runs.filter((run) => run.name.toLowerCase().includes(wanted));
