@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +79,8 @@ def influence_of(judged: Judged, *, finite: bool = False) -> Influence:
 
 def take(judged: Judged, rows: NDArray[np.integer]) -> Judged:
     """These rows."""
-    columns = (getattr(judged, field.name) for field in fields(judged))
-    return Judged(*(None if each is None else each[rows] for each in columns))
+    columns: dict[str, Any] = {field.name: getattr(judged, field.name) for field in fields(judged)}
+    return Judged(**{name: None if column is None else column[rows] for name, column in columns.items()})
 
 
 def pool_strata(strata: NDArray[np.int64], labelled: NDArray[np.bool_]) -> NDArray[np.int64]:
