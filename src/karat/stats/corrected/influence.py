@@ -80,7 +80,8 @@ def influence_of(judged: Judged, *, finite: bool = False) -> Influence:
 def take(judged: Judged, rows: NDArray[np.integer]) -> Judged:
     """These rows."""
     columns: dict[str, Any] = {field.name: getattr(judged, field.name) for field in fields(judged)}
-    return Judged(**{name: None if column is None else column[rows] for name, column in columns.items()})
+    columns |= {name: column[rows] for name, column in columns.items() if column is not None}
+    return Judged(**columns)
 
 
 def pool_strata(strata: NDArray[np.int64], labelled: NDArray[np.bool_]) -> NDArray[np.int64]:
