@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from threading import RLock
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 from karat.core.errors import KaratError
 from karat.core.metric.spec import parse
@@ -28,6 +29,7 @@ from karat.viewer.rows.recent import Recent
 from karat.viewer.rows.table import RowTable
 from karat.viewer.rows.texts import Texts
 
+Made = TypeVar("Made")
 _TABLES, _COMPARISONS, _SESSIONS = 1, 32, 2  # that are kept
 
 
@@ -43,7 +45,7 @@ class Workspace:
         self._sessions: Recent[tuple[LabelRows, Session]] = Recent(_SESSIONS)
         self._tables: Recent[RowTable] = Recent(_TABLES)
         self._comparisons: Recent[Compared] = Recent(_COMPARISONS)
-        self._lock = RLock()  # what needs much memory is done one at a time
+        self._lock = Lock()
 
     def prepare(self) -> None:
         """Load what the first table needs, while the browser starts: a second of imports."""
@@ -58,16 +60,13 @@ class Workspace:
     def table(self, query: Query) -> RowTable:
         """The matched rows of the runs of a query; raises what `RowTable` raises."""
         runs, on, different = self.catalog.open(query.runs()), query.text("on"), query.flag("different")
-        with self._lock:
-            return self._tables.get(
-                (_version(runs), on, different), lambda: RowTable(runs, on, allow_different=different)
-            )
+        make = partial(RowTable, runs, on, allow_different=different)
+        return self._tables.get((_version(runs), on, different), partial(self._alone, make))
 
     def compare(self, runs: Sequence[Run], chosen: dict[str, Any], human: Human | None, version: int) -> Compared:
         """Runs compared by `karat.compare`; `version` tells labels of people from earlier ones."""
-        with self._lock:
-            key = _version(runs), *chosen.values(), version
-            return self._comparisons.get(key, lambda: compare(*runs, human=human, **chosen))
+        make = partial(compare, *runs, human=human, **chosen)
+        return self._comparisons.get((_version(runs), *chosen.values(), version), partial(self._alone, make))
 
     def label_rows(self, query: Query, file: LabelFile) -> tuple[LabelRows, Session]:
         """The rows of a file's choice, else of the runs of a query, and the session in which they are labelled."""
@@ -77,8 +76,7 @@ class Workspace:
             rows = open_rows(file.rows or [run.name for run in runs], file.on)
             return rows, Session(rows.rows, file.path, file.annotator, file.choices, file.seed)
 
-        with self._lock:
-            return self._sessions.get(file.rows or _version(runs), start)
+        return self._sessions.get(file.rows or _version(runs), partial(self._alone, start))
 
     def command(self, *words: object, **options: object) -> str:
         """A command of karat, as it is typed; options that are None or false are left out.
@@ -99,6 +97,11 @@ class Workspace:
         for folder in folders:
             message = message.replace(f"{folder}{os.sep}", "").replace(str(folder), "the folder of runs")
         return message
+
+    def _alone(self, make: Callable[[], Made]) -> Made:
+        """What needs much memory is made one at a time; requests for what is there do not wait."""
+        with self._lock:
+            return make()
 
     def close(self) -> None:
         """Let go of all files: the rows that are labelled are in temporary ones."""
