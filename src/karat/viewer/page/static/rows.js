@@ -19,6 +19,19 @@ export default async function open(state, page) {
   let facetsOf = null;
   let focus = null; // which row gets the focus after the next page is drawn
 
+  const draw = (answer, next, metric) => {
+    if (!answer.rows.length && answer.total) return go({ from: 0 }, { replace: true }); // a page beyond the last one
+    fill(chips, filterChips(next, columns, answer));
+    fill(list, rowList(answer, columns, metric, next), command(answer.command));
+    list.removeAttribute("aria-busy");
+    announce(`${format.count(answer.total)} of ${format.rows(answer.n)}`);
+    if (focus)
+      links()
+        .at(focus === "last" ? -1 : 0)
+        ?.focus();
+    focus = null;
+    return null;
+  };
   const update = async (next) => {
     pending?.abort();
     pending = new AbortController();
@@ -27,35 +40,17 @@ export default async function open(state, page) {
     fill(tools, settings(columns, metric, next));
     const request = { ...sameRows(next), filter: next.filter };
     list.setAttribute("aria-busy", "true");
-    const rows = post("rows", { ...request, sort: next.sort, offset: next.from, limit: SIZE }, signal).then(
-      (answer) => {
-        fill(chips, filterChips(next, columns, answer));
-        fill(list, rowList(answer, columns, metric, next), command(answer.command));
-        list.removeAttribute("aria-busy");
-        announce(`${format.count(answer.total)} of ${format.rows(answer.n)}`);
-        if (focus)
-          links()
-            .at(focus === "last" ? -1 : 0)
-            ?.focus();
-        focus = null;
-      },
-    );
+    const page = { sort: next.sort, offset: next.from, limit: SIZE };
+    const rows = post("rows", { ...request, ...page }, signal).then((answer) => draw(answer, next, metric));
     const counted = JSON.stringify([next.filter, metric?.spec]);
+    const fields = facetFields(columns.facets, metric?.spec);
+    const histograms = metric ? histogramFields(metric.spec, columns.systems) : [];
     const facets =
-      counted === facetsOf
-        ? null
-        : post(
-            "facets",
-            {
-              ...request,
-              fields: facetFields(columns.facets, metric?.spec),
-              histograms: metric ? histogramFields(metric.spec, columns.systems) : [],
-            },
-            signal,
-          ).then((answer) => {
-            facetsOf = counted;
-            where.draw(answer, current());
-          });
+      counted !== facetsOf &&
+      post("facets", { ...request, fields, histograms }, signal).then((answer) => {
+        facetsOf = counted;
+        where.draw(answer, current());
+      });
     await Promise.all([rows, facets]);
   };
   const links = () => [...list.querySelectorAll("a.open")];
