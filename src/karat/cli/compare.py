@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from karat.cli.options.people import by_system, correction_options, read_label_options
+from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
 
 WORSE = 4  # exit code: a system is worse, under --fail-if-worse
@@ -51,7 +51,7 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
         raise click.UsageError("expected at least two systems: karat compare A B")
     from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
 
-    options["human"] = by_system(read_label_options(options), systems)
+    options["human"] = read_label_options(options, systems=systems)
     compared = compare_systems(*systems, **options)
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.scoring import scored_metric_option
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--width", type=click.FloatRange(0, min_open=True), metavar="W",
     help="Rather say how many labels by people give the value of A an interval of this width, from end to end.",
 )  # fmt: skip
-@click.option("--human", multiple=True, metavar="FILE", help="With --width: labels of some rows of A, as a pilot.")
-@click.option("--on", metavar="COLUMN", help="The id that joins A with --human.")
-@click.option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0 or bad<fair<good.")
+@label_options
+@click.option("--on", metavar="COLUMN", help="The id that joins A with --human; default: one that tells rows apart.")
 @scored_metric_option
 @click.option("--power", type=_SHARE, default=0.8, show_default=True, help="The probability of finding it.")
 @click.option("--level", type=_SHARE, default=0.05, show_default=True, help="The level of the test.")
@@ -45,7 +45,7 @@ def power(
 ) -> None:
     """Say how many rows are needed to find a difference between two systems, and what the rows at hand can see.
 
-    With --width: how many labels by people a corrected value takes.
+    With --width: how many labels by people a corrected value takes; labels of some rows (--human) are its pilot.
 
     \b
     karat power --run before --difference 0.02
@@ -73,19 +73,18 @@ def _count_rows(
 ) -> dict[str, tuple[SampleSize, str]]:
     from karat.runs.compare.rows_needed import plan_rows  # noqa: PLC0415  (heavy)
 
-    if wrong := [flag for flag in ("human", "on", "label_map") if options.pop(flag)]:
+    if wrong := [flag for flag in ("human", "on", "label_map", "label_columns") if options.pop(flag)]:
         raise click.UsageError(f"--{wrong[0].replace('_', '-')} needs --width")
     plans = plan_rows(runs[0] if len(runs) == 1 else (runs[0], runs[1]), difference or 0.0, **options)
     return {spec: (plan, _describe(plan)) for spec, plan in plans.items()}
 
 
 def _count_labels(run: str, width: float, options: dict[str, Any]) -> dict[str, tuple[LabelCount, str]]:
-    from karat.runs.labels.human import Human  # noqa: PLC0415  (heavy)
-    from karat.runs.sampling.labels_needed import plan_labels, plan_labels_from_pilot  # noqa: PLC0415
+    pilot = read_label_options(options)
+    from karat.runs.sampling.labels_needed import plan_labels, plan_labels_from_pilot  # noqa: PLC0415  (heavy)
 
     shared = {"metrics": options["metrics"], "confidence": round(1 - options["level"], 12)}
-    if options["human"]:
-        pilot = Human(list(options["human"]), options["label_map"])
+    if pilot is not None:
         plans = plan_labels_from_pilot(run, width, pilot, on=options["on"], **shared)
     else:
         plans = plan_labels(run, width, correlation=options["correlation"], **shared)

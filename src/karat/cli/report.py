@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from karat.cli.options.people import by_system, correction_options, read_label_options
+from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
 
 
@@ -42,5 +42,5 @@ def report(runs: tuple[str, ...], *, output: str, no_texts: bool, **options: Any
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.viewer.report.report import report as write_report  # noqa: PLC0415  (heavy)
 
-    options["human"] = by_system(read_label_options(options), runs)
+    options["human"] = read_label_options(options, systems=runs)
     click.echo(f"wrote {write_report(*runs, output=output, texts=not no_texts, **options)}", err=True)

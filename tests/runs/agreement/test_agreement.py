@@ -332,7 +332,6 @@ def test_a_score_that_falls_as_labels_rise_is_named():
         ({"columns": ["judge"]}, SpecError, "agreement is of two raters, found no second score"),
         ({"columns": ["jugde"], "human": "score"}, ColumnError, "there is no column 'jugde'; did you mean 'judge'?"),
         ({"columns": ["judge"], "human": "scoer"}, ColumnError, "neither a column nor a file of labels; did you mean"),
-        ({"columns": ["judge"], "human": LONG}, SpecError, "labels in a file need the id that joins them"),
         ({"columns": ["judge"], "human": "score", "by": "topics"}, ColumnError, "did you mean 'topic'?"),
         ({"columns": ["judge"], "human": "topic"}, DataError, "the label 'hard' has no score"),
         ({"columns": ["judge"], "human": "score", "scale": "ratio"}, SpecError, "scale='ratio': expected one of"),

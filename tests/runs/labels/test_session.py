@@ -317,7 +317,7 @@ def test_proposed_rows_that_have_a_label_are_not_offered_again(path):
 @pytest.mark.parametrize(
     ("rows", "more", "error", "message"),
     [
-        ({"a": ["1"]}, {}, ColumnError, "no column has the name of an id, .*columns are a. Say which: --on COLUMN"),
+        ({"a": ["1"]}, {}, SpecError, "--on COLUMN .*: no column of dict has the name of an id; its columns are a"),
         ({"id": ["1"], "x": ["1"]}, {}, ColumnError, "no column to show has a known name; .*: --show COLUMN"),
         (SHOWN, {"show": ["answr"]}, ColumnError, "no column 'answr'; did you mean 'answer'"),
         ({"id": ["1", "1"], "answer": ["x"] * 2}, {}, JoinError, "row 2: column 'id' has '1' in row 1 too; expected"),

@@ -187,8 +187,7 @@ def test_a_run_keeps_and_shows_its_corrected_values():
 @pytest.mark.parametrize(
     ("more", "error", "message"),
     [
-        ({"on": None}, SpecError, r"labels in a file or frame are joined by id, and on \(--on\) names its column"),
-        ({"human": "humn", "on": None}, SpecError, "has no column 'humn'"),
+        ({"human": "humn", "on": None}, ColumnError, "'humn' is neither a column nor a file of labels"),
         ({"human": "labels.csv"}, DataError, "labels.csv: no such file"),
         ({"on": "ids"}, ColumnError, "labels: there is no column 'ids'; did you mean 'id'"),
         ({"on": "idd=id"}, ColumnError, "there is no column 'idd'; did you mean 'id'"),

@@ -39,8 +39,14 @@ def label_options(command: Command) -> Command:
     return add_options(command, _OPTIONS)
 
 
-def read_label_options(options: dict[str, Any], system: str | None = None) -> Human | None:
-    """Take the flags of labels out of a command's options; None where there is no `--human`."""
+def read_label_options(
+    options: dict[str, Any], system: str | None = None, *, systems: Sequence[str] = ()
+) -> Human | None:
+    """Take the flags of labels out of a command's options; None where there is no `--human`.
+
+    `system` is the run whose rows are scored. Of several `systems`, each may have a file of its own, SYSTEM=FILE; of
+    one, that says which of the systems in a file is meant.
+    """
     source, label_map, columns = (options.pop(name) for name in ("human", "label_map", "label_columns"))
     strata, finite = options.pop("strata", None), options.pop("these_rows", False)
     threshold = _read_threshold(options.pop("human_threshold", None))
@@ -50,7 +56,12 @@ def read_label_options(options: dict[str, Any], system: str | None = None) -> Hu
         return None
     from karat.runs.labels.human import Human  # noqa: PLC0415  (only where people labelled rows)
 
+    files = _name_files(source)
+    if not systems and len({name for name, _ in files}) == 1:
+        system, source = files[0][0], [file for _, file in files]
     human = Human(source[0] if len(source) == 1 else list(source), label_map, columns, system)
+    if systems and files:
+        human = replace(human, source=_by_system(files, systems))
     return replace(human, strata=strata, finite=finite, threshold=threshold)
 
 
@@ -63,17 +74,22 @@ def _read_threshold(text: str | None) -> float | Literal["fit"] | None:
         raise UsageError(f"--human-threshold {text!r}: a number or fit expected") from None
 
 
-def by_system(human: Human | None, systems: Sequence[str]) -> Human | None:
-    """The labels, with a file for each system where they are named so: A=FILE."""
-    if human is None:
-        return None
-    pairs = [text.partition("=") for text in ([human.source] if isinstance(human.source, str) else human.source)]
-    named = {name: file for name, equals, file in pairs if equals and name in systems}
-    for name, equals, file in pairs:
-        if equals and name not in systems and not Path(f"{name}={file}").exists() and Path(file).exists():
+def _by_system(files: Sequence[tuple[str, str]], systems: Sequence[str]) -> dict[str, str]:
+    """The file of each system; an error for one that is not compared."""
+    from karat.runs.labels.systems import find_system  # noqa: PLC0415  (only where people labelled rows)
+
+    for name, file in files:
+        if find_system(name, systems) is None:
             known = ", ".join(systems)
             raise UsageError(f"--human {name}={file}: there is no system {name!r}; there are {known}")
-    return replace(human, source=named) if len(named) == len(pairs) else human
+    return dict(files)
+
+
+def _name_files(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """The system and the file of each text, where all are SYSTEM=FILE; else []."""
+    pairs = [text.partition("=") for text in texts]
+    named = [(name, file) for name, equals, file in pairs if equals and Path(file).exists()]
+    return named if len(named) == len(pairs) and not any(Path(text).exists() for text in texts) else []
 
 
 def read_choices(label_map: str | None, metric: str | None, most: int) -> Mapping[str, float]:

@@ -7,14 +7,18 @@ from typing import Any
 
 import click
 
-from karat.cli.options.people import label_options
+from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
 
 
 @click.command()
 @click.argument("system", metavar="ROWS")
 @label_options
-@click.option("--on", metavar="COLUMN", help="The id that joins a file of labels with ROWS.")
+@click.option(
+    "--on",
+    metavar="COLUMN",
+    help="The id that joins a file of labels with ROWS; default: one that tells the rows apart.",
+)
 @scored_metric_option
 @click.option(
     "--column", "columns", multiple=True, metavar="COLUMN",
@@ -33,7 +37,7 @@ from karat.cli.options.scoring import confidence_option, scored_metric_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @confidence_option("Of the intervals.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of a threshold's bootstrap.")
-def agreement(system: str, human: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+def agreement(system: str, *, as_json: bool, **options: Any) -> None:
     """Say how far the scores of ROWS agree with people's labels, people with each other, and scores with other scores.
 
     ROWS is a run, a file of scored rows, or any file with columns of scores or labels.
@@ -45,7 +49,8 @@ def agreement(system: str, human: tuple[str, ...], *, as_json: bool, **options: 
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.runs.agreement.agreement import agreement as find_agreement  # noqa: PLC0415  (heavy)
 
-    found = find_agreement(system, human=list(human) or None, **options)
+    label_map = options["label_map"]  # of --column too
+    found = find_agreement(system, human=read_label_options(options), label_map=label_map, **options)
     if as_json:
         click.echo(json.dumps(found.as_dict(), ensure_ascii=False))
         return

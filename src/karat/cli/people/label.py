@@ -38,7 +38,7 @@ q  stop; the same command goes on here
 @click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
 @click.option("-m", "--metric", metavar="SPEC", help="A judge, whose labels are offered: judge:correctness.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
-@click.option("--on", metavar="COLUMN", help="The id of the rows; default: a column with the name of an id.")
+@click.option("--on", metavar="COLUMN", help="The id of the rows; default: one that tells the rows apart.")
 @click.option("--show", multiple=True, metavar="COLUMN", help="A column to show; default: question, answer and gold.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the order of the rows.")
 def label(

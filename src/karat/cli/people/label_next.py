@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from karat.cli.options.people import by_system
+from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.scoring import scored_metric_option
 
 if TYPE_CHECKING:
@@ -31,24 +31,22 @@ _GAIN = 1.05  # labels' worth of each label, from which a proposal is said to ga
     "errs, or at scores at which the labels so far found it to err.",
 )  # fmt: skip
 @click.option("--slice", "slices", metavar="COLUMN", help="The column of the slices, for --by slice.")
-@click.option("--human", multiple=True, metavar="LABELS", help="The labels so far: OUT takes their place.")
-@click.option("--on", metavar="COLUMN", help="The id of the rows; default: a column with the name of an id.")
-@click.option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0 or bad<fair<good.")
+@label_options
+@click.option("--on", metavar="COLUMN", help="The id of the rows; default: one that tells the rows apart.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw.")
 def label_next(
     runs: tuple[str, ...],
     count: int,
     by: By,
-    human: tuple[str, ...],
-    label_map: str | None,
     output: str,
     **options: Any,
 ) -> None:
     """Propose which rows of RUN, a run or a file, people should label next for the narrowest interval.
 
-    OUT has an empty column for the labels, and the probability with which each row was drawn: `karat score --human OUT`
-    and `karat compare --human OUT` undo with it that some rows were preferred. How many rows drawn uniformly the
-    proposed ones should be worth is printed. A uniform draw needs no scores.
+    OUT takes the place of the labels so far (--human). It has an empty column for labels, and the probability with
+    which each row was drawn: `karat score --human OUT` and `karat compare --human OUT` undo with it that some rows were
+    preferred. How many rows drawn uniformly the proposed ones should be worth is printed. A uniform draw needs no
+    scores.
 
     Of several runs, each row is proposed with the answers of all: those rows that say most about how far the others
     differ from the first.
@@ -58,11 +56,9 @@ def label_next(
     karat label-next before -n 100 --by active -m judge:correctness --human labels.csv -o more.csv
     karat label-next before after -n 50 -o labels.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    from karat.runs.labels.human import Human  # noqa: PLC0415  (heavy)
-    from karat.runs.sampling.next_rows import Draw, propose  # noqa: PLC0415
+    people = read_label_options(options, systems=runs if len(runs) > 1 else ())
+    from karat.runs.sampling.next_rows import Draw, propose  # noqa: PLC0415  (heavy)
 
-    people = Human(list(human), label_map) if human else None
-    people = by_system(people, runs) if len(runs) > 1 else people
     proposal = propose(runs, Draw(count, by=by, **options), people, output)
     kept = f" after the {proposal.earlier} that are labelled" if proposal.earlier else ""
     each = f", each with the answers of {' and '.join(runs)}" if len(runs) > 1 else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,12 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import ColumnError, SpecError, did_you_mean
+from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
 from karat.data.json.raw import spell_ids
+from karat.runs.compare.row_alignment import find_ids
 from karat.runs.compare.systems import Metrics, TableInMemory, add_named_columns, open_rows, open_system
 from karat.runs.labels.choices import check_label_map, known_choices, parse_label_map
+from karat.runs.labels.human import Human, check_files, split_on_labels
+from karat.runs.labels.join import name_system, read_human
 from karat.runs.labels.labels import Labels, match_labels, read_labels
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.scoring.result import Result
@@ -98,7 +101,8 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     column that does not exist; and what `read_labels` and `match_labels` raise.
     """
     run = _open(system, chosen.metrics)
-    own = _own_columns(run, chosen)
+    human, on = _find_labels(run, chosen)
+    own = human.columns_of(run.schema.names)
     specs = [run.manifest.metric(metric.spec).spec for metric in parse_all(chosen.metrics)] if chosen.metrics else []
     if not chosen.metrics and not chosen.columns:
         specs = [spec for spec in run.specs if run.manifest.metric(spec).column not in own]
@@ -106,15 +110,15 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     for name in filter(None, (chosen.by, cluster)):
         check_group_column(run.schema, name, run.name)
     score_columns = [run.manifest.metric(spec).column for spec in specs]
-    needed = [*score_columns, *chosen.columns, *own, *filter(None, (chosen.on, chosen.by, cluster))]
+    needed = [*score_columns, *chosen.columns, *own, *filter(None, (on, chosen.by, cluster))]
     kept = TableInMemory(Path(), run.manifest, table=run.read(list(dict.fromkeys(needed))))
     known = known_choices(run.specs)
     choices = list(known.values())
     scores = {spec: kept.scores(spec) for spec in specs}
     scores |= {name: _read_column(kept, name, chosen.label_map, choices) for name in chosen.columns}
     labels, rows = None, np.arange(len(kept.table))
-    if chosen.human is not None:
-        labels, rows = _read_people(kept, chosen, own, choices)
+    if human.source is not None:
+        labels, rows = _read_people(kept, human, on, choices)
     if len(scores) + (0 if labels is None else len(labels.annotators)) < 2:
         found = "no scores" if not scores else "no second score and no labels by people"
         remedy = "a column of scores (--column), a scored metric (-m) or people's labels (--human)"
@@ -140,43 +144,33 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     )
 
 
-def _own_columns(run: Run, chosen: Selection) -> list[str]:
-    """The columns of the rows that hold people's labels; none where labels are in a file.
+def _find_labels(run: Run, chosen: Selection) -> tuple[Human, str | None]:
+    """The labels, and the column of the rows' ids where labels are in a file.
 
     Raises `ColumnError`, with the nearest name, for a text that is neither a column nor a file.
     """
-    human = chosen.human if isinstance(chosen.human, list | tuple) else [chosen.human]
-    names = [each for each in human if isinstance(each, str)]
-    unknown = [name for name in names if name not in run.schema.names]
-    if len(names) < len(human) or (unknown and all(Path(name).exists() for name in unknown)):
-        return []
-    if unknown:
-        near = did_you_mean(unknown[0], run.schema.names)
-        raise ColumnError(f"{run.name}: {unknown[0]!r} is neither a column nor a file of labels{near}")
-    return names
+    human = chosen.human
+    human = human if isinstance(human, Human) else Human(human, chosen.label_map, chosen.label_columns)
+    human = human if human.system else replace(human, system=run.name or None)
+    if human.source is None or human.columns_of(run.schema.names):
+        return human, None
+    check_files(human.source, run.schema.names, run.name)
+    human, on = split_on_labels(human, chosen.on)
+    return human, find_ids(run, on)
 
 
 def _read_people(
-    run: TableInMemory, chosen: Selection, own: Sequence[str], choices: Sequence[Mapping[str, float]]
+    run: TableInMemory, human: Human, on: str | None, choices: Sequence[Mapping[str, float]]
 ) -> tuple[Labels, Array]:
     """The labels, and the number of the row of each."""
-    if own:
-        table, where = run.read(own), run.name
-        labels = read_labels(table, on=None, label_map=chosen.label_map, columns=own, choices=choices, where=where)
-        return labels, np.array(labels.ids.to_pylist(), dtype=np.int64) - 1
-    if chosen.on is None:
-        raise SpecError("labels in a file need the id that joins them with the rows: on='COLUMN' (--on COLUMN)")
-    labels = chosen.human
-    if not isinstance(labels, Labels):
+    if on is None:
+        own, where = human.columns_of(run.schema.names), run.name
         labels = read_labels(
-            labels,
-            on=chosen.on,
-            label_map=chosen.label_map,
-            columns=chosen.label_columns,
-            choices=choices,
-            system=run.name or None,
+            run.read(own), on=None, label_map=human.label_map, columns=own, choices=choices, where=where
         )
-    ids = spell_ids(run.column(chosen.on).combine_chunks(), f"{run.name}: column {chosen.on!r}")
+        return labels, np.array(labels.ids.to_pylist(), dtype=np.int64) - 1
+    labels = read_human(name_system(human, run.name), on, choices)
+    ids = spell_ids(run.column(on).combine_chunks(), f"{run.name}: column {on!r}")
     return labels, match_labels(labels, ids, run.name)
 
 

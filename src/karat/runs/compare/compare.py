@@ -18,7 +18,7 @@ from karat.runs.compare.finding import Finding, apply_holm
 from karat.runs.compare.flips import find_flips
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.compare.systems import System, list_specs, open_systems
-from karat.runs.labels.human import Human
+from karat.runs.labels.human import Human, split_on_labels
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.store.run import Run
 from karat.stats.inference import Inference
@@ -78,17 +78,19 @@ def compare(
     wanted = list_specs(metrics)
     runs = open_systems([a, b, *more], wanted)
     shared = share_metrics(runs, wanted)
+    people = human if human is None or isinstance(human, Human) else Human(human, label_map)
+    if people is not None:
+        people, on = split_on_labels(people, on)
     rows = align(runs, on, common=common)
     if not allow_different:
         check_comparable(runs, shared, rows)
     cluster = cluster or _cluster_column(runs)
     clusters = None if cluster is None else cluster_keys(_column(runs, rows, cluster))
     slices = {} if by is None else group_rows(_column(runs, rows, by), set(), by)
-    labels, people = None, None
-    if human is not None:
+    labels = None
+    if people is not None:
         from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
 
-        people = human if isinstance(human, Human) else Human(human, label_map)
         labels = read_people(people, runs, shared, rows)
     paired = _PairedRows(runs, rows, clusters, slices, labels)
     findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.labels.labels import Labels
-from karat.runs.labels.layout import SYSTEM
+from karat.runs.labels.systems import SYSTEM, find_system, list_systems
 from karat.runs.scoring.groups import read_strata
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
@@ -96,7 +95,7 @@ def read_by_run(
         needed = list(dict.fromkeys([*(columns or [rows.by]), *([human.strata] if human.strata else [])]))
         table = run.read(needed)
         source = replace(open_source(table), name=run.name)
-        found = join_labels(own, source, source, (rows.by, rows.by), choices)
+        found = join_labels(own, source, source, (rows.by, human.on or rows.by), choices)
         places = np.full(len(table), -1)
         places[order] = np.arange(len(order))
         strata = read_strata(source, human.strata)
@@ -112,27 +111,24 @@ def _by_run(human: Human, runs: Sequence[Run]) -> Iterator[Human]:
     names = [run.name for run in runs]
     if all(human.columns_of(run.schema.names) for run in runs):
         yield from [human] * len(runs)
-    elif isinstance(human.source, Mapping) and not set(names).isdisjoint(human.source):
-        if wrong := [name for name in human.source if name not in names]:
-            raise SpecError(f"labels of {wrong[0]!r}: there is no such system{did_you_mean(wrong[0], names)}")
-        if missing := [name for name in names if name not in human.source]:
+        return
+    tables = isinstance(human.source, Mapping) and any(find_system(name, human.source) for name in names)
+    systems = [] if tables or isinstance(human.source, Labels) else list_systems(human.source)
+    if tables:
+        by_name = {find_system(name, names): table for name, table in human.source.items()}
+        if None in by_name:
+            wrong = next(name for name in human.source if find_system(name, names) is None)
+            raise SpecError(f"labels of {wrong!r}: there is no such system{did_you_mean(wrong, names)}")
+        if missing := [name for name in names if name not in by_name]:
             raise SpecError(f"labels of {missing[0]} are missing, which corrected differences need")
-        yield from (replace(human, source=human.source[name]) for name in names)
-    elif _names_systems(human.source):
-        yield from (replace(human, system=name) for name in names)
+        yield from (replace(human, source=by_name[name]) for name in names)
+    elif len(systems) > 1:
+        found = [find_system(name, filter(None, systems)) for name in names]
+        if None in found or len(set(found)) < len(found):
+            wrong, listed = names[found.index(None)] if None in found else names[0], ", ".join(filter(None, systems))
+            raise SpecError(f"no labels are known to be of {wrong}: their column {SYSTEM!r} names {listed}")
+        yield from (replace(human, system=name) for name in found)
     else:
         listed = " and ".join(names)
         raise SpecError(f"of which system are these labels? A column {SYSTEM!r} with the names {listed} says it, or a "
                         f"file for each: --human {names[0]}=FILE (in Python, a dict of them)")  # fmt: skip
-
-
-def _names_systems(source: Any) -> bool:
-    """Whether a table of labels names several systems."""
-    listed = isinstance(source, list) and all(isinstance(each, str | PathLike) for each in source)
-    several = () if isinstance(source, Labels) else source if listed else [source]
-    found = set[str | None]()
-    for each in several:
-        opened = open_source(each)
-        if SYSTEM in opened.schema.names:
-            found.update(value for batch in opened.batches() for value in batch.column(SYSTEM).to_pylist())
-    return len(found) > 1

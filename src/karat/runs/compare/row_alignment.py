@@ -9,13 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.data.json.raw import spell_ids
-from karat.data.retrieval.long_table import find_query_column
-from karat.data.roles import singular
-from karat.runs.compare.systems import gold_column, question_column
+from karat.runs.compare.systems import gold_column
+from karat.runs.row_ids import id_columns
 from karat.runs.store.run import Run
 
 ORDER = "order"
@@ -75,28 +73,28 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
     raise JoinError(f"no column identifies the rows of {' and '.join(run.name for run in runs)}: {remedy}")
 
 
+def find_ids(run: Run, on: str | None = None) -> str:
+    """The column by which the rows of a run are matched with labels: `on`, else the one that `align` finds.
+
+    Raises `JoinError` where no column tells the rows apart.
+    """
+    found = on or align([run]).by
+    if found == ORDER:
+        problem = f"no column of {run.name} is known to, of {', '.join(run.schema.names)}"
+        raise JoinError(f"say which column tells the rows apart, --on COLUMN (in Python, on=): {problem}")
+    return found
+
+
 def _candidates(runs: Sequence[Run], on: str | None) -> Iterator[tuple[str, ...]]:
     """The columns, one for each run, by which rows may be matched, the most reliable first."""
     if on is not None:
         yield (on,) * len(runs)
         return
-    candidates = [[_join_column(run) for run in runs]]
-    candidates += [[_id_column(run, name) for run in runs] for name in ROW_IDS]
-    candidates += [[find_query_column(run.schema) for run in runs], [question_column(run) for run in runs]]
-    for candidate in dict.fromkeys(map(tuple, candidates)):
+    rules = (id_columns(run.schema, run.manifest.mapping, str(run.manifest.settings.get("on") or "")) for run in runs)
+    for candidate in dict.fromkeys(zip(*rules, strict=True)):
         columns = tuple(column for column in candidate if column is not None)
         if len(columns) == len(runs):
             yield columns
-
-
-def _join_column(run: Run) -> str | None:
-    """The id by which a run was joined with its gold."""
-    left, _, right = str(run.manifest.settings.get("on") or "").partition("=")
-    return next((name for name in (right, left) if name in run.schema.names), None)
-
-
-def _id_column(run: Run, name: str) -> str | None:
-    return next((column for column in run.schema.names if singular(column) == name), None)
 
 
 @dataclass(frozen=True)

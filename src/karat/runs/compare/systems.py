@@ -15,9 +15,10 @@ from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
-from karat.data.roles import map_columns, matches_role
+from karat.data.roles import map_columns
 from karat.runs.named_columns import fit_range, suggest_column
 from karat.runs.output_columns import OutputColumns
+from karat.runs.row_ids import find_question
 from karat.runs.scoring.result import Result
 from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.manifest import Manifest, describe_metric
@@ -111,10 +112,7 @@ def gold_column(run: Run) -> str | None:
 
 def question_column(run: Run) -> str | None:
     """The column of the questions, where there is one."""
-    if "question" in run.manifest.mapping:
-        return run.manifest.mapping["question"]
-    names = [name for name in run.schema.names if matches_role("question", name)]
-    return "question" if "question" in names else names[0] if len(names) == 1 else None
+    return find_question(run.schema, run.manifest.mapping)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from glob import has_magic
+from pathlib import Path
 from typing import Any, Literal
+
+from karat.core.errors import ColumnError, did_you_mean
+from karat.data.join import split_on
+from karat.data.storage.file_names import split_name
 
 
 @dataclass(frozen=True)
@@ -15,7 +21,8 @@ class Human:
     recognised. `system` is the one whose rows are scored, for a file with labels of several. `strata` is a column of
     the rows, from each value of which rows were drawn separately. `finite`: the corrected value is that of exactly
     these rows, not of rows like them. `threshold`: the least score that counts as yes, for labels of yes and no, or
-    "fit" for one that is fitted to the labels.
+    "fit" for one that is fitted to the labels. `on` is the column of the ids in a file, where the rows' has another
+    name.
     """
 
     source: Any
@@ -25,6 +32,7 @@ class Human:
     strata: str | None = None
     finite: bool = False
     threshold: float | Literal["fit"] | None = None
+    on: str | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -45,3 +53,19 @@ class Human:
         """Those of the rows' columns that hold the labels; [] where the labels are elsewhere."""
         source = list(self.source) if isinstance(self.source, list | tuple) else [self.source]
         return source if source and all(isinstance(each, str) and each in names for each in source) else []
+
+
+def check_files(source: Any, names: Sequence[str], where: str) -> None:
+    """Raise `ColumnError`, with the nearest of the columns `names`, for a text that is neither a column nor a file."""
+    for each in source if isinstance(source, list | tuple) else [source]:
+        named = isinstance(each, str) and (split_name(each)[0] or Path(each).exists() or has_magic(each) or each == "-")
+        if isinstance(each, str) and each not in names and not named:
+            raise ColumnError(f"{where}: {each!r} is neither a column nor a file of labels{did_you_mean(each, names)}")
+
+
+def split_on_labels(human: Human, on: str | None) -> tuple[Human, str | None]:
+    """The labels with the column of their ids, and that of the rows, from `on`: LEFT=RIGHT where the two differ."""
+    if on is None:
+        return human, None
+    own, theirs = split_on(on)
+    return replace(human, on=theirs), own

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
-from karat.data.json.raw import spell_ids
+from karat.core.errors import DataError, SpecError
 from karat.data.source import Source
-from karat.runs.labels.human import Human
+from karat.runs.labels.human import Human, check_files
 from karat.runs.labels.labels import Labels, match_labels, read_labels
+from karat.runs.labels.systems import SYSTEM, find_system, list_systems
+from karat.runs.row_ids import find_id, read_ids
 from karat.runs.store.manifest import ScoredMetric
 from karat.stats.aggregate import Bounds
 from karat.stats.agreement.threshold import fit_threshold
@@ -77,10 +77,11 @@ def join_labels(
 ) -> LabelledRows:
     """Read labels and match them with `rows`, which `every` holds before they were filtered.
 
-    `on` names the column of ids in the rows and in the labels. `choices`: see `read_labels`.
+    `on` names the column of ids in the rows and in the labels, by default one that tells the rows apart. `choices`: see
+    `read_labels`.
 
-    Raises what reading and matching raise, `SpecError` where labels are in a file and `on` is missing, and for a
-    threshold where labels are not yes and no.
+    Raises what reading and matching raise, `SpecError` where labels are in a file and no column has the name of an id,
+    and for a threshold where labels are not yes and no.
     """
     found = _match(human, rows, every, on, choices)
     if human.threshold is not None and (wrong := found.labels.mean[~np.isin(found.labels.mean, (0.0, 1.0))]).size:
@@ -95,37 +96,42 @@ def _match(
     if columns := human.columns_of(rows.schema.names):
         labels = read_labels(rows, on=None, label_map=human.label_map, columns=columns, choices=choices)
         return LabelledRows(labels.rows - 1, labels, human=human)
-    if on is None:
-        problem = "labels in a file or frame are joined by id, and on (--on) names its column"
-        if isinstance(human.source, str):
-            near = did_you_mean(human.source, rows.schema.names)
-            problem = f"{rows.name} has no column {human.source!r}{near}; {problem}"
-        raise SpecError(problem)
-    labels = read_human(human, on[1], choices)
-    ids, found = read_ids(rows, on[0]), len(labels)
+    check_files(human.source, rows.schema.names, rows.name)
+    own, theirs = on or (find_id(every),) * 2
+    labels = read_human(name_system(human, rows.name), theirs, choices)
+    ids, found = read_ids(rows, own), len(labels)
     if every is not rows:
-        match_labels(labels, read_ids(every, on[0]), every.name)
+        match_labels(labels, read_ids(every, own), every.name)
         labels = labels.take(np.asarray(pc.is_in(labels.ids, ids)))
     return LabelledRows(match_labels(labels, ids, rows.name), labels, found - len(labels), human)
 
 
-def read_human(human: Human, on: str | None, choices: Iterable[Mapping[str, float]]) -> Labels:
-    """The labels in a file or frame, whose ids are in the column `on`; `choices`: see `read_labels`."""
+def read_human(human: Human, on: str, choices: Iterable[Mapping[str, float]]) -> Labels:
+    """The labels in a file or frame; `on` is the column of the rows' ids; `choices`: see `read_labels`."""
     if isinstance(human.source, Labels):
         return human.source
-    return read_labels(human.source, on=on, label_map=human.label_map, columns=human.columns, choices=choices,
-                       system=human.system)  # fmt: skip
+    return read_labels(
+        human.source,
+        on=human.on or on,
+        label_map=human.label_map,
+        columns=human.columns,
+        choices=choices,
+        system=human.system,
+    )
 
 
-def read_ids(rows: Source, on: str) -> pa.Array:
-    """The ids of all rows as text; `ColumnError` where there is no such column."""
-    if on not in rows.schema.names:
-        raise ColumnError(f"{rows.name}: there is no column {on!r}{did_you_mean(on, rows.schema.names)}")
-    where, parts, first = f"{rows.name}: column {on!r}", [pa.array([], pa.large_string())], 1
-    for batch in rows.batches([on]):
-        parts.append(spell_ids(batch.column(on), where, first))
-        first += len(batch)
-    return pa.concat_arrays(parts)
+def name_system(human: Human, name: str) -> Human:
+    """The labels of that one of several systems which is scored: the one they are said to be of, or the file `name`.
+
+    Raises `SpecError` where neither is among them.
+    """
+    systems = [] if isinstance(human.source, Labels) else list_systems(human.source)
+    named = [each for each in systems if each]
+    found = next((known for each in (human.system, name) if each and (known := find_system(each, named))), None)
+    if human.system is None and len(systems) > 1 and found is None:
+        problem = f"the labels' column {SYSTEM!r} names {', '.join(named)}, and none is {name}"
+        raise SpecError(f"{problem}: say which, --human {named[0]}=FILE (in Python, karat.Human(…, system=))")
+    return human if found is None or len(systems) == 1 else replace(human, system=found)
 
 
 def no_estimate(reason: str, rows: int, labelled: int) -> Corrected:

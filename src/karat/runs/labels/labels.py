@@ -18,6 +18,7 @@ from karat.data.source import Source
 from karat.data.storage.file_names import name_row
 from karat.runs.labels.choices import check_label_map, parse_label_map
 from karat.runs.labels.layout import PROBABILITY, read_entries
+from karat.runs.labels.systems import SYSTEM, list_systems
 
 _EXAMPLES = 3
 _BOOLEANS = ({"true": 1.0, "false": 0.0}, {"True": 1.0, "False": 0.0})
@@ -113,7 +114,8 @@ def read_labels(
     names = ", ".join(name for name, _ in files)
     if not len(entries):
         of = "" if system is None else f" of the system {system!r}"
-        raise DataError(f"{names}: expected labels{of}, found none in {before} rows")
+        problem = f"{names}: expected labels{of}, found none in {before} rows"
+        raise DataError(problem if system is None else f"{problem}{_name_systems(source)}")
     return _gather(entries, _choose(entries, files, label_map, choices), names, tuple(files), unnamed)
 
 
@@ -147,6 +149,12 @@ def match_labels(labels: Labels, ids: pa.Array, where: str) -> Array:
 
 def _is_several(source: Any) -> bool:
     return isinstance(source, list | tuple) and any(isinstance(each, str | PathLike | Source) for each in source)
+
+
+def _name_systems(source: Any) -> str:
+    """The tail of a message: the systems of which there are labels."""
+    named = [name for name in list_systems(source) if name]
+    return f"; the column {SYSTEM!r} names {', '.join(named)}: --human {named[0]}=FILE takes those" if named else ""
 
 
 def _place(files: Sequence[tuple[str, int]], row: int) -> str:

@@ -21,9 +21,11 @@ from karat.data.roles import singular
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
 from karat.runs.labels.journal import ACTIONS, live_rows
+from karat.runs.labels.systems import SYSTEM, find_system
 
-PROBABILITY, SYSTEM = "probability", "system"
-"""Columns beside labels: the probability with which a row was proposed for labelling, and whose answer it is."""
+PROBABILITY = "probability"
+"""The column beside labels that says with which probability a row was proposed for labelling."""
+_JOURNAL = frozenset({"id", "annotator", "action"})  # columns of what a session of labelling writes
 ANNOTATORS = frozenset(
     {"annotator", "annotator_id", "rater", "rater_id", "worker", "worker_id", "labeler", "labeller", "reviewer"}
 )
@@ -67,6 +69,8 @@ def read_entries(
     """
     opened = open_source(source)
     name = opened.name if isinstance(source, str | PathLike | Source) else where
+    if on is not None and on not in opened.schema.names and _JOURNAL.issubset(opened.schema.names):
+        on = "id"  # whatever the rows call theirs
     layout = _find_layout(opened.schema, on, columns, name)
     table = layout.select(opened)
     texts = {column: _to_text(table, column, name) for column in filter(None, (layout.annotator, *layout.labels))}
@@ -111,7 +115,8 @@ def _find_layout(schema: pa.Schema, on: str | None, chosen: Sequence[str], where
     """Which column holds what; `ColumnError` where that is not known."""
     for column in (*([on] if on else []), *chosen):
         if column not in schema.names:
-            raise ColumnError(f"{where}: there is no column {column!r}{did_you_mean(column, schema.names)}")
+            remedy = ". If the ids have another name there: --on LEFT=RIGHT (rows=labels)" if column == on else ""
+            raise ColumnError(f"{where}: there is no column {column!r}{did_you_mean(column, schema.names)}{remedy}")
     free = [name for name in schema.names if name != on and name not in chosen and singular(name) not in _ASIDE]
     people = [name for name in free if singular(name) in ANNOTATORS]
     if len(people) > 1:
@@ -171,9 +176,11 @@ def _to_numbers(table: pa.Table, name: str, where: str) -> pa.Array:
 
 def _of_system(systems: pa.Array, system: str | None, where: str) -> Array:
     """Which rows are of a system, or all where none is named; `DataError` where the table names several then."""
+    names = pc.unique(systems).to_pylist()
     if system is not None:
-        return np.asarray(pc.equal(systems, system).fill_null(False))
-    if len(names := pc.unique(systems).to_pylist()) > 1:
+        found = find_system(system, filter(None, names))
+        return np.asarray(pc.equal(systems, found or system).fill_null(False))
+    if len(names) > 1:
         shown = did_you_mean("", filter(None, names))
         raise DataError(f"{where}: its column {SYSTEM!r} names {len(names)} systems, one system is expected{shown}")
     return np.ones(len(systems), bool)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.ids import ROW_IDS
 from karat.core.errors import ColumnError, DataError, JoinError, RowError, did_you_mean
 from karat.data.filter import filter_rows
 from karat.data.json.raw import decode_text, spell_ids
@@ -21,12 +21,13 @@ from karat.data.roles import matches_role, singular
 from karat.data.source import RAW, Source
 from karat.data.storage.disk_table import DiskTable
 from karat.data.storage.file_names import name_row
-from karat.runs.labels.layout import LABELS, PROBABILITY, SYSTEM
+from karat.runs.labels.layout import LABELS, PROBABILITY
+from karat.runs.labels.systems import SYSTEM
+from karat.runs.row_ids import find_id
 from karat.runs.store.folders import MANIFEST, runs_folder
-from karat.runs.store.run import open_run
+from karat.runs.store.run import Run, open_run
 
 _ROLES = ("question", "contexts", "reference", "prediction")
-_ASKED = _ROLES[:2]  # people need them even where no metric has read them
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class LabelRows:
 def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str] = ()) -> LabelRows:
     """Open rows to label: runs by name, or what `karat.score` reads; several are several systems.
 
-    `on` is the column of the ids, by default one with the name of an id. `show` names the columns to show, by default
+    `on` is the column of the ids, by default one that tells rows apart. `show` names the columns to show, by default
     those whose names are known as question, contexts, reference and prediction. A column `probability` is kept for the
     labels; beside it, rows that have a `label` already are left out, and a column `system` says whose answer a row has,
     as in a file of `karat label-next`.
@@ -88,10 +89,9 @@ def _open(source: Any) -> tuple[str, Source, dict[str, str]]:
     """The name of a system, its rows, and the columns of roles that are known of a run."""
     if isinstance(source, str) and any((path / MANIFEST).is_file() for path in (runs_folder() / source, Path(source))):
         run = open_run(source)
-        asked = {role: name for name in run.schema.names for role in _ASKED if matches_role(role, name)}
-        return run.name, open_source(run.rows), asked | dict(run.manifest.mapping)
+        return run.name, open_source(run.rows), shown_columns(run)
     opened = open_source(source)
-    if {PROBABILITY, "label"} <= set(opened.schema.names):
+    if _is_proposed(opened):
         opened = filter_rows(opened, "label IS NULL OR CAST(label AS VARCHAR) = ''", None)
     return opened.name, opened, {}
 
@@ -99,25 +99,45 @@ def _open(source: Any) -> tuple[str, Source, dict[str, str]]:
 def _find(source: Source, name: str, on: str | None, shown: list[str]) -> tuple[str, list[str]]:
     """The column of ids, and those that are shown."""
     names = source.schema.names
-    found = [on] if on is not None else [column for column in names if singular(column) in ROW_IDS]
-    for column in (*found, *shown):
+    found = on or (names[0] if _is_proposed(source) else find_id(source))
+    for column in (found, *shown):
         if column not in names:
             raise ColumnError(f"{name}: there is no column {column!r}{did_you_mean(column, names)}")
-    columns = f"its columns are {', '.join(names)}"
-    if not found:
-        raise ColumnError(f"{name}: no column has the name of an id, such as id; {columns}. Say which: --on COLUMN")
     seen = shown or [
         column for role in _ROLES for column in names if matches_role(role, column) and singular(column) not in LABELS
     ]
     if not seen:
+        columns = f"its columns are {', '.join(names)}"
         raise ColumnError(f"{name}: no column to show has a known name; {columns}. Say which: --show COLUMN")
-    return min(found, key=lambda column: 0 if on else ROW_IDS.index(singular(column))), list(dict.fromkeys(seen))
+    return found, list(dict.fromkeys(seen))
+
+
+def _is_proposed(source: Source) -> bool:
+    """Whether rows are those of `karat label-next`, which writes their ids first."""
+    return {PROBABILITY, "label"} <= set(source.schema.names)
+
+
+def shown_columns(run: Run) -> dict[str, str]:
+    """The column of each role that a person needs to see: as the run was scored, else by its name.
+
+    Where a name fits several roles, as many roles as can be get a column.
+    """
+    mapping = {role: name for role, name in run.manifest.mapping.items() if role in _ROLES}
+    taken = {*mapping.values(), *(metric.column for metric in run.manifest.metrics)}
+    free = [name for name in run.schema.names if name not in taken and singular(name) not in LABELS]
+    roles = [role for role in _ROLES if role not in mapping]
+    fitting = [[*(name for name in free if matches_role(role, name)), None] for role in roles]
+    ways = (way for way in product(*fitting) if len({*filter(None, way)}) == len(way) - way.count(None))
+    best = min(ways, key=lambda way: way.count(None))
+    found = mapping | {role: name for role, name in zip(roles, best, strict=True) if name is not None}
+    return {role: found[role] for role in _ROLES if role in found}
 
 
 def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
     seen: dict[tuple[str | None, str], int] = {}
-    proposed = {PROBABILITY, "label"} <= set(source.schema.names)
-    beside = [name for name in (PROBABILITY, *([SYSTEM] if proposed else ())) if name in source.schema.names]
+    beside = [
+        name for name in (PROBABILITY, *([SYSTEM] if _is_proposed(source) else ())) if name in source.schema.names
+    ]
     for batch in source.batches([on, *beside]):
         where = f"{source.name}: column {on!r}"
         ids = spell_ids(batch.column(on), where, len(seen) + 1).to_pylist()

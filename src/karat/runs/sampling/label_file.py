@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError
-from karat.data.roles import matches_role
 from karat.data.write import check_output, refuse_overwriting, write
-from karat.runs.labels.layout import PROBABILITY, SYSTEM, read_entries
+from karat.runs.labels.layout import PROBABILITY, read_entries
+from karat.runs.labels.rows import shown_columns
+from karat.runs.labels.systems import SYSTEM
 from karat.runs.sampling.labelled_systems import LabelledSystems
 from karat.runs.store.run import Run
 
-_SHOWN = ("question", "contexts", "reference", "prediction")
+_WRITTEN = ("label", "annotator", PROBABILITY, SYSTEM)
 
 
 @dataclass(frozen=True)
@@ -89,15 +90,8 @@ def _read_shown(systems: LabelledSystems, lines: list[_Line]) -> pa.Table:
 
 
 def _find_shown(run: Run, on: str) -> dict[str, str]:
-    """The column of each role that a person needs to see, where the run has one."""
-    taken = {metric.column for metric in run.manifest.metrics} | {on, "label", "annotator", PROBABILITY}
-    free = [column for column in run.schema.names if column not in taken]
-    found: dict[str, str] = {}
-    for role in _SHOWN:
-        columns = [run.manifest.mapping.get(role), *(each for each in free if matches_role(role, each))]
-        if column := next((each for each in columns if each in free and each not in found.values()), None):
-            found[role] = column
-    return found
+    """The column of each role that a person needs to see, beside the id and what is written about labels."""
+    return {role: name for role, name in shown_columns(run).items() if name not in (on, *_WRITTEN)}
 
 
 def _refuse_losing_labels(output: Path, systems: LabelledSystems) -> None:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
-from karat.core.errors import ColumnError, DataError, SpecError
+from karat.core.errors import DataError, SpecError
 from karat.data.json.raw import spell_ids
 from karat.runs.compare.compatible import SharedMetric
 from karat.runs.compare.people import read_by_run
-from karat.runs.compare.row_alignment import ORDER, align
+from karat.runs.compare.row_alignment import ORDER, align, find_ids
 from karat.runs.labels.choices import known_choices
-from karat.runs.labels.human import Human
-from karat.runs.labels.join import LabelledRows
-from karat.runs.labels.labels import match_labels, read_labels
+from karat.runs.labels.human import Human, split_on_labels
+from karat.runs.labels.join import LabelledRows, name_system, read_human
+from karat.runs.labels.labels import match_labels
+from karat.runs.labels.systems import find_system
 from karat.runs.store.run import Run
 from karat.stats.corrected.judged import Judged
 
@@ -107,18 +107,20 @@ def label_systems(
     Raises what matching rows and reading labels raise, `SpecError` where no id matches the rows of several runs.
     """
     choices = known_choices(spec for run in runs for spec in run.specs).values()
+    if human is not None:
+        human, on = split_on_labels(human, on)
     if len(runs) > 1:
         rows = align(runs, on)
         if rows.by == ORDER:
             raise SpecError("labels are joined by id: on (--on) names its column in the systems")
         labelled = None if human is None else read_by_run(human, runs, rows, choices)
-        if human is not None and isinstance(human.source, Mapping) and runs[0].name in human.source:
+        if human is not None and isinstance(human.source, Mapping) and find_system(runs[0].name, human.source):
             _check_one_draw(labelled or (), human.source)
         return LabelledSystems(runs, metrics, rows.by, rows.ids, rows.orders, labelled)
     name, ids = read_ids(runs[0], on)
     labelled = None
     if human is not None:
-        labels = read_labels(human.source, on=name, label_map=human.label_map, choices=choices)
+        labels = read_human(name_system(human, runs[0].name), name, choices)
         labelled = [LabelledRows(match_labels(labels, ids, runs[0].name), labels)]
     return LabelledSystems(runs, metrics, name, ids, [np.arange(len(ids))], labelled)
 
@@ -132,10 +134,6 @@ def _check_one_draw(labelled: Sequence[LabelledRows], names: Iterable[str]) -> N
 
 
 def read_ids(run: Run, on: str | None) -> tuple[str, pa.Array]:
-    """The column of ids and its texts; `ColumnError` where there is none of the name, or no name of an id."""
-    names = run.schema.names
-    found = on if on is not None else next((each for each in ROW_IDS if each in names), None)
-    if found is None:
-        shown = f"its columns are {', '.join(names)}; say which with on (--on)"
-        raise ColumnError(f"{run.name}: no column has the name of an id; {shown}")
+    """The column of ids and its texts; an error where none is known to tell rows apart."""
+    found = find_ids(run, on)
     return found, spell_ids(run.column(found).combine_chunks(), f"{run.name}: column {found!r}")

@@ -6,9 +6,9 @@ import numpy as np
 
 from karat.runs.compare.systems import Metrics, System, list_specs, open_system
 from karat.runs.labels.choices import known_choices
-from karat.runs.labels.human import Human
-from karat.runs.labels.join import LabelledRows
-from karat.runs.labels.labels import match_labels, read_labels
+from karat.runs.labels.human import Human, split_on_labels
+from karat.runs.labels.join import LabelledRows, name_system, read_human
+from karat.runs.labels.labels import match_labels
 from karat.runs.sampling.labelled_systems import read_ids
 from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run
@@ -49,15 +49,16 @@ def plan_labels_from_pilot(
 ) -> dict[str, LabelCount]:
     """The same from labels of some rows, which show how they vary and correlate with the metric's scores.
 
-    `on` is the column of the ids that the run and the labels share, by default one with the name of an id.
+    `on` is the column of the ids that the run and the labels share (LEFT=RIGHT where its name differs), by default one
+    that tells the rows apart.
 
     Raises `DataError` for labels that do not vary, and what `read_labels` raises.
     """
     wanted = list_specs(metrics)
     run = open_system(system, "the result", wanted)
-    name, ids = read_ids(run, on)
-    choices = known_choices(run.specs).values()
-    labels = read_labels(pilot.source, on=name, label_map=pilot.label_map, columns=pilot.columns, choices=choices)
+    people, own = split_on_labels(pilot, on)
+    name, ids = read_ids(run, own)
+    labels = read_human(name_system(people, run.name), name, known_choices(run.specs).values())
     rows = LabelledRows(match_labels(labels, ids, run.name), labels)
     cluster = run.manifest.settings.get("cluster")
     keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())

@@ -1,0 +1,67 @@
+"""Which column tells the rows of a table apart, where nobody has named it: one rule for labels and for systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.ids import ROW_IDS
+from karat.core.errors import ColumnError, RowError, SpecError, did_you_mean
+from karat.data.json.raw import spell_ids
+from karat.data.retrieval.long_table import find_query_column
+from karat.data.roles import matches_role, singular
+from karat.data.source import Source
+
+
+def id_columns(schema: pa.Schema, mapping: Mapping[str, str], joined: str = "") -> list[str | None]:
+    """The column that each rule finds, the most reliable rule first; None where it finds none.
+
+    The rules: the id by which rows were joined with their gold (`joined`, LEFT=RIGHT), each name of an id, the id of a
+    query, the question. `mapping` has the columns of roles that are known.
+
+    >>> names = pa.schema([(name, pa.string()) for name in ("question", "topic", "uid")])
+    >>> [name for name in id_columns(names, {}) if name]
+    ['uid', 'topic', 'question']
+    """
+    left, _, right = joined.partition("=")
+    known = [next((name for name in (right, left) if name in schema.names), None)]
+    known += [next((name for name in schema.names if singular(name) == each), None) for each in ROW_IDS]
+    return [*known, find_query_column(schema), find_question(schema, mapping)]
+
+
+def find_question(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:
+    """The column of the questions, where there is one."""
+    if "question" in mapping:
+        return mapping["question"]
+    names = [name for name in schema.names if matches_role("question", name)]
+    return "question" if "question" in names else names[0] if len(names) == 1 else None
+
+
+def find_id(rows: Source) -> str:
+    """The first of the columns above with a unique value in every row, else the first; `SpecError` where none is."""
+    found = list(dict.fromkeys(filter(None, id_columns(rows.schema, {}))))
+    if not found:
+        problem = f"no column of {rows.name} has the name of an id; its columns are {', '.join(rows.schema.names)}"
+        raise SpecError(f"say which column tells the rows apart, --on COLUMN (in Python, on=): {problem}")
+    return next((name for name in found if len(found) == 1 or _is_unique(rows, name)), found[0])
+
+
+def read_ids(rows: Source, on: str) -> pa.Array:
+    """The ids of all rows as text; `ColumnError` where there is no such column."""
+    if on not in rows.schema.names:
+        raise ColumnError(f"{rows.name}: there is no column {on!r}{did_you_mean(on, rows.schema.names)}")
+    where, parts, first = f"{rows.name}: column {on!r}", [pa.array([], pa.large_string())], 1
+    for batch in rows.batches([on]):
+        parts.append(spell_ids(batch.column(on), where, first))
+        first += len(batch)
+    return pa.concat_arrays(parts)
+
+
+def _is_unique(rows: Source, name: str) -> bool:
+    try:
+        ids = read_ids(rows, name)
+    except (ColumnError, RowError):  # it holds lists or objects
+        return False
+    return not ids.null_count and pc.count_distinct(ids).as_py() == len(ids)
