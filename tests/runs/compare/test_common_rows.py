@@ -62,3 +62,37 @@ def test_the_message_and_the_command_name_the_way(tmp_path, monkeypatch):
     karat.score(rows("b", range(50, 60)), "em", run="other")
     with pytest.raises(JoinError, match=r"50 of 50 rows only in a .*Score both on the same rows"):
         karat.compare("a", "other", common=True)
+
+
+def test_a_label_map_turned_round_is_named_alike_wherever_labels_are_read():
+    random = np.random.default_rng(5)
+    right = random.random(80) < 0.6
+    seen = np.where(random.random(80) < 0.9, right, ~right) * 1
+    human = {"id": range(80), "label": np.where(right, "good", "bad")}
+    path, spec, reader = {"id": range(80), "seen": seen}, "column(seen, low=0, high=1)", {"human": human, "on": "id"}
+    for label_map, shown in (("good=0,bad=1", True), ("good=1,bad=0", False)):
+        people = reader | {"label_map": label_map}
+        notes = (karat.score(path, spec, **people).human or {}).get("notes", [])
+        assert any("falls where people's labels rise (correlation -0." in note for note in notes) == shown
+        report = karat.judge_report(path, spec, repetitions=1, **people).judges[0]
+        assert report.sentences[0].startswith("column(seen") == shown
+        sentences = karat.agreement(path, metrics=spec, **people).sentences
+        assert any("falls where people's labels rise" in each for each in next(iter(sentences.values()))) == shown
+        results = [karat.score(path, spec, keep=True), karat.score(path, spec, keep=True)]
+        compared = karat.compare(*results, human={"A": human, "B": human}, label_map=label_map, on="id")
+        assert [note.partition(":")[0] for note in compared.notes if "falls where" in note] == ["A", "B"] * shown
+
+
+def test_flipped_rows_of_given_scores_show_the_answers_there_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, score in (("a", 1.0), ("b", 0.0)):
+        for kind, answer in (("", {"answer": [f"by {name}"] * 8}), ("bare_", {})):
+            given = {"id": range(8), "question": [f"why {at}?" for at in range(8)], **answer, "gpt4": [score] * 8}
+            karat.score(given, "column(gpt4)", run=kind + name)
+    shown = CliRunner().invoke(main, ["compare", "a", "b", "--flipped", "1"]).output
+    assert "question  why 0?" in shown
+    assert "by a\n" in shown
+    assert "by {+b+}\n" in shown
+    bare = CliRunner().invoke(main, ["compare", "bare_a", "bare_b", "--flipped", "1"]).output
+    assert "question  why 0?" in bare
+    assert "null" not in bare

@@ -166,7 +166,10 @@ def test_a_difference_is_no_surer_than_the_system_with_few_labels():
     assert found.value == pytest.approx(of_many.value - of_few.value)
     assert found.high - found.low > 0.9 * (of_few.high - of_few.low) > 0.6
     assert np.diff(found.labels_alone[1:]) > 0.6
-    assert (found.method, found.weight, found.effective, found.labelled) == ("combined", None, None, 600)
+    assert (found.method, found.weight, found.labelled) == ("combined", None, 600)
+    widths = [high - low for low, high in (found.labels_alone[1:], (found.low, found.high))]
+    assert found.effective == pytest.approx(600 * (widths[0] / widths[1]) ** 2)
+    assert f"worth {found.effective:.0f} labels alone" in found.worth_in_words
     back = corrected_difference(many, few)
     assert (back.value, back.low, back.high) == pytest.approx((-found.value, -found.high, -found.low), abs=1e-12)
     assert found.worth_in_words.endswith("of each system by its own labels, the two intervals combined (MOVER)")

@@ -55,6 +55,9 @@ def print_flips(screen: Screen, flips: Iterable[Flip], first: str) -> None:
         screen.line(f"{flip.id}   {flip.metric} {flip.scores[0]:.4f} → {flip.scores[1]:.4f}")
         question = [] if flip.question in (None, flip.id) else [_plain("question", flip.question)]
         a, b = flip.predictions
+        if a is None and b is None:  # the rows hold no answers
+            _print_texts(screen, question, LONG)
+            continue
         marked: Sequence[Sequence[Piece]]
         marked = [_whole(a), _whole(b)] if a is None or b is None else mark_both(a, b, _normalizer(flip.metric))
         answers = [MarkedText(first, marked[0], "removed"), MarkedText(flip.system, marked[1], "added")]
@@ -103,7 +106,7 @@ def _whole(text: str | None) -> list[Piece]:
 
 
 def _print_texts(screen: Screen, texts: Sequence[MarkedText], most: int | None) -> None:
-    width = max(len(show_controls(text.label)) for text in texts)
+    width = max((len(show_controls(text.label)) for text in texts), default=0)
     for text in texts:
         shown, marked = "", list[tuple[int, int]]()
         for piece, differs in _cut(text.pieces, most):

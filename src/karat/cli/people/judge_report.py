@@ -193,7 +193,7 @@ def _figures(found: JudgeFindings) -> Iterator[tuple[str, Estimate]]:
         for name, shift in found.rewordings.items():
             yield f"score gained by rewording: {name}", shift
     if (people := found.people) is not None:
-        yield "agreement with people", people.agreement
+        yield "agreement with people's mean label", people.agreement
         yield "score minus people's", people.bias
         if not found.pairs:
             yield "false praise", people.false_praise

@@ -22,10 +22,10 @@ def describe_verdict(
             [
                 _describe_level(verdict),
                 *([f"{verdict.tied} rows are tied"] if verdict.tied else []),
-                *_describe_direction(verdict),
                 *_describe_chance(figures),
             ]
         ),
+        *([verdict.reversal] if verdict.reversal else []),
         *_describe_people(verdict, people),
         *_describe_errors(verdict),
         *_describe_cut(verdict),
@@ -44,14 +44,6 @@ def _describe_level(verdict: Verdict) -> str:
         return f"{verdict.score} is {word} for the better one {pairs} (AUROC, {rows})"
     less = ", less for better," if verdict.turned else ""
     return f"{verdict.score}{less} orders {rows} as people do with Spearman's rho {_number(value)}"
-
-
-def _describe_direction(verdict: Verdict) -> Iterator[str]:
-    """A remark where a score falls as the label rises, or a score of which less is better rises with it."""
-    middle = {"auroc": 0.5, "spearman": 0.0}.get(verdict.figure)
-    if middle is not None and verdict.value.high is not None and verdict.value.high < middle:
-        moves, less = ("rises", "lower labels") if verdict.turned else ("falls", "its lower scores")
-        yield f"it {moves} where labels rise: if {less} are better, turn the labels' scores round (label map)"
 
 
 def _describe_chance(figures: Mapping[str, Estimate]) -> Iterator[str]:
@@ -77,6 +69,8 @@ def _describe_people(verdict: Verdict, people: Mapping[str, Estimate]) -> Iterat
     )
     one, other = (_number(each) for each in (gap.value, gap.other))
     shown = f"alpha {one} against {other}, difference {_number(apart)}, {gap.value.n} rows"
+    if (same := verdict.same_label) is not None:
+        shown = f"the same label in {_percent(same.value)} against {_percent(same.other)}, {shown}"
     yield f"{verdict.score} agrees with a person {words} people agree with each other: {shown}"
 
 
@@ -114,7 +108,8 @@ def _describe_cut(verdict: Verdict) -> Iterator[str]:
 
 def _describe_gap(verdict: Verdict, gap: Gap) -> str:
     here, there = (_number(each) for each in (gap.value, gap.other))
-    return f"{verdict.title} {here} in {gap.value.n} rows, {there} in the others, difference {_number(gap.difference)}"
+    title = "agreement with a person" if verdict.same_label is not None else verdict.title
+    return f"{title} {here} in {gap.value.n} rows, {there} in the others, difference {_number(gap.difference)}"
 
 
 def _number(estimate: Estimate, *, sign: bool = False) -> str:

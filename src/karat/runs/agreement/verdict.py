@@ -12,14 +12,16 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.runs.agreement.figures import LEVELS, Scale
 from karat.runs.agreement.raters import Raters, name_label
-from karat.stats.agreement.accuracy import accuracy, both, mean
+from karat.runs.labels.reversal import describe_reversal
+from karat.stats.agreement.accuracy import accuracy, accuracy_with_each, both, mean, pairwise_accuracy
 from karat.stats.agreement.alpha import alpha_with_each, krippendorff_alpha
 from karat.stats.agreement.auroc import auroc
 from karat.stats.agreement.coefficient import Coefficient, difference
 from karat.stats.agreement.correlation import correlation
-from karat.stats.agreement.distance import Level
+from karat.stats.agreement.distance import MOST_CATEGORIES, Level
 from karat.stats.agreement.kappa import cohen_kappa
 from karat.stats.agreement.threshold import Threshold, best_threshold, youden_index
+from karat.stats.corrected.judged import Judged
 from karat.stats.inference import Inference
 from karat.stats.value import Estimate
 
@@ -73,11 +75,12 @@ class Verdict:
     `tied`: the rows without a label of most people.
 
     `labels` are people's, from the worst to the best. `figure` is the name of the coefficient that says how good the
-    score is, in all rows and in slices. `with_people`: the alpha of the score with one person (`value`) and of people
-    among themselves (`other`), on the rows that two people labelled. `false_praise`: how often the score is above the
-    label where it can be; `false_blame`: below. `bias`: the mean of the score less the label. Where less is better and
-    the score is not turned, all three are turned round: praise is always too kind. `weak`: the slices that
-    are worse than the other rows, corrected for their number. None where it does not apply.
+    score is. `with_people`: the alpha of the score with one person (`value`) and of people among themselves (`other`),
+    on the rows that two people labelled; `same_label`: how often these give the same label. `false_praise`: how often
+    the score is above the label where it can be; `false_blame`: below. `bias`: the mean of the score less the label.
+    Where less is better and the score is not turned, all three are turned round: praise is always too kind. `weak`: the
+    slices that are worse than the other rows, of labels by how often a person gives the score's, corrected for their
+    number. `reversal`: what to check where the score falls as labels rise. None where it does not apply.
     """
 
     score: str
@@ -88,11 +91,13 @@ class Verdict:
     figure: str
     value: Estimate
     with_people: Gap | None
+    same_label: Gap | None
     false_praise: Estimate | None
     false_blame: Estimate | None
     bias: Estimate | None
     cut: Cut | None
     weak: Mapping[str, Gap]
+    reversal: str | None = None
 
     @property
     def title(self) -> str:
@@ -101,7 +106,7 @@ class Verdict:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields in order, as JSON values."""
-        single = ("value", "with_people", "false_praise", "false_blame", "bias", "cut")
+        single = ("value", "with_people", "same_label", "false_praise", "false_blame", "bias", "cut")
         parts = {name: None if (each := getattr(self, name)) is None else each.as_dict() for name in single}
         weak = {name: gap.as_dict() for name, gap in self.weak.items()}
         names = ("score", "direction", "turned", "tied", "labels", "figure")
@@ -162,13 +167,22 @@ class _Judged:
             figure=figure,
             value=self.estimate(value),
             with_people=None if calls is None else self.compare_with_people(calls, LEVELS[scale]),
+            same_label=None if calls is None else self.compare_labels(calls),
             false_praise=praise,
             false_blame=blame,
             bias=bias,
             cut=None if cut is None else self.describe(cut),
             weak=dict(self.find_weak(figure)),
+            reversal=self.describe_reversal(),
         )
         return verdict, shown
+
+    def describe_reversal(self) -> str | None:
+        raters = self.raters
+        chances = None if raters.weights is None else 1 / raters.weights
+        clusters = None if raters.clusters is None else raters.clusters.astype(np.uint64)
+        judged = Judged(self.score, self.label, chances, clusters)
+        return describe_reversal(self.name, judged, self.inference.confidence, turned=self.turned)
 
     def estimate(self, coefficient: Coefficient) -> Estimate:
         return coefficient.estimate(self.raters.clusters, self.inference.confidence)
@@ -215,13 +229,24 @@ class _Judged:
             value, low, high = -value, -high, -low
         return Cut(value, low, high, cut.reason, apparent, corrected)
 
-    def compare_with_people(self, calls: Array, level: Level) -> Gap | None:
-        """The score with one person, and people with one another, on the rows that have a score and two labels."""
-        people, weights = self.raters.people, self.raters.weights
+    def list_people(self, calls: Array) -> Array | None:
+        """People's labels of the rows that have a score and two labels, NaN in others; None where there are none."""
+        people = self.raters.people
         several = ((~np.isnan(people)).sum(axis=1) > 1) & ~np.isnan(calls)
-        if not several.any():
+        return np.where(several[:, None], people, np.nan) if several.any() else None
+
+    def compare_labels(self, calls: Array) -> Gap | None:
+        """How often one person gives the score's label, and another person's, on the same rows."""
+        people, weights = self.list_people(calls), self.raters.weights
+        if people is None or len(np.unique(people[~np.isnan(people)])) > MOST_CATEGORIES:
             return None
-        people = np.where(several[:, None], people, np.nan)
+        return self.gap(accuracy_with_each(calls, people, weights=weights), pairwise_accuracy(people, weights=weights))
+
+    def compare_with_people(self, calls: Array, level: Level) -> Gap | None:
+        """The alpha of the score with one person, and of people with one another, on the same rows."""
+        people, weights = self.list_people(calls), self.raters.weights
+        if people is None:
+            return None
         one = alpha_with_each(calls, people, level=level, weights=weights)
         return self.gap(one, krippendorff_alpha(people, level=level, weights=weights))
 
@@ -235,7 +260,13 @@ class _Judged:
         for name, rows in self.raters.slices.items():
             inside = np.zeros(len(self.label), bool)
             inside[rows] = True
-            here, there = (self.measure(figure, np.where(part, self.score, np.nan)) for part in (inside, ~inside))
+            scores = (np.where(part, self.score, np.nan) for part in (inside, ~inside))
+            here, there = (
+                accuracy_with_each(each, self.raters.people, weights=self.raters.weights)
+                if figure == "accuracy"
+                else self.measure(figure, each)
+                for each in scores
+            )
             gap = self.gap(here, there, confidence)
             if gap.difference.high is not None and gap.difference.high < 0:
                 yield name, gap

@@ -104,6 +104,7 @@ def compare(
             *_notes(runs, shared, rows, cluster),
             *(labels.notes if labels else ()),
             *(people.notes if people else ()),
+            *dict.fromkeys(note for finding in findings for note in finding.reversals),
             *_note_draws(findings),
         ),
         confidence=confidence,
@@ -141,7 +142,8 @@ class _PairedRows:
                 if self.people is not None:
                     scores = (one[:, 0], two[:, 0])
                     corrected = self.people.correct(metric.by_run[0], at, scores, part, keys, inference)
-                    finding = replace(finding, corrected=corrected)
+                    reversals = () if label is not None else self.people.reversals(metric.by_run[0], at, scores, keys)
+                    finding = replace(finding, corrected=corrected, reversals=reversals)
                 yield finding
 
 

@@ -25,6 +25,7 @@ class Finding:
     the level that the uncorrected p is compared with. Both are None where there is no p. `bounds` are the lowest and
     the highest value that the metric can have. `corrected` is the difference that people would see, estimated from
     their labels, and `by_people` its p by Holm's method in the family of such differences; None without labels.
+    `reversals` say which of the two systems' scores fall where labels rise.
     """
 
     metric: str
@@ -38,6 +39,7 @@ class Finding:
     family: int = 1
     corrected: Corrected | None = None
     by_people: HolmTest | None = None
+    reversals: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:

@@ -17,6 +17,7 @@ from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.labels.labels import Labels
+from karat.runs.labels.reversal import describe_reversal
 from karat.runs.labels.systems import SYSTEM, find_system, list_systems
 from karat.runs.scoring.groups import read_strata
 from karat.runs.store.manifest import ScoredMetric
@@ -37,6 +38,19 @@ class People:
     labelled: Sequence[LabelledRows]
     reasons: Mapping[str, str]
     notes: Sequence[str]
+    names: Sequence[str]
+
+    def reversals(
+        self, metric: ScoredMetric, at: int, scores: tuple[Array, Array], keys: Array | None
+    ) -> tuple[str, ...]:
+        """What to check where scores fall as labels rise, of the first system and of that at this position."""
+        if metric.spec in self.reasons:
+            return ()
+        found = (
+            describe_reversal(f"{self.names[each]}: {metric.spec}", self.labelled[each].judged(own, keys))
+            for each, own in zip((0, at), scores, strict=True)
+        )
+        return tuple(each for each in found if each)
 
     def correct(
         self,
@@ -71,7 +85,8 @@ def read_people(human: Human, runs: Sequence[Run], metrics: Sequence[SharedMetri
     mapped = {} if human.label_map is not None else choices
     reasons = [why_not_corrected(scored, each.labels, mapped) for each in labelled]
     notes = [*_count(runs, labelled)]
-    return People(labelled, {spec: reason for each in reasons for spec, reason in each.items()}, notes)
+    known = {spec: reason for each in reasons for spec, reason in each.items()}
+    return People(labelled, known, notes, [run.name for run in runs])
 
 
 def _count(runs: Sequence[Run], labelled: Sequence[LabelledRows]) -> Iterator[str]:

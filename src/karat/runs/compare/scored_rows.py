@@ -15,7 +15,7 @@ from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, did_you_mean
 from karat.data.open import open_source
-from karat.data.roles import singular
+from karat.data.roles import matches_role, singular
 from karat.runs.compare.systems import gold_column, question_column
 from karat.runs.output_columns import find_reason_column
 from karat.runs.store.run import Run
@@ -99,7 +99,10 @@ def show_text(text: str | None, most: int) -> str:
 
 
 def _prediction_column(run: Run) -> str | None:
-    return run.manifest.mapping.get("prediction", run.manifest.mapping.get("retrieved"))
+    """The column of what was scored; where scores were given, that of the predictions, if there is one."""
+    known = run.manifest.mapping.get("prediction", run.manifest.mapping.get("retrieved"))
+    names = [name for name in run.schema.names if matches_role("prediction", name)] if known is None else [known]
+    return names[0] if len(names) == 1 else None
 
 
 def _select(run: Run, where: str) -> Array:

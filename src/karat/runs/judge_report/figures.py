@@ -11,7 +11,11 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.runs.judge_report.examined import Examined
+from karat.runs.labels.reversal import describe_reversal
 from karat.stats.aggregate import Scale
+from karat.stats.agreement.accuracy import mean
+from karat.stats.agreement.coefficient import difference
+from karat.stats.corrected.judged import Judged
 from karat.stats.reliability.calibration import Calibration, calibrate
 from karat.stats.reliability.estimate import estimate
 from karat.stats.reliability.repetition import any_flip, disagreement, noise_share, variance_statistics
@@ -64,7 +68,8 @@ class People:
     """A judge beside people: figures of the rows with both.
 
     `bias`: the mean of the judge's score minus people's. `false_praise`: how often the judge finds an answer good that
-    people find bad, among these; `false_blame`: the opposite. Good is better than the middle of the range.
+    people find bad, among these; `false_blame`: the opposite. Good is better than the middle of the range. `reversal`:
+    what to check where its scores fall as people's rise, else None.
     """
 
     labelled: int
@@ -74,6 +79,7 @@ class People:
     false_blame: Estimate
     calibration: Calibration
     slices: dict[str, Slice] = field(default_factory=dict)
+    reversal: str | None = None
 
 
 class Figures:
@@ -205,17 +211,23 @@ class Figures:
                 inference=self._rows.inference,
             ),
             slices=dict(self._slices(agreement, weights)),
+            reversal=describe_reversal(
+                self._judge.judge.spec,
+                Judged(first, labels, None if weights is None else 1 / weights, self._rows.clusters),
+                self._rows.inference.confidence,
+            ),
         )
 
     def _slices(self, agreement: Array, weights: Array | None) -> Iterator[tuple[str, Slice]]:
-        slices, clusters = self._rows.slices, self._rows.clusters
+        slices, keys = self._rows.slices, self._rows.clusters
+        clusters = None if keys is None else np.unique(keys, return_inverse=True)[1]
         confidence = 1 - (1 - self._rows.inference.confidence) / max(len(slices), 1)
         for name, positions in slices.items():
-            inside = np.zeros(len(agreement))
-            inside[positions] = 1.0
-            of_slice = self._of_rows(np.where(inside > 0, agreement, np.nan))
-            difference = slope(inside, agreement, weights=weights, clusters=clusters, confidence=confidence)
-            yield name, Slice(of_slice, difference)
+            inside = np.zeros(len(agreement), bool)
+            inside[positions] = True
+            here, there = (np.where(part, agreement, np.nan) for part in (inside, ~inside))
+            apart = difference(mean(here, weights=weights), mean(there, weights=weights), clusters, confidence)
+            yield name, Slice(self._of_rows(here), apart)
 
     @property
     def _both_ways(self) -> Scale:

@@ -114,6 +114,8 @@ def _describe(found: JudgeFindings) -> Iterator[str]:
 
 
 def _beside_people(people: People) -> Iterator[str]:
+    if people.reversal is not None:
+        yield people.reversal
     if way := _sure(people.bias):
         yield f"it scores {_size(people.bias)} {'more' if way > 0 else 'less'} than people do"
     praise, blame = people.false_praise, people.false_blame
@@ -121,7 +123,8 @@ def _beside_people(people: People) -> Iterator[str]:
         yield f"false praise of {_percent(praise)} of what people find bad"
         yield f"false blame of {_percent(blame)} of what people find good"
     error, chance = people.calibration.ece, people.calibration.ece_by_chance
-    if chance is not None and _sure(error):
+    verdicts = {part.score for part in people.calibration.bins} <= {0.0, 1.0}  # of yes and no, said above
+    if chance is not None and _sure(error) and not verdicts:
         yield f"its scores are {_size(error)} off what people say; on so few rows chance alone gives {chance:.2g}"
     for name, each in people.slices.items():
         if each.fails:

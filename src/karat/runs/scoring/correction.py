@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from karat.data.source import Source
 from karat.runs.labels.choices import choices_by_spec
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
+from karat.runs.labels.reversal import describe_reversal
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.groups import read_strata
 from karat.runs.store.manifest import ScoredMetric, describe_metric
@@ -60,6 +62,7 @@ class CorrectedTotals:
 
     def __init__(self, correction: Correction, inference: Inference) -> None:
         self.correction, self._inference = correction, inference
+        self._reversals: list[str] = []
         self._scores: list[list[Array]] = [[] for _ in correction.metrics]
         self._keys: list[Array] = []
         self._groups: defaultdict[str, list[Array]] = defaultdict(list)
@@ -87,6 +90,8 @@ class CorrectedTotals:
                 continue
             rows = self.correction.rows
             judged = rows.judged(np.concatenate([np.empty(0), *parts]), keys)
+            if reversal := describe_reversal(metric.spec, judged, self._inference.confidence):
+                self._reversals.append(reversal)
             if judged.strata is None and judged.probabilities is not None and _drawn_by(groups.values(), judged):
                 judged = replace(judged, strata=_number(groups.values(), self._n))
             correct = partial(
@@ -95,6 +100,12 @@ class CorrectedTotals:
             whole[metric.spec] = correct(judged)
             grouped[metric.spec] = {label: correct(take(judged, part)) for label, part in groups.items()}
         return whole, grouped
+
+    def human(self) -> dict[str, Any]:
+        """What was joined, as JSON values; after `values`, also which scores fall where labels rise."""
+        found = self.correction.rows.as_dict()
+        notes = [*found.get("notes", ()), *self._reversals]
+        return {**found, "notes": notes} if notes else found
 
 
 def _drawn_by(groups: Collection[Array], judged: Judged) -> bool:

@@ -214,7 +214,7 @@ def _summarise(plan: Plan, totals: Totals) -> Result:
         joined=joined,
         corrected=Values(corrected),
         corrected_groups=Values(corrected_groups),
-        human=None if plan.correction is None else plan.correction.rows.as_dict(),
+        human=None if totals.corrected is None else totals.corrected.human(),
         confidence=plan.inference.confidence,
         schema=plan.output.schema,
     )

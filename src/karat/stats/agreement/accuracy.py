@@ -43,6 +43,19 @@ def pairwise_accuracy(ratings: Scores, *, weights: Weights = None) -> Coefficien
     return mean(np.where(number > 1, agreed, np.nan), weights=weights, empty="no row has two labels")
 
 
+def accuracy_with_each(scores: Scores, ratings: Scores, *, weights: Weights = None) -> Coefficient:
+    """The mean over rows of the share of raters who give the label of one other; rows that lack either are left out.
+
+    `scores` has shape (rows,), `ratings` (rows, raters), NaN where a rater gave no label.
+
+    >>> accuracy_with_each(np.array([1.0, 0]), np.array([[1, 0], [0, np.nan]])).value
+    0.75
+    """
+    number = (~np.isnan(ratings)).sum(axis=1)
+    shares = (ratings == scores[:, None]).sum(axis=1) / np.maximum(number, 1)
+    return mean(np.where((number > 0) & ~np.isnan(scores), shares, np.nan), weights=weights, empty=NO_ROWS)
+
+
 def mean(
     values: Scores, *, bounds: Ends = (0.0, 1.0), weights: Weights = None, empty: str = "there is no row"
 ) -> Coefficient:

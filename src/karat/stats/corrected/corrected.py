@@ -24,7 +24,7 @@ class Corrected:
 
     `low` and `high` are the ends of its interval; None for an end that is not known. Of `n` rows, `labelled` have a
     label. `weight` is the share of the judge's scores that is used (lambda of PPI++): 0 is labels alone. `effective` is
-    how many uniformly drawn labels alone would give an interval of this width. Both are None for a difference of two
+    how many uniformly drawn labels alone would give an interval of this width. `weight` is None for a difference of two
     systems with labels of different rows, each of which has its own. `uncorrected` is the mean of the judge's
     scores, `labels_alone` value, low and high without the judge. Where there is no estimate, `reason` says why, and the
     other values are None.
@@ -60,7 +60,7 @@ class Corrected:
     @property
     def worth_in_words(self) -> str:
         """How many labels alone these are worth, and the method; or why there is no estimate."""
-        if not self.weight or self.effective is None:
+        if self.weight == 0 or self.effective is None:
             return self.in_words
         return f"{self.labelled} labels with the scores are worth {self.effective:.0f} labels alone; {self.in_words}"
 

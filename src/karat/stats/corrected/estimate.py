@@ -133,19 +133,30 @@ def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> Correct
 
     first, second = ((each.influence.mean, *each.labels_alone(confidence)) for each in sides)
     value, low, high = ends(confidence)
+    labelled = int(np.count_nonzero(sides[0].influence.shares + sides[1].influence.shares))
+    labels_alone = subtract(first, second, alone, confidence)
+    used = any(each.spread.weight for each in sides)
     return Corrected(
         value=value,
         low=low,
         high=high,
         n=len(pairs.scores),
-        labelled=int(np.count_nonzero(sides[0].influence.shares + sides[1].influence.shares)),
+        labelled=labelled,
         method="combined",
-        weight=None,
-        effective=None,
+        weight=None if used else 0.0,
+        effective=_worth(labelled, (low, high), labels_alone[1:]),
         uncorrected=mean_score(pairs.scores),
-        labels_alone=subtract(first, second, alone, confidence),
+        labels_alone=labels_alone,
         p=p_value(value, lambda confidence: ends(confidence)[1:]),
     )
+
+
+def _worth(labelled: int, ends: Bounds, alone: Bounds) -> float | None:
+    """How many labels alone give an interval with these ends, if so many give that of the labels `alone`."""
+    if None in (*ends, *alone) or ends[0] == ends[1]:
+        return None
+    width, other = (float(np.diff(np.array(each, float))[0]) for each in (ends, alone))
+    return labelled * (other / width) ** 2
 
 
 def _keys(judged: Judged) -> NDArray[np.uint64] | None:
