@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -94,8 +95,10 @@ def _count_labels(run: str, width: float, options: dict[str, Any]) -> dict[str, 
 def _describe_labels(plan: LabelCount) -> str:
     wide = f"an interval {plan.width:g} wide"
     if plan.labels is None:
-        return f"not even labels of all {plan.n} rows give {wide}: theirs is {plan.smallest:.3g} wide"
-    source = f"as {plan.pilot} labels show" if plan.pilot else "assumed"
+        rows = math.ceil(plan.n * (plan.smallest / plan.width) ** 2)
+        smallest = f"theirs is {plan.smallest:.3g} wide"
+        return f"not even labels of all {plan.n} rows give {wide}: {smallest}; labels of all of {rows} rows would do"
+    source = f"if it errs once more than {plan.pilot} labels show" if plan.pilot else "assumed"
     needed = f"{plan.labels} labels of {plan.n} rows give {wide}, {plan.alone} without the judge"
     return f"{needed}; its correlation with people is {plan.correlation:.2f}, {source}"
 
