@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 
+import pyarrow as pa
 import pytest
 
 from karat.core.errors import ColumnError, DataError, RowError
@@ -118,3 +119,35 @@ def test_semicolons_are_recognised_by_content(tmp_path, text, rows):
     (tmp_path / "a.csv").write_text(text)
     source = open_source(tmp_path / "a.csv")
     assert [row for batch in source.batches() for row in batch.to_pylist()] == rows
+
+
+@pytest.mark.parametrize("first", ["", "sep=;\n", '"sep=;"\r\n', "\ufeffsep=;\n"])
+@pytest.mark.parametrize("rows", [3, 200])
+def test_the_delimiter_that_a_spreadsheet_wrote_is_taken(tmp_path, first, rows):
+    path = tmp_path / "labels.csv"
+    path.write_text(first + "id;label\n" + '"1;2";"a, b"\n' * rows, "utf-8", newline="")
+    found = pa.Table.from_batches(open_source(str(path)).batches())
+    assert found.to_pylist() == [{"id": "1;2", "label": "a, b"}] * rows
+
+
+def test_a_csv_file_with_tabs_is_read_and_a_tab_in_a_cell_is_no_delimiter(tmp_path):
+    tabs, commas = tmp_path / "tabs.csv", tmp_path / "commas.csv"
+    tabs.write_text("id\tlabel\n1\ta, b\n", "utf-8")
+    commas.write_text("id,a\tlabel\n1,x\ty\n", "utf-8")
+    assert next(open_source(str(tabs)).batches()).to_pylist() == [{"id": "1", "label": "a, b"}]
+    assert next(open_source(str(commas)).batches()).to_pylist() == [{"id": "1", "a\tlabel": "x\ty"}]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_another_encoding_says_how_to_save_the_file(tmp_path, encoding):
+    path = tmp_path / "labels.csv"
+    path.write_text("id,label\nété,gut\n", encoding)
+    with pytest.raises((DataError, RowError), match=r"not UTF-8: .*; save it as CSV UTF-8"):
+        list(open_source(str(path)).batches())
+
+
+def test_a_short_row_after_the_line_of_a_spreadsheet_is_named_by_its_line(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("sep=;\nid;label\n1;a\n2\n", "utf-8")
+    with pytest.raises((DataError, RowError), match="line 4: expected 2 cells"):
+        list(open_source(str(path)).batches())

@@ -133,3 +133,20 @@ def test_every_command_takes_a_column_of_labels_by_name():
     write("labels.csv", ["question", "x", "y"], ((QUESTIONS[row], int(GOOD[row]), "") for row in range(0, N, 2)))
     for command in (["power", "--width", "0.5", "--run"], ["label-next", "-n", "3", "-o", "next.csv"], ["agreement"]):
         run(*command, "first.csv", "-m", "column(gpt4)", "--human", "labels.csv", "--label-column", "x")
+
+
+def test_annotators_whose_names_differ_in_case_are_pointed_out():
+    people = [(QUESTIONS[row], ("Ann", "ann")[row % 2], int(GOOD[row])) for row in range(N)]
+    write("labels.csv", ["question", "annotator", "label"], people)
+    for command in ("score", "agreement"):
+        assert "'Ann' and 'ann' differ only in case" in run(
+            command, "first.csv", "-m", "column(gpt4)", "--human", "labels.csv"
+        )
+
+
+def test_a_column_of_yes_and_no_needs_no_place_in_the_map_of_people():
+    rows = ((QUESTIONS[row], ("bad", "good")[GOOD[row]]) for row in range(0, N, 2))
+    write("labels.csv", ["question", "label"], rows)
+    words = ["agreement", "first.csv", "--human", "labels.csv", "--label-map", "good=1,bad=0"]
+    column, metric = run(*words, "--column", "gpt4"), run(*words, "-m", "column(gpt4)")
+    assert column.split("\n")[1].removeprefix("gpt4") == metric.split("\n")[1].removeprefix("column(gpt4)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -19,6 +20,7 @@ from karat.data.storage.files import open_bytes, read_head
 from karat.data.storage.validate import check_unique
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
+_EXCEL = re.compile(rb"(?:\xef\xbb\xbf)?\"?sep=([,;\t|])\"?\r?\n")
 _PROBED = 20  # rows that show the delimiter
 _BUFFER_BYTES = 16 << 20
 """Half of what DuckDB holds of a file in memory at a time."""
@@ -27,21 +29,27 @@ _BUFFER_BYTES = 16 << 20
 def open_delimited(path: Path, name: str, kind: str) -> Source:
     """Open a CSV or TSV file: a header, `"` around cells that hold delimiters or newlines.
 
-    A CSV file has commas, or semicolons where its first rows are as many cells as the header by these alone. An empty
+    A CSV file has commas, or semicolons or tabs where its first rows are as many cells as the header by these alone;
+    a first line `sep=;`, as Excel writes it, names the delimiter. An empty
     cell is the empty text. If a TSV file cannot be read with quoting, or quoting would merge whole rows, quotes are
     plain characters. Raises `ColumnError` for a name that is in the header twice. Reading raises `RowError`, with the
     line, for a row with too few or too many cells.
     """
-    delimiter = DELIMITERS[kind] if kind == "tsv" else _find_delimiter(path, name)
-    names = _read_header(path, name, delimiter)
+    named = _EXCEL.match(read_head(path))
+    skip = int(named is not None)
+    delimiter = named[1].decode() if named else DELIMITERS[kind] if kind == "tsv" else _find_delimiter(path, name)
+    names = _read_header(path, name, delimiter, skip)
     schema = pa.schema([(column, pa.string()) for column in names])
     head = read_head(path)
     batch_rows = rows_per_batch(len(head), head.count(b"\n") or 1)
-    quotes = '"' if kind == "csv" else _find_quotes(path, delimiter, len(names))
+    quotes = '"' if kind == "csv" or skip else _find_quotes(path, delimiter, len(names))
     parallel = split_name(path)[1] is None
     table = _table(path, delimiter, len(names), quotes, parallel=parallel)
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        if skip:  # after a skipped line with another line end, DuckDB loses rows
+            yield from _gather(islice(read_cells(path, name, delimiter, quotes, skip), 1, None), schema, batch_rows)
+            return
         done, size = 0, 0
         try:
             for batch in stream(connect(), f"FROM {table}", batch_rows):
@@ -58,10 +66,11 @@ def open_delimited(path: Path, name: str, kind: str) -> Source:
 
 
 def _find_delimiter(path: Path, name: str) -> str:
-    """The delimiter of a CSV file: a comma, or a semicolon where the first rows are cells of that alone."""
-    if b";" not in read_head(path).split(b"\n", 1)[0]:
+    """The delimiter of a CSV file: a comma, or a semicolon or tab where the first rows are cells of that alone."""
+    header = read_head(path).split(b"\n", 1)[0]
+    if b";" not in header and b"\t" not in header:
         return ","
-    return next((each for each in ",;" if _fits(path, name, each)), ",")
+    return next((each for each in ",;\t" if _fits(path, name, each)), ",")
 
 
 def _fits(path: Path, name: str, delimiter: str) -> bool:
@@ -129,8 +138,8 @@ def _count(table: str) -> int | None:
     return int(rows[0][0])
 
 
-def _read_header(path: Path, name: str, delimiter: str) -> list[str]:
-    names = next(read_cells(path, name, delimiter, '"'), None)
+def _read_header(path: Path, name: str, delimiter: str, skip: int) -> list[str]:
+    names = next(read_cells(path, name, delimiter, '"', skip), None)
     if not names:
         raise DataError(f"{name}: expected a header with the columns' names, found none")
     check_unique(names, f"{name}: the header")

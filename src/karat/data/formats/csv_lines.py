@@ -11,16 +11,20 @@ from karat.core.errors import RowError
 from karat.data.storage.files import open_bytes
 
 
-def read_cells(path: Path, name: str, delimiter: str, quotes: str) -> Iterator[list[str]]:
+def read_cells(path: Path, name: str, delimiter: str, quotes: str, skip: int = 0) -> Iterator[list[str]]:
     """The header and the rows of a file; line ends may be mixed, and cells of any length that fits in memory.
+
+    The first `skip` lines are left out.
 
     Raises `RowError`, with the line, for a row that cannot be read or has another number of cells than the header.
     """
-    line, cells = 1, 0
+    line, cells = 1 + skip, 0
     limit = csv.field_size_limit(1 << 30)
     try:
         with open_bytes(path) as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+            for _ in range(skip):
+                text.readline()
             reader = csv.reader(text, delimiter=delimiter, quotechar=quotes or None, strict=True)
             for line_cells in reader:
                 row = line_cells or [""] * (cells == 1)  # an empty line is an empty cell where there is one column
@@ -30,9 +34,9 @@ def read_cells(path: Path, name: str, delimiter: str, quotes: str) -> Iterator[l
                     raise RowError(f"{name}, line {line}: expected {cells} cells as in the header, {found}")
                 if row:
                     yield row
-                line = reader.line_num + 1
+                line = reader.line_num + 1 + skip
     except UnicodeDecodeError as wrong:
-        raise RowError(f"{name}: not UTF-8: {_where(path, wrong)}") from wrong
+        raise RowError(f"{name}: not UTF-8: {_where(path, wrong)}; save it as CSV UTF-8") from wrong
     except csv.Error as wrong:
         raise RowError(f"{name}, line {line}: {wrong}") from wrong
     finally:

@@ -17,6 +17,7 @@ from karat.runs.agreement.raters import PEOPLE, LabelMap, Raters, Selection, fin
 from karat.runs.agreement.report import Agreement, Disagreement, Pair
 from karat.runs.agreement.sentences import describe_verdict
 from karat.runs.agreement.verdict import Verdict, judge_score
+from karat.runs.labels.labels import note_names
 from karat.stats.agreement.coefficient import Coefficient
 from karat.stats.agreement.confusion import confusion_matrix
 from karat.stats.inference import Inference
@@ -141,6 +142,7 @@ def _estimate(
 
 def _note(raters: Raters, cluster: str | None) -> Iterator[str]:
     several = len(raters.annotators)
+    yield from note_names(raters.annotators)
     if cluster is not None or raters.clusters is not None:
         yield "rows of one cluster are taken together"
     if raters.weights is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,16 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
+from karat.core.columns.numbers import are_truths
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
 from karat.data.json.raw import spell_ids
+from karat.data.storage.file_names import name_row
 from karat.runs.compare.row_alignment import find_ids
 from karat.runs.compare.systems import Metrics, TableInMemory, add_named_columns, open_rows, open_system
 from karat.runs.labels.choices import check_label_map, known_choices, parse_label_map
 from karat.runs.labels.human import Human, check_files, split_on_labels
 from karat.runs.labels.join import name_system, read_human
 from karat.runs.labels.labels import Labels, match_labels, read_labels
+from karat.runs.named_columns import decode_numbers
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.scoring.result import Result
 from karat.runs.store.folders import MANIFEST, runs_folder
@@ -179,6 +182,9 @@ def _read_column(run: TableInMemory, name: str, label_map: LabelMap, choices: Se
     if label_map is not None:
         own = parse_label_map(label_map) if isinstance(label_map, str) else check_label_map(label_map)
         choices = [own]
+    column = run.column(name).combine_chunks()
+    if are_truths(column) and not any(set(column.unique().to_pylist()) <= each.keys() for each in choices):
+        return np.asarray(decode_numbers(column, f"column {name!r}", partial(name_row, run.name)))
     found = read_labels(run.read([name]), on=None, columns=[name], choices=choices, where=run.name)
     scores = np.full(len(run.table), np.nan)
     scores[np.array(found.ids.to_pylist(), dtype=np.int64) - 1] = found.scores[:, 0]

@@ -13,7 +13,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
 from karat.data.source import Source
 from karat.runs.labels.human import Human, check_files
-from karat.runs.labels.labels import Labels, match_labels, read_labels
+from karat.runs.labels.labels import Labels, match_labels, note_names, read_labels
 from karat.runs.labels.systems import SYSTEM, find_system, list_systems
 from karat.runs.row_ids import find_id, read_ids
 from karat.runs.store.manifest import ScoredMetric
@@ -58,7 +58,8 @@ class LabelledRows:
         found = {"source": self.labels.source, "labelled": len(self.labels), "left_out": self.left_out,
                  "weighted": weighted}  # fmt: skip
         found |= {"annotators": list(self.labels.annotators), "choices": dict(self.labels.choices)}
-        return {**found, "notes": list(self.human.notes)} if self.human.notes else found
+        notes = [*self.human.notes, *note_names(self.labels.annotators)]
+        return {**found, "notes": notes} if notes else found
 
 
 def _cut(judged: Judged, threshold: float | Literal["fit"]) -> Judged:

@@ -119,6 +119,21 @@ def read_labels(
     return _gather(entries, _choose(entries, files, label_map, choices), names, tuple(files), unnamed)
 
 
+def note_names(annotators: Sequence[str]) -> list[str]:
+    """What may be a mistake in the names of annotators, in words.
+
+    >>> note_names(["Ann", "Ben", "ann"])
+    ["the annotators 'Ann' and 'ann' differ only in case or spaces: are they one person?"]
+    """
+    alike = {name.strip().casefold(): name for name in annotators}
+    pairs = ((name, alike[name.strip().casefold()]) for name in annotators)
+    return [
+        f"the annotators {one!r} and {other!r} differ only in case or spaces: are they one person?"
+        for one, other in pairs
+        if one != other
+    ]
+
+
 def match_labels(labels: Labels, ids: pa.Array, where: str) -> Array:
     """The position of each labelled row among `ids`, shape (n,), int64.
 
