@@ -204,3 +204,9 @@ def test_an_interrupted_query_is_an_interrupt():
         raise RuntimeError("Query interrupted")
     with pytest.raises(RuntimeError, match="else"), interruptible():
         raise RuntimeError("something else")
+
+
+def test_a_name_that_is_not_utf8_is_a_plain_error(tmp_path):
+    path = put(tmp_path, "\udcff\udcfe.csv", "a\n1\n")
+    with pytest.raises(DataError, match=r"udcff.*the name of this file is not UTF-8"):
+        open_source(path)

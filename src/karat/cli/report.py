@@ -18,7 +18,10 @@ from karat.cli.options.scoring import confidence_option, scored_metric_option
     "--rows", type=click.IntRange(min=0), default=500, show_default=True, metavar="N",
     help="At most N rows are in the file: half of them those that differ most.",
 )  # fmt: skip
-@click.option("--no-texts", is_flag=True, help="Leave out questions, gold, answers and what judges say.")
+@click.option(
+    "--no-texts", is_flag=True,
+    help="Leave out questions, gold, answers and what judges say; ids and names of files stay.",
+)  # fmt: skip
 @click.option("--redact", multiple=True, metavar="COLUMN", help="Leave out a column, its name too.")
 @scored_metric_option
 @click.option("--by", metavar="COLUMN", help="Also report for each value of this column.")

@@ -20,7 +20,11 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 def find_file(path: Path) -> None:
-    """Raise `DataError` if there is no such file, with the most similar name in the folder."""
+    """Raise `DataError` for a name that is not UTF-8 or no file, with the most similar name in the folder."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:  # Arrow opens no such file
+        raise DataError(f"{str(path)!r}: the name of this file is not UTF-8; rename it") from error
     if path.is_dir():
         raise DataError(f"{path} is a folder; to read the files in it, write {path}/*.jsonl")
     if path.is_symlink() and not path.exists():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from karat.core.errors import ColumnError, SpecError, did_you_mean
@@ -29,29 +29,44 @@ class Redaction:
                 raise ColumnError(f"there is no column {column!r} to leave out{did_you_mean(column, names)}")
             if column in scores:
                 raise SpecError(f"column {column!r} holds the scores of a metric: report others (metrics, -m)")
-        if by in self.columns:
+        if by is not None and self.hides_values(runs, by):
             raise SpecError(f"slices by {by!r} would show what is to be left out: choose other slices, or none")
 
     def hides(self, column: str | None) -> bool:
         """Whether the texts of a column are left out."""
         return not self.texts or column in self.columns
 
-    def hides_ids(self, run: Run, column: str) -> bool:
-        """Whether the ids of the rows are left out: they are redacted, or they are texts."""
-        return column in self.columns or (not self.texts and column in RunColumns.of(run).roles)
+    def hides_values(self, runs: Iterable[Run], column: str) -> bool:
+        """Whether values of a column would show what is left out: it is redacted, a text, or may quote one."""
+        return column in self.columns or any(self._shows(run, column) for run in runs)
+
+    def _shows(self, run: Run, column: str) -> bool:
+        quotes = self.hides_quotes(run) and column in RunColumns.of(run).added
+        return quotes or (not self.texts and column in _texts(run))
 
     def hides_quotes(self, run: Run) -> bool:
         """Whether what judges and metrics say is left out, because it may quote a text that is."""
-        return any(map(self.hides, [*run.manifest.mapping.values(), *RunColumns.of(run).roles]))
+        return any(map(self.hides, _texts(run)))
+
+    @property
+    def hides_condition(self) -> bool:
+        """Whether the condition for rows (SQL) is left out: it may hold a value, and SQL has many ways to say so."""
+        return not self.texts or bool(self.columns)
 
     def clean(self, text: object) -> str:
         r"""A text about a run; nothing of it where it names a column that is left out.
 
-        >>> Redaction(True, ("name",)).clean("karat score a.csv --where \"name = 'Ada'\"")
+        >>> Redaction(True, ("name",)).clean("rows matched by Name")
         '(left out)'
         """
-        named = any(re.search(rf"(?<!\w){re.escape(column)}(?!\w)", str(text)) for column in self.columns)
+        words = (rf"(?<!\w){re.escape(column)}(?!\w)" for column in self.columns)
+        named = any(re.search(word, str(text), re.IGNORECASE) for word in words)
         return LEFT_OUT if named else str(text)
+
+
+def _texts(run: Run) -> set[str]:
+    """The columns that metrics read, and those of questions, gold, answers and contexts."""
+    return {*run.manifest.mapping.values(), *RunColumns.of(run).roles}
 
 
 def spell_alignment(by: str) -> str:

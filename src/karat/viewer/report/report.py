@@ -63,12 +63,13 @@ def report(
     `systems`, `metrics`, `by`, `cluster`, `on`, `allow_different`, `human`, `label_map` and `confidence` are those of
     `karat.compare`. `title`: by default the names of the systems. `rows`: at most so many are in the file: half of them
     those on which systems differ most, then the worst and some without a score, and a random sample drawn by `seed`.
-    `texts`: without them the file has no question, gold, answer or remark of a judge. `redact`: columns of which
-    nothing is in the file, neither their values nor their names; what judges say is left out with a text they saw.
+    `texts`: without them the file has no question, gold, answer or remark of a judge, but ids, and names of files and
+    columns. `redact`: columns of which nothing is in the file, neither their values nor their names; what judges say is
+    left out with a text they saw. With either, the command that scored a run and its condition for rows are left out.
 
-    Raises `ColumnError` for a column to leave out that does not exist, `SpecError` for slices by one of them, where
-    there is no system, and for `human`, `on` and `cluster` with a single one, `DataError` for a folder that does not
-    exist, and what `karat.compare` raises.
+    Raises `ColumnError` for a column to leave out that does not exist, `SpecError` for slices that would show what is
+    left out, where there is no system, and for `human`, `on` and `cluster` with a single one, `DataError` for a folder
+    that does not exist, and what `karat.compare` raises.
 
     >>> import karat, tempfile
     >>> table = {"question": ["Capital of France?", "Of Italy?"], "gold": ["Paris", "Rome"]}
@@ -162,7 +163,7 @@ def _in_order(run: Run) -> Alignment:
 def _encode(material: Material, choice: Choice, redaction: Redaction) -> dict[str, Any]:
     """The chosen rows as `report.js` reads them."""
     rows, runs = choice.rows, material.runs
-    hidden = material.id_column is not None and redaction.hides_ids(runs[0], material.id_column)
+    hidden = material.id_column is not None and redaction.hides_values(runs, material.id_column)
     codes: Array = np.zeros(len(material.rows), np.int64)
     for code, part in enumerate(material.slices.values()):
         codes[part] = code

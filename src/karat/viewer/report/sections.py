@@ -18,7 +18,7 @@ from karat.runs.display.svg import Axis
 from karat.runs.store.run import Run, ScoredFile
 from karat.stats.value import format_value
 from karat.viewer.report.material import Material, SystemValue
-from karat.viewer.report.redaction import Redaction, spell_alignment
+from karat.viewer.report.redaction import LEFT_OUT, Redaction, spell_alignment
 
 
 def verdict_section(values: Sequence[SystemValue], compared: Compared | None, confidence: float) -> str:
@@ -163,7 +163,7 @@ def provenance_section(runs: Sequence[Run], command: str | None, redaction: Reda
 
 
 def _facts(run: Run, redaction: Redaction) -> Iterator[tuple[str, str]]:
-    manifest, clean = run.manifest, redaction.clean
+    manifest, clean, condition = run.manifest, redaction.clean, redaction.hides_condition
     yield from (
         ("metric", each.signature or f"{each.spec} (a file does not say how it was scored)")
         for each in manifest.metrics
@@ -172,10 +172,12 @@ def _facts(run: Run, redaction: Redaction) -> Iterator[tuple[str, str]]:
         "rows": "" if manifest.n is None else f"{manifest.n}",
         "scored": manifest.created,
         "read": ", ".join(f"{side} {clean(name)}" for side, name in manifest.sources.items()),
-        "mapping": ", ".join(f"{role} ← {clean(column)}" for role, column in manifest.mapping.items()),
-        "call": clean(manifest.call),
+        "mapping": ", ".join(f"{clean(role)} ← {clean(column)}" for role, column in manifest.mapping.items()),
+        "call": LEFT_OUT if condition and manifest.call else manifest.call,
         "settings": ", ".join(
-            f"{name}={clean(value)}" for name, value in manifest.settings.items() if value not in (None, [], {})
+            f"{name}={LEFT_OUT if condition and name == 'where' else clean(value)}"
+            for name, value in manifest.settings.items()
+            if value not in (None, [], {})
         ),
         "versions": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
         "models": ", ".join(f"{name} {_spell_use(value)}" for name, value in (manifest.models or {}).items()),
