@@ -163,6 +163,23 @@ def test_two_thousand_rows_are_under_500_kb(tmp_path):
     assert "All 2000 rows are here." in page.texts["rows"]
 
 
+def test_many_slices_with_long_names_are_under_500_kb(tmp_path):
+    labels = [f"{at % 515} " + "label " * 40 for at in range(600)]
+    rng = np.random.default_rng(0)
+    for name in ("one", "two"):
+        answers = np.where(np.array([at % 515 == 7 for at in range(600)]), "x", "Paris") if name == "two" else None
+        keep(name, rng.choice(["Paris", "Rome"], 600).tolist() if answers is None else answers.tolist(), topic=labels)
+    for systems in (["one"], ["one", "two"]):
+        path = karat.report(*systems, output=tmp_path / "r.html", by="topic", rows=2_000)
+        assert path.stat().st_size < 500_000
+        page = Page(path)
+        section = "values" if len(systems) == 1 else "differences"
+        assert len(page.lines(section)) == 2 * (1 + 40)
+        assert "40 of 515 slices are here" in page.texts[section]
+        labels_of_rows = [page.data["slice"]["values"][code].split()[0] for code in page.data["slice"]["codes"]]
+        assert labels_of_rows == [str(at % 515) for at in range(600)]
+
+
 def test_long_texts_are_cut_until_they_fit(tmp_path):
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz     "))

@@ -24,6 +24,14 @@ from karat.stats.inference import Inference
 from karat.stats.value import Value, summarise
 from karat.viewer.report.choice import MetricScores
 
+_LINES = 80  # of all slices in all plots
+_LONG = 80  # characters of a slice's name
+
+
+def cut_name(name: str) -> str:
+    """The name of a slice, cut where it is a long text."""
+    return name if len(name) <= _LONG else f"{name[: _LONG - 1]}…"
+
 
 @dataclass(frozen=True)
 class SystemValue:
@@ -83,6 +91,25 @@ class Material:
         column = self.runs[at].column(self.by).combine_chunks().take(pa.array(self.rows.orders[at]))
         return dict(sorted(group_rows(column, set(), self.by).items()))
 
+    @cached_property
+    def drawn_slices(self) -> frozenset[str]:
+        """The slices that are drawn: the largest, but first those with a clear difference; as many as a page holds."""
+        findings = self.compared.findings if self.compared else ()
+        clear = {each.slice for each in findings if each.verdict != "unclear"}
+        ranked = sorted(self.slices, key=lambda label: (label not in clear, -len(self.slices[label])))
+        each = len(self.metrics) * max(len(self.runs) - 1, 1)
+        return frozenset(ranked[: max(_LINES // each, 1)])
+
+    @property
+    def slice_note(self) -> str | None:
+        """How many slices are not drawn; None where all are."""
+        if (drawn := len(self.drawn_slices)) == len(self.slices):
+            return None
+        if self.compared is None:
+            return f"{drawn} of {len(self.slices)} slices are here, the largest."
+        which = "those with a clear difference, then the largest; karat compare --json has all"
+        return f"{drawn} of {len(self.slices)} slices are here: {which}."
+
     @property
     def id_column(self) -> str | None:
         """The column with the ids of the rows; None where they are numbered."""
@@ -110,7 +137,7 @@ class Material:
                 if self.compared is None:
                     for label, value in self._slice_values(metric, stored):
                         found = _corrected(stored.get("groups", {}).get(label, {}))
-                        yield SystemValue(metric.spec, name, label, value, found, bounds)
+                        yield SystemValue(metric.spec, name, cut_name(label), value, found, bounds)
 
     def _slice_values(self, metric: SharedMetric, stored: dict[str, Any]) -> Iterator[tuple[str, Value]]:
         """The value of each slice of a single run: the stored one where the run was scored by this column."""
@@ -121,6 +148,8 @@ class Material:
         scored: Array = np.asarray(~np.isnan(statistics).any(axis=1))
         keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
         for label, rows in self.slices.items():
+            if label not in self.drawn_slices:
+                continue
             if label in kept:
                 yield label, Value(**{name: kept[label][name] for name in Value.__dataclass_fields__})
                 continue

@@ -21,7 +21,7 @@ from karat.runs.labels.human import Human
 from karat.runs.store.run import Run
 from karat.viewer.report.choice import Choice, choose_rows
 from karat.viewer.report.document import make_document
-from karat.viewer.report.material import Material
+from karat.viewer.report.material import Material, cut_name
 from karat.viewer.report.redaction import Redaction
 from karat.viewer.report.row_section import row_section
 from karat.viewer.report.rows import encode_rows, read_cells
@@ -120,8 +120,8 @@ def report(
     command = spell_command(material, used | _human_options(human, label_map), redaction)
     values = list(material.values())
     written = [
-        value_section(values, material.confidence),
-        difference_section(compared, by, redaction) if compared else "",
+        value_section(material, values),
+        difference_section(material, redaction),
         distribution_section(material),
         row_section(_encode(material, choice, redaction), list(_notes(choice, len(aligned), redaction, seed))),
         provenance_section(runs, command, redaction),
@@ -164,9 +164,10 @@ def _encode(material: Material, choice: Choice, redaction: Redaction) -> dict[st
     """The chosen rows as `report.js` reads them."""
     rows, runs = choice.rows, material.runs
     hidden = material.id_column is not None and redaction.hides_values(runs, material.id_column)
-    codes: Array = np.zeros(len(material.rows), np.int64)
-    for code, part in enumerate(material.slices.values()):
-        codes[part] = code
+    labels: Array = np.full(len(material.rows), "", object)
+    for label, part in material.slices.items():
+        labels[part] = label
+    values, codes = np.unique(labels[rows], return_inverse=True)
     cells = [
         read_cells(run, [metric.by_run[at] for metric in material.metrics], order[rows], redaction)
         for at, (run, order) in enumerate(zip(runs, material.rows.orders, strict=True))
@@ -179,7 +180,7 @@ def _encode(material: Material, choice: Choice, redaction: Redaction) -> dict[st
             for each in material.scores
         ],
         "id": material.name_rows(rows, numbered=hidden),
-        "slice": {"name": material.by, "values": list(material.slices), "codes": codes[rows].tolist()}
+        "slice": {"name": material.by, "values": [cut_name(label) for label in values], "codes": codes.tolist()}
         if material.by
         else None,
         "sample": [at for at, row in enumerate(rows.tolist()) if row in choice.sampled],

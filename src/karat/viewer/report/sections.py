@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from karat.runs.display.html import element, show
 from karat.runs.display.svg import Axis
 from karat.runs.store.run import Run, ScoredFile
 from karat.stats.value import format_value
-from karat.viewer.report.material import Material, SystemValue
+from karat.viewer.report.material import Material, SystemValue, cut_name
 from karat.viewer.report.redaction import LEFT_OUT, Redaction, spell_alignment
 
 
@@ -56,7 +57,7 @@ def _spell(each: SystemValue) -> str:
     return f"{format_value(value.value)} {interval} on {value.n} rows{missing}"
 
 
-def value_section(values: Sequence[SystemValue], confidence: float) -> str:
+def value_section(material: Material, values: Sequence[SystemValue]) -> str:
     """The values with their intervals, of each metric one system below the other, or one slice below the other."""
     several = len({each.system for each in values}) > 1
     bounds = any(each.value.failed for each in values)
@@ -70,18 +71,25 @@ def value_section(values: Sequence[SystemValue], confidence: float) -> str:
         label = each.system if several else each.slice or each.spec
         part = several or each.slice is not None
         lines.extend(value_lines(label, each.value, each.corrected, bounds=bounds, part=part))
-    headings = ("metric", *value_headings(confidence, bounds=bounds))
+    headings = ("metric", *value_headings(material.confidence, bounds=bounds))
     tables = [_scrolled(forest_table(Forest(headings, tuple(lines)), "Values")) for lines in grouped.values()]
     notes = ["Each value is of all rows that the system has a score for."] if several else []
     if bounds:
         notes.append("Worst and best: the value had every row without a score the worst or the best one (dotted).")
+    if material.compared is None and material.slice_note:
+        notes.append(material.slice_note)
     if methods := dict.fromkeys(each.corrected.in_words for each in values if each.corrected is not None):
         notes.append(f"Corrected by people: the mean that people would give to all rows; {'; '.join(methods)}.")
     return _section("values", "Values", *tables, *map(_note, notes))
 
 
-def difference_section(compared: Compared, by: str | None, redaction: Redaction) -> str:
-    """The differences from the first system, of all rows and by slice."""
+def difference_section(material: Material, redaction: Redaction) -> str:
+    """The differences from the first system, of all rows and by slice; "" for a single run."""
+    if material.compared is None:
+        return ""
+    drawn = (each for each in material.compared.findings if each.slice is None or each.slice in material.drawn_slices)
+    named = (each if each.slice is None else replace(each, slice=cut_name(each.slice)) for each in drawn)
+    compared, by = replace(material.compared, findings=tuple(named)), material.by
     first = compared.systems[0]
     tables = [_scrolled(forest_table(forest, "Differences")) for forest in compared.forests()]
     family = compared.findings[0].family
@@ -91,6 +99,7 @@ def difference_section(compared: Compared, by: str | None, redaction: Redaction)
         f"Differences are those from {first}, on {compared.n} rows matched {matched}.",
         f"p is that of a paired test{corrected}.",
     ]
+    notes += [material.slice_note] if material.slice_note else []
     notes += compared.notes
     missing = (each for each in compared.findings if each.slice and each.corrected and each.corrected.value is None)
     notes += [f"{each.heading}: {each.corrected_sentence}." for each in missing]

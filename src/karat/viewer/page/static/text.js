@@ -24,7 +24,7 @@ const NAMES = {
   0xfeff: "BOM",
 };
 const HIDDEN =
-  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Surrogate}]/gu;
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}\p{Surrogate}]/gu;
 const LONG = 4000; // characters of one answer that are shown at first
 
 /** A piece of text as nodes: hidden characters stand as boxed names instead of themselves. */
