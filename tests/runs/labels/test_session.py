@@ -17,7 +17,7 @@ import karat
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
 from karat.runs.labels.labels import read_labels
 from karat.runs.labels.rows import Row, open_rows
-from karat.runs.labels.session import FinishedRow, Session
+from karat.runs.labels.session import FinishedRow, Mark, Session
 
 ROWS = [Row(str(at), None, None) for at in range(30)]
 CHOICES = {"good": 1.0, "bad": 0.0}
@@ -328,3 +328,20 @@ def test_proposed_rows_that_have_a_label_are_not_offered_again(path):
 def test_rows_that_cannot_be_labelled_are_refused(rows, more, error, message):
     with pytest.raises(error, match=message):
         open_rows([rows], **more)
+
+
+def test_another_label_takes_the_place_of_the_first_in_one_write(path, monkeypatch):
+    started, other = session(path), session(path)
+    started.label("good", 3)
+    with pytest.raises(SpecError):
+        started.label("great", 3, replace=True)
+    assert [line["action"] for line in lines(path)] == ["label"]
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(path.read_text().count("\n")), fsync(handle)))
+    started.label("bad", 3, "too long", replace=True)
+    assert synced == [3]
+    assert [(line["action"], line.get("label")) for line in lines(path)[1:]] == [("undo", None), ("label", "bad")]
+    other.skip(3, replace=True)
+    assert (started.mark(3), started.finished) == (Mark(None), 1)
+    started.skip(3, replace=True)
+    assert len(lines(path)) == 5

@@ -156,7 +156,13 @@ def test_labels_survive_a_killed_server_and_a_second_window(runs, ids, tmp_path,
     assert served.post("/api/label", **again, label=marked)[0] == 200  # the same once more: kept once
     status, refused = served.post("/api/label", **again, label="bad" if marked == "good" else "good")
     assert (status, refused["at"], len(file.read_text().splitlines())) == (409, 5, 5)
-    assert served.post("/api/label", runs=again["runs"], action="undo")[1]["at"] == 4
+    assert served.post("/api/label", **again, label="bad", note="x" * 4001, replace=True)[0] == 400
+    assert served.post("/api/label", **again, label="great", replace=True)[0] == 400
+    assert len(file.read_text().splitlines()) == 5  # nothing was taken back
+    for name in ("bad", "good"):
+        assert served.post("/api/label", **again, label=name, replace=True)[0] == 200
+    assert served.get("/api/label/next", runs=pair, at=0)[1]["mark"]["label"] == "good"
+    assert served.post("/api/label", runs=again["runs"], at=4, action="undo")[1]["at"] == 4
     assert served.post("/api/label", runs=again["runs"], at=4, action="skip", note="unclear")[1]["finished"] == 5
     for wrong in ({"at": 9, "label": "great"}, {"label": "good"}, {"at": 9999, "label": "good"}):
         assert served.post("/api/label", **{**again, "at": None, **wrong})[0] == 400

@@ -65,16 +65,18 @@ class Journal:
             self._file = file
             yield
 
-    def append(self, line: Mapping[str, Any]) -> None:
-        """Add a line within `hold`, and wait until it is on the disk."""
-        text = json.dumps(line, ensure_ascii=False).encode()
-        if self._file.write(text + b"\n") != len(text) + 1:
+    def append(self, *lines: Mapping[str, Any]) -> None:
+        """Add lines within `hold`, all in one write, and wait until they are on the disk."""
+        texts = [json.dumps(line, ensure_ascii=False).encode() for line in lines]
+        written = b"".join(text + b"\n" for text in texts)
+        if self._file.write(written) != len(written):
             self._file.truncate(self._read_bytes)
             raise OSError(f"{self.path}: the disk is full; the last label is not kept")
         os.fsync(self._file.fileno())
         if not self._read_bytes:
             sync(self.path.parent)
-        self._take_text(text)
+        for text in texts:
+            self._take_text(text)
 
     def _acquire(self, file: BinaryIO) -> None:
         end = time.monotonic() + _PATIENCE

@@ -52,7 +52,8 @@ class Session:
 
     Several sessions may write one journal at the same time, in threads and processes, of several annotators or of the
     same one in two windows. Each call first reads what others have added. The same label sent twice is kept once; a
-    different one for a row that is finished already is refused with `FinishedRow`, which names the row to label now.
+    different one for a row that is finished already is refused with `FinishedRow`, which names the row to label now;
+    with `replace` it takes the place of what was there, in one step that nothing can interrupt half done.
 
     Raises `DataError`, at the start and at every call, where the journal holds another file's rows or labels that are
     not among the choices.
@@ -63,8 +64,9 @@ class Session:
     >>> session, other = (Session(rows, path, "ada", {"good": 1, "bad": 0}) for window in range(2))
     >>> session.label("good", session.current); session.skip(other.current)
     >>> other.label("bad", other.undo(), note="too long")
+    >>> session.label("good", session.order[1], replace=True)
     >>> session.current, session.finished, len(path.read_text().splitlines())
-    (None, 2, 4)
+    (None, 2, 6)
     """
 
     def __init__(
@@ -96,15 +98,15 @@ class Session:
         self._read()
         return self._mark(at)
 
-    def label(self, name: str, at: int, note: str = "") -> None:
+    def label(self, name: str, at: int, note: str = "", *, replace: bool = False) -> None:
         """Give a row a label; `SpecError` for a name that is not among the choices, `FinishedRow` as said above."""
         if name not in self.choices:
             raise SpecError(f"there is no label {name!r}{did_you_mean(name, self.choices)}")
-        self._finish(at, Mark(name, _clean(note)), "label", label=name, score=self.choices[name])
+        self._finish(at, Mark(name, _clean(note)), replace=replace)
 
-    def skip(self, at: int, note: str = "") -> None:
+    def skip(self, at: int, note: str = "", *, replace: bool = False) -> None:
         """Leave a row without a label; `FinishedRow` as said above."""
-        self._finish(at, Mark(None, _clean(note)), "skip")
+        self._finish(at, Mark(None, _clean(note)), replace=replace)
 
     def undo(self, at: int | None = None) -> int | None:
         """Take back this annotator's last label or skip, or that of the row `at`; the row, None where there is none."""
@@ -112,7 +114,7 @@ class Session:
             at = next(reversed(self._marks), None) if at is None else at
             if at is None or at not in self._marks:
                 return None
-            self._write(at, "undo")
+            self._journal.append(self._line(at, None))
             return at
 
     def _first_unfinished(self) -> int | None:
@@ -125,21 +127,27 @@ class Session:
         with self._journal.hold():
             pass
 
-    def _finish(self, at: int, mark: Mark, action: str, **more: Any) -> None:
+    def _finish(self, at: int, mark: Mark, *, replace: bool) -> None:
         if not 0 <= at < len(self.rows):
             raise SpecError(f"there is no row {at}: a position from 0 to {len(self.rows) - 1} is expected")
         with self._journal.hold(create=True):
             there = self._mark(at)
-            if there is not None and there != mark:
+            if there == mark:
+                return
+            if there is not None and not replace:
                 raise FinishedRow(at, there, self._first_unfinished())
-            if there is None:
-                self._write(at, action, **more, note=mark.note or None)
+            undone = [self._line(at, None) for _ in self._marks.get(at, ())]
+            self._journal.append(*undone, self._line(at, mark))
 
-    def _write(self, at: int, action: str, **more: Any) -> None:
+    def _line(self, at: int, mark: Mark | None) -> dict[str, Any]:
+        """The journal's line of what was done with a row; without a mark, of taking one back."""
+        label, note = mark or Mark(None)
+        action = "undo" if mark is None else "skip" if label is None else "label"
         row, time = self.rows[at], datetime.now(UTC).isoformat(timespec="seconds")
-        line = {"id": row.id, "system": row.system, "annotator": self.annotator, "action": action, **more}
-        line |= {"probability": row.probability, "time": time}
-        self._journal.append({name: value for name, value in line.items() if value is not None})
+        line: dict[str, Any] = {"id": row.id, "system": row.system, "annotator": self.annotator, "action": action}
+        score = None if label is None else self.choices[label]
+        line |= {"label": label, "score": score, "note": note or None, "probability": row.probability, "time": time}
+        return {name: value for name, value in line.items() if value is not None}
 
     def _take(self, line: Mapping[str, Any], place: str) -> None:
         """Take over a line of the journal."""

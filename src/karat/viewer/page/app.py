@@ -47,7 +47,7 @@ POST: Mapping[str, tuple[Answer, tuple[str, ...]]] = {
 }
 LABELS: Mapping[str, tuple[str, ...]] = {
     "/api/label/next": ("runs", "at"),
-    "/api/label": ("runs", "at", "action", "label", "note"),
+    "/api/label": ("runs", "at", "action", "label", "note", "replace"),
 }
 """The parts of a request, by its address: those that its function takes, and no others."""
 _JSON = ("application/json", "application/json; charset=utf-8")

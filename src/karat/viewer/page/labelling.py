@@ -36,8 +36,12 @@ class Labelling:
             return self._show(space, query, query.number("at", _ANY))
 
     def mark(self, space: Workspace, query: Query) -> dict[str, Any]:
-        """Label or skip the row at a place, or take the last label back; what is shown then is the next row."""
+        """Label or skip the row at a place, or take the last label back; what is shown then is the next row.
+
+        A label for a row that has one already takes its place where `replace` says so.
+        """
         action, place, note = query.text("action"), query.number("at", _ANY), query.text("note") or ""
+        label, replace = query.text("label") or "", query.flag("replace")
         with self._lock:
             session = space.label_rows(query, self._file)[1]
             at = None if place is None else _at(session, place)
@@ -47,7 +51,10 @@ class Labelling:
             if action not in {"label", "skip"} or at is None:
                 raise SpecError("action: label or skip, with the place `at` of the row, or undo is expected")
             try:
-                session.label(query.text("label") or "", at, note) if action == "label" else session.skip(at, note)
+                if action == "label":
+                    session.label(label, at, note, replace=replace)
+                else:
+                    session.skip(at, note, replace=replace)
             except FinishedRow as problem:
                 raise Taken(str(problem), self._show(space, query, None)) from None
             return self._show(space, query, None)

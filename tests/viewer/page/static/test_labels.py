@@ -128,3 +128,21 @@ def test_a_server_that_is_killed_loses_no_label(browser, label, labelling):
     done(browser, 3)
     assert kept(labelling) == ["right", "wrong", "right"]
     assert [line for line in browser.log() if "ERR_CONNECTION" not in line] == []
+
+
+def test_an_answer_that_is_no_json_leaves_the_keys_alive(browser, label, labelling):
+    label(labelling().address)
+    shown = question(browser)
+    browser.press("1")
+    done(browser, 1)
+    assert browser.run("return document.querySelector('input').maxLength") == 4000
+    browser.run("window.whole = fetch; window.fetch = async () => new Response('<', {status: 200})")
+    browser.press("2")
+    browser.until("document.querySelector('[role=alert]').innerText.startsWith('Not kept')")
+    browser.run("window.fetch = window.whole")
+    browser.press("k")
+    browser.until("document.querySelector('.cell .text').innerText === arguments[0]", shown)
+    browser.press("2")
+    browser.until("document.querySelector('.cell .text').innerText !== arguments[0]", shown)
+    assert kept(labelling) == ["right", "undo", "wrong"]
+    assert [line for line in browser.log() if "SyntaxError" not in line] == []

@@ -6,14 +6,21 @@ import * as format from "./format.js";
 import { name, sentence, texts } from "./text.js";
 
 const DIGITS = "1234567890";
-const SILENT = "Not kept: the server does not answer. Start karat view again, then press the key again.";
+const MOST_NOTE = 4000; // characters, of which the server takes no more
+const SILENT = "Not kept: no answer came from the server. Start karat view again, then press the key again.";
 
 export default async function open(state, page) {
   if (!page.labels) return unavailable(page);
   const { runs } = state;
   const body = el("div");
   const problem = el("p.reason", { role: "alert", hidden: true });
-  const note = el("input", { type: "text", "data-key": "note", autocomplete: "off", onkeydown: leave });
+  const note = el("input", {
+    type: "text",
+    maxlength: MOST_NOTE,
+    "data-key": "note",
+    autocomplete: "off",
+    onkeydown: leave,
+  });
   let row = await get("label/next", { runs: runs.join() });
   let busy = false;
 
@@ -31,23 +38,20 @@ export default async function open(state, page) {
       problem.hidden = true;
       announce(`${row.finished} of ${row.total} done`);
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
       if (error.status === 409) row = error.body;
       problem.replaceChildren(sentence(error.status ? error.message : SILENT));
       problem.hidden = false;
+      if (!(error instanceof Refused)) console.error(error);
+    } finally {
+      busy = false;
     }
-    busy = false;
     scrollTo(0, 0);
     draw();
   }
-  /** A label or a skip; that of a row which has one is taken back first. */
+  /** A label or a skip; for a row that is shown with one, it takes its place. */
   const send = (action, choice) =>
     row.at !== null &&
-    ask(async () => {
-      const { at } = row;
-      if (row.mark) row = await post("label", { runs, action: "undo", at });
-      return post("label", { runs, action, at, note: note.value, ...choice });
-    });
+    ask(() => post("label", { runs, action, at: row.at, note: note.value, replace: Boolean(row.mark), ...choice }));
   const undo = () => ask(() => post("label", { runs, action: "undo", ...(row.mark ? { at: row.at } : {}) }));
   const choose = (at) => () => row.choices[at] && send("label", { label: row.choices[at].name });
   const move = (by) => {
