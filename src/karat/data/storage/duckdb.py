@@ -82,8 +82,12 @@ def one_file(path: str | Path) -> str:
     >>> one_file("/runs/k=1/a[1].csv")
     "'/runs/k=1/a[[]1].csv', hive_partitioning=false, union_by_name=false, filename=false"
     """
-    plain = re.sub(r"([*?\[])", r"[\1]", os.path.abspath(path))  # noqa: PTH100  (does not resolve links)
-    return f"{literal(plain)}, hive_partitioning=false, union_by_name=false, filename=false"
+    return f"{literal(one_pattern(path))}, hive_partitioning=false, union_by_name=false, filename=false"
+
+
+def one_pattern(path: str | Path) -> str:
+    """The glob pattern that fits one path alone."""
+    return re.sub(r"([*?\[])", r"[\1]", os.path.abspath(path))  # noqa: PTH100  (does not resolve links)
 
 
 def literal(text: str) -> str:

@@ -88,10 +88,10 @@ def own_columns(run: Run, columns: RunColumns) -> list[str]:
 def find_facets(run: Run, columns: RunColumns) -> list[str]:
     """The columns whose values name groups: those with few and short values in the first rows."""
     free = [name for name in own_columns(run, columns) if name not in columns.roles]
-    names = [name for name in free if _may_be_facet(run.schema.field(name).type)]
-    if not names:
-        return []
     with name_errors(str(run.rows)), pq.ParquetFile(run.rows) as file:
+        names = [name for name in free if _may_be_facet(file.schema_arrow.field(name).type)]
+        if not names:
+            return []
         sample = next(file.iter_batches(_SAMPLE, columns=names), None)
     return [] if sample is None else [name for name in names if _is_facet(sample.column(name))]
 
@@ -121,7 +121,11 @@ def name_type(kind: pa.DataType) -> str:
 
 
 def _may_be_facet(kind: pa.DataType) -> bool:
-    return name_type(kind) in {"text", "boolean", "other"} or pa.types.is_integer(kind)
+    """Whether values have a text that can name a group: binary ones, whatever they stand for, have none."""
+    while isinstance(kind, pa.BaseExtensionType | pa.DictionaryType):
+        kind = kind.value_type if isinstance(kind, pa.DictionaryType) else kind.storage_type
+    tests = (is_text, pa.types.is_boolean, pa.types.is_integer, pa.types.is_temporal)
+    return any(test(kind) for test in tests)
 
 
 def _is_facet(column: pa.Array) -> bool:

@@ -78,6 +78,8 @@ def read_field(data: Any) -> Field:
     for part, value in found.items():
         if type(value) is not (int if part == "system" else str):
             raise SpecError(f"a field of kind {kind!r}: {part} is {value!r:.80}")
+    if found.get("system", 0) < 0:
+        raise SpecError(f"there is no system {found['system']}: the first one is 0")
     return Field(kind, **found)
 
 
@@ -140,7 +142,7 @@ def _object(data: Any, what: str) -> Mapping[str, Any]:
 
 def _choose(data: Mapping[str, Any], key: str, among: Sequence[Any]) -> Any:
     if (value := data.get(key)) not in among:
-        raise SpecError(f"{key} is {value!r:.80}{did_you_mean(str(value)[:80], among)}")
+        raise SpecError(f"{key} is {value!r:.80}{did_you_mean(value[:80] if isinstance(value, str) else '', among)}")
     return value
 
 

@@ -136,8 +136,13 @@ class RowTable:
             return other - one if field.kind == "difference" else np.abs(other - one)
         if self.holds_numbers(field):
             at = self.run_with(field.name)
-            return self._in_order(at, self.runs[at].column(field.name).cast(pa.float64()).to_numpy())
+            return self._in_order(at, self._read_numbers(at, field.name))
         raise SpecError(f"{field.name or field.kind!r} holds no numbers")
+
+    def _read_numbers(self, at: int, name: str) -> Array:
+        """The numbers of a column; whole ones beyond 2^53 are rounded."""
+        numbers: Array = self.runs[at].column(name).cast(pa.float64(), safe=False).to_numpy()
+        return numbers
 
     def _codes(self, field: Field) -> Codes:
         if field.kind == "outcome":

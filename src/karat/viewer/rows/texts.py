@@ -8,10 +8,10 @@ numbered, as DuckDB takes names that differ in their case alone for one.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -20,7 +20,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.source import RAW
-from karat.data.storage.duckdb import connect, explain, literal, one_file
+from karat.data.storage.duckdb import connect, explain, literal, one_file, one_pattern
 from karat.runs.store.run import Run
 
 _MEMORY = "128MB"
@@ -37,15 +37,16 @@ class Texts:
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._connection = connect(memory_limit=_MEMORY)
-        files = [str(Path(run.rows).absolute()) for run in runs]
-        self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, files))}]")
+        patterns = [one_pattern(run.rows) for run in runs]  # DuckDB checks the pattern, and then the file that it finds
+        files = [os.path.abspath(run.rows) for run in runs]  # noqa: PTH100  (does not resolve links)
+        self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, [*patterns, *files]))}]")
         self._connection.execute("SET enable_external_access = false; SET lock_configuration = true")
 
     def read(self, run: Run, rows: Array, names: Sequence[str]) -> list[dict[str, Any]]:
         """Some columns of the rows with these numbers, in their order."""
         if not len(rows) or not names:
             return [{} for _ in rows]
-        columns = ", ".join(f"c{run.schema.names.index(name)}" for name in names)
+        columns = ", ".join(_select(run, name) for name in names)
         wanted = np.unique(rows)
         between = "n BETWEEN ? AND ? AND n IN (SELECT unnest(?))"  # the range leaves out groups of rows
         bound = [int(wanted[0]), int(wanted[-1]), wanted.tolist()]
@@ -64,7 +65,7 @@ class Texts:
         """The numbers of the rows in which one of some columns contains a text, in any case, shape (k,)."""
         columns = [f"CAST(c{run.schema.names.index(name)} AS VARCHAR)" for name in names]
         condition = " OR ".join(f"regexp_matches({column}, ?, 'i')" for column in columns)
-        return self._numbers(run, condition or "false", [_SPECIAL.sub(r"\\\g<0>", text)] * len(columns))
+        return self._numbers(run, condition or "false", [escape(text)] * len(columns))
 
     def close(self) -> None:
         """Close the connection."""
@@ -75,7 +76,7 @@ class Texts:
 
     def _query(self, run: Run, columns: str, condition: str, bound: Sequence[Any]) -> list[tuple[Any, ...]]:
         names = [f"c{at}" for at in range(len(run.schema.names))]
-        file = one_file(Path(run.rows).absolute())
+        file = one_file(run.rows)
         if any(name.lower() == _NUMBER for name in run.schema.names):  # the run has a column of that name itself
             rows = f"SELECT *, row_number() OVER () - 1 AS n FROM read_parquet({file}) AS t({', '.join(names)})"
         else:
@@ -85,6 +86,17 @@ class Texts:
             return self._connection.cursor().execute(query, list(bound)).fetchall()
         except duckdb.Error as error:
             raise DataError(f"run {run.name}: its rows cannot be read: {explain(error)}") from error
+
+
+def escape(text: str) -> str:
+    """A text as a pattern of RE2 that matches it alone."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _select(run: Run, name: str) -> str:
+    """A column for a query; a time with a zone as text, as DuckDB makes no Python value of it by itself."""
+    column = f"c{run.schema.names.index(name)}"
+    return f"CAST({column} AS VARCHAR)" if getattr(run.schema.field(name).type, "tz", None) else column
 
 
 def _decode(cell: str | None) -> Any:
