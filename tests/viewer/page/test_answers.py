@@ -15,6 +15,7 @@ from karat.core.metric.rows import Rows
 from karat.core.metric.spec import parse
 from karat.runs.store.manifest import Manifest, describe_metric
 from karat.runs.store.writer import open_writer
+from karat.viewer.page.workspace import Workspace
 
 SCORE = {"kind": "score", "metric": "exact_match", "system": 0}
 LABELS = ("--label-map", "good=1,bad=0", "--annotator", "ada")
@@ -219,3 +220,25 @@ def test_what_cannot_be_served_is_said_before_a_port_is_opened(words, message):
     done = CliRunner().invoke(main, ["view", *words])
     assert done.exit_code == 2
     assert message in done.output
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("runs: from 1 to 8 different ids are expected", "runs: from 1 to 8 different ids are expected"),
+        ("there is no column 'a' in b / c", "there is no column 'a' in b / c"),
+        ("{0}/runs/before/values.json cannot be read", "before/values.json cannot be read"),
+        ("there is no run 'x' in {0}/runs.", "there is no run 'x' in runs."),
+        ("{0}/runs2 and /other{0}/runs", "runs2 and /other{0}/runs"),
+        ("'{0}/labels.jsonl', {0}", "'labels.jsonl', {1}"),
+    ],
+)
+@pytest.mark.parametrize("named", ["runs", "./runs", "../{1}/runs", "{0}/runs"])
+def test_folders_are_taken_out_of_messages_and_nothing_else(tmp_path, monkeypatch, message, shown, named):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KARAT_RUNS", named.format(tmp_path, tmp_path.name))
+    message, shown = (text.format(tmp_path, tmp_path.name) for text in (message, shown))
+    assert Workspace().clean(message) == shown
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("KARAT_RUNS", "/")
+    assert Workspace().clean(message) == message

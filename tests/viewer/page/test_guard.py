@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.viewer.page.guard import Guard
-from karat.viewer.page.server import open_port
+from karat.viewer.page.guard import Guard, Refused
+from karat.viewer.page.server import Port, open_port
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -147,6 +147,33 @@ def test_all_addresses_admit_numbers_and_no_names():
     guard = Guard(None, 80, frozenset({"127.0.0.1"}), "t", any_address=True)
     found = [guard.knows(f"{host}:80") for host in ("127.0.0.1", "192.0.2.1", "[2001:db8::1]", "evil.example", "")]
     assert found == [True, True, True, False, False]
+
+
+def test_the_port_of_http_may_be_left_out_as_browsers_do():
+    guard = Guard(None, 80, frozenset({"127.0.0.1", "[::1]", "localhost"}), "t")
+    token = {"x-karat-token": ["t"]}
+    for host in ("127.0.0.1", "[::1]", "LOCALHOST"):
+        for sent, origin in (host, host), (f"{host}:80", host), (host, f"{host}:80"):
+            guard.check("/api/runs", {"host": [sent], "origin": [f"http://{origin}"], **token})
+    for host, origin in [
+        ("evil.example", "evil.example"),
+        ("::1", "::1"),
+        ("127.0.0.1:", "127.0.0.1"),
+        ("127.0.0.1", "127.0.0.1:81"),
+        ("127.0.0.1", "evil.example"),
+        ("127.0.0.1:8080", "127.0.0.1"),
+    ]:
+        with pytest.raises(Refused):
+            guard.check("/api/runs", {"host": [host], "origin": [f"http://{origin}"], **token})
+    other = Guard(None, 8080, frozenset({"127.0.0.1"}), "t")
+    assert [other.knows(host) for host in ("127.0.0.1", "127.0.0.1:80", "127.0.0.1:8080")] == [False, False, True]
+
+
+def test_the_name_of_the_machine_is_known_in_any_case(monkeypatch):
+    monkeypatch.setattr(socket, "gethostname", lambda: "MyLaptop")
+    names = Port(None, "0.0.0.0", "t").names  # noqa: S104  (nothing listens)
+    guard = Guard(None, 8000, names, "t", any_address=True)
+    assert [guard.knows(host) for host in ("MyLaptop:8000", "mylaptop:8000", "other:8000")] == [True, True, False]
 
 
 def test_a_taken_port_is_named():

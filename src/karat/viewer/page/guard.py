@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -78,7 +79,7 @@ class Guard:
         if len(hosts) != 1 or not self.knows(hosts[0]):
             raise Refused(403, "this page answers only at the address that karat view printed")
         inside = path.startswith("/api/")
-        if any(origin != f"http://{hosts[0]}" for origin in origins):
+        if any(_with_port(origin) != f"http://{_with_port(hosts[0])}" for origin in origins):
             raise Refused(403, "this page does not answer to other pages")
         if any(site not in ({"same-origin"} if inside else {"same-origin", "none"}) for site in sites):
             raise Refused(403, "this page does not answer to other sites")
@@ -90,14 +91,23 @@ class Guard:
 
     def knows(self, host: str) -> bool:
         """Whether a `Host` header names this server."""
-        name, colon, port = host.rpartition(":")
-        if not colon or port != str(self.port):
+        name, _, port = _with_port(host).rpartition(":")
+        if port != str(self.port):
             return False
         name = name.lower()
         return name in self.names or (self.any_address and _is_address(name.strip("[]")))
 
     def _is_token(self, sent: Sequence[str]) -> bool:
         return len(sent) == 1 and hmac.compare_digest(sent[0].encode(), self.token.encode())
+
+
+def _with_port(host: str) -> str:
+    """A host or an origin with its port, which browsers leave out where it is that of HTTP.
+
+    >>> [_with_port(host) for host in ("127.0.0.1", "[::1]", "http://localhost", "localhost:8000")]
+    ['127.0.0.1:80', '[::1]:80', 'http://localhost:80', 'localhost:8000']
+    """
+    return host if re.search(r":\d*$", host) else f"{host}:80"
 
 
 def _read_headers(scope: Scope) -> dict[str, list[str]]:

@@ -47,6 +47,12 @@ class Port:
         """Whether it listens at all addresses of this machine."""
         return self.host in {"0.0.0.0", "::"}  # noqa: S104  (compared, not bound)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The hosts, in small letters, under which the page may be opened."""
+        names = [*_LOOPBACK, self.host, f"[{self.host}]", *([socket.gethostname()] if self.is_everywhere else [])]
+        return frozenset(name.lower() for name in names)
+
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a host.
@@ -93,10 +99,7 @@ def serve(port: Port, start: Callable[[], Workspace]) -> None:
     from karat.viewer.page.guard import Guard  # noqa: PLC0415
 
     space = start()
-    names = {*_LOOPBACK, port.host.lower(), f"[{port.host}]"} | (
-        {socket.gethostname()} if port.is_everywhere else set()
-    )
-    guard = Guard(make_app(space), port.number, frozenset(names), port.token, port.is_everywhere)
+    guard = Guard(make_app(space), port.number, port.names, port.token, port.is_everywhere)
     config = uvicorn.Config(
         guard, http="h11", ws="none", loop="asyncio", lifespan="off", log_level="warning", access_log=False,
         proxy_headers=False, server_header=False, date_header=False, timeout_keep_alive=75,

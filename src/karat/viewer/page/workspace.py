@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -90,12 +91,15 @@ class Workspace:
         return shlex.join(["karat", *map(str, words)])
 
     def clean(self, message: str) -> str:
-        """A message without the folders of this machine."""
-        folders = [runs_folder().absolute(), runs_folder(), Path.cwd()]
-        if self.labels is not None:
-            folders.append(self.labels.path.absolute().parent)
-        for folder in folders:
-            message = message.replace(f"{folder}{os.sep}", "").replace(str(folder), "the folder of runs")
+        """A message without the folders of this machine, but for their own names."""
+        folders = [runs_folder(), Path(), *([] if self.labels is None else [self.labels.path.parent])]
+        ways = (Path.absolute, os.path.abspath)  # the second one takes out ".."
+        spelled = {str(spell(folder)) for folder in folders for spell in ways}
+        for folder in sorted(spelled, key=len, reverse=True):
+            start, name = rf"(?<![\w.~@+-]){re.escape(folder)}", Path(folder).name.replace("\\", r"\\")
+            if name:  # not the root
+                message = re.sub(f"{start}{re.escape(os.sep)}", "", message)
+                message = re.sub(rf"{start}(?![\w@+-]|\.\w)", name, message)
         return message
 
     def _alone(self, make: Callable[[], Made]) -> Made:
