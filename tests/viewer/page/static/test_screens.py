@@ -241,3 +241,35 @@ def test_the_page_is_printed(browser, served):
     printed = base64.b64decode(browser.driver.print_page())
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") <= 4
+
+
+def test_back_undoes_conditions_one_by_one(browser, served):
+    start(browser, served, "rows")
+    browser.click("[data-key*=topic][data-key$=place]")
+    browser.until("document.getElementById('rows-title').innerText == '40 of 120 rows'")
+    browser.click("[data-key*=topic][data-key$=time]")
+    browser.until("document.getElementById('rows-title').innerText == '80 of 120 rows'")
+    for shown in ("40 of 120 rows", "120 rows"):
+        browser.run("history.back()")
+        browser.until("document.getElementById('rows-title')?.innerText == arguments[0]", shown)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{}, 1, None, {"op": "in"}, {"op": "in", "values": [1]}, {"op": "range", "values": ["a", 1]}, {"op": "toString"}],
+)
+def test_conditions_that_are_none_are_as_if_they_were_not_there(browser, served, condition):
+    whole = {"field": {"kind": "column", "name": "topic"}} | condition if isinstance(condition, dict) else condition
+    start(browser, served, "rows", filter=[whole, {"op": "in", "values": []}])
+    assert count(browser) == "120 rows"
+
+
+def test_places_that_no_row_has_are_refused_in_words(browser, served):
+    start(browser, served)
+    for place, words in (("", "names no row"), ("abc", "names no row"), ("999999", "120 rows, none at this place")):
+        visit(browser, "row", at=place)
+        assert words in browser.text("[role=alert]")
+    visit(browser, "row", at="3")
+    assert "4 of 120" in browser.text("nav.tools")
+    visit(browser, "row", names=["first"], row="q05", at="abc")
+    assert browser.text("h1") == "Row q05"

@@ -10,9 +10,12 @@ const FEW = 7; // values of a facet that are shown at first
 const LETTERS = "ABCDEFGH";
 const unfolded = new Set();
 
-/** Replace the condition on a field; the list starts again at its first row. */
-const filterBy = (changed, condition) =>
-  go({ filter: withCondition(current().filter, changed, condition), from: 0 }, { replace: true });
+/** Replace the condition on a field; the list starts again at its first row. Back undoes it, but not letter by letter. */
+const filterBy = (changed, condition) => {
+  const { filter } = current();
+  const typed = condition?.op === "contains" && conditionOn(filter, changed);
+  go({ filter: withCondition(filter, changed, condition), from: 0 }, { replace: Boolean(typed) });
+};
 
 /** The histograms of a metric: a score for each system, and a difference for each but the first. */
 export function histogramFields(metric, systems) {

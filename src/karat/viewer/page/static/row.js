@@ -61,9 +61,15 @@ export default async function open(state, page) {
 async function read(state) {
   const { filter, sort, at } = state;
   const listed = at !== "" && post("rows", { ...sameRows(state), filter, sort, offset: Number(at), limit: 1 });
-  const id = state.row || (await listed).rows[0]?.id;
+  const id = state.row || found((await listed) || { rows: [] });
   const [row, list] = await Promise.all([get("row", { ...about(state), id }), listed]);
   return { ...row, at, total: list && list.rows[0]?.id === id ? list.total : undefined };
+}
+
+/** The id of the only row of a list. */
+function found({ rows, total }) {
+  if (rows.length) return rows[0].id;
+  throw new Error(total ? `The list has ${format.rows(total)}, none at this place.` : "The address names no row.");
 }
 
 function steps(state, { total }, step) {

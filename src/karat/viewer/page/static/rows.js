@@ -117,7 +117,7 @@ function metricChoice(metrics, metric, state) {
   const specs = metrics.map((each) => [each.spec, each.spec]);
   const pick = (spec) => {
     const kept = ({ field: { metric: own, kind } }) => !own || own === spec || kind === "label";
-    const sort = state.sort?.field.metric
+    const sort = state.sort?.field?.metric
       ? { ...state.sort, field: { ...state.sort.field, metric: spec } }
       : state.sort;
     go({ metric: spec, filter: state.filter.filter(kept), sort, from: 0 }, { replace: true });
@@ -126,7 +126,7 @@ function metricChoice(metrics, metric, state) {
 }
 
 function filterChips({ filter }, { systems, metrics }, { total, n }) {
-  const keep = (kept) => () => go({ filter: current().filter.filter(kept), from: 0 }, { replace: true });
+  const keep = (kept) => () => go({ filter: current().filter.filter(kept), from: 0 });
   const chips = filter.map((condition, at) => {
     const { scale = 1 } = metrics.find((each) => each.spec === condition.field.metric) ?? {};
     const other = (each) => !same(each.field, condition.field);

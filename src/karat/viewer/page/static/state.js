@@ -28,11 +28,30 @@ function parse(fragment) {
   for (const [name, value] of new URLSearchParams(query)) {
     if (name === "runs") state.runs = value.split(",").filter((id) => /^[0-9a-f]{16}$/.test(id));
     else if (name === "from") state.from = Math.max(0, Math.floor(Number(value)) || 0);
+    else if (name === "at") state.at = /^\d{1,9}$/.test(value) ? String(Number(value)) : "";
     else if (JSON_FIELDS.has(name)) state[name] = read(value) ?? EMPTY[name];
     else if (name in EMPTY && name !== "screen") state[name] = value;
   }
-  if (!Array.isArray(state.filter)) state.filter = [];
+  state.filter = Array.isArray(state.filter) ? state.filter.filter(isCondition) : [];
+  if (state.sort !== null && typeof state.sort !== "object") state.sort = null;
   return state;
+}
+
+const isText = (value) => typeof value === "string";
+const isEnd = (value) => value === null || Number.isFinite(value);
+const FITS = {
+  in: (values) => values.every((value) => value === null || isText(value)),
+  "not in": (values) => FITS.in(values),
+  contains: (values) => values.length === 1 && isText(values[0]),
+  missing: (values) => !values.length,
+  between: (values) => values.length === 2 && values.every(isEnd),
+  range: (values) => FITS.between(values),
+};
+
+/** Whether this is a condition that the page can put in words; what its field is, the server checks. */
+function isCondition(each) {
+  const { field, op, values } = each ?? {};
+  return isText(field?.kind) && Object.hasOwn(FITS, op) && Array.isArray(values) && FITS[op](values);
 }
 
 function read(text) {
