@@ -113,5 +113,5 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest(**{name: value for name, value in content.items() if name in known})
     except DataError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path} is not the manifest of a run: {error}") from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -159,11 +159,11 @@ def open_run(name: str | Path) -> Run:
     Raises `DataError`, with the nearest name, where it does not exist or was not finished.
     """
     path = _find(str(name))
-    manifest = read_manifest(path)
+    manifest = replace(read_manifest(path), name=path.absolute().name)  # it may be a link, a copy, or renamed
     values = path / VALUES
     try:
         return Run(path, manifest, json.loads(values.read_text("utf-8")))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{values} cannot be read: {error}") from error
 
 

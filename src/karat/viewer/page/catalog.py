@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -21,9 +22,11 @@ from karat.runs.store.folders import (
 from karat.runs.store.lock import is_locked
 from karat.runs.store.manifest import ScoredMetric, read_manifest
 from karat.runs.store.run import VALUES, Run, open_run
+from karat.viewer.page.guard import encode
 from karat.viewer.page.query import Unknown
 
 _FIGURES = ("value", "low", "high", "n", "scored", "failed")
+_DAMAGED = (OSError, KaratError, KeyError, TypeError, ValueError, AttributeError, RecursionError)
 _STOPPED = "not finished: the same command with --resume continues it"
 
 
@@ -47,19 +50,19 @@ class Catalog:
         return [open_run(names[each]) for each in ids]
 
     def _describe_finished(self, name: str) -> dict[str, Any]:
-        folder = run_folder(name)
         try:
+            folder = run_folder(name)
             changed = _changed(folder / MANIFEST), _changed(folder / VALUES)
             if name not in self._finished or self._finished[name][0] != changed:
                 self._finished[name] = changed, _describe_finished(open_run(name))
             return self._finished[name][1]
-        except (OSError, KaratError) as error:
-            return _entry(name, "unreadable", problem=str(error))
+        except _DAMAGED as error:
+            return _entry(name, "unreadable", problem=_explain(error))
 
 
 def run_id(name: str) -> str:
     """The id of the run of this name."""
-    return blake2b(name.encode(), digest_size=8).hexdigest()
+    return blake2b(name.encode(errors="surrogateescape"), digest_size=8).hexdigest()
 
 
 def points(metric: ScoredMetric) -> int:
@@ -76,32 +79,51 @@ def describe_metric(metric: ScoredMetric) -> dict[str, Any]:
 
 def _describe_finished(run: Run) -> dict[str, Any]:
     values = {metric["spec"]: metric for metric in run.values["metrics"]}
-    metrics = [describe_metric(each) | {name: values[each.spec][name] for name in _FIGURES}
+    metrics = [describe_metric(each) | {name: _finite(values[each.spec][name]) for name in _FIGURES}
                for each in run.manifest.metrics if each.spec in values]  # fmt: skip
     n = run.manifest.n
-    return _entry(run.name, "finished", created=run.manifest.created, n=n, rows=n, metrics=metrics)
+    return _check(_entry(run.name, "finished", created=run.manifest.created, n=n, rows=n, metrics=metrics))
 
 
 def _describe_unfinished(name: str) -> dict[str, Any]:
     """A run that is being written, or was stopped: an experiment that still asks for answers has no manifest."""
-    folder = run_folder(name)
-    partial, answers = partial_folder(folder), answers_folder(folder)
-    running = is_locked(lock_file(folder)) or is_locked(answers / "lock")
-    state, problem = ("running", None) if running else ("stopped", _STOPPED)
+    state = "stopped"
+    problem: str | None = _STOPPED
     try:
+        folder = run_folder(name)
+        partial, answers = partial_folder(folder), answers_folder(folder)
+        if is_locked(lock_file(folder)) or is_locked(answers / "lock"):
+            state, problem = "running", None
         if not (partial / MANIFEST).is_file():
             return _entry(name, state, problem=problem)
         manifest = read_manifest(partial)
         metrics = [describe_metric(each) | dict.fromkeys(_FIGURES) for each in manifest.metrics]
         rows = count_rows(partial)
-    except (OSError, KaratError) as error:  # it may have been finished or removed meanwhile
-        return _entry(name, state, problem=str(error))
-    return _entry(name, state, created=manifest.created, rows=rows, metrics=metrics, problem=problem)
+        return _check(_entry(name, state, created=manifest.created, rows=rows, metrics=metrics, problem=problem))
+    except _DAMAGED as error:  # it may also have been finished or removed meanwhile
+        return _entry(name, state, problem=_explain(error))
 
 
 def _entry(name: str, state: str, **known: Any) -> dict[str, Any]:
     empty: dict[str, Any] = {"created": "", "n": None, "rows": None, "problem": None, "metrics": []}
     return {"id": run_id(name), "name": name, "state": state, **empty, **known}
+
+
+def _check(entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry, where it can be sent and sorted."""
+    encode(entry)
+    if not all(isinstance(text, str) for text in (entry["created"], *(metric["spec"] for metric in entry["metrics"]))):
+        raise TypeError("expected texts")
+    return entry
+
+
+def _explain(error: Exception) -> str:
+    known = isinstance(error, OSError | KaratError)
+    return str(error) if known else f"its files are damaged: {type(error).__name__}: {error}"
+
+
+def _finite(figure: float | None) -> float | None:
+    return figure if figure is None or math.isfinite(figure) else None
 
 
 def _changed(path: Path) -> int:
