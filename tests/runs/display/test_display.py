@@ -85,7 +85,14 @@ def test_a_notebook_shows_slices_mapping_bounds_and_reasons():
     rows = {"answer": ["a", "b", None, "b"], "gold": ["a"] * 4, "topic": ["x", "x", "y", HOSTILE[:-2]]}
     result = karat.score(rows, ["em", "token_f1"], by="topic")
     page = Markup(result._repr_html_())
-    for text in ("token_f1", "0.3333", "worst – best", "0.2500 – 0.5000", "prediction ← answer", "prediction is null"):
+    for text in (
+        "token_f1",
+        "0.3333",
+        "worst to best",
+        "0.2500 to 0.5000",
+        "prediction ← answer",
+        "prediction is null",
+    ):
         assert text in page.text
     assert "alert(1)</script>U+202E" in page.text
     assert len([tag for tag, attributes in page.tags if attributes.get("class") == "interval"]) == 6

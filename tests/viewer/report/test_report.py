@@ -88,7 +88,7 @@ def test_every_figure_is_that_of_compare(tmp_path):
     assert "karat compare before after --by topic" in page.texts["provenance"]
     assert page.lines("differences") == [[f["difference"], f["low"], f["high"]] for f in compared["findings"]]
     for finding in compared["findings"]:
-        shown = (f"{finding['a']:.4f}", f"{finding['wins']} / {finding['losses']} / {finding['ties']}")
+        shown = (f"{100 * finding['a']:.1f}", f"{finding['wins']} / {finding['losses']} / {finding['ties']}")
         assert all(text in page.texts["differences"] for text in shown)
         if finding["slice"] is None:
             assert finding["sentence"] in page.texts["head"]
@@ -98,6 +98,18 @@ def test_every_figure_is_that_of_compare(tmp_path):
     metrics = zip(*(each["metrics"] for each in stored), strict=True)
     assert page.lines("values") == [[m["value"], m["low"], m["high"]] for pair in metrics for m in pair]
     assert page.data["scores"][0][0].count(None) == stored[0]["metrics"][0]["failed"]
+
+
+def test_metrics_from_0_to_1_are_in_points_and_others_in_their_unit(tmp_path):
+    rows = {"id": ["a", "b", "c", "d"], "prediction": ["x", "x", "x", None], "gold": ["x", "x", "y", "y"]}
+    rows["seconds"] = [0.5, 1.5, 2.0, 4.0]
+    karat.score(rows, ["em", "column(seconds)"], run="one")
+    texts = Page(karat.report("one", output=tmp_path / "r.html")).texts
+    assert "66.7 points [" in texts["head"]
+    assert "50.0 to 75.0" in texts["values"]
+    assert "2.0000" in texts["values"]
+    assert "0.6667" not in texts["values"] + texts["head"]
+    assert "exact_match 100" in texts["rows"]
 
 
 def test_a_single_run_has_the_slices_of_its_scoring_or_of_any_column(tmp_path):

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from karat.runs.display.forest import Line, corrected_line
+from karat.runs.display.forest import Line, corrected_line, spell_value
 from karat.stats.aggregate import Bounds
 from karat.stats.paired.comparison import Comparison, Verdict
 from karat.stats.paired.multiple import HolmTest, holm_tests
 from karat.stats.power import smallest_share, smallest_visible
-from karat.stats.value import format_value
 
 if TYPE_CHECKING:
     from karat.stats.corrected.corrected import Corrected
@@ -159,8 +158,8 @@ class Finding:
         label, part = (f"{self.metric}{of}", False) if self.slice is None else (self.slice, True)
         counts = f"{found.wins} / {found.losses} / {found.ties}"
         cells = (
-            format_value(found.a),
-            format_value(found.b),
+            spell_value(found.a, self.scale),
+            spell_value(found.b, self.scale),
             *self._difference(found),
             _spell_p(self.adjusted),
             counts,
@@ -176,7 +175,8 @@ class Finding:
         """A difference with its sign, and its interval."""
         value = found.difference if isinstance(found, Comparison) else found.value
         sign = "+" if value is not None and value > 0 else ""
-        return f"{sign}{self._scaled(value)}", f"{self._scaled(found.low)} – {self._scaled(found.high)}"
+        shown = f"{sign}{self._scaled(value)}", f"{self._scaled(found.low)} to {self._scaled(found.high)}"
+        return shown[0].replace("-", "−"), shown[1].replace("-", "−")
 
     def as_dict(self) -> dict[str, Any]:
         """The finding for JSON; `level` is the level that its p is compared with."""

@@ -74,32 +74,45 @@ def corrected_line(found: Corrected, cells: tuple[str, ...]) -> Line:
     return Line(label, found.value, found.low, found.high, cells, part=True)
 
 
-def value_lines(label: str, value: Value, corrected: Corrected | None, *, bounds: bool, part: bool) -> Iterator[Line]:
+def value_lines(
+    label: str, value: Value, corrected: Corrected | None, *, bounds: bool, part: bool, factor: float = 1.0
+) -> Iterator[Line]:
     """The line of a metric's value and, where people labelled, that of the corrected one.
 
-    With `bounds` it has the worst and the best value that it could have had.
+    With `bounds` it has the worst and the best value that it could have had. `factor`: 100 writes values in points.
     """
-    cells = [format_value(value.value), spell_range(value.low, value.high), f"{value.n}", f"{value.failed}"]
-    more = [spell_range(value.worst, value.best)] if bounds else []
+
+    def spell(low: float | None, high: float | None) -> str:
+        return spell_range(low, high, factor)
+
+    cells = [spell_value(value.value, factor), spell(value.low, value.high), f"{value.n}", f"{value.failed}"]
+    more = [spell(value.worst, value.best)] if bounds else []
     reach = (value.worst, value.best) if bounds else (None, None)
     yield Line(label, value.value, value.low, value.high, (*cells, *more), reach=reach, part=part)
     if corrected is not None and corrected.value is not None:
-        shown = (format_value(corrected.value), spell_range(corrected.low, corrected.high), f"{corrected.n}", "")
+        shown = (spell_value(corrected.value, factor), spell(corrected.low, corrected.high), f"{corrected.n}", "")
         yield corrected_line(corrected, (*shown, *([""] if bounds else [])))
 
 
 def value_headings(confidence: float, *, bounds: bool) -> tuple[str, ...]:
     """The headings of lines of values, after that of the label."""
-    return ("", "value", f"{100 * confidence:g} % interval", "n", "unscored", *(["worst – best"] if bounds else []))
+    return ("", "value", f"{100 * confidence:g} % interval", "n", "unscored", *(["worst to best"] if bounds else []))
 
 
-def spell_range(low: float | None, high: float | None) -> str:
-    """Two ends with four decimals.
+def spell_value(value: float | None, factor: float) -> str:
+    """A value with four decimals, or in points with one."""
+    return format_value(value) if value is None or factor == 1 else f"{value * factor:.1f}"
 
-    >>> spell_range(0.25, 0.5), spell_range(None, None)
-    ('0.2500 – 0.5000', '–')
+
+def spell_range(low: float | None, high: float | None, factor: float = 1.0) -> str:
+    """Two ends, each as a value.
+
+    >>> spell_range(0.25, 0.5), spell_range(0.25, 0.5, 100), spell_range(None, None)
+    ('0.2500 to 0.5000', '25.0 to 50.0', '–')
     """
-    return "–" if low is None and high is None else f"{format_value(low)} – {format_value(high)}"
+    if low is None and high is None:
+        return "–"
+    return f"{spell_value(low, factor)} to {spell_value(high, factor)}"
 
 
 def forest_table(forest: Forest, caption: str) -> str:

@@ -28,6 +28,11 @@ _LINES = 80  # of all slices in all plots
 _LONG = 80  # characters of a slice's name
 
 
+def points(bounds: Bounds) -> float:
+    """The factor from a metric's unit to points: 100 for a metric from 0 to 1, else 1."""
+    return 100.0 if bounds == (0, 1) else 1.0
+
+
 def cut_name(name: str) -> str:
     """The name of a slice, cut where it is a long text."""
     return name if len(name) <= _LONG else f"{name[: _LONG - 1]}…"
@@ -43,6 +48,11 @@ class SystemValue:
     value: Value
     corrected: Corrected | None
     bounds: Bounds
+
+    @property
+    def factor(self) -> float:
+        """The factor from the metric's unit to that of the report."""
+        return points(self.bounds)
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,8 @@ function addText(parent, number, marks = []) {
   parent.append(paragraph);
 }
 
-function spell(score) {
-  return score === null ? "–" : String(Number(score.toPrecision(4)));
+function spell(score, factor) {
+  return score === null ? "–" : String(Number((score * factor).toPrecision(4)));
 }
 
 // How much better than the first system another one is on a row; NaN where one has no score.
@@ -83,7 +83,7 @@ function verdict(metric, system, row) {
 function addScore(parent, metric, system, row) {
   const { spec, factor } = metrics[metric];
   const score = element("span", "score", write(element("span", "dim"), spec), " ");
-  score.append(element("b", "", spell(data.scores[metric][system][row])));
+  score.append(element("b", "", spell(data.scores[metric][system][row], factor)));
   const kind = system ? verdict(metric, system, row) : "";
   if (kind === "better" || kind === "worse") {
     const change = (data.scores[metric][system][row] - data.scores[metric][0][row]) * factor;

@@ -21,7 +21,7 @@ from karat.runs.labels.human import Human
 from karat.runs.store.run import Run
 from karat.viewer.report.choice import Choice, choose_rows
 from karat.viewer.report.document import make_document
-from karat.viewer.report.material import Material, cut_name
+from karat.viewer.report.material import Material, cut_name, points
 from karat.viewer.report.redaction import Redaction
 from karat.viewer.report.row_section import row_section
 from karat.viewer.report.rows import encode_rows, read_cells
@@ -176,7 +176,7 @@ def _encode(material: Material, choice: Choice, redaction: Redaction) -> dict[st
     return {
         "systems": material.names,
         "metrics": [
-            {"spec": each.spec, "minimize": each.minimize, "factor": 100 if bounds[each.spec] == (0, 1) else 1}
+            {"spec": each.spec, "minimize": each.minimize, "factor": points(bounds[each.spec])}
             for each in material.scores
         ],
         "id": material.name_rows(rows, numbered=hidden),

@@ -137,7 +137,7 @@ def _answer(data: dict[str, Any], row: int, at: int) -> str:
             {"class": "score"},
             element("span", {"class": "dim"}, show(metric["spec"])),
             " ",
-            _spell(own[at][row]),
+            _spell(own[at][row], metric["factor"]),
         )
         for metric, own in zip(data["metrics"], data["scores"], strict=True)
     ]
@@ -169,5 +169,5 @@ def _mark(text: str, marks: Sequence[int]) -> str:
     return "".join(pieces) or show(text)
 
 
-def _spell(score: float | None) -> str:
-    return element("b", None, "–" if score is None else f"{score:.4g}")
+def _spell(score: float | None, factor: float) -> str:
+    return element("b", None, "–" if score is None else f"{score * factor:.4g}")

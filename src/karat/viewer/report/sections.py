@@ -12,13 +12,12 @@ from karat.core.columns.kinds import Array
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding
 from karat.runs.compare.systems import TableInMemory
-from karat.runs.display.forest import Forest, Kind, Line, forest_table, value_headings, value_lines
+from karat.runs.display.forest import Forest, Kind, Line, forest_table, spell_value, value_headings, value_lines
 from karat.runs.display.histogram import Bar, count_bars, histogram
 from karat.runs.display.html import element, show
 from karat.runs.display.svg import Axis
 from karat.runs.store.run import Run, ScoredFile
-from karat.stats.value import format_value
-from karat.viewer.report.material import Material, SystemValue, cut_name
+from karat.viewer.report.material import Material, SystemValue, cut_name, points
 from karat.viewer.report.redaction import LEFT_OUT, Redaction, spell_alignment
 
 
@@ -53,8 +52,8 @@ def _spell(each: SystemValue) -> str:
     if value.value is None:
         return f"no value, {value.failed} of {value.n} rows have no score"
     missing = f"; {value.failed} have no score" if value.failed else ""
-    interval = f"[{format_value(value.low)}, {format_value(value.high)}]"
-    return f"{format_value(value.value)} {interval} on {value.n} rows{missing}"
+    shown, low, high = (spell_value(number, each.factor) for number in (value.value, value.low, value.high))
+    return f"{shown}{' points' if each.factor > 1 else ''} [{low}, {high}] on {value.n} rows{missing}"
 
 
 def value_section(material: Material, values: Sequence[SystemValue]) -> str:
@@ -70,9 +69,13 @@ def value_section(material: Material, values: Sequence[SystemValue]) -> str:
         seen.add(each.spec)
         label = each.system if several else each.slice or each.spec
         part = several or each.slice is not None
-        lines.extend(value_lines(label, each.value, each.corrected, bounds=bounds, part=part))
-    headings = ("metric", *value_headings(material.confidence, bounds=bounds))
-    tables = [_scrolled(forest_table(Forest(headings, tuple(lines)), "Values")) for lines in grouped.values()]
+        lines.extend(value_lines(label, each.value, each.corrected, bounds=bounds, part=part, factor=each.factor))
+    names = value_headings(material.confidence, bounds=bounds)
+    tables = []
+    for limits, lines in grouped.items():
+        factor = points(limits)
+        headings = ("metric", *("points" if factor > 1 and name == "value" else name for name in names))
+        tables.append(_scrolled(forest_table(Forest(headings, tuple(lines), factor=factor), "Values")))
     notes = ["Each value is of all rows that the system has a score for."] if several else []
     if bounds:
         notes.append("Worst and best: the value had every row without a score the worst or the best one (dotted).")
@@ -112,12 +115,14 @@ def distribution_section(material: Material) -> str:
     """Of each metric how many rows have which score, and which difference from the first system."""
     compared, parts = material.compared, []
     for metric in material.scores:
-        known = metric.scores[np.isfinite(metric.scores)]
+        factor = points(material.bounds[metric.spec])
+        shown = metric.scores * factor
+        known = shown[np.isfinite(shown)]
         if not len(known):
             continue
-        low, high = material.bounds[metric.spec]
+        low, high = (None if end is None else end * factor for end in material.bounds[metric.spec])
         axis = Axis.over([float(known.min()) if low is None else low, float(known.max()) if high is None else high])
-        pairs = zip(material.names, metric.scores, strict=True)
+        pairs = zip(material.names, shown, strict=True)
         figures = [_scores_figure(metric.spec, name, own, axis) for name, own in pairs]
         for finding in compared.findings if compared else ():
             if finding.metric == metric.spec and finding.slice is None:
