@@ -65,6 +65,8 @@ def test_every_figure_is_that_of_its_command(served, ids, monkeypatch, runs):
         {"field": SCORE, "op": "missing", "values": []},
         {"field": {"kind": "reason", "system": 0}, "op": "not in", "values": ["prediction is null", None]},
         {"field": {"kind": "text"}, "op": "contains", "values": ["Number 3"]},
+        {"field": {"kind": "column", "name": "question"}, "op": "contains", "values": ["İS 3?"]},
+        {"field": {"kind": "column", "name": "question"}, "op": "contains", "values": ["I\u017f 1"]},
     ],
 )
 def test_the_command_of_a_filter_prints_its_rows(served, ids, condition):
@@ -73,6 +75,8 @@ def test_the_command_of_a_filter_prints_its_rows(served, ids, condition):
     printed = printed_by(f"{command} --json")
     assert sorted(row["id"] for row in printed["rows"]) == sorted(row["id"] for row in found["rows"])
     assert len(found["rows"]) == found["total"]
+    unsorted = served.post("/api/rows", runs=[ids["before"]], filter=[condition])[1]
+    assert " --worst 50 " in unsorted["command"]
 
 
 def test_the_command_of_a_row_prints_it(served, ids):

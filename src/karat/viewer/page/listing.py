@@ -103,7 +103,7 @@ def _command(
     where = to_where(table, conditions, system)
     if where is None or not (where or by_score or len(table.runs) == 1):
         return space.command("compare", *map(space.name, table.runs), flipped=_PAGE)
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"worst": _PAGE} if where else {}  # as many as the page shows
     if order is not None and by_score:
         best = order.descending == (table.metric(order.field).by_run[system].direction == "maximize")
         options = {"best" if best else "worst": _PAGE, "metric": order.field.metric}

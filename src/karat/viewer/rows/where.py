@@ -9,6 +9,7 @@ from karat.runs.compare.row_alignment import ORDER
 from karat.viewer.rows.columns import name_type
 from karat.viewer.rows.fields import Condition, Field
 from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.texts import escape
 
 
 def to_where(table: RowTable, conditions: Iterable[Condition], system: int) -> str | None:
@@ -21,7 +22,8 @@ def _write(table: RowTable, condition: Condition, system: int) -> str | None:
     values, name = condition.values, _column(table, condition.field, system)
     if condition.op == "contains":
         several = [name] if name is not None else _texts(table) if condition.field.kind == "text" else []
-        parts = (f"contains(lower(CAST({quote(each)} AS VARCHAR)), {literal(values[0].lower())})" for each in several)
+        text = literal(escape(values[0]))
+        parts = (f"regexp_matches(CAST({quote(each)} AS VARCHAR), {text}, 'i')" for each in several)
         return f"({' OR '.join(parts)})" if several else None
     if name is None:
         return None
