@@ -126,6 +126,17 @@ def test_a_damaged_run_does_not_hide_the_others(run):
     assert "exact_match 0.5000" in listed.stdout
 
 
+@pytest.mark.parametrize("text", ["{}", "[]", '{"metrics": 5}', '{"metrics": [{}]}', "[" * 100_000])
+def test_damaged_values_do_not_hide_the_other_runs(run, text):
+    for name in ("first", "second"):
+        run("score", "answers.jsonl", "-m", "em", "--run", name)
+    Path("karat-runs/first/values.json").write_text(text)
+    listed = run("runs")
+    assert "values.json" in listed.stdout
+    assert "exact_match 0.5000" in listed.stdout
+    assert "values.json" in run("runs", "show", "first").stderr
+
+
 def test_a_dry_run_keeps_nothing(run):
     words = ["score", "answers.jsonl", "-m", "judge:correctness", "--model", "m", "--map", "question=id"]
     assert run(*words, "--dry-run", "--run", "first").exit_code == 0

@@ -160,11 +160,20 @@ def open_run(name: str | Path) -> Run:
     """
     path = _find(str(name))
     manifest = replace(read_manifest(path), name=path.absolute().name)  # it may be a link, a copy, or renamed
-    values = path / VALUES
+    return Run(path, manifest, _read_values(path / VALUES))
+
+
+def _read_values(path: Path) -> dict[str, Any]:
     try:
-        return Run(path, manifest, json.loads(values.read_text("utf-8")))
+        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        for entry in values["metrics"]:
+            Value(**{each.name: entry[each.name] for each in fields(Value)})
+            str(entry["spec"])
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{values} cannot be read: {error}") from error
+        raise DataError(f"{path} cannot be read: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} does not hold the values of a run: {type(error).__name__}: {error}") from error
+    return values
 
 
 def _find(name: str) -> Path:
