@@ -104,7 +104,10 @@ def _command(
     if where is None or not (where or by_score or len(table.runs) == 1):
         return space.command("compare", *map(space.name, table.runs), flipped=_PAGE)
     options: dict[str, Any] = {"worst": _PAGE} if where else {}  # as many as the page shows
-    if order is not None and by_score:
+    missing = [each.field.metric for each in conditions if each.op == "missing" and each.field.kind == "score"]
+    if missing:
+        options = {"unscored": _PAGE, "metric": missing[0]}
+    elif order is not None and by_score:
         best = order.descending == (table.metric(order.field).by_run[system].direction == "maximize")
         options = {"best" if best else "worst": _PAGE, "metric": order.field.metric}
     return space.command("show", space.name(table.runs[system]), **options, where=where or None)
