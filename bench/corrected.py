@@ -309,13 +309,16 @@ def openqa() -> None:
         "GPT-4",
         "held by 100 labels and GPT-4, % · width by labels alone",
         "labels that this is worth",
+        "the same for all such questions",
     )
     for name, labels, scores in judged_answers():
-        tally, effective = Tally(), []
+        tally, such, effective = Tally(), Tally(), []
         for _ in range(1_000):
             drawn = random.permutation(len(labels))[:100]
-            found = corrected_mean(Judged(scores, keep(labels, drawn)), finite=True)
+            judged = Judged(scores, keep(labels, drawn))
+            found = corrected_mean(judged, finite=True)
             tally.add(found, float(labels.mean()))
+            such.add(corrected_mean(judged), float(labels.mean()))
             effective.append(found.effective)
         row(
             name,
@@ -324,6 +327,7 @@ def openqa() -> None:
             f"{100 * np.nanmean(scores):.1f}",
             tally,
             f"{np.median(np.array(effective, float)):.0f}",
+            such,
         )
 
 

@@ -28,6 +28,15 @@ class Scale:
     direction: Direction = "maximize"
 
 
+def points(bounds: Bounds) -> float:
+    """The factor from a metric's unit to points: 100 for a metric from 0 to 1, else 1.
+
+    >>> points((0, 1)), points((0, None))
+    (100.0, 1.0)
+    """
+    return 100.0 if bounds == (0, 1) else 1.0
+
+
 class Units:
     """Totals of row statistics by sampling unit: the unit that a resampling method draws.
 

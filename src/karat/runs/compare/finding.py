@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from karat.runs.display.forest import Line, corrected_line, spell_value
-from karat.stats.aggregate import Bounds
+from karat.stats.aggregate import Bounds, points
 from karat.stats.paired.comparison import Comparison, Verdict
 from karat.stats.paired.multiple import HolmTest, holm_tests
 from karat.stats.power import smallest_share, smallest_visible
@@ -80,7 +80,7 @@ class Finding:
     @property
     def scale(self) -> float:
         """The factor from the metric's unit to points: 100 for a metric from 0 to 1, else 1."""
-        return 100.0 if self.bounds == (0, 1) else 1.0
+        return points(self.bounds)
 
     @property
     def heading(self) -> str:

@@ -22,6 +22,7 @@ from karat.runs.store.folders import (
 from karat.runs.store.lock import is_locked
 from karat.runs.store.manifest import ScoredMetric, read_manifest
 from karat.runs.store.run import VALUES, Run, open_run
+from karat.stats.aggregate import points
 from karat.viewer.page.guard import encode
 from karat.viewer.page.query import Unknown
 
@@ -65,16 +66,11 @@ def run_id(name: str) -> str:
     return blake2b(name.encode(errors="surrogateescape"), digest_size=8).hexdigest()
 
 
-def points(metric: ScoredMetric) -> int:
-    """The factor from a metric's unit to points: 100 for a metric from 0 to 1, else 1."""
-    return 100 if (metric.low, metric.high) == (0, 1) else 1
-
-
 def describe_metric(metric: ScoredMetric) -> dict[str, Any]:
     """What the page must know of a metric to show its values."""
     is_judge = metric.spec.startswith("judge:")
     return {"spec": metric.spec, "direction": metric.direction, "low": metric.low, "high": metric.high,
-            "scale": points(metric), "judge": is_judge}  # fmt: skip
+            "scale": points(metric.scale.bounds), "judge": is_judge}  # fmt: skip
 
 
 def _describe_finished(run: Run) -> dict[str, Any]:

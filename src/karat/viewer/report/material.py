@@ -18,7 +18,7 @@ from karat.runs.compare.compatible import SharedMetric
 from karat.runs.compare.row_alignment import Alignment
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.store.run import Run
-from karat.stats.aggregate import Bounds, Units
+from karat.stats.aggregate import Bounds, Units, points
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.inference import Inference
 from karat.stats.value import Value, summarise
@@ -26,11 +26,6 @@ from karat.viewer.report.choice import MetricScores
 
 _LINES = 80  # of all slices in all plots
 _LONG = 80  # characters of a slice's name
-
-
-def points(bounds: Bounds) -> float:
-    """The factor from a metric's unit to points: 100 for a metric from 0 to 1, else 1."""
-    return 100.0 if bounds == (0, 1) else 1.0
 
 
 def cut_name(name: str) -> str:

@@ -19,9 +19,10 @@ from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.compare.systems import Metrics, System, list_specs, open_system
 from karat.runs.labels.human import Human
 from karat.runs.store.run import Run
+from karat.stats.aggregate import points
 from karat.viewer.report.choice import Choice, choose_rows
 from karat.viewer.report.document import make_document
-from karat.viewer.report.material import Material, cut_name, points
+from karat.viewer.report.material import Material, cut_name
 from karat.viewer.report.redaction import Redaction
 from karat.viewer.report.row_section import row_section
 from karat.viewer.report.rows import encode_rows, read_cells

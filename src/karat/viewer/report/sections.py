@@ -17,7 +17,8 @@ from karat.runs.display.histogram import Bar, count_bars, histogram
 from karat.runs.display.html import element, show
 from karat.runs.display.svg import Axis
 from karat.runs.store.run import Run, ScoredFile
-from karat.viewer.report.material import Material, SystemValue, cut_name, points
+from karat.stats.aggregate import points
+from karat.viewer.report.material import Material, SystemValue, cut_name
 from karat.viewer.report.redaction import LEFT_OUT, Redaction, spell_alignment
 
 
