@@ -27,10 +27,9 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 from side_by_side import machine
 
 METRICS = ("exact_match", "token_f1")
+FLAGS = Path(__file__).parents[1] / "scripts" / "chromium.flags"
 DRAWN = "document.querySelector('.list tbody') && !document.querySelector('[aria-busy]')"
 TARGETS = {"first page": 1.0, "sort": 0.7, "filter": 0.7, "next page": 0.3}
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-         "--disable-background-networking", "--disable-component-update")  # fmt: skip
 
 
 def make_runs(rows: int, folder: Path) -> None:
@@ -50,7 +49,7 @@ def browser() -> Iterator[WebDriver]:
     with tempfile.TemporaryDirectory() as profile:
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium") or ""
-        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        for flag in (*FLAGS.read_text("utf-8").split(), f"--user-data-dir={profile}"):
             options.add_argument(flag)
         driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
         try:

@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 INSTALL = "scripts/chromium installs Debian's chromium and chromium-driver, pip install 'karat[test]' the rest"
-FLAGS = [
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
-]
+FLAGS = (Path(__file__).parents[2] / "scripts" / "chromium.flags").read_text("utf-8").split()
 
 
 class Browser:

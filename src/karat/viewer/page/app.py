@@ -19,7 +19,7 @@ from karat.core.errors import KaratError
 from karat.viewer.page import figures, listing, people
 from karat.viewer.page.guard import Refused, encode
 from karat.viewer.page.labelling import Labelling, Taken
-from karat.viewer.page.query import Query, Unknown
+from karat.viewer.page.query import Impossible, Query, Unknown
 from karat.viewer.page.workspace import Workspace
 
 TYPES: Mapping[str, str] = {
@@ -113,6 +113,8 @@ async def _answer(space: Workspace, answer: Answer, known: tuple[str, ...], data
 
     try:
         return Response(await run_in_threadpool(work), media_type="application/json")
+    except Impossible as error:  # 200: a browser reports every other status as an error of the page
+        return _reply(200, {"impossible": space.clean(str(error))})
     except Taken as error:
         return _reply(409, {"error": space.clean(str(error)), **error.answer})
     except KaratError as error:

@@ -68,9 +68,8 @@ def run_id(name: str) -> str:
 
 def describe_metric(metric: ScoredMetric) -> dict[str, Any]:
     """What the page must know of a metric to show its values."""
-    is_judge = metric.spec.startswith("judge:")
     return {"spec": metric.spec, "direction": metric.direction, "low": metric.low, "high": metric.high,
-            "scale": points(metric.scale.bounds), "judge": is_judge}  # fmt: skip
+            "scale": points(metric.scale.bounds)}  # fmt: skip
 
 
 def _describe_finished(run: Run) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run
 from karat.stats.corrected.estimate import corrected_mean
 from karat.stats.inference import Inference
-from karat.viewer.page.query import Query
+from karat.viewer.page.label_file import LabelFile
+from karat.viewer.page.query import Query, explained
 from karat.viewer.page.workspace import Workspace
 
 _ROW_ID = "id"  # in a line of the file of labels
@@ -33,12 +34,17 @@ def show_agreement(space: Workspace, query: Query) -> dict[str, Any]:
     if not {run.name, None} & file.systems():
         reason = f"no answer of {run.name} is labelled yet"
         return {"agreement": None, "corrected": {}, "reason": reason, "command": command}
+    with explained():
+        return {**_agree(run, file, on, by), "reason": None, "command": command}
+
+
+def _agree(run: Run, file: LabelFile, on: str, by: str | None) -> dict[str, Any]:
     choices = list(known_choices(run.specs).values())
     labels = read_labels(str(file.path), on=_ROW_ID, choices=choices, system=run.name)
     found = agreement(run, human=labels, on=on, by=by)
     source = open_source(run.read([on]))
     joined = join_labels(Human(labels), source, source, (on, on), choices)
-    return {"agreement": found.as_dict(), "corrected": _correct(run, joined), "reason": None, "command": command}
+    return {"agreement": found.as_dict(), "corrected": _correct(run, joined)}
 
 
 def _find_id(run: Run) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from karat.core.errors import DataError, SpecError, did_you_mean
+from karat.core.errors import DataError, KaratError, SpecError, did_you_mean
 
 MOST_RUNS = 8
 _LONGEST = 4_000  # characters of a text
@@ -14,6 +15,19 @@ _LONGEST = 4_000  # characters of a text
 
 class Unknown(DataError):
     """A run or a row that does not exist, or not any more."""
+
+
+class Impossible(DataError):
+    """What the runs or the labels do not allow, such as a comparison of different rows, though the request is right."""
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Raise `Impossible` for what cannot be done with the runs or the labels."""
+    try:
+        yield
+    except KaratError as error:
+        raise Impossible(str(error)) from error
 
 
 @dataclass(frozen=True)

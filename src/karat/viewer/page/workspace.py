@@ -24,7 +24,7 @@ from karat.runs.store.folders import runs_folder
 from karat.runs.store.run import Run
 from karat.viewer.page.catalog import Catalog
 from karat.viewer.page.label_file import LabelFile
-from karat.viewer.page.query import Query
+from karat.viewer.page.query import Query, explained
 from karat.viewer.rows.display import show_text
 from karat.viewer.rows.recent import Recent
 from karat.viewer.rows.table import RowTable
@@ -62,12 +62,14 @@ class Workspace:
         """The matched rows of the runs of a query; raises what `RowTable` raises."""
         runs, on, different = self.catalog.open(query.runs()), query.text("on"), query.flag("different")
         make = partial(RowTable, runs, on, allow_different=different)
-        return self._tables.get((_version(runs), on, different), partial(self._alone, make))
+        with explained():
+            return self._tables.get((_version(runs), on, different), partial(self._alone, make))
 
     def compare(self, runs: Sequence[Run], chosen: dict[str, Any], human: Human | None, version: int) -> Compared:
         """Runs compared by `karat.compare`; `version` tells labels of people from earlier ones."""
         make = partial(compare, *runs, human=human, **chosen)
-        return self._comparisons.get((_version(runs), *chosen.values(), version), partial(self._alone, make))
+        with explained():
+            return self._comparisons.get((_version(runs), *chosen.values(), version), partial(self._alone, make))
 
     def label_rows(self, query: Query, file: LabelFile) -> tuple[LabelRows, Session]:
         """The rows of a file's choice, else of the runs of a query, and the session in which they are labelled."""
@@ -77,7 +79,8 @@ class Workspace:
             rows = open_rows(file.rows or [run.name for run in runs], file.on)
             return rows, Session(rows.rows, file.path, file.annotator, file.choices, file.seed)
 
-        return self._sessions.get(file.rows or _version(runs), partial(self._alone, start))
+        with explained():
+            return self._sessions.get(file.rows or _version(runs), partial(self._alone, start))
 
     def command(self, *words: object, **options: object) -> str:
         """A command of karat, as it is typed; options that are None or false are left out.

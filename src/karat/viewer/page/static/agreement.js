@@ -46,7 +46,7 @@ export default async function open(state, page) {
 
 /** Why there is nothing to show. */
 function reason(error) {
-  if (!(error instanceof Refused) || error.status !== 400) throw error;
+  if (!(error instanceof Refused) || error.status !== 200) throw error;
   return { reason: error.message };
 }
 

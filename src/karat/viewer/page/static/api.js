@@ -4,7 +4,10 @@ const KEPT = "karat-token";
 const channel = new BroadcastChannel("karat");
 let token = null;
 
-/** An answer that is not 200: `message` is the server's sentence, `body` the whole answer; `status` 0 where none came. */
+/**
+ * An answer without what was asked for: `message` is the server's sentence, `body` the whole answer; `status` is 200 where
+ * the runs or the labels do not allow it, 0 where no answer came.
+ */
 export class Refused extends Error {
   constructor(status, body) {
     super(body.error || `the server answered with ${status}`);
@@ -41,6 +44,7 @@ async function call(path, options = {}) {
     silent,
   );
   const body = await response.json();
+  if (body.impossible) throw new Refused(response.status, { error: body.impossible });
   if (!response.ok) throw new Refused(response.status, body);
   return body;
 }
