@@ -87,6 +87,31 @@ def test_tools_filter_sort_and_search_as_the_figures_say(browser, report):
     assert compared.findings[0].sentence in browser.run("return document.body.textContent")
 
 
+def test_what_is_chosen_stands_in_the_address(browser, report):
+    browser.open(report[0])
+    chosen = {"search": "question 1", "verdict": "better", "order": "gain", "least": "60", "metric": "1"}
+    for name, value in chosen.items():
+        choose(browser, name, value)
+    browser.click("[data-mark=other]")
+    browser.until("location.hash.includes('unmarked')")
+    seen = "return [document.getElementById('list').innerText, document.getElementById('count').textContent]"
+    address, before = browser.run("return location.href"), browser.run(seen)
+    assert browser.run("return localStorage.length + sessionStorage.length") == 0
+    browser.driver.refresh()
+    assert browser.run(seen) == before
+    browser.open("about:blank")
+    browser.open(address)  # the link, sent to somebody
+    assert browser.run(seen) == before
+    assert browser.run("return document.getElementById('list').className") == "no-other"
+    assert browser.run("return scrollY > 0")
+    browser.run("location.hash = '#verdict=none&slice=x&other=1&__proto__=1'")
+    browser.until("document.getElementById('count').textContent.startsWith('500 of 500 rows')")
+    browser.run("location.hash = '#verdict=worse'")
+    browser.until("!document.getElementById('count').textContent.startsWith('500')")
+    choose(browser, "verdict", "")
+    browser.until("location.hash === ''")
+
+
 def test_it_works_by_keyboard_and_without_its_tools(browser, report):
     browser.open(report[0])
     browser.run("document.getElementById('more').focus()")

@@ -1,4 +1,5 @@
-// Sorts, filters and shows the rows. Texts are only ever set as text; nothing is fetched or stored.
+// Sorts, filters and shows the rows; what is chosen stands in the address, so that a link or a reload shows the same.
+// Texts are only ever set as text; nothing is fetched or stored.
 
 const HIDDEN =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}\p{Surrogate}]/gu;
@@ -42,6 +43,7 @@ const more = document.getElementById("more");
 const sampled = new Set(data.sample);
 const searched = [];
 let chosen = [];
+let waiting; // until the address is written
 
 function addText(parent, number, marks = []) {
   const text = texts[number];
@@ -161,6 +163,38 @@ function rank(row, { order, metric, system }) {
   return { loss: gained, gain: -gained, size: -Math.abs(gained), low: score, high: -score, file: row }[order];
 }
 
+const fields = () => [...new FormData(form)];
+
+// What is chosen, as the fragment of an address; what is as at first is left out.
+function fragment() {
+  const query = new URLSearchParams(fields().filter(([name, value]) => value !== initial.get(name)));
+  for (const chip of chips) if (chip.getAttribute("aria-pressed") === "false") query.append("unmarked", chip.dataset.mark);
+  return `#${query}`;
+}
+
+// Choose what the address says; what the fields do not offer is as if it were not there.
+function restore() {
+  const query = new URLSearchParams(location.hash.slice(1));
+  for (const [name, value] of initial) {
+    const field = form.elements[name];
+    field.value = query.get(name) ?? value;
+    if (field.selectedIndex < 0) field.value = value;
+  }
+  for (const chip of chips) mark(chip, !query.getAll("unmarked").includes(chip.dataset.mark));
+  choose();
+}
+
+// Write the address once the typing pauses: browsers refuse to do it often.
+function remember() {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => history.replaceState(null, "", fragment()), 200);
+}
+
+function mark(chip, on) {
+  list.classList.toggle(`no-${chip.dataset.mark}`, !on);
+  chip.setAttribute("aria-pressed", String(on));
+}
+
 function choose() {
   const wanted = state();
   const ranks = data.id.map((_, row) => rank(row, wanted));
@@ -181,17 +215,25 @@ function showMore() {
   return list.children[shown];
 }
 
+form.reset(); // some browsers fill in what was there before a reload
+const initial = new Map(fields());
+const chips = form.querySelectorAll("[data-mark]");
 form.hidden = false;
-form.addEventListener("input", choose);
+form.addEventListener("input", () => {
+  choose();
+  remember();
+});
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("click", ({ target }) => {
   if (!target.dataset.mark) return;
-  const off = list.classList.toggle(`no-${target.dataset.mark}`);
-  target.setAttribute("aria-pressed", String(!off));
+  mark(target, target.getAttribute("aria-pressed") === "false");
+  remember();
 });
 more.addEventListener("click", () => {
   const next = showMore();
   next.tabIndex = -1;
   next.focus();
 });
-choose();
+addEventListener("hashchange", restore);
+restore();
+if (fragment().length > 1) list.parentElement.scrollIntoView();
