@@ -1,13 +1,16 @@
 import io
+import json
 import re
 import sys
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 from rich.cells import cell_len
 
+from karat.cli.main import main
 from karat.cli.options import progress
-from karat.cli.options.progress import describe_progress, show_progress
+from karat.cli.options.progress import describe_progress, print_progress, show_progress
 from karat.cli.options.scoring import progress_bar
 from karat.core.context import change_context
 
@@ -63,6 +66,28 @@ def test_a_terminal_gets_one_line_that_is_removed(monkeypatch, clock, width):
     whole = "8 of 20 rows  0:06 left" + (width == 80) * "  2.0 rows/s  120 calls/min"
     assert any(whole in line for line in lines)
     assert stream.getvalue().endswith("\x1b[2K")  # the line is erased
+
+
+def test_a_pipe_gets_a_line_every_few_seconds_if_it_is_asked_for(clock):
+    stream = io.StringIO()
+    with print_progress("scoring", "rows", stream) as report:
+        for done in range(1, 13):
+            clock.time += 1
+            report(2 * done, 40)
+    assert stream.getvalue().splitlines() == [
+        "scoring  10 of 40 rows  0:15 left  2.0 rows/s",
+        "scoring  20 of 40 rows  0:10 left  2.0 rows/s",
+        "scoring  24 of 40 rows  0:12 so far",
+    ]
+
+
+@pytest.mark.parametrize(("flags", "lines"), [([], 0), (["--no-progress"], 0), (["--progress"], 1)])
+def test_the_flag_turns_it_on_where_there_is_no_terminal(tmp_path, flags, lines):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"prediction": "a", "gold": "a"}\n' * 3)
+    done = CliRunner().invoke(main, ["score", str(path), "-m", "em", "--json", *flags])
+    assert json.loads(done.stdout)["n"] == 3
+    assert done.stderr.splitlines() == ["scoring  3 of 3 rows  0:00 so far"] * lines
 
 
 def test_a_pipe_gets_nothing(monkeypatch):

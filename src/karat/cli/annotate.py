@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from karat.cli.options.phoenix import report_logged, report_unlogged
-from karat.cli.options.scoring import progress_bar
+from karat.cli.options.scoring import progress_bar, progress_option
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--phoenix", "url", required=True, metavar="URL", help="The Phoenix that holds the spans.")
+@progress_option
 def annotate(file: Path, url: str) -> None:
     """Log the annotations in FILE, which `karat score --annotate` wrote because Phoenix could not be reached.
 

@@ -29,6 +29,7 @@ from karat.cli.options.models import ask_models, model_options
 )  # fmt: skip
 @scoring.scoring_options
 @model_options
+@scoring.progress_option
 def experiment(
     task: str,
     data: str,

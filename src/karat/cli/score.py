@@ -26,6 +26,7 @@ from karat.cli.options.phoenix import annotate, check_span_map, open_outbox, rea
 @scoring.scoring_options
 @model_options
 @correction_options
+@scoring.progress_option
 def score(
     file: str | None,
     metrics: tuple[str, ...],

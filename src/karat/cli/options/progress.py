@@ -1,4 +1,4 @@
-"""The progress of long work in one line: how much is done, how fast, and how long the rest takes."""
+"""The progress of long work: how much is done, how fast, and how long the rest takes; a line, or lines in a pipe."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
-from typing import IO, Any
+from typing import IO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
@@ -17,6 +17,7 @@ from rich.text import Text
 from karat.core.context import current_context
 
 FIGURES = 70  # columns for what stands beside the bar
+PAUSE = 5.0  # seconds between two lines in a pipe
 WINDOW = 30.0  # seconds over which a rate is measured
 
 
@@ -43,18 +44,44 @@ def describe_progress(
 @contextmanager
 def show_progress(action: str, unit: str, stream: IO[str]) -> Iterator[Callable[[int, int | None], None]]:
     """Show a line on a terminal until the block ends; call its value, from any thread, with the number done and all."""
-    line = _Line(unit, current_context().models)
+    figures = _Figures(unit)
     console = Console(file=stream)
     room = min(console.width - FIGURES, 30)
-    columns = TextColumn(action), *([BarColumn(room)] if room >= 10 else []), line
+    columns = TextColumn(action), *([BarColumn(room)] if room >= 10 else []), _Line(figures)
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(action, total=None)
 
         def report(done: int, total: int | None) -> None:
-            line.rows.add(done)
+            figures.rows.add(done)
             bar.update(task, completed=done, total=total)
 
         yield report
+
+
+@contextmanager
+def print_progress(action: str, unit: str, stream: IO[str]) -> Iterator[Callable[[int, int | None], None]]:
+    """Print a line every few seconds while something is done, and one at the end; used like `show_progress`."""
+    figures, begun, lock = _Figures(unit), monotonic(), Lock()
+    printed = begun
+    last: tuple[int, int | None] = 0, None
+
+    def write(text: str) -> None:
+        stream.write(f"{action}  {text}\n")
+        stream.flush()
+
+    def report(done: int, total: int | None) -> None:
+        nonlocal printed, last
+        with lock:
+            figures.rows.add(done)
+            last, now = (done, total), monotonic()
+            if now - printed >= PAUSE:
+                printed = now
+                write(figures.describe(done, total, now - begun))
+
+    try:
+        yield report
+    finally:
+        write(describe_progress(*last, unit, None, None, monotonic() - begun))
 
 
 class _Rate:
@@ -76,19 +103,28 @@ class _Rate:
         return (done - before) / (monotonic() - start) if done > before else None
 
 
-class _Line(ProgressColumn):
-    """The figures beside the bar; `models` is the context of the models that are asked, if any."""
+class _Figures:
+    """How fast rows are done, and the models that the context has are asked, if it has any."""
 
-    def __init__(self, unit: str, models: Any) -> None:
-        super().__init__(Column(no_wrap=True))
-        self._unit, self._models = unit, models
+    def __init__(self, unit: str) -> None:
+        self._unit, self._models = unit, current_context().models
         self.rows, self._calls = _Rate(), _Rate()
 
-    def render(self, task: Task) -> Text:
+    def describe(self, done: float, total: float | None, seconds: float) -> str:
         if self._models is not None:
             self._calls.add(self._models.governor.totals.calls)
-        rates = self.rows.per_second(), self._calls.per_second()
-        return Text(describe_progress(task.completed, task.total, self._unit, *rates, task.elapsed or 0))
+        return describe_progress(done, total, self._unit, self.rows.per_second(), self._calls.per_second(), seconds)
+
+
+class _Line(ProgressColumn):
+    """The figures beside the bar."""
+
+    def __init__(self, figures: _Figures) -> None:
+        super().__init__(Column(no_wrap=True))
+        self._figures = figures
+
+    def render(self, task: Task) -> Text:
+        return Text(self._figures.describe(task.completed, task.total, task.elapsed or 0))
 
 
 def _clock(seconds: float) -> str:

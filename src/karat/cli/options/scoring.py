@@ -143,13 +143,29 @@ def report_interruption(run: str | None) -> Iterator[None]:
         raise
 
 
+def _keep_progress(context: click.Context, _: click.Parameter, wanted: bool | None) -> None:
+    context.meta[_PROGRESS] = wanted
+
+
+_PROGRESS = f"{__name__}.progress"
+progress_option = option(
+    "--progress/--no-progress", default=None, expose_value=False, callback=_keep_progress,
+    help="How much is done, how fast, and the time left, on standard error; by default only on a terminal.",
+)  # fmt: skip
+
+
 @contextmanager
 def progress_bar(action: str = "scoring", unit: str = "rows") -> Iterator[Callable[[int, int | None], None] | None]:
-    """A line of progress on a terminal, none in a pipe; call its value with the number done and the total."""
-    if not sys.stderr.isatty():
+    """A line of progress on a terminal; lines in a pipe if `--progress` asks for them, none with `--no-progress`.
+
+    Call its value with the number done and the total.
+    """
+    context, terminal = click.get_current_context(silent=True), sys.stderr.isatty()
+    wanted = None if context is None else context.meta.get(_PROGRESS)
+    if not (terminal if wanted is None else wanted):
         yield None
         return
-    from karat.cli.options.progress import show_progress  # noqa: PLC0415  (heavy)
+    from karat.cli.options.progress import print_progress, show_progress  # noqa: PLC0415  (heavy)
 
-    with show_progress(action, unit, sys.stderr) as report:
+    with (show_progress if terminal else print_progress)(action, unit, sys.stderr) as report:
         yield report

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 @scoring.confidence_option("Of the intervals.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
 @model_options
+@scoring.progress_option
 def judge_report(
     file: str,
     judges: tuple[str, ...],
