@@ -15,6 +15,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
 from karat.core.metric.spec import parse
+from karat.core.parallel import map_ordered
 from karat.runs.compare.row_alignment import Alignment
 from karat.runs.compare.systems import gold_column
 from karat.runs.store.manifest import ScoredMetric
@@ -128,15 +129,17 @@ def _compare_gold(first: Run, ours: Array, run: Run, theirs: Array) -> list[int]
     digests = [each.manifest.digests.get("reference", each.manifest.digests.get("relevant")) for each in (first, run)]
     if digests[0] is not None and digests[0] == digests[1] and np.array_equal(ours, theirs):
         return []
-    golds = [each.column(column) for each, column in zip((first, run), columns, strict=True)]
-    rows = []
-    for start in range(0, len(ours), _SLICE):
+    golds = [each.column(column).combine_chunks() for each, column in zip((first, run), columns, strict=True)]
+
+    def differences(start: int) -> list[int]:
         part = slice(start, start + _SLICE)
         left, right = (gold.take(pa.array(order[part])) for gold, order in zip(golds, (ours, theirs), strict=True))
-        if not left.equals(right):
-            pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-            rows += [start + at for at, (one, other) in enumerate(pairs) if _as_list(one) != _as_list(other)]
-    return rows
+        if left.equals(right):
+            return []
+        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return [start + at for at, (one, other) in enumerate(pairs) if _as_list(one) != _as_list(other)]
+
+    return [row for rows in map_ordered(differences, range(0, len(ours), _SLICE)) for row in rows]
 
 
 def _as_list(gold: Any) -> Any:

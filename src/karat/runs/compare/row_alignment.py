@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
+from karat.core.parallel import map_ordered
 from karat.data.json.raw import spell_ids
 from karat.runs.compare.systems import gold_column
 from karat.runs.row_ids import id_columns
@@ -19,6 +21,7 @@ from karat.runs.store.run import Run
 ORDER = "order"
 """The `by` of an alignment without a column: rows are matched by their position."""
 _EXAMPLES = 3  # ids in a message
+_WORD = 8  # bytes of a text that are compared as one number
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,7 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
     problems = []
     for columns in _candidates(runs, on):
         try:
-            first = _rank(runs[0], columns[0])
-            others = [_rank(run, column, first) for run, column in zip(runs[1:], columns[1:], strict=True)]
+            first, *others = _rank_all(runs, columns)
         except JoinError as error:
             if on is not None:
                 raise
@@ -99,27 +101,56 @@ def _candidates(runs: Sequence[Run], on: str | None) -> Iterator[tuple[str, ...]
 
 @dataclass(frozen=True)
 class _Ranked:
-    """The ids of a run as text, the same sorted, and their row numbers; all have shape (n,)."""
+    """The ids of a run as text, sorted, and their row numbers; both have shape (n,)."""
 
-    keys: pa.Array
     ids: pa.Array
     order: Array
 
 
-def _rank(run: Run, column: str, same: _Ranked | None = None) -> _Ranked:
-    """The sorted ids of a run, which may be the `same`; `JoinError` for null, duplicate and nested values."""
-    where = f"{run.name}: column {column!r}"
-    keys = spell_ids(run.column(column).combine_chunks(), where)
-    if same is not None and keys.equals(same.keys):
-        return same
+def _rank_all(runs: Sequence[Run], columns: Sequence[str]) -> list[_Ranked]:
+    """The sorted ids of each run; those of the first, itself, where a run has the same ids in the same order."""
+    places = [f"{run.name}: column {column!r}" for run, column in zip(runs, columns, strict=True)]
+    parts = zip(runs, columns, places, strict=True)
+    keys = [spell_ids(run.column(column).combine_chunks(), place) for run, column, place in parts]
+    apart = [at for at, own in enumerate(keys) if at == 0 or not own.equals(keys[0])]
+    ranked = dict(zip(apart, map_ordered(lambda at: _rank(keys[at], places[at]), apart), strict=True))
+    return [ranked.get(at, ranked[0]) for at in range(len(runs))]
+
+
+def _rank(keys: pa.Array, where: str) -> _Ranked:
+    """The sorted ids of a run; `JoinError` for null and duplicate ones."""
     if keys.null_count:
         raise JoinError(f"{where} is null in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
-    order = pc.sort_indices(keys)
-    ids = keys.take(order)
+    order = sort_texts(keys)
+    ids = keys.take(pa.array(order))
     twice = pc.index(pc.equal(ids[1:], ids[:-1]), value=True).as_py()
     if twice >= 0:
         raise JoinError(f"{where} has {ids[twice].as_py()!r} more than once")
-    return _Ranked(keys, ids, np.asarray(order, np.int64))
+    return _Ranked(ids, order)
+
+
+def sort_texts(texts: pa.Array) -> Array:
+    """The row numbers in the order of the texts, by their bytes, shape (n,), int64; `texts`: large_string, no nulls.
+
+    The eight bytes behind what all texts begin with are sorted as one number, and then the rows in which these are
+    equal: several times as quick as `pyarrow.compute.sort_indices`, where few are.
+
+    >>> sort_texts(pa.array(["row 9", "row 10", "row"], pa.large_string())).tolist()
+    [2, 1, 0]
+    """
+    values = texts.cast(pa.large_binary())
+    start = len(commonprefix([end.as_py() or b"" for end in pc.min_max(values).values()]))  # noqa: RUF071  (not paths)
+    words = pc.binary_slice(values, start, start + _WORD).view(pa.large_string())
+    padded = pc.ascii_rpad(words, _WORD, padding="\0").cast(pa.large_binary()).cast(pa.binary(_WORD))
+    numbers = np.frombuffer(padded.buffers()[1], ">u8").astype(np.uint64)
+    order = np.argsort(numbers)
+    equal = np.diff(numbers[order]) == 0
+    tied = np.zeros(len(order), bool)
+    tied[1:] |= equal
+    tied[:-1] |= equal
+    rows = order[tied]
+    order[tied] = rows[pc.sort_indices(texts.take(pa.array(rows)))]
+    return order
 
 
 def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
