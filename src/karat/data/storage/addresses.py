@@ -1,0 +1,57 @@
+"""Addresses of files that are not on this machine: their parts, and how messages show them."""
+
+from __future__ import annotations
+
+import re
+
+from karat.core.errors import DataError, did_you_mean
+
+SCHEMES = {
+    **dict.fromkeys(("s3", "s3a"), "s3"),
+    **dict.fromkeys(("gs", "gcs"), "gs"),
+    **dict.fromkeys(("az", "abfs", "abfss"), "az"),
+    "hf": "hf",
+    **dict.fromkeys(("http", "https"), "http"),
+}
+"""The store of each scheme of addresses."""
+
+_ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://(.*)", re.DOTALL)
+_QUERY = re.compile(r"""(https?://[^\s?#'"]*)[?#][^\s'"]*""", re.IGNORECASE)
+_PASSWORD = re.compile(r"(://)[^/@\s]*:[^/@\s]*@")
+
+
+def is_address(path: object) -> bool:
+    r"""Whether a path is the address of a file in a store, such as `s3://bucket/rows.parquet`.
+
+    >>> is_address("s3://bucket/rows.parquet"), is_address("rows.parquet"), is_address("C:\\rows.parquet")
+    (True, False, False)
+    """
+    return isinstance(path, str) and _ADDRESS.match(path) is not None
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """The store (`s3`, `gs`, `az`, `hf` or `http`) of an address, and what follows `://`.
+
+    Raises `DataError` for another scheme, and for an address that holds a password.
+
+    >>> split_address("s3a://bucket/rows.parquet")
+    ('s3', 'bucket/rows.parquet')
+    """
+    found = _ADDRESS.match(address)
+    scheme, rest = found.groups() if found else ("", address)
+    if _PASSWORD.search(address):
+        problem = "an address must not hold a password; set the environment variables of the store"
+        raise DataError(f"{hide_secrets(address)}: {problem}")
+    if (store := SCHEMES.get(scheme.lower())) is None:
+        expected = did_you_mean(scheme, SCHEMES)
+        raise DataError(f"{hide_secrets(address)}: no store has addresses that begin with {scheme}://{expected}")
+    return store, rest
+
+
+def hide_secrets(text: str) -> str:
+    """A text with addresses as messages show them: without passwords, and without queries, which may hold signatures.
+
+    >>> hide_secrets("https://host/rows.parquet?signature=abc")
+    'https://host/rows.parquet'
+    """
+    return _PASSWORD.sub(r"\1", _QUERY.sub(r"\1", text))
