@@ -143,6 +143,36 @@ def test_colour_takes_the_place_of_signs(run):
 
 
 @pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        ([], ["q5", "q4", "q3", "q2", "q1"]),
+        (["--first", "1", "--order", "second.token_f1 DESC, first.id"], ["q2"]),
+        (["--where", "first.token_f1 > second.token_f1", "--on", "id"], ["q4", "q3", "q1"]),
+        (["--where", "second.answer IS NULL -- a remark", "--order", "karat_row DESC -- another"], []),
+        (["--where", "note.of = 'b'"], ["q2"]),  # inside an object that only the second has
+    ],
+)
+def test_rows_of_several_runs_stand_below_each_other(run, words, ids):
+    rows = [{**row, "answer": "Rome", "note": {"of": "ab"[row["id"] == "q2"]}} for row in ROWS]
+    karat.score(rows[::-1], ["f1", "em"], run="second")
+    assert shown_ids(run("second", "first", *words)) == [name for name in ids for _ in range(2)]
+    found = json.loads(run("second", "first", *words, "--json").stdout)
+    assert {name: found[name] for name in ("runs", "order")} == {"runs": ["second", "first"], "order": "first"}
+    assert [[row["id"] for row in each] for each in found["rows"]] == [[name, name] for name in ids]
+    assert [each[0]["prediction"] for each in found["rows"]] == ["Rome"] * len(ids)
+
+
+def test_rows_of_one_run_in_an_order_of_their_own(run):
+    assert shown_ids(run("first", "--order", "length(answer), id DESC", "--where", "topic <> 'sum'"))[:3] == [
+        "q4",
+        "q2",
+        "q1",
+    ]
+    assert shown_ids(run("scored.csv", "--first", "2")) == ["q1", "q2"]
+    assert "first: 2 rows from the first on" in run("first", "--first", "2").stdout
+
+
+@pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         (["frist"], 1, "did you mean 'first'"),
@@ -152,6 +182,11 @@ def test_colour_takes_the_place_of_signs(run):
         (["first", "--show", "topics"], 1, "did you mean 'topic'"),
         (["first", "--where", "topik = 'a'"], 1, "does not work"),
         (["first", "--worst", "0"], 2, "0 is not in the range"),
+        (["first", "--worst", "1", "--order", "id"], 2, "--worst and --order exclude each other: --first 1 shows"),
+        (["first", "scored.csv", "--best", "1"], 2, "--best is for one run: --first 1 shows"),
+        (["first", "scored.csv", "--where", "id = 'q1'"], 1, "the condition \"id = 'q1'\" does not work: Ambiguous"),
+        (["first", "--order", "max(id)"], 1, "the order 'max(id)' does not work"),
+        (["first", "--order", "(SELECT 1)"], 1, "a subquery does not"),
     ],
 )
 def test_errors(run, words, code, message):

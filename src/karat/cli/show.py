@@ -1,8 +1,9 @@
-"""``karat show``: the rows of a run to read, the worst first, with the words that differ from the gold marked."""
+"""``karat show``: the rows of runs to read, the worst first, with the words that differ from the gold marked."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -15,28 +16,35 @@ _COUNT = click.IntRange(min=1)
 
 
 @click.command()
-@click.argument("run")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN [RUN]...")
 @click.option(
     "--worst", type=_COUNT, metavar="N", help=f"The N rows with the worst scores; the default, with N = {_MOST}."
 )
 @click.option("--best", type=_COUNT, metavar="N", help="The N rows with the best scores.")
 @click.option("--unscored", type=_COUNT, metavar="N", help="The first N rows without a score.")
+@click.option("--first", type=_COUNT, metavar="N", help="The first N rows by --order; of several runs the default.")
 @click.option("-m", "--metric", "spec", metavar="SPEC", help="The metric that ranks the rows; default: the first.")
-@click.option("--where", metavar="SQL", help="Only rows for which this holds.")
+@click.option("--where", metavar="SQL", help="Only rows for which this holds; RUN.COLUMN names one of several runs.")
+@click.option("--order", metavar="SQL", help="Of --first: SQL such as `length DESC, id`; default: as in the first RUN.")
+@click.option("--on", metavar="COLUMN", help="The id that matches the rows of several runs.")
 @click.option("--show", "columns", multiple=True, metavar="COLUMN", help="Another column to show.")
 @click.option("--whole", is_flag=True, help="Show long texts whole.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def show(
-    run: str,
+    runs: tuple[str, ...],
     spec: str | None,
     where: str | None,
+    order: str | None,
+    on: str | None,
     columns: tuple[str, ...],
     *,
     whole: bool,
     as_json: bool,
-    **orders: Any,
+    **counts: Any,
 ) -> None:
     """Show rows of RUN, a run or a file of scored rows: question, gold, answer, scores, reason and a judge's verdict.
+
+    Rows of several runs are matched as `karat compare` matches them, and stand below each other.
 
     Words of the answer that no gold answer has are marked {+so+}, words of the gold that the answer lacks [-so-]; in
     colour they are bold and underlined. Words are compared as the metric compares them.
@@ -45,24 +53,38 @@ def show(
     karat show first --worst 10
     karat show first --best 3 -m token_f1 --where "topic = 'geography'"
     karat show scored.parquet --unscored 20 --show contexts
+    karat show before after --where "after.exact_match < before.exact_match" --order "length(after.prediction) DESC"
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    counts = {order: count for order, count in orders.items() if count is not None} or {"worst": _MOST}
-    if len(counts) > 1:
-        raise click.UsageError(f"{' and '.join(f'--{order}' for order in counts)} exclude each other")
+    several, default = len(runs) > 1, "first" if order or len(runs) > 1 else "worst"
+    chosen = {name: count for name, count in counts.items() if count is not None} or {default: _MOST}
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(f'--{name}' for name in chosen)} exclude each other")
+    ((which, count),) = chosen.items()
+    if default == "first" != which:
+        reason = "is for one run" if several else "and --order exclude each other"
+        raise click.UsageError(f"--{which} {reason}: --first {count} shows the first rows by --order")
     from karat.cli.options.marked_rows import LONG, print_rows  # noqa: PLC0415  (heavy)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415
-    from karat.runs.compare.scored_rows import find_rows  # noqa: PLC0415
-    from karat.runs.compare.systems import open_system  # noqa: PLC0415
+    from karat.runs.compare.scored_rows import find_matched_rows, find_rows  # noqa: PLC0415
+    from karat.runs.compare.systems import open_systems  # noqa: PLC0415
 
-    opened = open_system(run, metrics=spec or ())
-    spec = opened.manifest.metric(spec or opened.specs[0]).spec
-    ((order, count),) = counts.items()
-    rows = find_rows(opened, spec, cast("Order", order), count, where, columns)
+    opened = open_systems(runs, metrics=spec or ())
+    specs = [run.manifest.metric(spec or run.specs[0]).spec for run in opened]
+    if which == "first":
+        rows = find_matched_rows(opened, count, where, order, on, columns)
+    else:
+        rows = [(row,) for row in find_rows(opened[0], specs[0], cast("Order", which), count, where, columns)]
+    names, listed = [run.name for run in opened], [[row.as_dict() for row in each] for each in rows]
     if as_json:
-        about = {"run": opened.name, "metric": spec, "order": order, "rows": [row.as_dict() for row in rows]}
-        click.echo(json.dumps(about, ensure_ascii=False, default=str))
+        about = {"runs": names, "metrics": specs} if several else {"run": names[0], "metric": specs[0]}
+        shown = listed if several else [row for (row,) in listed]
+        click.echo(json.dumps({**about, "order": which, "rows": shown}, ensure_ascii=False, default=str))
         return
     screen = open_screen()
-    which = f"{order}" if order == "unscored" else f"with the {order} scores"
-    screen.line(f"{opened.name}: {len(rows)} row{'s' * (len(rows) != 1)} {which} by {spec}", "dim")
-    print_rows(screen, rows, spec, None if whole else LONG)
+    ranked = f"with the {which} scores" if which in {"worst", "best"} else which
+    how = f"{ranked} by {specs[0]}" if which != "first" else f"by {order}" if order else "from the first on"
+    screen.line(f"{', '.join(names)}: {len(rows)} row{'s' * (len(rows) != 1)} {how}", "dim")
+    for each in rows:
+        for name, row, spec_ in zip(names, each, specs, strict=True):
+            named = replace(row, id=f"{row.id}   {name}") if several else row
+            print_rows(screen, [named], spec_, None if whole else LONG)

@@ -24,7 +24,7 @@ _NOT_ROW_BY_ROW = {
 }
 """DuckDB's names for parts of a condition that read other rows or produce several rows, and ours for messages."""
 
-_OFFLINE = {"enable_external_access": "false"}  # a condition reads no files
+OFFLINE = {"enable_external_access": "false"}  # a condition reads no files
 
 
 def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
@@ -37,15 +37,15 @@ def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
         raise DataError(f"limit is {limit!r}; expected a whole number from 0")
     extended, used = source, list[str]()
     if where is not None:
-        names = _names_in(where)
+        names = names_in(where)
         extended = extract_nested(source, names, keep_json=False)
         folded = {name.casefold() for name in names}
         used = [name for name in extended.schema.names if name.casefold() in folded]
         empty = pa.table([pa.nulls(0, kind) for kind in extended.schema.types], schema=extended.schema)
-        _evaluate(connect(**_OFFLINE), where, used, empty)
+        _evaluate(connect(**OFFLINE), where, used, empty)
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        connection = connect(**_OFFLINE)
+        connection = connect(**OFFLINE)
         left = limit
         for rows_read in extended.read(text):
             if left == 0:
@@ -63,10 +63,13 @@ def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
     return Source(source.name, source.schema, known, read, source.lossy_columns, notes=source.notes)
 
 
-def _names_in(where: str) -> set[str]:
-    """The names of columns and paths in a condition. Raises `DataError` if it reads more than its own row."""
+def names_in(where: str, statement: str = "SELECT ({}\n)") -> set[str]:
+    """The names of columns and paths in a condition, or in what `statement` holds at `{}`.
+
+    Raises `DataError` if it reads more than its own row.
+    """
     try:
-        (parsed,) = connect().execute("SELECT json_serialize_sql(?)", [f"SELECT ({where}\n)"]).fetchall()[0]
+        (parsed,) = connect().execute("SELECT json_serialize_sql(?)", [statement.format(where)]).fetchall()[0]
     except duckdb.Error as error:
         raise DataError(f"the condition {where!r} does not work: {explain(error)}") from error
     tree = json.loads(parsed)

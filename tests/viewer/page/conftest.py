@@ -66,7 +66,8 @@ def rows(right):
         "question": [f"what is {row}?" for row in range(N)],
         "gold": [f"number {row}" for row in range(N)],
         "topic": ["odd" if row % 2 else "even" for row in range(N)],
-        "prediction": [f"number {row}" if ok else "a lie" for row, ok in enumerate(right)],
+        "size": [[row % 7 * 10.0, np.nan, None][(row % 5 == 0) + (row % 15 == 0)] for row in range(N)],
+        "prediction": [None if row == 9 else f"number {row}" if ok else "a lie" for row, ok in enumerate(right)],
     }
 
 

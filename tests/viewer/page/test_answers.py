@@ -53,35 +53,60 @@ def test_every_figure_is_that_of_its_command(served, ids, monkeypatch, runs):
         assert (run["name"], run["n"], run["state"]) == (line["name"], line["n"], "finished")
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        {"field": {"kind": "column", "name": "topic"}, "op": "in", "values": ["odd"]},
-        {"field": {"kind": "column", "name": "topic"}, "op": "not in", "values": ["odd", None]},
-        {"field": {"kind": "id"}, "op": "in", "values": ["q7", "q12"]},
-        {"field": {"kind": "id"}, "op": "contains", "values": ["Q1"]},
-        {"field": SCORE, "op": "between", "values": [0.5, None]},
-        {"field": SCORE, "op": "range", "values": [0, 1]},
-        {"field": SCORE, "op": "missing", "values": []},
-        {"field": {"kind": "reason", "system": 0}, "op": "not in", "values": ["prediction is null", None]},
-        {"field": {"kind": "text"}, "op": "contains", "values": ["Number 3"]},
-        {"field": {"kind": "column", "name": "question"}, "op": "contains", "values": ["İS 3?"]},
-        {"field": {"kind": "column", "name": "question"}, "op": "contains", "values": ["I\u017f 1"]},
-    ],
-)
-def test_the_command_of_a_filter_prints_its_rows(served, ids, condition):
-    _, found = served.post("/api/rows", runs=[ids["before"]], filter=[condition], sort={"field": SCORE}, limit=50)
-    printed = printed_by(f"{found['command']} --json")
-    assert sorted(row["id"] for row in printed["rows"]) == sorted(row["id"] for row in found["rows"])
-    assert len(found["rows"]) == found["total"]
-    unsorted = served.post("/api/rows", runs=[ids["before"]], filter=[condition])[1]
-    assert f" --{'unscored' if condition['op'] == 'missing' else 'worst'} 50 " in unsorted["command"]
+BOTH = [
+    ({"kind": "column", "name": "topic"}, "in", ["odd"]),
+    ({"kind": "column", "name": "topic"}, "not in", ["odd", None]),
+    ({"kind": "column", "name": "size"}, "between", [None, 40]),
+    ({"kind": "column", "name": "size"}, "missing", []),
+    ({"kind": "id"}, "in", ["q7", "q12"]),
+    ({"kind": "id"}, "contains", ["Q1"]),
+    (SCORE, "between", [0.5, None]),
+    (SCORE, "range", [0, 1]),
+    (SCORE, "missing", []),
+    ({"kind": "reason", "system": 0}, "not in", ["prediction is null", None]),
+    ({"kind": "text"}, "contains", ["Number 3"]),
+    ({"kind": "column", "name": "question"}, "contains", ["İS 3?"]),
+    ({"kind": "column", "name": "question"}, "contains", ["I\u017f 1"]),
+]
+PAIR = [
+    ({**SCORE, "system": 1}, "between", [None, 0.5]),
+    ({**SCORE, "kind": "difference", "system": 1}, "range", [-1, 0]),
+    ({**SCORE, "kind": "size", "system": 1}, "between", [1, None]),
+    ({**SCORE, "kind": "outcome", "system": 1}, "in", ["worse"]),
+    ({**SCORE, "kind": "outcome", "system": 1}, "not in", ["worse", "same"]),
+    ({**SCORE, "kind": "outcome", "system": 1}, "in", ["unscored", None]),
+]
+ORDERS = [
+    *(None, {"kind": "id"}, {"kind": "column", "name": "size"}, {"kind": "column", "name": "topic"}, SCORE),
+    *({**SCORE, "kind": kind, "system": 1} for kind in ("score", "difference", "size", "outcome")),
+]
+
+
+@pytest.mark.parametrize(("names", "conditions"), [(["before"], BOTH), (["before", "after"], BOTH + PAIR)])
+def test_the_command_of_a_filter_prints_its_rows_in_their_order(served, ids, names, conditions):
+    asked = {"runs": [ids[name] for name in names], "limit": 20}
+    orders = [order for order in ORDERS if order is None or order.get("system", 0) < len(names)]
+    sorts = [order and {"field": order, "descending": down} for order in orders for down in (False, True)]
+    filters = [[{"field": field, "op": op, "values": values}] for field, op, values in conditions]
+    for filter_, sort in [*((each, None) for each in filters), *(([], each) for each in sorts)]:
+        _, found = served.post("/api/rows", **asked, filter=filter_, sort=sort)
+        printed = printed_by(f"{found['command']} --json")["rows"]
+        rows = [each if len(names) > 1 else [each] for each in printed]
+        shown = [(row["id"], *(answer["scores"] for answer in row["answers"])) for row in found["rows"]]
+        assert [(row[0]["id"], *(list(each["scores"].values()) for each in row)) for row in rows] == shown, found
+        assert shown or filter_
+    whole = [condition for each in filters[::5] for condition in each]
+    _, found = served.post("/api/rows", **asked, filter=whole, offset=1)
+    assert len(printed_by(f"{found['command']} --json")["rows"]) == found["total"]
 
 
 def test_the_command_of_a_row_prints_it(served, ids):
     _, row = served.get("/api/row", runs=f"{ids['after']},{ids['before']}", id="q12")
-    (printed,) = printed_by(f"{row['command']} --json")["rows"]
-    assert (printed["id"], row["id"]) == ("q12", "q12")
+    ((after, before),) = printed_by(f"{row['command']} --json")["rows"]
+    assert [after["id"], before["id"], row["id"]] == ["q12"] * 3
+    assert [after["scores"], before["scores"]] == [
+        {each["metric"]: each["score"] for each in answer["scores"]} for answer in row["answers"]
+    ]
     assert served.get("/api/row", runs=ids["after"], id="12")[0] == 404
 
 

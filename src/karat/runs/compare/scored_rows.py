@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, did_you_mean
-from karat.data.open import open_source
 from karat.data.roles import matches_role, singular
+from karat.runs.compare.row_query import select_rows
 from karat.runs.compare.systems import gold_column, question_column
 from karat.runs.output_columns import find_reason_column
 from karat.runs.store.run import Run
 
 Order = Literal["worst", "best", "unscored"]
-
-_NUMBER = "karat_row_number"
 
 
 @dataclass(frozen=True)
@@ -56,12 +53,9 @@ def find_rows(
     to read. Raises `SpecError` for a metric that was not scored, `ColumnError` for a column that does not exist,
     `DataError` for a condition that does not work.
     """
-    for name in columns:
-        if name not in run.schema.names:
-            raise ColumnError(f"{run.name}: there is no column {name!r}{did_you_mean(name, run.schema.names)}")
     scored = run.manifest.metric(spec)
     scores = run.scores(scored.spec)
-    rows = np.arange(len(scores)) if where is None else _select(run, where)
+    rows = np.arange(len(scores)) if where is None else select_rows([run], where)[0]
     if order == "unscored":
         chosen = rows[np.isnan(scores[rows])][:most]
     else:
@@ -69,6 +63,20 @@ def find_rows(
         rising = (order == "worst") == (scored.direction == "maximize")
         chosen = rows[np.argsort(scores[rows] if rising else -scores[rows], kind="stable")[:most]]
     return list(_describe(run, chosen.tolist(), columns))
+
+
+def find_matched_rows(
+    runs: Sequence[Run],
+    most: int,
+    where: str | None = None,
+    order: str | None = None,
+    on: str | None = None,
+    columns: Sequence[str] = (),
+) -> list[tuple[ScoredRow, ...]]:
+    """The first `most` rows that `select_rows` chooses, each as every run has it; `columns`: others to read."""
+    chosen = [rows[:most].tolist() for rows in select_rows(runs, where, order, on)]
+    described = (_describe(run, rows, columns) for run, rows in zip(runs, chosen, strict=True))
+    return list(zip(*described, strict=True))
 
 
 def name_rows(run: Run, rows: Sequence[int]) -> list[str]:
@@ -105,21 +113,6 @@ def _prediction_column(run: Run) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _select(run: Run, where: str) -> Array:
-    """The numbers, from 0, of the rows for which a condition holds."""
-    source = open_source(run.rows)
-
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        first = 0
-        for batch in source.read(text):
-            yield batch.append_column(_NUMBER, pa.array(np.arange(first, first + len(batch))))
-            first += len(batch)
-
-    numbered = replace(source, schema=source.schema.append(pa.field(_NUMBER, pa.int64())), read=read)
-    found = [batch.column(_NUMBER) for batch in open_source(numbered, where=where).batches()]
-    return np.concatenate([np.empty(0, np.int64), *found])
-
-
 def _read_cells(run: Run, names: Sequence[str | None], wanted: Collection[int]) -> dict[int, dict[str | None, Any]]:
     """These columns of some rows, by row number."""
     known = [name for name in dict.fromkeys(names) if name is not None]
@@ -135,6 +128,9 @@ def _read_cells(run: Run, names: Sequence[str | None], wanted: Collection[int]) 
 
 
 def _describe(run: Run, rows: Sequence[int], columns: Sequence[str]) -> Iterator[ScoredRow]:
+    for name in columns:
+        if name not in run.schema.names:
+            raise ColumnError(f"{run.name}: there is no column {name!r}{did_you_mean(name, run.schema.names)}")
     question, gold, prediction = question_column(run), gold_column(run), _prediction_column(run)
     reason = find_reason_column(run.schema.names, {metric.column for metric in run.manifest.metrics})
     details = {

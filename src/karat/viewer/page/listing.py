@@ -18,7 +18,7 @@ from karat.viewer.rows.facets import count_bins, count_facets, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
 from karat.viewer.rows.filters import filter_rows, sort_rows
 from karat.viewer.rows.table import RowTable
-from karat.viewer.rows.where import to_where
+from karat.viewer.rows.where import to_order, to_where
 
 MOST_ROWS, MOST_FIELDS = 200, 100
 _PAGE = 50  # rows
@@ -39,7 +39,7 @@ def list_columns(space: Workspace, query: Query) -> dict[str, Any]:
         "metrics": [describe_metric(metric.by_run[0]) for metric in table.metrics],
         "facets": [field.as_dict() for field in list_facets(table)],
         "unshared": table.unshared,
-        "command": _command(space, table),
+        "command": _command(space, query),
     }
 
 
@@ -49,8 +49,8 @@ def list_rows(space: Workspace, query: Query) -> dict[str, Any]:
     order = read_order(query.data.get("sort"))
     rows = sort_rows(table, order, filter_rows(table, conditions))
     offset, limit = query.number("offset", _ANY) or 0, query.number("limit", MOST_ROWS)
-    shown = show_rows(table, rows[offset : offset + (_PAGE if limit is None else limit)])
-    command = _command(space, table, conditions, order)
+    end = offset + (_PAGE if limit is None else limit)
+    shown, command = show_rows(table, rows[offset:end]), _command(space, query, conditions, order, max(end, 1))
     return {"n": table.n, "total": len(rows), "offset": offset, "rows": shown, "command": command}
 
 
@@ -64,7 +64,7 @@ def count_rows(space: Workspace, query: Query) -> dict[str, Any]:
         "total": table.n if kept is None else int(np.count_nonzero(kept)),
         "facets": count_facets(table, conditions, list_facets(table) if fields is None else fields),
         "histograms": [count_bins(table, conditions, field) for field in histograms or ()],
-        "command": _command(space, table),
+        "command": _command(space, query),
     }
 
 
@@ -75,7 +75,7 @@ def read_row(space: Workspace, query: Query) -> dict[str, Any]:
     if name is None or not len(found):
         raise Unknown(f"no row has the id {(name or '')[:80]!r}")
     shown = show_row(table, int(found[0]), most=_ANY if query.flag("full") else WHOLE)
-    return {**shown, "command": _command(space, table, [Condition(Field("id"), "in", (name,))])}
+    return {**shown, "command": _command(space, query, [Condition(Field("id"), "in", (name,))], first=1)}
 
 
 def _read_fields(data: Any) -> list[Any] | None:
@@ -95,19 +95,14 @@ def _describe_column(table: RowTable, name: str) -> dict[str, Any]:
 
 
 def _command(
-    space: Workspace, table: RowTable, conditions: Sequence[Condition] = (), order: Order | None = None
+    space: Workspace,
+    query: Query,
+    conditions: Sequence[Condition] = (),
+    order: Order | None = None,
+    first: int = _PAGE,
 ) -> str:
-    """The command that prints rows: `karat show` where they are those of one system, else `karat compare`."""
-    by_score = order is not None and order.field.kind == "score"
-    system = order.field.system if order is not None and by_score else 0
-    where = to_where(table, conditions, system)
-    if where is None or not (where or by_score or len(table.runs) == 1):
-        return space.command("compare", *map(space.name, table.runs), flipped=_PAGE)
-    options: dict[str, Any] = {"worst": _PAGE} if where else {}  # as many as the page shows
-    missing = [each.field.metric for each in conditions if each.op == "missing" and each.field.kind == "score"]
-    if missing:
-        options = {"unscored": _PAGE, "metric": missing[0]}
-    elif order is not None and by_score:
-        best = order.descending == (table.metric(order.field).by_run[system].direction == "maximize")
-        options = {"best" if best else "worst": _PAGE, "metric": order.field.metric}
-    return space.command("show", space.name(table.runs[system]), **options, where=where or None)
+    """The command that prints the first rows of a filter in an order."""
+    table = space.table(query)
+    where, by = to_where(table, conditions), to_order(table, order)
+    on = query.text("on") if len(table.runs) > 1 else None
+    return space.command("show", *map(space.name, table.runs), first=first, where=where, order=by, on=on)
