@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from karat.stats.aggregate import Bounds, Finish
 from karat.stats.paired.multiple import holm
 from karat.stats.paired.paired_rows import PairedRows
-from karat.stats.power import pairs_needed, rows_needed
+from karat.stats.paired.power import pairs_needed, rows_needed
 
 Array = NDArray[np.float64]
 Draw: TypeAlias = Callable[[int], tuple[Array, Array]]

@@ -21,7 +21,7 @@ from karat.stats.paired.compare import compare
 from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
 from karat.stats.paired.multiple import holm
 from karat.stats.paired.paired_rows import PairedRows
-from karat.stats.power import power_of, rows_needed, smallest_visible
+from karat.stats.paired.power import power_of, rows_needed, smallest_visible
 
 SHARE = (0.0, 1.0)
 FINISH = partial(finish_bleu, smooth="exp", smooth_value=None, order=4, effective_order=False)

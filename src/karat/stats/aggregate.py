@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.definition import Direction
+from karat.stats.sums.blocks import BLOCKS, blocks
+from karat.stats.sums.table import SumTable, read_array
 
 Finish: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # totals (..., width) to values (...)
 Bounds: TypeAlias = tuple[float | None, float | None]  # the least and the greatest value; None where there is none
 
-LIMIT = 16_384  # units kept apart
-BLOCKS = 4_096  # groups of units beyond that
+LIMIT = 16_384  # units kept apart; beyond that, they are combined into BLOCKS groups
+CHUNK = 8_192  # rows added at a time, so that their statistics stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,10 @@ class Units:
     """Totals of row statistics by sampling unit: the unit that a resampling method draws.
 
     A unit is a row or, if `clustered`, all rows with the same key. More than `LIMIT` units are combined into `BLOCKS`
-    groups by a hash of their keys and the `seed`: `collapsed`. Memory stays bounded, and any two can be merged.
+    groups by a hash of their keys and the `seed`: `collapsed`. Memory stays bounded. Sums are exact and rounded once:
+    the same rows give the same bits in whatever batches they are added and in whatever order parts of them are merged.
 
-    The state is `keys` (uint64, one for each unit) and `sums` (float64, units by 2·width + 1: the statistics, their
-    squares and the number of rows).
+    `keys`, uint64, are those of the units, ascending; or the numbers of the groups, some of which may hold no row.
 
     >>> units = Units(width=1)
     >>> units.add(np.array([[1.0], [0.0], [1.0]]))
@@ -58,16 +60,26 @@ class Units:
         self.seed = seed
         self.collapsed = False
         self.keys: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self.sums: NDArray[np.float64] = np.empty((0, 2 * width + 1))
+        self._rows: NDArray[np.float64] = np.empty((0, width))  # their statistics, while each row is a unit
+        self._table = self._empty(0)  # else the sums
+        self._sums: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         """The number of units that hold a row."""
-        return int(np.count_nonzero(self.sums[:, -1]))
+        return len(self._rows) + int(np.count_nonzero(self._table.sizes))
 
     @property
     def rows(self) -> int:
         """The number of rows added."""
-        return int(self.sums[:, -1].sum())
+        return len(self._rows) + int(self._table.sizes.sum())
+
+    @property
+    def sums(self) -> NDArray[np.float64]:
+        """The totals, squares and sizes of the units side by side."""
+        if self._sums is None:
+            rows = [*self._columns(self._rows), np.ones(len(self._rows))]
+            self._sums = np.column_stack(rows) if self._keeps_rows else self._table.rounded()
+        return self._sums
 
     @property
     def sizes(self) -> NDArray[np.float64]:
@@ -81,56 +93,128 @@ class Units:
 
     @property
     def squares(self) -> NDArray[np.float64]:
-        """The summed squares of the rows' statistics of each unit, shape (units, width)."""
+        """The summed squares of a single statistic of each unit, shape (units, 1); of several none, (units, 0)."""
         return self.sums[:, self.width : -1]
 
     def add(self, statistics: NDArray[np.float64], keys: NDArray[np.uint64] | None = None) -> None:
-        """Add the statistics of scored rows, shape (rows, width), and the key of each row's cluster if clustered.
+        """Add the statistics of scored rows, shape (rows, width), and the keys of their units, shape (rows,).
 
-        The same rows in other batches give the same totals. `RowError` for a statistic that is not finite and for
-        keys that do not fit the rows.
+        The keys are those of the rows' clusters if clustered, else the rows' numbers in their table, from 0, each of
+        which comes once; without keys, rows are numbered on from those added. `RowError` for a statistic that is not
+        finite and for keys that do not fit the rows.
         """
         if statistics.ndim != 2 or statistics.shape[1] != self.width:
             raise RowError(f"statistics of shape (rows, {self.width}) expected, found {statistics.shape}")
-        if self.clustered != (keys is not None) or (keys is not None and len(keys) != len(statistics)):
-            expected = f"{len(statistics)} cluster keys" if self.clustered else "no cluster keys"
-            raise RowError(f"{expected} expected, found {'none' if keys is None else len(keys)}")
-        finite = np.isfinite(statistics).all(axis=1)
-        if not finite.all():
-            row = int(np.argmin(finite))
-            raise RowError(f"row {self.rows + row}: a finite statistic expected, found {statistics[row].tolist()}")
-        if keys is None:
+        if keys is None and not self.clustered:
             keys = np.arange(self.rows, self.rows + len(statistics), dtype=np.uint64)
-        self._fold(keys, np.column_stack([statistics, statistics**2, np.ones(len(statistics))]))
+        if keys is None or len(keys) != len(statistics):
+            expected = f"{len(statistics)} {'cluster keys' if self.clustered else 'row numbers'}"
+            raise RowError(f"{expected} expected, found {'none' if keys is None else len(keys)}")
+        if not np.isfinite(statistics).all():
+            at = int(np.isfinite(statistics).all(axis=1).argmin())
+            row = self.rows + at if self.clustered else keys[at]
+            raise RowError(f"row {row}: a finite statistic expected, found {statistics[at].tolist()}")
+        self._fold(keys, statistics)
 
     def merge(self, other: Units) -> None:
-        """Add another accumulator's units; where units are rows, its rows follow ours."""
+        """Add another accumulator's units: parts of a table, merged in any order, are what the whole table is.
+
+        `RowError` for another width, clustering or seed, and for a row that is in both, while each row is a unit.
+        """
         if (self.width, self.clustered, self.seed) != (other.width, other.clustered, other.seed):
             raise RowError("units of equal width, clustering and seed expected")
+        if other._keeps_rows:
+            self._fold(other.keys, other._rows)
+            return
         if other.collapsed:
             self._collapse()
-            self.sums += other.sums
-        else:
-            self._fold(other.keys if self.clustered else other.keys + np.uint64(self.rows), other.sums)
+        at = other.keys.astype(np.int64) if other.collapsed else self._locate(other.keys)
+        self._table.absorb(at, other._table)
+        self._sums = None
 
-    def _fold(self, keys: NDArray[np.uint64], sums: NDArray[np.float64]) -> None:
-        if self.collapsed:
-            self.sums = _sum_by(_mix(keys, self.seed) % np.uint64(BLOCKS), sums, self.sums)
+    def state(self) -> tuple[dict[str, Any], list[bytes]]:
+        """What `restore` needs: JSON values, and arrays as bytes. The same rows have the same state."""
+        about = {"width": self.width, "clustered": self.clustered, "seed": self.seed, "collapsed": self.collapsed}
+        steps = np.diff(self.keys, prepend=np.uint64(0)).astype("<u8").tobytes()  # they take less space than keys
+        if self._keeps_rows:
+            return about, [steps, self._rows.astype("<f8").tobytes()]
+        limbs, stored = self._table.state()
+        return {**about, "limbs": limbs}, [steps, *stored]
+
+    @classmethod
+    def restore(cls, about: Mapping[str, Any], stored: Iterator[bytes]) -> Units:
+        """The units whose `state` this is; their arrays are taken from the front of `stored`."""
+        units = cls(about["width"], clustered=about["clustered"], seed=about["seed"])
+        units.collapsed = about["collapsed"]
+        units.keys = np.cumsum(read_array(next(stored), "<u8"), dtype=np.uint64)
+        if units._keeps_rows:
+            units._rows = read_array(next(stored), "<f8").reshape(-1, units.width)
+        else:
+            units._table = SumTable.restore(about["limbs"], stored)
+        return units
+
+    @property
+    def _keeps_rows(self) -> bool:
+        """Whether each row is a unit."""
+        return not (self.clustered or self.collapsed)
+
+    def _empty(self, units: int) -> SumTable:
+        return SumTable(units, self.width + (self.width == 1))
+
+    def _columns(self, statistics: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        """What is summed: the statistics and, of a single one, the squares, which the variance of a mean needs."""
+        yield from statistics.T
+        if self.width == 1:
+            with np.errstate(over="ignore"):
+                yield statistics[:, 0] ** 2
+
+    def _fold(self, keys: NDArray[np.uint64], statistics: NDArray[np.float64]) -> None:
+        self._sums = None
+        if self._keeps_rows and len(self.keys) + len(keys) <= LIMIT:
+            self._keep(keys, statistics)
             return
-        self.keys = np.concatenate([self.keys, keys])
-        self.sums = np.concatenate([self.sums, sums])
-        if self.clustered:
-            self.keys, unit = np.unique(self.keys, return_inverse=True)
-            self.sums = _sum_by(unit, self.sums, np.zeros((len(self.keys), self.sums.shape[1])))
-        if len(self.keys) > LIMIT:
+        if not self.clustered:
             self._collapse()
+        at = self._locate(keys)
+        for start in range(0, len(at), CHUNK):
+            part = slice(start, start + CHUNK)
+            self._table.add(at[part], self._columns(statistics[part]))
+
+    def _keep(self, keys: NDArray[np.uint64], statistics: NDArray[np.float64]) -> None:
+        """Keep rows as they are, in the order of their numbers."""
+        keys, rows = np.concatenate([self.keys, keys]), np.concatenate([self._rows, statistics])
+        if (keys[1:] <= keys[:-1]).any():
+            order = np.argsort(keys)
+            keys, rows = keys[order], rows[order]
+            if (twice := keys[1:] == keys[:-1]).any():
+                raise RowError(f"row {keys[twice.argmax()]} is added twice")
+        self.keys, self._rows = keys, rows
+
+    def _locate(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The place of each key's unit, after making room for new units."""
+        if not self.collapsed:
+            different, at = np.unique(keys, return_inverse=True)
+            every = np.union1d(self.keys, different)
+            if len(every) <= LIMIT:
+                if len(every) > len(self.keys):
+                    self._regroup(every, np.searchsorted(every, self.keys))
+                return np.searchsorted(every, different)[at]
+            self._collapse()
+        return blocks(keys, self.seed)
 
     def _collapse(self) -> None:
         if not self.collapsed:
-            block = _mix(self.keys, self.seed) % np.uint64(BLOCKS)
+            self._regroup(np.arange(BLOCKS, dtype=np.uint64), blocks(self.keys, self.seed))
             self.collapsed = True
-            self.sums = _sum_by(block, self.sums, np.zeros((BLOCKS, self.sums.shape[1])))
-            self.keys = np.arange(BLOCKS, dtype=np.uint64)
+
+    def _regroup(self, keys: NDArray[np.uint64], at: NDArray[np.int64]) -> None:
+        """Replace the units by those of other keys; `at` has the new place of each."""
+        table = self._empty(len(keys))
+        if self._keeps_rows:
+            table.add(at, self._columns(self._rows))
+        else:
+            table.absorb(at, self._table)
+        self.keys, self._rows, self._table = keys, self._rows[:0], table
 
 
 def observe(units: Units, finish: Finish | None) -> tuple[NDArray[np.float64], Finish]:
@@ -148,19 +232,3 @@ def observe(units: Units, finish: Finish | None) -> tuple[NDArray[np.float64], F
 def _divide(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     mean: NDArray[np.float64] = sums[..., 0] / sums[..., 1]
     return mean
-
-
-def _sum_by(unit: NDArray[np.integer], cells: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Add to each unit's row of `start` its rows of `cells`, one by one in order, so that batches do not matter."""
-    sums = np.array(start, order="F")
-    for column in range(cells.shape[1]):
-        np.add.at(sums[:, column], unit, cells[:, column])
-    return sums
-
-
-def _mix(keys: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """Hash 64-bit keys (the finaliser of splitmix64: Steele, Lea and Flood, OOPSLA 2014)."""
-    mixed = keys + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))

@@ -10,7 +10,7 @@ from karat.runs.display.forest import Line, corrected_line, spell_value
 from karat.stats.aggregate import Bounds, points
 from karat.stats.paired.comparison import Comparison, Verdict
 from karat.stats.paired.multiple import HolmTest, holm_tests
-from karat.stats.power import smallest_share, smallest_visible
+from karat.stats.paired.power import smallest_share, smallest_visible
 
 if TYPE_CHECKING:
     from karat.stats.corrected.corrected import Corrected

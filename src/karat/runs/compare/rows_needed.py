@@ -60,6 +60,7 @@ def _units(run: Run, spec: str) -> Units:
         raise DataError(f"{run.name}: no row has a score of {spec}")
     cluster = run.manifest.settings.get("cluster")
     units = Units(statistics.shape[1], clustered=cluster is not None)
-    keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())[scored]
-    units.add(statistics[scored], keys)
+    numbers = np.arange(len(statistics), dtype=np.uint64)
+    keys = numbers if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
+    units.add(statistics[scored], keys[scored])
     return units

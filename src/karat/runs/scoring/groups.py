@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import numpy as np
@@ -59,12 +60,17 @@ def group_rows(column: pa.Array, seen: set[str], name: str) -> dict[str, Array]:
     `seen` collects the labels of all batches; `DataError` where they are too many for groups.
     """
     codes, labels = _encode(column)
-    seen.update(labels)
-    if len(seen) > MAX_GROUPS:
-        raise DataError(f"column {name!r} has more than {MAX_GROUPS} values: too many to be groups")
+    collect_groups(labels, seen, name)
     sizes = np.bincount(codes, minlength=len(labels))
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
     return {label: part for label, part in zip(labels, parts, strict=True) if len(part)} if labels else {}
+
+
+def collect_groups(labels: Iterable[str], seen: set[str], name: str) -> None:
+    """Add labels of groups to those seen; `DataError` where they are too many for groups."""
+    seen.update(labels)
+    if len(seen) > MAX_GROUPS:
+        raise DataError(f"column {name!r} has more than {MAX_GROUPS} values: too many to be groups")
 
 
 def _encode(column: pa.Array) -> tuple[Array, list[str]]:

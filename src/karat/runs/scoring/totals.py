@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
+from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
-from karat.runs.scoring.groups import cluster_keys, group_rows
+from karat.runs.scoring.groups import cluster_keys, collect_groups, group_rows
 from karat.runs.scoring.plan import Plan
 from karat.stats.aggregate import Scale, Units
 from karat.stats.inference import Inference
@@ -21,6 +25,9 @@ from karat.stats.value import Value, summarise
 
 if TYPE_CHECKING:
     from karat.runs.scoring.correction import CorrectedTotals
+
+HEAD, FORMAT = b"karat totals ", b"1\n"  # a state begins with them, and with a checksum of what follows
+CHECKSUM = 16  # bytes
 
 
 @dataclass
@@ -34,8 +41,8 @@ class Total:
     n: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
-    def add(self, rows: Rows, keys: Array | None) -> None:
-        """Add a batch; `keys`, shape (rows,), are the clusters of its rows."""
+    def add(self, rows: Rows, keys: Array) -> None:
+        """Add a batch; `keys`, shape (rows,), are the clusters or the numbers of its rows."""
         scored = rows.scored
         if rows.reasons is not None:
             self.reasons.update(rows.reasons[~scored].tolist())
@@ -47,7 +54,26 @@ class Total:
         if scored.all():
             self.units.add(rows.statistics, keys)
         else:
-            self.units.add(rows.statistics[scored], None if keys is None else keys[scored])
+            self.units.add(rows.statistics[scored], keys[scored])
+
+    def state(self, stored: list[bytes]) -> dict[str, Any]:
+        """What `merge` needs, as JSON values; arrays are appended to `stored`."""
+        about: dict[str, Any] = {"n": self.n, "reasons": self.reasons}
+        if self.units is not None:
+            about["units"], arrays = self.units.state()
+            stored += arrays
+        return about
+
+    def merge(self, about: Mapping[str, Any], stored: Iterator[bytes]) -> None:
+        """Add the state of a total of other rows."""
+        self.n += about["n"]
+        self.reasons.update(about["reasons"])
+        if "units" in about:
+            units = Units.restore(about["units"], stored)
+            if self.units is None:
+                self.units = units
+            else:
+                self.units.merge(units)
 
     def value(self) -> Value:
         """The value of the rows added so far."""
@@ -65,7 +91,7 @@ class MetricTotals:
     groups: dict[str, Total] = field(default_factory=dict)
     labels: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def add(self, rows: Rows, keys: Array | None, groups: Mapping[str, Array]) -> None:
+    def add(self, rows: Rows, keys: Array, groups: Mapping[str, Array]) -> None:
         """Add a batch; `groups` has the row numbers of each group."""
         whole = self.whole
         whole.add(rows, keys)
@@ -74,18 +100,35 @@ class MetricTotals:
                 for each in pc.value_counts(rows.details[name].drop_null().cast(pa.string())).to_pylist():
                     self.labels[name][each["values"]] += each["counts"]
         for label, part in groups.items():
-            total = self.groups.setdefault(label, Total(whole.metric, whole.clustered, whole.inference))
             reasons = None if rows.reasons is None else rows.reasons[part]
-            total.add(Rows(rows.statistics[part], reasons), None if keys is None else keys[part])
+            self._group(label).add(Rows(rows.statistics[part], reasons), keys[part])
+
+    def state(self, stored: list[bytes]) -> dict[str, Any]:
+        """As `Total.state`."""
+        groups = {label: total.state(stored) for label, total in self.groups.items()}
+        return {"groups": groups, "whole": self.whole.state(stored), "labels": self.labels}
+
+    def merge(self, about: Mapping[str, Any], stored: Iterator[bytes]) -> None:
+        """As `Total.merge`."""
+        for label, total in about["groups"].items():
+            self._group(label).merge(total, stored)
+        self.whole.merge(about["whole"], stored)
+        for name, counts in about["labels"].items():
+            self.labels[name].update(counts)
+
+    def _group(self, label: str) -> Total:
+        return self.groups.setdefault(label, Total(self.whole.metric, self.whole.clustered, self.whole.inference))
 
 
 class Totals:
     """The totals of all metrics of a run, and the number of retrieved documents and of unjudged ones among them.
 
+    `first` is the number of the first row in its table, from 0. Totals of parts of a table are merged as bytes; values
+    and intervals are the same whatever the parts, and reasons, labels and groups come in the order of merging.
     `corrected` has the scores of all rows where people's labels correct them, else it is None.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, first: int = 0) -> None:
         self._by, self._cluster = plan.selection.by, plan.selection.cluster
         clustered = self._cluster is not None
         self.metrics = {each.spec: MetricTotals(Total(each, clustered, plan.inference)) for each in plan.metrics}
@@ -96,15 +139,71 @@ class Totals:
 
             self.corrected = CorrectedTotals(plan.correction, plan.inference)
         self.n = 0
+        self._next = first  # the number of the next row
         self._labels: set[str] = set()
+        signed = [[each.spec, each.signature] for each in plan.metrics]
+        self._of = {"metrics": signed, "by": self._by, "cluster": self._cluster, "seed": plan.inference.seed}
 
     def add(self, batch: pa.RecordBatch, scored: Sequence[Rows], documents: Counter[str]) -> None:
         """Add a batch; batches are to come in the order of the rows."""
-        keys = cluster_keys(batch.column(self._cluster), self.n) if self._cluster else None
+        clusters = cluster_keys(batch.column(self._cluster), self._next) if self._cluster else None
+        keys = np.arange(self._next, self._next + len(batch), dtype=np.uint64) if clusters is None else clusters
         groups = group_rows(batch.column(self._by), self._labels, self._by) if self._by else {}
         for totals, rows in zip(self.metrics.values(), scored, strict=True):
             totals.add(rows, keys, groups)
         if self.corrected is not None:
-            self.corrected.add(scored, keys, groups)
+            self.corrected.add(scored, clusters, groups)
         self.documents.update(documents)
         self.n += len(batch)
+        self._next += len(batch)
+
+    def to_bytes(self) -> bytes:
+        """The totals as bytes for `merge_bytes`: compressed, with a format number and a checksum.
+
+        `DataError` where people's labels correct values: that takes the scores of all rows in one process.
+        """
+        self._refuse_corrected()
+        stored: list[bytes] = []
+        totals = [each.state(stored) for each in self.metrics.values()]
+        about = {"of": self._of, "n": self.n, "next": self._next, "documents": self.documents, "totals": totals}
+        arrays = pa.record_batch({"array": pa.array(stored, pa.large_binary())}, metadata={"about": json.dumps(about)})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, arrays.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+            writer.write_batch(arrays)
+        body: bytes = sink.getvalue().to_pybytes()
+        return HEAD + FORMAT + blake2b(body, digest_size=CHECKSUM).digest() + body
+
+    def merge_bytes(self, state: bytes) -> None:
+        """Add the totals of other rows of the table, as `to_bytes` wrote them.
+
+        `DataError` for bytes that are damaged, of another format, or of other metrics, groups, clusters or seed, and
+        for more groups than one table may have.
+        """
+        self._refuse_corrected()
+        about, stored = _read_state(state)
+        for name, expected in self._of.items():
+            if (found := about["of"][name]) != expected:
+                raise DataError(f"totals with {name} {expected!r} expected, found them with {found!r}")
+        for totals, part in zip(self.metrics.values(), about["totals"], strict=True):
+            collect_groups(part["groups"], self._labels, str(self._by))
+            totals.merge(part, stored)
+        self.documents.update(about["documents"])
+        self.n += about["n"]
+        self._next = max(self._next, about["next"])
+
+    def _refuse_corrected(self) -> None:
+        if self.corrected is not None:
+            raise DataError("values that people's labels correct are computed in one process, not from parts")
+
+
+def _read_state(state: bytes) -> tuple[dict[str, Any], Iterator[bytes]]:
+    """The JSON values and the arrays of totals; `DataError` where they are damaged or of another format."""
+    start = HEAD + FORMAT
+    if not state.startswith(start):
+        what = f"of format {state[len(HEAD) :][:4]!r}" if state.startswith(HEAD) else f"that begin with {state[:16]!r}"
+        raise DataError(f"totals of karat in format {FORMAT.decode().strip()} expected, found bytes {what}")
+    checksum, body = state[len(start) :][:CHECKSUM], state[len(start) + CHECKSUM :]
+    if blake2b(body, digest_size=CHECKSUM).digest() != checksum:
+        raise DataError("the bytes of these totals are damaged: their checksum differs")
+    table = pa.ipc.open_stream(body).read_all()
+    return json.loads(table.schema.metadata[b"about"]), iter(table.column("array").to_pylist())

@@ -124,7 +124,7 @@ class Run:
         statistics = self.statistics(metric.spec)
         scored = ~np.isnan(statistics).any(axis=1)
         units = Units(statistics.shape[1])
-        units.add(statistics[scored])
+        units.add(statistics[scored], np.flatnonzero(scored).astype(np.uint64))
         return summarise(units, metric.scale, failed=int(np.count_nonzero(~scored)))
 
     def reasons(self) -> list[str | None] | None:

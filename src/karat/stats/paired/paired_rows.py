@@ -16,7 +16,7 @@ from karat.stats.interval import interval
 from karat.stats.paired.comparison import Test
 from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
 from karat.stats.paired.permutation import permutation_test
-from karat.stats.power import smallest_share, smallest_visible
+from karat.stats.paired.power import smallest_share, smallest_visible
 from karat.stats.student import student_quantile
 
 BATCH = 65_536  # rows added at a time

@@ -161,7 +161,7 @@ class Material:
             part = rows[scored[rows]]
             inference = Inference(self.confidence, int(settings.get("seed", 0)))
             units = Units(statistics.shape[1], clustered=keys is not None, seed=inference.seed)
-            units.add(statistics[part], None if keys is None else keys[part])
+            units.add(statistics[part], part.astype(np.uint64) if keys is None else keys[part])
             failed = len(rows) - len(part)
             yield label, summarise(units, metric.scale, failed=failed, inference=inference)
 

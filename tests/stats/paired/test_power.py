@@ -8,8 +8,7 @@ import pytest
 from karat.core.errors import DataError, SpecError
 from karat.stats.aggregate import Scale, Units
 from karat.stats.paired.compare import compare
-from karat.stats.paired.sample_size import sample_size_from_comparison, sample_size_from_scores
-from karat.stats.power import (
+from karat.stats.paired.power import (
     paired_deviation,
     pairs_needed,
     power_of,
@@ -17,6 +16,7 @@ from karat.stats.power import (
     smallest_share,
     smallest_visible,
 )
+from karat.stats.paired.sample_size import sample_size_from_comparison, sample_size_from_scores
 
 SHARE = (0.0, 1.0)
 TIMES = 400

@@ -1,0 +1,158 @@
+"""Exact sums of float64 numbers, rounded once at the end: no order and no grouping of the numbers changes a bit.
+
+A sum is an integer in limbs of 32 bits, each in an int64 that has room for carries ("superaccumulator": R. M. Neal,
+"Fast exact summation using small and large superaccumulators", arXiv:1505.05571). Only the limbs that some value needs
+are kept: one for counts, three for scores from 0 to 1, 67 for all float64 numbers. Limb i counts units of
+2**(32·i - POINT). Carries are moved after `ROUND` values, so that no limb overflows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from karat.stats.sums import kernel
+
+    COMPILED = True
+except ImportError:  # no compiler at install time
+    COMPILED = False
+
+POINT = 1_088  # bits below the binary point: the 1,074 of the least number, up to a whole limb
+ROUND = 2**30  # values of at most 2**32 a limb, between carries
+LOW = 2**32 - 1  # the bits of a limb
+
+Cells = NDArray[np.int64]
+Limbs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class ExactSums:
+    """The exact sums of values by cell.
+
+    The state is `limbs`, int64 of shape (cells, limbs), and `low`, the number of the first limb.
+
+    >>> sums = ExactSums(2)
+    >>> sums.add(np.array([0, 0, 0, 1]), np.array([1e100, 1.0, -1e100, 0.1]))
+    >>> sums.rounded()
+    array([1. , 0.1])
+    """
+
+    def __init__(self, cells: int) -> None:
+        self.limbs: Limbs = np.zeros((cells, 0), np.int64)
+        self.low = 0
+        self._uncarried = 0
+
+    def add(self, cells: Cells, values: Floats) -> None:
+        """Add each value to its cell; both have shape (n,). An infinite value counts as 2**1024."""
+        self._expect(len(values))
+        add, row = (kernel.add if COMPILED else add_values), 0
+        while (row := add(self.limbs, self.low, cells, values, row)) < len(values):
+            limb, parts = _split(values[row:])
+            needed = (limb[:, None] + np.arange(3))[parts != 0]
+            self._cover(int(needed.min()), int(needed.max()) + 1)
+
+    def absorb(self, cells: Cells, other: ExactSums) -> None:
+        """Add the sums of another to ours; `cells` is the cell of each of its own."""
+        other.carry()
+        self._expect(len(cells))
+        if width := other.limbs.shape[1]:
+            self._cover(other.low, other.low + width)
+            start = other.low - self.low
+            np.add.at(self.limbs[:, start : start + width], cells, other.limbs)
+
+    def carry(self) -> None:
+        """Bring each limb to 32 bits: the last with a sign, the others without."""
+        at = 0
+        while at < (width := self.limbs.shape[1]):
+            if at + 1 == width:
+                if not ((self.limbs[:, at] + 2**31) >> 32).any():
+                    break
+                self._cover(self.low, self.low + width + 1)
+            self.limbs[:, at + 1] += self.limbs[:, at] >> 32
+            self.limbs[:, at] &= LOW
+            at += 1
+        self._uncarried = 0
+
+    def rounded(self) -> Floats:
+        """The float64 number that is nearest to each sum, the even one of two, shape (cells,)."""
+        self.carry()
+        cells, width = self.limbs.shape
+        sums = ExactSums(cells)  # without signs
+        negative = self.limbs[:, -1] < 0 if width else np.zeros(cells, bool)
+        sums.limbs = np.pad(np.where(negative[:, None], -self.limbs, self.limbs), ((0, 0), (2, 0)))
+        sums.carry()
+        limbs = sums.limbs.astype(np.uint64)
+        top = limbs.shape[1] - 1 - (limbs[:, ::-1] != 0).argmax(axis=1)
+        first, second, third = (limbs[np.arange(cells), top - each] for each in range(3))
+        rest = np.where(np.arange(limbs.shape[1]) < top[:, None] - 2, limbs, 0).any(axis=1)
+        room = (32 - np.frexp(first.astype(np.float64))[1]).astype(np.uint64)
+        leading = (first << np.uint64(32) | second) << room | third >> (np.uint64(32) - room)
+        rest |= (third << room & np.uint64(LOW)) != 0
+        exponents = 32 * (self.low - 2 + top - 1) - POINT - room.astype(np.int64)
+        with np.errstate(over="ignore"):  # a sum beyond the greatest number is infinite
+            sizes = np.ldexp((leading | rest).astype(np.float64), exponents)  # the bit for the rest decides ties
+        signed: Floats = np.where(negative, -sizes, sizes)
+        return signed
+
+    def to_array(self) -> tuple[int, NDArray[np.uint32]]:
+        """The first limb's number, and the sums as integers of as few 32-bit limbs as they need, shape (cells, limbs).
+
+        Negative integers are in two's complement. Equal sums give equal arrays.
+        """
+        self.carry()
+        limbs, low = self.limbs, self.low
+        while limbs.shape[1] > 1 and not ((limbs[:, -1] * 2**32 + limbs[:, -2] + 2**31) >> 32).any():
+            limbs = np.column_stack([limbs[:, :-2], limbs[:, -1] * 2**32 + limbs[:, -2]])
+        while limbs.shape[1] and not limbs[:, 0].any():
+            limbs, low = limbs[:, 1:], low + 1
+        return (low if limbs.shape[1] else 0), limbs.astype("<u4")
+
+    @classmethod
+    def from_array(cls, low: int, limbs: NDArray[np.uint32]) -> ExactSums:
+        """The sums that `to_array` wrote."""
+        sums = cls(len(limbs))
+        sums.low, sums.limbs = low, limbs.astype(np.int64)
+        sums.limbs[:, -1:] = limbs[:, -1:].astype(np.int32)
+        return sums
+
+    def _expect(self, values: int) -> None:
+        """Make room for the carries of so many values."""
+        if self._uncarried + values > ROUND:
+            self.carry()
+        self._uncarried += values
+
+    def _cover(self, low: int, end: int) -> None:
+        """Keep the limbs from `low` to `end`, and those that are kept already."""
+        width = self.limbs.shape[1]
+        first = min(low, self.low) if width else low
+        last = max(end, self.low + width) if width else end
+        before = self.low - first if width else 0
+        self.limbs = np.pad(self.limbs, ((0, 0), (before, last - first - width - before)))
+        self.low = first
+
+
+def add_values(limbs: Limbs, low: int, cells: Cells, values: Floats, start: int) -> int:
+    """Add values from row `start` to their cells, up to the first that needs a limb that is not there: its row.
+
+    This is the definition of the kernel's `add`.
+    """
+    limb, parts = _split(values[start:])
+    at = limb[:, None] - low + np.arange(3)
+    fits = (((at >= 0) & (at < limbs.shape[1])) | (parts == 0)).all(axis=1)
+    count = len(fits) if fits.all() else int(fits.argmin())
+    used = parts[:count] != 0
+    place = cells[start : start + count, None] * limbs.shape[1] + at[:count]
+    np.add.at(limbs.reshape(-1), place[used], parts[:count][used])
+    return start + count
+
+
+def _split(values: Floats) -> tuple[NDArray[np.int64], Limbs]:
+    """The number of each value's first limb, shape (n,), and what it adds to that and the next two, shape (n, 3)."""
+    bits = np.ascontiguousarray(values).view(np.int64)
+    exponent = bits >> 52 & 2047
+    mantissa = bits & (2**52 - 1) | (exponent > 0).astype(np.int64) << 52
+    place = np.maximum(exponent, 1) - 1075 + POINT  # of the mantissa's last bit
+    shift = place & 31
+    parts = np.column_stack([mantissa << shift & LOW, mantissa >> 32 - shift & LOW, mantissa >> 32 >> 32 - shift])
+    return place >> 5, np.where(bits[:, None] < 0, -parts, parts)
