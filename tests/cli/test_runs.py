@@ -51,6 +51,21 @@ def test_a_run_is_kept_listed_shown_and_removed(run):
     assert list(Path("karat-runs").iterdir()) == []
 
 
+def test_people_correct_a_run_that_is_kept_as_they_correct_a_scoring(run):
+    rows = [{"id": f"q{at}", "prediction": "ab"[at % 3 == 0], "gold": "a", "topic": "xy"[at % 2]} for at in range(40)]
+    Path("many.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    labels = "".join(f"q{at},{'good' if at % 4 else 'bad'}\n" for at in range(0, 40, 2))
+    Path("labels.csv").write_text("qid,label\n" + labels)
+    people = ("--human", "labels.csv", "--on", "id=qid", "--label-map", "good=1,bad=0", "--these-rows", "--json")
+    scoring = ("score", "many.jsonl", "-m", "em", "-m", "bleu", "--by", "topic", "--seed", "3")
+    run(*scoring, "--run", "first")
+    shown = json.loads(run("runs", "show", "first", *people).stdout)["values"]
+    assert shown == json.loads(run(*scoring, *people).stdout)
+    assert shown["metrics"][0]["groups"]["x"]["corrected"]["labelled"] == 20
+    assert "labels by people: labels.csv, 20 of 40 rows" in run("runs", "show", "first", *people[:-1]).stdout
+    assert "'nothing'" in run("runs", "show", "first", "--human", "labels.csv", "--on", "nothing").output
+
+
 def test_json_says_all_of_it(run):
     said = json.loads(run("score", "answers.jsonl", "-m", "em", "--run", "first", "--json").stdout)
     shown = json.loads(run("runs", "show", "first", "--json").stdout)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from karat.cli.options.people import correction_options, read_label_options
 
 if TYPE_CHECKING:
     from karat.runs.scoring.result import Result
@@ -36,13 +38,23 @@ def runs(context: click.Context, as_json: bool) -> None:
 @runs.command()
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and the values as one JSON object.")
-def show(name: str, as_json: bool) -> None:
-    """Show the values of the run NAME and how they were computed."""
+@correction_options
+@click.option("--on", metavar="COLUMN", help="The id that joins the rows with --human (LEFT=RIGHT if it differs).")
+def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
+    """Show the values of the run NAME and how they were computed.
+
+    With --human, the values that people would give stand beside them, as if the run had been scored with these labels.
+    """
     from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
     run = open_run(name)
+    human = read_label_options(options, run.name)
+    if human is not None:
+        from karat.runs.scoring.correction import correct_run  # noqa: PLC0415  (only where people labelled rows)
+
+        run = replace(run, values=correct_run(run, human, on))
     if as_json:
         click.echo(json.dumps({"manifest": asdict(run.manifest), "values": run.values}, ensure_ascii=False))
         return

@@ -209,14 +209,17 @@ def test_agreement_is_what_its_command_prints(runs, ids, tmp_path, serve):
         row = served.post("/api/label", runs=[run], at=row["at"], action="label", label=name)[1]
     found = served.get("/api/agreement", run=run)[1]
     assert found["agreement"] == printed_by(found["command"])
-    assert found["agreement"]["n"] == found["corrected"]["exact_match"]["labelled"] == 12
+    values = printed_by(found["corrected"]["command"])["values"]
+    assert values == found["corrected"]["values"]
+    corrected = {each["spec"]: each["corrected"] for each in values["metrics"]}
+    assert found["agreement"]["n"] == corrected["exact_match"]["labelled"] == 12
     labels = {"id": [], "label": []}
     for line in map(json.loads, file.read_text().splitlines()):
         labels["id"].append(line["id"])
         labels["label"].append(line["score"])
-    scored = karat.score(str(runs / "before" / "rows.parquet"), "em", human=labels, on="id")
-    expected = json.loads(json.dumps(scored.corrected["exact_match"].as_dict()))
-    assert found["corrected"]["exact_match"] == expected
+    scored = karat.score(str(runs / "before" / "rows.parquet"), ["em", "f1"], human=labels, on="id", by="topic")
+    expected = json.loads(json.dumps(scored.as_dict()))
+    assert values["metrics"] == expected["metrics"]
 
 
 def test_proposed_rows_are_labelled_with_their_probability(runs, ids, tmp_path, serve):

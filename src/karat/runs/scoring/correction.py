@@ -14,14 +14,16 @@ from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.data.join import split_on
+from karat.data.open import open_source
 from karat.data.source import Source
-from karat.runs.labels.choices import choices_by_spec
+from karat.runs.labels.choices import choices_by_spec, known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.labels.reversal import describe_reversal
 from karat.runs.scoring.arguments import Selection
-from karat.runs.scoring.groups import read_strata
+from karat.runs.scoring.groups import cluster_keys, group_rows, read_strata
 from karat.runs.store.manifest import ScoredMetric, describe_metric
+from karat.runs.store.run import Run
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.estimate import corrected_mean
 from karat.stats.corrected.influence import take
@@ -106,6 +108,32 @@ class CorrectedTotals:
         found = self.correction.rows.as_dict()
         notes = [*found.get("notes", ()), *self._reversals]
         return {**found, "notes": notes} if notes else found
+
+
+def correct_run(run: Run, human: Human, on: str | None = None) -> dict[str, Any]:
+    """The values of a stored run, with those that people would give beside them, as scoring with these labels has them.
+
+    `on` names the ids in the rows and in the labels, LEFT=RIGHT where these differ; raises what `join_labels` raises.
+    """
+    rows, metrics, settings = open_source(run.rows), run.manifest.metrics, run.manifest.settings
+    choices = known_choices(run.specs)
+    found = join_labels(human, rows, rows, None if on is None else split_on(on), choices.values())
+    found = replace(found, strata=read_strata(rows, human.strata))
+    reasons = why_not_corrected(metrics, found.labels, {} if human.label_map else choices)
+    inference = Inference(settings.get("confidence", 0.95), settings.get("seed", 0))
+    totals = CorrectedTotals(Correction(found, metrics, reasons), inference)
+    by, keys = settings.get("by"), settings.get("cluster")
+    keys = keys if keys is None else cluster_keys(run.column(keys).combine_chunks())
+    groups = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
+    totals.add([Rows(run.scores(metric.spec)[:, None]) for metric in metrics], keys, groups)
+    whole, grouped = totals.values()
+    entries = [{**entry, "corrected": whole[entry["spec"]].as_dict()} for entry in run.values["metrics"]]
+    for entry in entries:
+        if "groups" in entry:
+            corrected = grouped[entry["spec"]]
+            entry["groups"] = {label: value | ({"corrected": corrected[label].as_dict()} if label in corrected else {})
+                               for label, value in entry["groups"].items()}  # fmt: skip
+    return {**run.values, "human": totals.human(), "metrics": entries}
 
 
 def _drawn_by(groups: Collection[Array], judged: Judged) -> bool:

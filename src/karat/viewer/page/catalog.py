@@ -72,6 +72,11 @@ def describe_metric(metric: ScoredMetric) -> dict[str, Any]:
             "scale": points(metric.scale.bounds)}  # fmt: skip
 
 
+def display_metrics(run: Run) -> dict[str, dict[str, Any]]:
+    """What the page must know of each metric of a run, by spec."""
+    return {metric.spec: describe_metric(metric) for metric in run.manifest.metrics}
+
+
 def _describe_finished(run: Run) -> dict[str, Any]:
     values = {metric["spec"]: metric for metric in run.values["metrics"]}
     metrics = [describe_metric(each) | {name: _finite(values[each.spec][name]) for name in _FIGURES}

@@ -8,7 +8,7 @@ from typing import Any
 from karat.core.errors import KaratError, SpecError
 from karat.core.version import __version__
 from karat.runs.store.run import Run
-from karat.viewer.page.catalog import describe_metric
+from karat.viewer.page.catalog import display_metrics
 from karat.viewer.page.query import Query
 from karat.viewer.page.workspace import Workspace
 
@@ -23,8 +23,7 @@ def list_runs(space: Workspace, _: Query) -> dict[str, Any]:
 def show_values(space: Workspace, query: Query) -> dict[str, Any]:
     """The values of a run, as they are stored."""
     (run,) = space.catalog.open(query.runs())
-    shown = {metric.spec: describe_metric(metric) for metric in run.manifest.metrics}
-    return {"values": run.values, "display": shown, "command": _show(space, run)}
+    return {"values": run.values, "display": display_metrics(run), "command": _show(space, run)}
 
 
 def show_provenance(space: Workspace, query: Query) -> dict[str, Any]:

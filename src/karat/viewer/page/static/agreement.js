@@ -50,7 +50,7 @@ function reason(error) {
   return { reason: error.message };
 }
 
-function whole({ agreement, corrected, command: text, reason: why }) {
+function whole({ agreement, corrected, display, command: text, reason: why }) {
   if (!agreement) return [el("p.standfirst", sentence(why)), command(text)];
   const { pairs, verdicts, notes, labels, n, confidence } = agreement;
   return [
@@ -58,7 +58,7 @@ function whole({ agreement, corrected, command: text, reason: why }) {
       const list = sentences.map((each) => el("li", name(each), "."));
       return el("section.plain", el("h2", name(score)), el("ul.sentences", list));
     }),
-    correctedValues(corrected),
+    correctedValues(corrected, display),
     el("section", el("h2", "Coefficients"), coefficients(pairs)),
     confusions(pairs, labels),
     el(
@@ -120,11 +120,14 @@ function confusions(pairs, labels) {
   return known.length > 0 && el("section", el("h2", "Who said what"), el("div.columns", tables));
 }
 
-function correctedValues(corrected) {
-  const known = Object.entries(corrected ?? {}).filter(([, estimate]) => (estimate?.value ?? null) !== null);
-  const lines = known.map(([metric, { value, low, high }]) =>
-    line(name(metric), [number(value, format.value(value, 100)), figures(format.interval(low, high, 100))]),
-  );
-  const shown = () => scroll("Corrected values", table("", ["metric", "corrected by people", "interval"], lines));
-  return known.length > 0 && el("section", el("h2", "Values as people would give them"), shown());
+function correctedValues(found, display) {
+  const known = (found?.values.metrics ?? []).filter(({ corrected }) => corrected.value !== null);
+  const lines = known.map(({ spec: metric, value: own, corrected: { value, low, high } }) => {
+    const { scale } = display[metric];
+    const cells = [number(own, format.value(own, scale)), number(value, format.value(value, scale))];
+    return line(spec(metric), [...cells, figures(format.interval(low, high, scale))]);
+  });
+  if (!known.length) return null;
+  const shown = table("", ["metric", "value", "corrected by people", "interval"], lines);
+  return el("section", el("h2", "Values as people would give them"), scroll("Corrected values", shown), command(found.command));
 }
