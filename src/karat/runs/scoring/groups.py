@@ -59,11 +59,17 @@ def group_rows(column: pa.Array, seen: set[str], name: str) -> dict[str, Array]:
 
     `seen` collects the labels of all batches; `DataError` where they are too many for groups.
     """
-    codes, labels = _encode(column)
-    collect_groups(labels, seen, name)
+    codes, labels = encode_groups(column, seen, name)
     sizes = np.bincount(codes, minlength=len(labels))
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
     return {label: part for label, part in zip(labels, parts, strict=True) if len(part)} if labels else {}
+
+
+def encode_groups(column: pa.Array, seen: set[str], name: str) -> tuple[Array, list[str]]:
+    """Each row's code, shape (rows,), and the label of each code; `seen` and what is raised as in `group_rows`."""
+    codes, labels = _encode(column)
+    collect_groups(labels, seen, name)
+    return codes, labels
 
 
 def collect_groups(labels: Iterable[str], seen: set[str], name: str) -> None:

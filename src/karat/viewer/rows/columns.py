@@ -17,7 +17,7 @@ from karat.data.source import RAW
 from karat.data.storage.validate import name_errors
 from karat.runs.compare.systems import gold_column, question_column
 from karat.runs.output_columns import find_reason_column
-from karat.runs.scoring.groups import group_rows
+from karat.runs.scoring.groups import encode_groups
 from karat.runs.store.run import Run
 
 _SAMPLE = 2_000  # rows that show whether a column names groups
@@ -100,10 +100,9 @@ def encode(run: Run, name: str) -> Codes:
     """The values of a column, labelled as the slices of a comparison; `DataError` where they are too many."""
     seen, labels, parts = set[str](), dict[str, int](), [np.empty(0, np.int16)]
     for chunk in run.column(name).chunks:
-        codes = np.empty(len(chunk), np.int16)
-        for label, rows in group_rows(chunk, seen, name).items():
-            codes[rows] = labels.setdefault(label, len(labels))
-        parts.append(codes)
+        codes, found = encode_groups(chunk, seen, name)
+        numbers = [labels.setdefault(label, len(labels)) for label in found]
+        parts.append(np.array(numbers, np.int16)[codes])
     return Codes(np.concatenate(parts), tuple(labels))
 
 

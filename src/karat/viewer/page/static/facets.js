@@ -4,7 +4,7 @@ import { histogram } from "./charts.js";
 import { delayed, el, field, fill, svg } from "./dom.js";
 import * as format from "./format.js";
 import { conditionOn, current, go, withCondition } from "./state.js";
-import { name } from "./text.js";
+import { name, sentence } from "./text.js";
 
 const FEW = 7; // values of a facet that are shown at first
 const LETTERS = "ABCDEFGH";
@@ -63,7 +63,7 @@ export function describe({ field: on, op, values }, systems, scale) {
     : `${title} ${ends[0]} to ${op === "range" ? "below " : ""}${ends[1]}`;
 }
 
-/** The panel; `draw(answer, state)` fills it. */
+/** The panel; `draw(answer, state)` fills it, `fail(message)` says why it cannot be filled. */
 export function panel(columns) {
   const search = el("input", {
     type: "search",
@@ -98,7 +98,11 @@ export function panel(columns) {
         .map((each) => facet(each, columns, state, () => draw(answer, current()))),
     );
   };
-  return { box, draw };
+  const fail = (message) => {
+    fill(charts, el("p.note", { role: "alert" }, sentence(message)));
+    fill(lists);
+  };
+  return { box, draw, fail };
 }
 
 function chart(counts, { systems, metrics }, state) {

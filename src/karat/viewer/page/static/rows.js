@@ -32,6 +32,22 @@ export default async function open(state, page) {
     focus = null;
     return null;
   };
+  /** The counts beside the rows, which do not wait for them. */
+  const count = async (request, metric, signal) => {
+    const counted = JSON.stringify([request.filter, metric?.spec]);
+    where.box.ariaBusy = counted === facetsOf ? null : "true";
+    if (counted === facetsOf) return;
+    const fields = facetFields(columns.facets, metric?.spec);
+    const histograms = metric ? histogramFields(metric.spec, columns.systems) : [];
+    const answer = await post("facets", { ...request, fields, histograms }, signal).catch(
+      (error) => signal.aborted || where.fail(error.message),
+    );
+    if (signal.aborted) return;
+    where.box.ariaBusy = null;
+    if (!answer) return;
+    facetsOf = counted;
+    where.draw(answer, current());
+  };
   const update = async (next) => {
     pending?.abort();
     pending = new AbortController();
@@ -41,17 +57,8 @@ export default async function open(state, page) {
     const request = { ...sameRows(next), filter: next.filter };
     list.setAttribute("aria-busy", "true");
     const page = { sort: next.sort, offset: next.from, limit: SIZE };
-    const rows = post("rows", { ...request, ...page }, signal).then((answer) => draw(answer, next, metric));
-    const counted = JSON.stringify([next.filter, metric?.spec]);
-    const fields = facetFields(columns.facets, metric?.spec);
-    const histograms = metric ? histogramFields(metric.spec, columns.systems) : [];
-    const facets =
-      counted !== facetsOf &&
-      post("facets", { ...request, fields, histograms }, signal).then((answer) => {
-        facetsOf = counted;
-        where.draw(answer, current());
-      });
-    await Promise.all([rows, facets]);
+    count(request, metric, signal);
+    draw(await post("rows", { ...request, ...page }, signal), next, metric);
   };
   const links = () => [...list.querySelectorAll("a.open")];
   const move = (step) => {
