@@ -214,7 +214,7 @@ class Units:
             table.add(at, self._columns(self._rows))
         else:
             table.absorb(at, self._table)
-        self.keys, self._rows, self._table = keys, self._rows[:0], table
+        self.keys, self._rows, self._table = keys, np.empty((0, self.width)), table
 
 
 def observe(units: Units, finish: Finish | None) -> tuple[NDArray[np.float64], Finish]:

@@ -1,9 +1,10 @@
 """Exact sums of float64 numbers, rounded once at the end: no order and no grouping of the numbers changes a bit.
 
 A sum is an integer in limbs of 32 bits, each in an int64 that has room for carries ("superaccumulator": R. M. Neal,
-"Fast exact summation using small and large superaccumulators", arXiv:1505.05571). Only the limbs that some value needs
-are kept: one for counts, three for scores from 0 to 1, 67 for all float64 numbers. Limb i counts units of
-2**(32·i - POINT). Carries are moved after `ROUND` values, so that no limb overflows.
+"Fast exact summation using small and large superaccumulators", arXiv:1505.05571). Limb i counts units of
+2**(32·i - POINT). A value is added to three limbs, whole numbers below 2**31 to one as long as there are no others, and
+only the limbs that some value needs are kept: one for counts, three for scores from 0.001 to 1, 67 for all float64
+numbers. Carries are moved after `ROUND` values, so that no limb overflows.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ except ImportError:  # no compiler at install time
     COMPILED = False
 
 POINT = 1_088  # bits below the binary point: the 1,074 of the least number, up to a whole limb
+ONE = POINT // 32  # the limb that counts units of 1
 ROUND = 2**30  # values of at most 2**32 a limb, between carries
 LOW = 2**32 - 1  # the bits of a limb
 
@@ -48,9 +50,12 @@ class ExactSums:
         self._expect(len(values))
         add, row = (kernel.add if COMPILED else add_values), 0
         while (row := add(self.limbs, self.low, cells, values, row)) < len(values):
-            limb, parts = _split(values[row:])
-            needed = (limb[:, None] + np.arange(3))[parts != 0]
-            self._cover(int(needed.min()), int(needed.max()) + 1)
+            left = values[row:]
+            if self._counts and _whole(left).all():
+                self._cover(ONE, ONE + 1)
+            else:
+                limb = _split(left[left != 0])[0]
+                self._cover(int(limb.min()), int(limb.max()) + 3)
 
     def absorb(self, cells: Cells, other: ExactSums) -> None:
         """Add the sums of another to ours; `cells` is the cell of each of its own."""
@@ -58,8 +63,8 @@ class ExactSums:
         self._expect(len(cells))
         if width := other.limbs.shape[1]:
             self._cover(other.low, other.low + width)
-            start = other.low - self.low
-            np.add.at(self.limbs[:, start : start + width], cells, other.limbs)
+            place = cells[:, None] * self.limbs.shape[1] + np.arange(width) + (other.low - self.low)
+            np.add.at(self.limbs.reshape(-1), place.reshape(-1), other.limbs.reshape(-1))
 
     def carry(self) -> None:
         """Bring each limb to 32 bits: the last with a sign, the others without."""
@@ -116,6 +121,11 @@ class ExactSums:
         sums.limbs[:, -1:] = limbs[:, -1:].astype(np.int32)
         return sums
 
+    @property
+    def _counts(self) -> bool:
+        """Whether there are no limbs but the one for whole numbers."""
+        return _is_one(self.limbs, self.low) or self.limbs.shape[1] == 0
+
     def _expect(self, values: int) -> None:
         """Make room for the carries of so many values."""
         if self._uncarried + values > ROUND:
@@ -137,14 +147,30 @@ def add_values(limbs: Limbs, low: int, cells: Cells, values: Floats, start: int)
 
     This is the definition of the kernel's `add`.
     """
+    if _is_one(limbs, low):
+        fits = _whole(values[start:])
+        count = len(fits) if fits.all() else int(fits.argmin())
+        np.add.at(limbs[:, 0], cells[start : start + count], values[start : start + count].astype(np.int64))
+        return start + count
     limb, parts = _split(values[start:])
-    at = limb[:, None] - low + np.arange(3)
-    fits = (((at >= 0) & (at < limbs.shape[1])) | (parts == 0)).all(axis=1)
-    count = len(fits) if fits.all() else int(fits.argmin())
-    used = parts[:count] != 0
-    place = cells[start : start + count, None] * limbs.shape[1] + at[:count]
-    np.add.at(limbs.reshape(-1), place[used], parts[:count][used])
+    at = limb - low
+    fits = (at >= 0) & (at + 2 < limbs.shape[1])
+    nothing = values[start:] == 0
+    count = len(fits) if (fits | nothing).all() else int((fits | nothing).argmin())
+    used = fits[:count] & ~nothing[:count]
+    place = (cells[start : start + count] * limbs.shape[1] + at[:count])[used, None] + np.arange(3)
+    np.add.at(limbs.reshape(-1), place.reshape(-1), parts[:count][used].reshape(-1))
     return start + count
+
+
+def _is_one(limbs: Limbs, low: int) -> bool:
+    return limbs.shape[1] == 1 and low == ONE
+
+
+def _whole(values: Floats) -> NDArray[np.bool_]:
+    """Which values are whole numbers below 2**31."""
+    whole: NDArray[np.bool_] = (np.abs(values) < 2**31) & (values == np.trunc(values))
+    return whole
 
 
 def _split(values: Floats) -> tuple[NDArray[np.int64], Limbs]:
@@ -154,5 +180,6 @@ def _split(values: Floats) -> tuple[NDArray[np.int64], Limbs]:
     mantissa = bits & (2**52 - 1) | (exponent > 0).astype(np.int64) << 52
     place = np.maximum(exponent, 1) - 1075 + POINT  # of the mantissa's last bit
     shift = place & 31
-    parts = np.column_stack([mantissa << shift & LOW, mantissa >> 32 - shift & LOW, mantissa >> 32 >> 32 - shift])
+    rest = mantissa >> 32 - shift
+    parts = np.column_stack([mantissa << shift & LOW, rest & LOW, rest >> 32])
     return place >> 5, np.where(bits[:, None] < 0, -parts, parts)

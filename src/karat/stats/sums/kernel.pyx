@@ -10,53 +10,46 @@ cdef enum:
 
 cdef int64_t LOW = 4294967295  # the bits of a limb
 cdef int64_t FRACTION = (<int64_t> 1 << 52) - 1
-cdef double WHOLE = 2147483648.0  # integers below it lie in one limb
+cdef double WHOLE = 2147483648.0
 
 
 def add(int64_t[:, ::1] limbs, Py_ssize_t low, const int64_t[:] cells, const double[:] values, Py_ssize_t start):
-    cdef Py_ssize_t n = values.shape[0], width = limbs.shape[1], one = POINT // 32 - low, row, at
-    cdef bint counts = 0 <= one < width
+    cdef Py_ssize_t n = values.shape[0], width = limbs.shape[1], row = start
+    cdef size_t at, room = width - 2 if width > 2 else 0
     cdef double value
-    cdef int64_t bits, exponent, mantissa, shift, sign, first, second, third
+    cdef int64_t bits, normal, mantissa, place, sign
     cdef int64_t* line
     cdef int64_t* base = &limbs[0, 0] if width and limbs.shape[0] else NULL
-    with nogil:
-        for row in range(start, n):
+    if width == 1 and low == POINT // 32:
+        with nogil:
+            while row < n:
+                value = values[row]
+                if not (-WHOLE < value < WHOLE and <double> <int64_t> value == value):
+                    break
+                base[cells[row]] += <int64_t> value
+                row += 1
+        return row
+    with nogil:  # almost without branches: which values are 0, 1 or between cannot be predicted
+        while row < n:
             value = values[row]
-            line = base + cells[row] * width
-            if counts and -WHOLE < value < WHOLE and <double> <int64_t> value == value:
-                line[one] += <int64_t> value
-                continue
-            if value == 0:
-                continue
             memcpy(&bits, &value, sizeof(double))
-            exponent = bits >> 52 & 2047
-            mantissa = bits & FRACTION
-            if exponent:
-                mantissa += FRACTION + 1
-                exponent -= 1
-            exponent += POINT - 1074  # the place of the mantissa's last bit
-            shift = exponent & 31
+            place = bits >> 52 & 2047
+            normal = place != 0
+            mantissa = (bits & FRACTION) + (normal << 52)
+            place += POINT - 1074 - normal  # of the mantissa's last bit
             sign = bits >> 63  # (x ^ sign) - sign is -x for a negative value
-            at = <Py_ssize_t> (exponent >> 5) - low
-            first = <int64_t> (<uint64_t> mantissa << shift) & LOW
-            second = mantissa >> (32 - shift) & LOW
-            third = mantissa >> 32 >> (32 - shift)
-            if at < 0 or at + 2 >= width:
-                if first and not 0 <= at < width:
+            at = <size_t> ((place >> 5) - low) & -<size_t> (mantissa != 0)
+            place &= 31
+            if at >= room:
+                if mantissa:
                     break
-                if second and not 0 <= at + 1 < width:
-                    break
-                if third and not 0 <= at + 2 < width:
-                    break
-            if first:
-                line[at] += (first ^ sign) - sign
-            if second:
-                line[at + 1] += (second ^ sign) - sign
-            if third:
-                line[at + 2] += (third ^ sign) - sign
-        else:
-            row = n
+            else:
+                line = base + cells[row] * width + at
+                line[0] += ((<int64_t> (<uint64_t> mantissa << place) & LOW) ^ sign) - sign
+                mantissa >>= 32 - place
+                line[1] += ((mantissa & LOW) ^ sign) - sign
+                line[2] += ((mantissa >> 32) ^ sign) - sign
+            row += 1
     return row
 
 

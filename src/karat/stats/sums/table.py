@@ -26,7 +26,7 @@ class SumTable:
 
     def add(self, at: Cells, columns: Iterable[Floats]) -> None:
         """Add rows, which are given by column, to their units; `at` has the place of each row's unit."""
-        self.sizes += np.bincount(at, minlength=len(self.sizes))
+        np.add.at(self.sizes, at, 1)
         for sums, values in zip(self._columns, columns, strict=True):
             sums.add(at, values)
 
