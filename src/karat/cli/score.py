@@ -63,8 +63,7 @@ def score(
     options["resume"] = kept and model_settings["resume"]
     options["human"] = read_label_options(options, options["run"])
     outbox = None if dry_run else open_outbox(span_settings)
-    if outbox is not None:
-        options["keep"] = True
+    options["keep"] = outbox is not None  # the command prints no rows
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}
     rows |= {name: value for name, value in span_settings.items() if value}
     same = [None if file is None else str(Path(file).absolute()), roles, rows]

@@ -30,8 +30,13 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
     with replacing(path) as temporary:
-        temporary.write_text(text, "utf-8")
+        temporary.write_bytes(content)
 
 
 def sync(path: Path) -> None:

@@ -28,6 +28,7 @@ class Context:
     `models`: the governor, and how a model's name becomes a model (`karat.models.context`).
     `task_group`: the rows that are processed together and stop together (`karat.models.governor.task_group`).
     `model_errors`: where a judge puts the error that stopped it, instead of raising it (`karat.judges.judge`).
+    `threads`: how many threads may compute, where that is not for `karat.core.parallel` to find out.
     """
 
     column_cache: dict[Any, Any] | None = None
@@ -36,6 +37,7 @@ class Context:
     models: Any = None
     task_group: Any = None
     model_errors: list[Any] | None = None
+    threads: int | None = None
 
 
 _context: ContextVar[Context] = ContextVar("karat", default=Context())  # noqa: B039  (it is frozen)

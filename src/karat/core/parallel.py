@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from math import ceil
 from typing import TypeVar
 
+from karat.core.context import current_context
 from karat.core.errors import SpecError
 
 In = TypeVar("In")
@@ -19,6 +20,8 @@ FEW = 1 << 13  # up to this number of rows, one thread is faster than several
 
 def threads() -> int:
     """The number of threads that compute: ``KARAT_THREADS``, else the cores that this process may use."""
+    if (limit := current_context().threads) is not None:
+        return limit
     given = os.environ.get("KARAT_THREADS", "")
     if not given:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
-from karat.data.nested import extract_nested
+from karat.data.nested import add_nested, find_nested
 from karat.data.source import Source
 from karat.data.storage.duckdb import connect, explain, interruptible
 
@@ -27,10 +28,14 @@ _NOT_ROW_BY_ROW = {
 OFFLINE = {"enable_external_access": "false"}  # a condition reads no files
 
 
-def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
+def filter_rows(
+    source: Source, where: str | None, limit: int | None, nested: Mapping[str, pa.DataType] | None = None
+) -> Source:
     """The first `limit` of the rows for which the SQL condition `where` is true.
 
-    A name in double quotes may be a path into objects, see `extract_nested`: `"attributes.metadata.tier" = 'paid'`.
+    A name in double quotes may be a path into objects, see `extract_nested`: `"attributes.metadata.tier" = 'paid'`;
+    `nested` are the types at these paths where `find_nested` has found them before.
+
     Raises `DataError` with DuckDB's reason for an invalid condition or limit.
     """
     if limit is not None and (not isinstance(limit, int) or limit < 0):
@@ -38,29 +43,36 @@ def filter_rows(source: Source, where: str | None, limit: int | None) -> Source:
     extended, used = source, list[str]()
     if where is not None:
         names = names_in(where)
-        extended = extract_nested(source, names, keep_json=False)
+        extended = add_nested(source, find_nested(source, names) if nested is None else nested, keep_json=False)
         folded = {name.casefold() for name in names}
         used = [name for name in extended.schema.names if name.casefold() in folded]
         empty = pa.table([pa.nulls(0, kind) for kind in extended.schema.types], schema=extended.schema)
         _evaluate(connect(**OFFLINE), where, used, empty)
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read_numbered(text: frozenset[str]) -> Iterator[tuple[Array, pa.RecordBatch]]:
         connection = connect(**OFFLINE)
         left = limit
-        for rows_read in extended.read(text):
+        for numbers, rows_read in extended.numbered_batches(text):
             if left == 0:
                 return
-            batch = rows_read.select(range(len(source.schema)))
-            kept = batch if where is None else filter_batch(batch, _evaluate(connection, where, used, rows_read))
+            kept, batch = numbers, rows_read.select(range(len(source.schema)))
+            if where is not None:
+                mask = _evaluate(connection, where, used, rows_read)
+                kept, batch = numbers[np.asarray(mask.fill_null(False))], filter_batch(batch, mask)
             if left is not None:
-                kept = kept.slice(0, left)
-                left -= kept.num_rows
-            if kept.num_rows:
-                yield kept
+                kept, batch = kept[:left], batch.slice(0, left)
+                left -= len(batch)
+            if len(batch):
+                yield kept, batch
+
+    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        return (batch for _, batch in read_numbered(text))
 
     known = source.rows if where is None else None
     known = known if limit is None or known is None else min(known, limit)
-    return Source(source.name, source.schema, known, read, source.lossy_columns, notes=source.notes)
+    return Source(
+        source.name, source.schema, known, read, source.lossy_columns, notes=source.notes, numbered=read_numbered
+    )
 
 
 def names_in(where: str, statement: str = "SELECT ({}\n)") -> set[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_text
+from karat.core.columns.kinds import Array
 from karat.data.json.raw import extract_members, from_python
 from karat.data.source import RAW, Source
 
@@ -25,21 +26,35 @@ def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = Tr
     >>> [batch.column("meta.gold").to_pylist() for batch in source.batches()]
     [['Paris', None]]
     """
-    types = {path: kind for path in paths if (kind := _find_type(source, path)) is not None}
+    return add_nested(source, find_nested(source, paths), keep_json=keep_json)
+
+
+def find_nested(source: Source, paths: Iterable[str]) -> dict[str, pa.DataType]:
+    """The type of the values at each path that leads into one of the source's columns; `RAW` in JSON text."""
+    return {path: kind for path in paths if (kind := _find_type(source, path)) is not None}
+
+
+def add_nested(source: Source, types: Mapping[str, pa.DataType], *, keep_json: bool = True) -> Source:
+    """The source with a further column for each of these paths, found by `find_nested`."""
     kinds = {path: kind if keep_json or kind != RAW else pa.string() for path, kind in types.items()}
     if not types:
         return source
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        for batch in source.read(text - types.keys()):
-            added = []
-            for path, kind in kinds.items():
-                column = _column(batch, path)
-                added.append((unquote(column) if types[path] != kind else column).cast(kind))
-            schema = pa.schema([*batch.schema, *kinds.items()])
-            yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
+    def extend(batch: pa.RecordBatch) -> pa.RecordBatch:
+        added = []
+        for path, kind in kinds.items():
+            column = _column(batch, path)
+            added.append((unquote(column) if types[path] != kind else column).cast(kind))
+        schema = pa.schema([*batch.schema, *kinds.items()])
+        return pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
-    return replace(source, schema=pa.schema([*source.schema, *kinds.items()]), read=read)
+    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        return map(extend, source.read(text - types.keys()))
+
+    def read_numbered(text: frozenset[str]) -> Iterator[tuple[Array, pa.RecordBatch]]:
+        return ((numbers, extend(batch)) for numbers, batch in source.numbered_batches(text - types.keys()))
+
+    return replace(source, schema=pa.schema([*source.schema, *kinds.items()]), read=read, numbered=read_numbered)
 
 
 def _find_type(source: Source, path: str) -> pa.DataType | None:

@@ -3,16 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+
+from karat.core.columns.kinds import Array
 
 RAW = pa.json_(pa.string())
 """The type of a column of JSON text, spelled exactly as in its file."""
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a file that can be read on their own: some row groups of a Parquet file.
+
+    `file` is its path or address; `size` (bytes) and `version` (its ETag, or the time of its last change) tell whether
+    it is still the same file. `groups` are the numbers of the row groups, `first` the number of their first row among
+    all rows of the source, from 0, and `rows` how many they are.
+    """
+
+    file: str
+    size: int
+    version: str
+    groups: tuple[int, ...]
+    first: int
+    rows: int
+
+    def __str__(self) -> str:
+        groups = str(self.groups[0]) if len(self.groups) == 1 else f"{self.groups[0]}–{self.groups[-1]}"
+        return f"{self.file}, row group {groups}"
+
+
+def group_parts(parts: Iterable[Part], rows: int) -> list[Part]:
+    """Parts of about this many rows, each of neighbouring parts of one file.
+
+    >>> one, two, three = (Part("a.parquet", 9, "", (at,), 5 * at, 5) for at in range(3))
+    >>> [part.groups for part in group_parts([one, two, three], 10)]
+    [(0, 1), (2,)]
+    """
+    grouped = list[Part]()
+    for _, neighbours in groupby(parts, key=lambda part: part.file):
+        start = len(grouped)
+        for part in neighbours:
+            if len(grouped) > start and (last := grouped[-1]).rows + part.rows <= rows:
+                grouped[-1] = replace(last, groups=last.groups + part.groups, rows=last.rows + part.rows)
+            else:
+                grouped.append(part)
+    return grouped
 
 
 @dataclass(frozen=True)
@@ -33,6 +76,10 @@ class Source:
     """Whether `read` can yield any column as `RAW`, as JSON files can."""
     notes: Mapping[str, int] = field(default_factory=dict)
     """Counts made while reading, such as `comments`; complete once all rows have been read."""
+    parts: tuple[Part, ...] = ()
+    """All rows in order, in parts that can be read on their own; none where the source is only read as a whole."""
+    numbered: Callable[[frozenset[str]], Iterator[tuple[Array, pa.RecordBatch]]] | None = None
+    """As `read`, with the numbers of the rows before they were filtered; None where all rows are read."""
 
     def batches(self, text: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, at most 65 536 per batch.
@@ -41,6 +88,16 @@ class Source:
         and `1.10` keep their spelling; `decode_text` turns them into text.
         """
         return self.read(frozenset(self._raw(text)))
+
+    def numbered_batches(self, text: Collection[str] = ()) -> Iterator[tuple[Array, pa.RecordBatch]]:
+        """The `batches`, each with the numbers of its rows, shape (rows,), from 0: the same whichever are filtered."""
+        if self.numbered is not None:
+            yield from self.numbered(frozenset(self._raw(text)))
+            return
+        first = self.parts[0].first if self.parts else 0
+        for batch in self.batches(text):
+            yield np.arange(first, first + len(batch), dtype=np.uint64), batch
+            first += len(batch)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The rows, for any library that reads Arrow: `pyarrow.table(source)`, `polars.DataFrame(source)`."""

@@ -51,13 +51,14 @@ def score_all(table, **how):
 
 def totals_of(plan, batch, scored, cut):
     """The totals of the rows between the first and the last cut, added in batches that end at each."""
-    totals = Totals(plan, cut[0])
+    totals = Totals(plan)
     for start, end in pairwise(cut):
         parts = [
             Rows(rows.statistics[start:end], None if rows.reasons is None else rows.reasons[start:end])
             for rows in scored
         ]
-        totals.add(batch.slice(start, end - start), parts, Counter(seen=end - start))
+        numbers = np.arange(start, end, dtype=np.uint64)
+        totals.add(batch.slice(start, end - start), parts, Counter(seen=end - start), numbers)
     return totals
 
 
@@ -112,10 +113,12 @@ def test_a_score_is_the_same_bits_in_batches_of_any_size(table, how):
 def small(metrics="em", topics=range(4), first=0, **how):
     rows = [{"prediction": "a", "reference": "a", "topic": f"t{at}"} for at in topics]
     plan = plan_run(Selection(rows, **how), metrics, Inference())
-    totals = Totals(plan, first)
-    for batch in plan.source.batches(plan.text):
+    totals = Totals(plan)
+    for numbers, batch in plan.source.numbered_batches(plan.text):
         columns = plan.role_columns(batch)
-        totals.add(batch, complete_rows(plan.metrics, columns, compute_rows(plan.metrics, columns)), Counter())
+        totals.add(
+            batch, complete_rows(plan.metrics, columns, compute_rows(plan.metrics, columns)), Counter(), numbers + first
+        )
     return totals
 
 

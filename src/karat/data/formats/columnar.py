@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from karat.data.source import Source, rows_per_batch, slice_batches
+from karat.core.errors import DataError
+from karat.data.formats.union import fit_source
+from karat.data.source import Part, Source, rows_per_batch, slice_batches
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import open_bytes, spool
+from karat.data.storage.remote_files import identify, open_file
+from karat.data.storage.validate import name_errors, validate_source
 
 
 def open_columnar(path: Path, name: str, kind: str) -> Source:
@@ -26,15 +30,53 @@ def open_columnar(path: Path, name: str, kind: str) -> Source:
 
 def _open_parquet(path: Path, name: str, copy: Any) -> Source:
     with pq.ParquetFile(path) as file:
-        schema, groups = file.schema_arrow, file.metadata
-    size = sum(groups.row_group(at).total_byte_size for at in range(groups.num_row_groups))
-    batch_rows = rows_per_batch(size, groups.num_rows)
+        schema, footer = file.schema_arrow, file.metadata
+    batch_rows = _batch_rows(footer, range(footer.num_row_groups))
 
     def read(_text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(path) as file:
             yield from file.iter_batches(batch_size=batch_rows)
 
-    return Source(name, schema, groups.num_rows, read)
+    parts = () if copy else tuple(_find_parts(path, footer))
+    return Source(name, schema, footer.num_rows, read, parts=parts)
+
+
+def _batch_rows(footer: pq.FileMetaData, groups: Iterable[int]) -> int:
+    sizes = [(group.total_byte_size, group.num_rows) for group in map(footer.row_group, groups)]
+    return rows_per_batch(sum(size for size, _ in sizes), sum(rows for _, rows in sizes))
+
+
+def _find_parts(path: Path, footer: pq.FileMetaData) -> Iterator[Part]:
+    """A part for each row group that is not empty."""
+    file, first = identify(path), 0
+    for at in range(footer.num_row_groups):
+        if rows := footer.row_group(at).num_rows:
+            yield Part(file.path, file.size, file.tag, (at,), first, rows)
+        first += rows
+
+
+def open_part(part: Part, name: str, schema: pa.Schema, columns: Collection[str] | None = None) -> Source:
+    """Open the rows of a part, with the columns of `schema`; only those in `columns`, where they are named.
+
+    `name` is that of the whole source. Raises `DataError` where the file is another than it was.
+    """
+    if columns is not None:
+        schema = pa.schema([field for field in schema if field.name in columns])
+    found = identify(part.file)
+    if (found.size, found.tag) != (part.size, part.version):
+        raise DataError(f"{found.name} has changed since it was opened; score it again")
+    with name_errors(found.name), open_file(part.file) as opened, pq.ParquetFile(opened) as file:
+        own, footer = file.schema_arrow, file.metadata
+    stored = pa.schema([field for field in own if field.name in schema.names])
+    batch_rows = _batch_rows(footer, part.groups)
+
+    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        with open_file(part.file) as opened, pq.ParquetFile(opened, metadata=footer, pre_buffer=True) as file:
+            for batch in file.iter_batches(batch_rows, part.groups, stored.names, use_threads=False):
+                yield batch.select(stored.names)
+
+    source = validate_source(Source(name, stored, part.rows, read, parts=(part,)), checked=False)
+    return source if source.schema.equals(schema) else fit_source(source, schema)
 
 
 def _open_arrow(path: Path, name: str, copy: Any) -> Source:

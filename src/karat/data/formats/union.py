@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import pyarrow as pa
 
 from karat.core.errors import ColumnError
 from karat.data.json.arrow_types import unify_types
-from karat.data.source import RAW, Source
+from karat.data.source import RAW, Part, Source
 
 
 def unite_sources(name: str, sources: Sequence[Source]) -> Source:
@@ -36,15 +37,19 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
         raw = frozenset(field.name for field in target if field.type == RAW)
         for source in sources:
             for batch in source.read(raw & set(source.schema.names) if source.reads_raw else frozenset()):
-                columns = [_fit(batch, field) for field in target]
-                yield pa.RecordBatch.from_arrays(columns, schema=target)
+                yield _fit(batch, target)
         for key in {key for source in sources for key in source.notes}:
             notes[key] = sum(source.notes.get(key, 0) for source in sources)
 
     known = None if None in rows else sum(row for row in rows if row is not None)
     typed = {name for source in sources if not source.reads_raw for name in source.schema.names}
     lossy_columns = frozenset().union(*(source.lossy_columns for source in sources)) - typed
-    return Source(name, schema, known, read, lossy_columns, reads_raw=not typed, notes=notes)
+    parts = list[Part]()
+    if known is not None and all(source.parts for source in sources if source.rows):
+        for source in sources:
+            first = sum(part.rows for part in parts)
+            parts += [replace(part, first=part.first + first) for part in source.parts]
+    return Source(name, schema, known, read, lossy_columns, reads_raw=not typed, notes=notes, parts=tuple(parts))
 
 
 def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.Schema:
@@ -60,6 +65,16 @@ def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.S
         raise ColumnError(f"{source.name}: {error}") from error
 
 
-def _fit(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-    at = batch.schema.get_field_index(field.name)
-    return pa.nulls(batch.num_rows, field.type) if at < 0 else batch.column(at).cast(field.type)
+def fit_source(source: Source, schema: pa.Schema) -> Source:
+    """The source with the columns of this schema: cast to its types, and nulls where the source has no such column."""
+
+    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        return (_fit(batch, schema) for batch in source.read(text))
+
+    return replace(source, schema=schema, read=read)
+
+
+def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    places = [(batch.schema.get_field_index(field.name), field.type) for field in schema]
+    columns = [pa.nulls(len(batch), kind) if at < 0 else batch.column(at).cast(kind) for at, kind in places]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

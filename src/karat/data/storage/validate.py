@@ -37,7 +37,7 @@ def validate_source(source: Source, *, checked: bool) -> Source:
     check_unique(source.schema.names, source.name)
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        row = 0
+        row = source.parts[0].first if source.parts else 0
         with name_errors(source.name):
             for batch in source.read(text):
                 if not checked:

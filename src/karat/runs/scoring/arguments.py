@@ -45,6 +45,7 @@ class Destination:
     """Where the scored rows go: to the file `output`, to the run of the name `run`, and, with `keep`, to the result.
 
     With `keep=None` the result has the rows where they go nowhere else. `resume` continues a run that was stopped.
+    `engine` carries out tasks, at most `max_failed_tasks` of which may fail.
 
     Raises `SpecError` for `resume` without `run`.
     """
@@ -53,6 +54,8 @@ class Destination:
     run: str | None = None
     resume: bool = False
     keep: bool | None = None
+    engine: Any = None
+    max_failed_tasks: int = 0
 
     def __post_init__(self) -> None:
         if self.resume and self.run is None:
@@ -61,7 +64,8 @@ class Destination:
     @property
     def keeps_rows(self) -> bool:
         """Whether the result has the rows."""
-        return self.output is None and self.run is None if self.keep is None else self.keep
+        nowhere = self.output is None and self.run is None and self.engine is None
+        return nowhere if self.keep is None else self.keep
 
     def check(self, selection: Selection) -> None:
         """Raise `DataError`, before anything is read, where `output` cannot be written or is what is read."""

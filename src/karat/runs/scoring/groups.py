@@ -25,15 +25,16 @@ def check_group_column(schema: pa.Schema, name: str, where: str) -> None:
         raise ColumnError(f"{where}: column {name!r} holds {kind}; values such as text or numbers make groups")
 
 
-def cluster_keys(column: pa.Array, first: int = 0) -> Array:
+def cluster_keys(column: pa.Array, numbers: Array | None = None) -> Array:
     """A 64-bit key for each row's cluster, shape (rows,): equal for equal values, in any batch.
 
-    A row whose value is null is a cluster of its own; `first` is the number of rows in the batches before.
+    A row whose value is null is a cluster of its own; `numbers` are those of the rows in their table, by default from
+    0.
     """
     codes, labels = _encode(column)
     keys = np.array([_hash(label) for label in labels], dtype=np.uint64)[codes] if labels else np.empty(0, np.uint64)
     for row in np.flatnonzero(column.is_null()):
-        keys[row] = _hash(f"row {first + row} is alone")
+        keys[row] = _hash(f"row {row if numbers is None else numbers[row]} is alone")
     return keys
 
 

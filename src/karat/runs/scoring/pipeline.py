@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from karat.core import telemetry
-from karat.core.columns.column_cache import column_cache
 from karat.core.metric.metric import Metric
-from karat.core.metric.rows import Rows
-from karat.core.metric.score import complete_rows, compute_rows
-from karat.core.parallel import map_ordered
-from karat.core.progress import report_progress_to
 from karat.data.write import write
 from karat.runs.labels.human import Human
 from karat.runs.scoring.arguments import Destination, Selection
-from karat.runs.scoring.judged_documents import count_judged
-from karat.runs.scoring.model_usage import ModelUsage
-from karat.runs.scoring.plan import Plan, plan_run, warn_of_json_in_text
+from karat.runs.scoring.plan import Plan, plan_run
 from karat.runs.scoring.progress import Progress, RowCounter
-from karat.runs.scoring.result import Result, Values
+from karat.runs.scoring.result import Result
+from karat.runs.scoring.tasks.batches import Batch, score_batches
+from karat.runs.scoring.tasks.engine import Engine
+from karat.runs.scoring.tasks.parts import plan_parts
+from karat.runs.scoring.tasks.summary import summarise_run
 from karat.runs.scoring.totals import Totals
 from karat.stats.inference import Inference
 
@@ -54,6 +50,8 @@ def score(
     human: Any = None,
     label_map: Mapping[str, float] | str | None = None,
     progress: Progress | None = None,
+    engine: str | Engine | None = None,
+    max_failed_tasks: int = 0,
 ) -> Result:
     """Score a table of answers with one or more metrics.
 
@@ -72,7 +70,10 @@ def score(
     continue it after it was stopped. `human`: labels by people, a column of the rows or what `karat.read_labels` reads,
     joined by `on`: beside each value stands the value that people would give, corrected by these labels; `label_map`:
     the score of each label, by default from a judge's own choices. `progress`: called with the number of finished rows
-    and, where known, of all rows, from any thread.
+    and, where known, of all rows, from any thread. `engine`: what
+    carries out the work where the data are Parquet files: `"threads"` of this process (the default for large files),
+    `"processes"`, `"ray"`, `"spark"`, or an `Engine`; rows are then kept in a run only. At most `max_failed_tasks` of
+    its tasks may fail; their rows are unscored.
 
     Raises a `karat.KaratError` whose message says what to do; `output` is then not written.
 
@@ -84,7 +85,10 @@ def score(
     >>> result.table.to_pylist()[1]
     {'output': 'Rome', 'expected': None, 'exact_match': None, 'reason': 'reference is null'}
     """
-    inference, destination = Inference(confidence, seed), Destination(output, run, resume, keep)
+    inference, destination = (
+        Inference(confidence, seed),
+        Destination(output, run, resume, keep, engine, max_failed_tasks),
+    )
     if human is not None and not isinstance(human, Human):
         human = Human(human, label_map, system=run)
     selection = Selection(data, gold, on, map or {}, by, cluster, where, limit, human)
@@ -99,9 +103,12 @@ def score(
 
 def carry_out(plan: Plan, destination: Destination, progress: Progress | None, manifest: Manifest | None) -> Result:
     """Score all rows of a plan, and store them as a run where there is a manifest."""
+    if (in_parts := plan_parts(plan, destination)) is not None:
+        return in_parts.score(progress, manifest)
     if manifest is None:
         return _score_all(plan, destination, progress, None)
-    from karat.runs.store.writer import open_writer  # noqa: PLC0415  (only where a run is stored)
+    from karat.runs.scoring.provenance import ModelUsage  # noqa: PLC0415  (only where a run is stored)
+    from karat.runs.store.writer import open_writer  # noqa: PLC0415
 
     usage = ModelUsage(plan.metrics)
     with open_writer(manifest, plan.metrics, resume=destination.resume) as writer:
@@ -110,11 +117,11 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
 
 
 def _score_all(plan: Plan, destination: Destination, progress: Progress | None, writer: RunWriter | None) -> Result:
-    """Score all rows and write them; the result has no run yet."""
-    started, totals = time_ns(), Totals(plan)
+    """Score all rows in their order and write them; the result has no run yet."""
+    started, totals, warned = time_ns(), Totals(plan), dict[str, str]()
     rows = deque[pa.RecordBatch](maxlen=None if destination.keeps_rows else 0)
     counter = RowCounter(progress, plan.source.rows, sum(metric.definition.remote for metric in plan.metrics))
-    batches = _score_batches(plan, totals, counter, writer)
+    batches = _append_scores(plan, score_batches(plan, totals, counter, warned, writer))
     if writer is not None:
         batches = writer.write_rows(batches, plan.output.schema)
     if destination.output is None:
@@ -122,113 +129,17 @@ def _score_all(plan: Plan, destination: Destination, progress: Progress | None, 
     else:
         write(_collect(batches, rows), plan.output.schema, destination.output)
     output = None if destination.output is None else Path(destination.output).resolve()
-    result = replace(_summarise(plan, totals), output=output, batches=tuple(rows) if destination.keeps_rows else None)
-    if telemetry.on():
-        _trace_values(result, started)
-    return result
+    result = summarise_run(plan, totals, warned, started)
+    return replace(result, output=output, batches=tuple(rows) if destination.keeps_rows else None)
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """A batch, the number of its first row, its columns by role, and what was computed of it in a worker thread."""
-
-    first: int
-    rows: pa.RecordBatch
-    columns: dict[str, pa.Array]
-    computed: list[Rows | None]
-    documents: Counter[str]
-
-
-def _score_batches(
-    plan: Plan, totals: Totals, counter: RowCounter, writer: RunWriter | None
-) -> Iterator[pa.RecordBatch]:
-    """Yield each batch with its scores, in order, after adding it to the totals.
-
-    Metrics that compute run in worker threads; those that wait for other processes run in this thread, where Ctrl-C
-    arrives. Rows that the writer has from before are not scored again.
-    """
-    before = 0 if writer is None else writer.replayed
-    warned: set[str] = set()
-
-    def compute(numbered: tuple[int, pa.RecordBatch]) -> _Batch:
-        first, rows = numbered
-        columns = plan.role_columns(rows, first)
-        with column_cache():
-            computed = compute_rows(plan.metrics, columns, plan.labels) if first > before else []
-            documents = Counter[str]() if plan.joined is None else count_judged(columns)
-        return _Batch(first, rows, columns, computed, documents)
-
-    for batch in map_ordered(compute, _number_rows(plan.source.batches(plan.text), before)):
-        warn_of_json_in_text(plan, batch.rows, batch.first, warned)
-        if writer is not None and batch.first <= before:
-            scored = writer.replay(batch.rows)
-        else:
-            with report_progress_to(counter.advance):
-                scored = complete_rows(plan.metrics, batch.columns, batch.computed, plan.labels)
-            if writer is not None:
-                writer.add(batch.rows, scored)
-        totals.add(batch.rows, scored, batch.documents)
-        errors = None if plan.errors is None else batch.rows.column(plan.errors)
-        yield plan.output.append(batch.rows, scored, errors)
-        counter.finish_batch(len(batch.rows))
-
-
-def _number_rows(batches: Iterable[pa.RecordBatch], before: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Each batch with the number of its first row, from 1; a batch is cut after the first `before` rows."""
-    first = 1
+def _append_scores(plan: Plan, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        left = before - first + 1
-        for piece in (batch.slice(0, left), batch.slice(left)) if 0 < left < len(batch) else (batch,):
-            yield first, piece
-            first += len(piece)
+        errors = None if plan.errors is None else batch.rows.column(plan.errors)
+        yield plan.output.append(batch.rows, batch.scored, errors)
 
 
 def _collect(batches: Iterable[pa.RecordBatch], rows: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows.append(batch)
         yield batch
-
-
-def _summarise(plan: Plan, totals: Totals) -> Result:
-    grouped = {spec: sorted(each.groups.items()) for spec, each in totals.metrics.items()}
-    groups = {spec: {label: total.value() for label, total in each} for spec, each in grouped.items()}
-    joined = None
-    if found := plan.joined:
-        joined = {
-            "missing": found.missing,
-            "missing_ids": list(found.missing_ids),
-            "unknown": found.unknown,
-            "unknown_ids": list(found.unknown_ids),
-            **totals.documents,
-            **{str(side): dict(notes) for side, notes in found.side_notes.items()},
-        }
-    corrected, corrected_groups = ({}, {}) if totals.corrected is None else totals.corrected.values()
-    return Result(
-        metrics=tuple(plan.metrics),
-        values=Values({spec: each.whole.value() for spec, each in totals.metrics.items()}),
-        reasons={spec: dict(each.whole.reasons) for spec, each in totals.metrics.items()},
-        counts={spec: dict(each.labels) for spec, each in totals.metrics.items() if each.labels},
-        groups=Values(groups if plan.selection.by else {}),
-        n=totals.n,
-        mapping=plan.mapping,
-        joined=joined,
-        corrected=Values(corrected),
-        corrected_groups=Values(corrected_groups),
-        human=None if totals.corrected is None else totals.corrected.human(),
-        confidence=plan.inference.confidence,
-        schema=plan.output.schema,
-    )
-
-
-def _trace_values(result: Result, started: int) -> None:
-    """Record a span for each value; judges record theirs for each row. `started` is in ns of `time.time_ns`."""
-    for metric in result.metrics:
-        if "trace_id" in metric.details:
-            continue
-        value = result.values[metric.spec]
-        about: dict[str, Any] = {"rows": value.n, "unscored": value.failed, "interval": [value.low, value.high]}
-        about |= {"how": "score", "cls": "Metric", "start": started, "signature": metric.signature}
-        inputs = {"rows": value.n, "columns": {role: result.mapping.get(role) for role in metric.definition.columns}}
-        with telemetry.evaluation(metric.spec, inputs, **about) as span:
-            if span is not None:
-                span.result(metric.spec, value.value)

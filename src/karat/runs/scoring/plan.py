@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,7 +22,7 @@ from karat.core.metric.setting import SEVERAL
 from karat.core.metric.spec import parse_all
 from karat.data.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
-from karat.data.nested import extract_nested
+from karat.data.nested import add_nested, find_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
@@ -38,18 +38,34 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Nested:
+    """The types of the columns that are found by path: of groups and clusters, of roles, and in the condition.
+
+    `named` are all names in the condition.
+    """
+
+    groups: Mapping[str, pa.DataType] = field(default_factory=dict)
+    roles: Mapping[str, pa.DataType] = field(default_factory=dict)
+    where: Mapping[str, pa.DataType] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Plan:
     """All that is decided before the first row is read.
 
-    `joined` is the join of data and gold, where there is one, before rows were filtered. `kinds` and `mapping` are the
-    kind and the column of each role, `text` the columns that are read as text. `errors` is the column, if any, that
-    says why a row has no prediction, `correction` what people's labels correct.
+    `source` has the rows to score, `base` what was opened, before columns were added by path (`nested`) and rows were
+    filtered. `joined` is the join of data and gold, where there is one. `kinds` and `mapping` are the kind and the
+    column of each role, `text` the columns that are read as text. `errors` is the column, if any, that says why a row
+    has no prediction, `correction` what people's labels correct.
     """
 
     selection: Selection
     inference: Inference
     metrics: list[Metric]
     source: Source
+    base: Source
+    nested: Nested
     joined: Joined | None
     kinds: dict[str, Kind]
     mapping: dict[str, str]
@@ -106,12 +122,17 @@ def plan_run(
     source = open_sources(selection.data, selection.gold, selection.joins_gold, ranked=ranked)
     joined = source if isinstance(source, Joined) else None
     by_value = [name for name in (selection.by, selection.cluster) if name is not None]
-    source = extract_nested(extract_nested(source, by_value, keep_json=False), roles.values())
-    every = source
+    base, nested = source, Nested(groups=find_nested(source, by_value))
+    source = add_nested(source, nested.groups, keep_json=False)
+    nested = replace(nested, roles=find_nested(source, roles.values()))
+    every = source = add_nested(source, nested.roles)
     if selection.where is not None or selection.limit is not None:
-        from karat.data.filter import filter_rows  # noqa: PLC0415  (seldom needed)
+        from karat.data.filter import filter_rows, names_in  # noqa: PLC0415  (seldom needed)
 
-        source = filter_rows(source, selection.where, selection.limit)
+        if selection.where is not None:
+            names = names_in(selection.where)
+            nested = replace(nested, where=find_nested(source, names), named=frozenset(names))
+        source = filter_rows(source, selection.where, selection.limit, nested.where)
     sides, original = ({}, {}) if joined is None else (joined.sides, joined.original_names)
     mapping = map_columns(
         source.schema.names, list(kinds), roles, sides=sides, original_names=original, where=source.name
@@ -122,7 +143,7 @@ def plan_run(
         check_group_column(source.schema, name, source.name)
     schema = source.schema_as(text)
     output = OutputColumns.beside(schema, chosen)
-    plan = Plan(selection, inference, chosen, source, joined, kinds, mapping, text, output, errors)
+    plan = Plan(selection, inference, chosen, source, base, nested, joined, kinds, mapping, text, output, errors)
     empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
     for metric in chosen:  # finds a column that does not fit before the first row is read
         cast_columns(metric, plan.role_columns(empty), plan.labels)
@@ -133,31 +154,47 @@ def plan_run(
     return replace(plan, correction=plan_correction(selection.human, selection, source, every, chosen))
 
 
-def warn_of_json_in_text(plan: Plan, batch: pa.RecordBatch, first: int, warned: set[str]) -> None:
-    """Warn once for each role where a text is a JSON list or object, as in CSV, and a metric scores it as text.
+def find_json_in_text(plan: Plan, batch: pa.RecordBatch, warned: dict[str, str], *, first: bool) -> None:
+    """Add a warning for each role where a text is a JSON list or object, as in CSV, and a metric scores it as text.
 
-    Lists of numbers may be intervals or points: they count where each of the first 100 texts is a list.
+    Lists of numbers may be intervals or points: they count where each of the first 100 texts of the `first` batch is a
+    list.
     """
-    for role in (SEVERAL.keys() & plan.mapping.keys()) - warned:
+    for role in (SEVERAL.keys() & plan.mapping.keys()) - warned.keys():
         column = batch.column(plan.mapping[role])
         if not is_text(column.type) or not any(_scores_text(metric, role) for metric in plan.metrics):
             continue
-        texts = column.slice(0, 100).drop_null().to_pylist() if first == 1 else []
+        texts = column.slice(0, 100).drop_null().to_pylist() if first else []
         listed = bool(texts) and all(text.startswith("[") and text.endswith("]") for text in texts)
-        maybe = pc.match_substring_regex(column.cast(pa.large_string()), _JSON).fill_null(False)
-        found = next(filter(_is_json, column.filter(maybe).slice(0, 1000).to_pylist()), None)
+        found = next(filter(_is_json, _json_like(column).slice(0, 1000).to_pylist()), None)
         if listed or found:
-            warned.add(role)
             problem = f"looks like JSON {'objects' if found and found.lstrip()[0] == '{' else 'lists'} but is text"
-            warnings.warn(
+            warned[role] = (
                 f"{plan.labels[role]} {problem}, and each is scored as one; JSON Lines and Parquet hold lists, and "
-                f"--map {role}={plan.mapping[role]}.KEY selects a part of an object",
-                stacklevel=2,
+                f"--map {role}={plan.mapping[role]}.KEY selects a part of an object"
             )
 
 
 _JSON = r"""(?s)^\s*(?:\[.*["\[{].*\]|\{\s*".*\})\s*$"""
 """What a JSON object looks like, or a list that holds more than numbers."""
+
+
+def _json_like(column: pa.Array) -> pa.Array:
+    """The texts that look like JSON; their first byte alone leaves out most others."""
+    texts = column.cast(pa.large_string())
+    if texts.null_count:
+        texts = texts.drop_null()
+    _, offsets, content = texts.buffers()
+    if not len(texts) or content is None:
+        return texts.slice(0, 0)
+    starts = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
+    first = np.frombuffer(content, np.uint8)[np.minimum(starts[:-1], content.size - 1)]
+    texts = texts.take(pa.array(np.flatnonzero(_MAY_START_JSON[first] & (starts[1:] > starts[:-1]))))
+    return texts.filter(pc.match_substring_regex(texts, _JSON))
+
+
+_MAY_START_JSON = np.zeros(256, bool)
+_MAY_START_JSON[[*b"[{ \t\n\r\f\v"]] = True
 
 
 def _scores_text(metric: Metric, role: str) -> bool:

@@ -25,13 +25,14 @@ class RowCounter:
     def advance(self, rows: int) -> None:
         """One of the metrics has finished this many more rows of the batch."""
         self._reported += rows
-        self._report(self._finished + self._reported // self.reporters)
+        self.report(self._finished + self._reported // self.reporters)
 
     def finish_batch(self, rows: int) -> None:
         """All metrics have finished a batch of this many rows."""
         self._finished, self._reported = self._finished + rows, 0
-        self._report(self._finished)
+        self.report(self._finished)
 
-    def _report(self, rows: int) -> None:
+    def report(self, rows: int) -> None:
+        """So many rows are finished in all."""
         if self.progress is not None:
             self.progress(rows, self.total)

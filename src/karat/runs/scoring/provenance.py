@@ -1,4 +1,4 @@
-"""The provenance of a run: the call, what it read, the versions and the machine."""
+"""The provenance of a run: the call, what it read, the versions and the machine, and its use of models."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from karat.core.metric.metric import Metric
 from karat.core.parallel import threads
 from karat.core.version import __version__
 from karat.data.source import Source
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import Plan
 from karat.runs.store.manifest import Manifest, describe_metric
+
+if TYPE_CHECKING:
+    from karat.models.governor.budget import Totals
+    from karat.models.governor.governor import Governor
 
 _LIBRARIES = (
     "numpy", "pyarrow", "duckdb", "regex", "rapidfuzz", "sacrebleu", "sympy", "aiohttp", "sentence_transformers",
@@ -49,6 +54,33 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
         versions=_versions(),
         machine={"system": platform.platform(), "processor": platform.machine(), "threads": threads()},
     )
+
+
+class ModelUsage:
+    """The models that the judges among some metrics ask, and what they used since this was created."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._judges = [metric for metric in metrics if metric.definition.judge]
+        self._before: list[tuple[Governor, Totals]] = []
+        if self._judges:
+            from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
+
+            governors = dict.fromkeys(each.definition.governor or current_models().governor for each in self._judges)
+            self._before = [(governor, replace(governor.totals)) for governor in governors]
+
+    def since_start(self) -> dict[str, Any] | None:
+        """The names of the models, and the calls, tokens and USD since the start; None without a judge."""
+        if not self._judges:
+            return None
+        models = [metric.settings["model"] for metric in self._judges]
+        names = [name for each in models for name in ([each] if isinstance(each, str) else each or [])]
+        totals: dict[str, Any] = {}
+        for governor, before in self._before:
+            earlier = asdict(before)
+            for what, now in asdict(governor.totals).items():
+                if now is not None:
+                    totals[what] = totals.get(what, 0) + now - (earlier[what] or 0)
+        return {"names": list(dict.fromkeys(names)), **totals}
 
 
 def _source_name(source: Any) -> str:

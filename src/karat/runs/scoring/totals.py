@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -123,12 +122,12 @@ class MetricTotals:
 class Totals:
     """The totals of all metrics of a run, and the number of retrieved documents and of unjudged ones among them.
 
-    `first` is the number of the first row in its table, from 0. Totals of parts of a table are merged as bytes; values
+    Totals of parts of a table are merged as bytes; values
     and intervals are the same whatever the parts, and reasons, labels and groups come in the order of merging.
     `corrected` has the scores of all rows where people's labels correct them, else it is None.
     """
 
-    def __init__(self, plan: Plan, first: int = 0) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._by, self._cluster = plan.selection.by, plan.selection.cluster
         clustered = self._cluster is not None
         self.metrics = {each.spec: MetricTotals(Total(each, clustered, plan.inference)) for each in plan.metrics}
@@ -139,15 +138,17 @@ class Totals:
 
             self.corrected = CorrectedTotals(plan.correction, plan.inference)
         self.n = 0
-        self._next = first  # the number of the next row
         self._labels: set[str] = set()
         signed = [[each.spec, each.signature] for each in plan.metrics]
         self._of = {"metrics": signed, "by": self._by, "cluster": self._cluster, "seed": plan.inference.seed}
 
-    def add(self, batch: pa.RecordBatch, scored: Sequence[Rows], documents: Counter[str]) -> None:
-        """Add a batch; batches are to come in the order of the rows."""
-        clusters = cluster_keys(batch.column(self._cluster), self._next) if self._cluster else None
-        keys = np.arange(self._next, self._next + len(batch), dtype=np.uint64) if clusters is None else clusters
+    def add(self, batch: pa.RecordBatch, scored: Sequence[Rows], documents: Counter[str], numbers: Array) -> None:
+        """Add a batch; `numbers`, uint64, are those of its rows in the whole table, from 0.
+
+        Where people's labels correct values, batches are to come in the order of the rows.
+        """
+        clusters = cluster_keys(batch.column(self._cluster), numbers) if self._cluster else None
+        keys = numbers if clusters is None else clusters
         groups = group_rows(batch.column(self._by), self._labels, self._by) if self._by else {}
         for totals, rows in zip(self.metrics.values(), scored, strict=True):
             totals.add(rows, keys, groups)
@@ -155,7 +156,13 @@ class Totals:
             self.corrected.add(scored, clusters, groups)
         self.documents.update(documents)
         self.n += len(batch)
-        self._next += len(batch)
+
+    def add_unscored(self, rows: int, reason: str) -> None:
+        """Add rows that could not be read, so that they have no group and no cluster."""
+        for each in self.metrics.values():
+            each.whole.n += rows
+            each.whole.reasons[reason] += rows
+        self.n += rows
 
     def to_bytes(self) -> bytes:
         """The totals as bytes for `merge_bytes`: compressed, with a format number and a checksum.
@@ -165,7 +172,7 @@ class Totals:
         self._refuse_corrected()
         stored: list[bytes] = []
         totals = [each.state(stored) for each in self.metrics.values()]
-        about = {"of": self._of, "n": self.n, "next": self._next, "documents": self.documents, "totals": totals}
+        about = {"of": self._of, "n": self.n, "documents": self.documents, "totals": totals}
         arrays = pa.record_batch({"array": pa.array(stored, pa.large_binary())}, metadata={"about": json.dumps(about)})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, arrays.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
@@ -189,7 +196,6 @@ class Totals:
             totals.merge(part, stored)
         self.documents.update(about["documents"])
         self.n += about["n"]
-        self._next = max(self._next, about["next"])
 
     def _refuse_corrected(self) -> None:
         if self.corrected is not None:

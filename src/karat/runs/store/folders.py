@@ -9,6 +9,7 @@ from pathlib import Path
 from karat.core.errors import SpecError
 
 MANIFEST = "manifest.json"
+PARTS, STATES = "parts.json", "states"  # of a run in parts, while it is written
 _NAME = re.compile(r"\w[\w.+@ -]*")
 
 

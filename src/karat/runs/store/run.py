@@ -1,7 +1,8 @@
 """Stored runs, each a folder with its manifest, rows, statistics and values, and files of scored rows.
 
 A run is in `$KARAT_RUNS`, else in `karat-runs`. Any tool can read its files: `manifest.json`, `rows.parquet` (with the
-scores), `statistics.parquet` (the counts of metrics whose value is not the mean of the scores) and `values.json`.
+scores), `statistics.parquet` (the counts of metrics whose value is not the mean of the scores) and `values.json`. Of
+large files the rows and the counts are in the folders `rows` and `statistics`: `part-000000.parquet` and so on.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import pyarrow.parquet as pq
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.core.metric.rows import stack_statistics
 from karat.core.metric.score import ROUNDING
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
@@ -60,8 +63,14 @@ class Run:
 
     @property
     def rows(self) -> Path:
-        """The file of the rows."""
-        return self.path / ROWS
+        """The file of the rows, or the pattern of its files (`glob`) where they were written in parts."""
+        one = self.path / ROWS
+        return one if one.exists() else Path(escape(str(self.path)), one.stem, "part-*.parquet")
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of the rows, in their order."""
+        return [self.path / ROWS] if (self.path / ROWS).exists() else _part_files(self.path, ROWS)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -78,7 +87,8 @@ class Run:
     def _read(self, names: list[str]) -> pa.Table:
         if split_name(self.rows) == ("parquet", None):
             with name_errors(str(self.rows)):
-                return pq.read_table(self.rows, columns=names, partitioning=None)
+                tables = [pq.read_table(file, columns=names, partitioning=None) for file in self.files]
+                return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
         return pa.Table.from_batches(self.batches(names), pa.schema([self.schema.field(name) for name in names]))
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -113,7 +123,9 @@ class Run:
     def _read_counts(self, metric: ScoredMetric) -> Array:
         path = self.path / STATISTICS
         with name_errors(str(path)):
-            return _to_counts(pq.read_table(path, columns=[metric.spec], partitioning=None).column(0))
+            files = [path] if path.exists() else _part_files(self.path, STATISTICS)
+            tables = [pq.read_table(file, columns=[metric.spec], partitioning=None) for file in files]
+            return stack_statistics([_to_counts(table.column(0)) for table in tables if len(table)])
 
     def value(self, spec: str) -> Value:
         """A metric's value: the stored one, else the one of the rows, as for a scored file."""
@@ -141,9 +153,17 @@ class ScoredFile(Run):
     def rows(self) -> Path:
         return self.path
 
+    @property
+    def files(self) -> list[Path]:
+        return [self.path]
+
     def _read_counts(self, metric: ScoredMetric) -> Array:
         problem = f"the value of {metric.spec} is computed from counts, which only a stored run has"
         raise DataError(f"{self.name}: {problem}; score it again with run='NAME' (--run NAME)")
+
+
+def _part_files(run: Path, name: str) -> list[Path]:
+    return sorted((run / Path(name).stem).glob("part-*.parquet")) or [run / name]
 
 
 def _to_counts(column: pa.ChunkedArray) -> Array:

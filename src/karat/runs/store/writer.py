@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from karat.core.atomic import replacing, sync, write_text
+from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows, widen
@@ -22,7 +24,7 @@ from karat.data.formats.writers import WRITERS
 from karat.data.write import check_output
 from karat.runs.store.checkpoint import Checkpoint, Replay
 from karat.runs.store.digest import Digests
-from karat.runs.store.folders import MANIFEST, lock_file, partial_folder, run_folder
+from karat.runs.store.folders import MANIFEST, PARTS, lock_file, partial_folder, run_folder
 from karat.runs.store.lock import lock
 from karat.runs.store.manifest import Manifest, read_manifest, write_manifest
 from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
@@ -98,7 +100,7 @@ class RunWriter:
         if changed := [role for role, digest in self._digests_before.items() if now[role] != digest]:
             columns = ", ".join(f"column {self.manifest.mapping[role]!r} ({role})" for role in changed)
             name, problem = self.manifest.name, f"its first {self.replayed} rows are not those it was started with"
-            raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {_start_again(name)}")
+            raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {start_again(name)}")
 
 
 @contextmanager
@@ -108,23 +110,43 @@ def open_writer(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> I
     Raises `DataError` where a run of that name exists, was started with other arguments, or is being written by another
     process.
     """
-    folder = run_folder(manifest.name)
-    _make_folder(folder.parent)
-    partial = partial_folder(folder)
-    with lock(lock_file(folder), manifest.name):
-        check_name_free(folder)
-        if (partial / MANIFEST).exists():
-            manifest = _resume(manifest, read_manifest(partial), resume=resume)
+    with open_partial(manifest, resume=resume) as (folder, started):
+        partial = partial_folder(folder)
+        if (partial / PARTS).exists():
+            raise DataError(
+                f"run {started.name} was started in parts; resume it in the same way, {start_again(started.name)}"
+            )
         shutil.rmtree(partial / "run", ignore_errors=True)
         (partial / "run").mkdir(parents=True)
-        write_manifest(manifest, partial)
-        writer = RunWriter(folder, manifest, Checkpoint(partial, metrics))
+        writer = RunWriter(folder, started, Checkpoint(partial, metrics))
         try:
             yield writer
         finally:
             if not folder.exists():
                 writer.checkpoint.flush()
-            if folder.exists() or not writer.checkpoint.rows:
+            if not folder.exists() and not writer.checkpoint.rows:
+                shutil.rmtree(partial)
+
+
+@contextmanager
+def open_partial(manifest: Manifest, *, resume: bool) -> Iterator[tuple[Path, Manifest]]:
+    """Lock the name of a run, and make the folder in which it is written, or with `resume` find it.
+
+    Gives the folder of the finished run, and its manifest. What was written is removed once the finished run is there.
+    """
+    folder = run_folder(manifest.name)
+    _make_folder(folder.parent)
+    partial = partial_folder(folder)
+    with lock(lock_file(folder), manifest.name):
+        check_name_free(folder)
+        stored = (partial / MANIFEST).exists()
+        started = _resume(manifest, read_manifest(partial), resume=resume) if stored else manifest
+        partial.mkdir(parents=True, exist_ok=True)
+        write_manifest(started, partial)
+        try:
+            yield folder, started
+        finally:
+            if folder.exists():
                 shutil.rmtree(partial)
 
 
@@ -139,7 +161,8 @@ def other_name(name: str) -> str:
     return f"choose another name (--run OTHER), or `karat runs remove {name}`"
 
 
-def _start_again(name: str) -> str:
+def start_again(name: str) -> str:
+    """The remedy, for messages, where a run cannot be continued."""
     return f"or start again after `karat runs remove {name}`"
 
 
@@ -153,13 +176,13 @@ def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str,
     ]
     if changes:
         problem = f"run {name} was started with other {'; '.join(changes)}"
-        raise DataError(f"{problem}. Resume with the same, {_start_again(name)}")
+        raise DataError(f"{problem}. Resume with the same, {start_again(name)}")
 
 
 def check_resumed(name: str, *, resume: bool) -> None:
     """Raise `DataError` where a run was not finished and `resume` is not set."""
     if not resume:
-        raise DataError(f"run {name} was not finished: continue it with --resume, {_start_again(name)}")
+        raise DataError(f"run {name} was not finished: continue it with --resume, {start_again(name)}")
 
 
 def _make_folder(root: Path) -> None:
@@ -195,6 +218,11 @@ def _write_statistics(checkpoint: Checkpoint, path: Path) -> None:
         for scored in checkpoint:
             lists = []
             for at, width in widths.items():
-                counts, unscored = widen(scored[at].statistics, width), pa.array(~scored[at].scored)
-                lists.append(pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), width, mask=unscored))
+                lists.append(count_lists(widen(scored[at].statistics, width)))
             writer.write_batch(pa.RecordBatch.from_arrays(lists, schema=schema))
+
+
+def count_lists(counts: Array) -> pa.Array:
+    """The counts of rows, shape (n, k), as lists of fixed length; null where a row is unscored."""
+    unscored = pa.array(np.isnan(counts[:, 0]))
+    return pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), counts.shape[1], mask=unscored)

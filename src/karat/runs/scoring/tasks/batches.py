@@ -1,0 +1,94 @@
+"""The loop over the batches of one source: score each, write it down, add up its statistics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from karat.core.columns.column_cache import column_cache
+from karat.core.columns.kinds import Array
+from karat.core.metric.rows import Rows
+from karat.core.metric.score import complete_rows, compute_rows
+from karat.core.parallel import map_ordered
+from karat.core.progress import report_progress_to
+from karat.runs.scoring.judged_documents import count_judged
+from karat.runs.scoring.plan import Plan, find_json_in_text
+from karat.runs.scoring.progress import RowCounter
+from karat.runs.scoring.totals import Totals
+
+if TYPE_CHECKING:
+    from karat.runs.store.writer import RunWriter
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of rows with their numbers, from 0, before they were filtered, and the statistics of each metric.
+
+    `at` is the number of rows in the batches before.
+    """
+
+    at: int
+    numbers: Array
+    rows: pa.RecordBatch
+    scored: list[Rows]
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """A batch, its columns by role, and what was computed of it in a worker thread."""
+
+    at: int
+    numbers: Array
+    rows: pa.RecordBatch
+    columns: dict[str, pa.Array]
+    computed: list[Rows | None]
+    documents: Counter[str]
+
+
+def score_batches(
+    plan: Plan, totals: Totals, counter: RowCounter, warned: dict[str, str], writer: RunWriter | None = None
+) -> Iterator[Batch]:
+    """Yield each batch with its scores, in order, after adding it to the totals.
+
+    Metrics that compute run in worker threads; those that wait for other processes run in this thread, where Ctrl-C
+    arrives. Rows that the writer has from before are not scored again. `warned` collects warnings, by role.
+    """
+    before = 0 if writer is None else writer.replayed
+
+    def compute(numbered: tuple[int, Array, pa.RecordBatch]) -> _Computed:
+        at, numbers, rows = numbered
+        columns = plan.role_columns(rows, int(numbers[0]) + 1 if len(numbers) else 1)
+        with column_cache():
+            computed = compute_rows(plan.metrics, columns, plan.labels) if at >= before else []
+            documents = Counter[str]() if plan.joined is None else count_judged(columns)
+        return _Computed(at, numbers, rows, columns, computed, documents)
+
+    for batch in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before)):
+        find_json_in_text(plan, batch.rows, warned, first=batch.at == 0)
+        if writer is not None and batch.at < before:
+            scored = writer.replay(batch.rows)
+        else:
+            with report_progress_to(counter.advance):
+                scored = complete_rows(plan.metrics, batch.columns, batch.computed, plan.labels)
+            if writer is not None:
+                writer.add(batch.rows, scored)
+        totals.add(batch.rows, scored, batch.documents, batch.numbers)
+        yield Batch(batch.at, batch.numbers, batch.rows, scored)
+        counter.finish_batch(len(batch.rows))
+
+
+def _count_rows(
+    batches: Iterable[tuple[Array, pa.RecordBatch]], before: int
+) -> Iterator[tuple[int, Array, pa.RecordBatch]]:
+    """Each batch with the number of rows before it; a batch is cut after the first `before` rows."""
+    at = 0
+    for numbers, batch in batches:
+        left = before - at
+        for cut in (slice(0, left), slice(left, None)) if 0 < left < len(batch) else (slice(None),):
+            piece = batch.slice(cut.start or 0, None if cut.stop is None else cut.stop)
+            yield at, numbers[cut], piece
+            at += len(piece)

@@ -1,0 +1,163 @@
+"""Scoring in parts: which runs are, how their tasks are carried out, and how what comes back is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from threading import Lock
+from time import time_ns
+
+from karat.core.errors import DataError, KaratError, SpecError
+from karat.data.source import Part, group_parts
+from karat.data.storage.addresses import hide_secrets
+from karat.runs.scoring.arguments import Destination
+from karat.runs.scoring.plan import Plan
+from karat.runs.scoring.progress import Progress, RowCounter
+from karat.runs.scoring.result import Result
+from karat.runs.scoring.tasks.engine import Engine, Failed
+from karat.runs.scoring.tasks.local import Threads, find_engine
+from karat.runs.scoring.tasks.summary import summarise_run
+from karat.runs.scoring.tasks.task import make_recipe
+from karat.runs.scoring.totals import Totals
+from karat.runs.store.manifest import Manifest
+from karat.runs.store.parts import Done, PartsFolder, open_parts
+
+TASK_ROWS = 1 << 20  # at most, in a task
+LEAST_ROWS = 1 << 16  # in a task, where the rows are divided among known workers
+TASKS_A_WORKER = 4  # so that all are busy until the end
+
+
+@dataclass(frozen=True)
+class InParts:
+    """A plan that is carried out in tasks, by an engine."""
+
+    plan: Plan
+    engine: Engine
+    max_failed_tasks: int
+    resume: bool
+
+    def score(self, progress: Progress | None, manifest: Manifest | None) -> Result:
+        """Score all parts, and store the rows as a run where there is a manifest."""
+        parts = group_parts(self.plan.base.parts, self._task_rows())
+        if manifest is None:
+            return self._score(dict(enumerate(parts)), {}, progress, None)
+        with open_parts(manifest, parts, resume=self.resume) as run:
+            result = self._score(dict(enumerate(run.parts)), run.done, progress, run.folder)
+            return replace(result, run=run.finish(result.as_dict(), result.n))
+
+    def _task_rows(self) -> int:
+        if self.engine.workers is None:
+            return TASK_ROWS
+        each = ceil((self.plan.base.rows or 0) / (TASKS_A_WORKER * self.engine.workers))
+        return max(LEAST_ROWS, min(TASK_ROWS, each))
+
+    def _score(
+        self, parts: Mapping[int, Part], done: dict[int, Done], progress: Progress | None, folder: PartsFolder | None
+    ) -> Result:
+        started, totals, warned = time_ns(), Totals(self.plan), dict[str, str]()
+        left = {task: part for task, part in parts.items() if task not in done}
+        counter = _Counter(
+            progress, sum(part.rows for part in parts.values()), sum(each.rows for each in done.values())
+        )
+        for each in _in_order(parts, done, self._carry_out(left, counter, folder)):
+            if isinstance(each, Failed):
+                totals.add_unscored(parts[each.task].rows, f"its task failed: {each.error}")
+            else:
+                done[each.task] = replace(each, state=b"")
+                totals.merge_bytes(each.state)
+                warned = {**each.warnings, **warned}
+        return summarise_run(self.plan, totals, warned, started)
+
+    def _carry_out(
+        self, tasks: Mapping[int, Part], counter: _Counter, folder: PartsFolder | None
+    ) -> Iterator[Done | Failed]:
+        """What comes back, in any order; raises the error of a task where too many have failed."""
+        failed = list[Failed]()
+        for each in self.engine.run(make_recipe(self.plan, folder), tasks, counter.advance):
+            if isinstance(each, Failed):
+                failed.append(each)
+                if len(failed) > self.max_failed_tasks:
+                    raise _failure(failed, tasks) from each.error
+            else:
+                counter.finish(tasks[each.task].rows)
+            yield each
+        if failed and folder is not None:
+            raise _failure(failed, tasks) from failed[0].error
+
+
+def plan_parts(plan: Plan, destination: Destination) -> InParts | None:
+    """How a plan is carried out in tasks; None where its rows are scored one after the other.
+
+    Raises `SpecError` where an engine is named and the rows cannot be scored in tasks.
+    """
+    reason = _why_not(plan, destination)
+    if destination.engine is None:
+        groups = group_parts(plan.base.parts, TASK_ROWS)
+        if reason or len(plan.base.parts) < 2 or sum(part.rows for part in groups) < LEAST_ROWS * (1 + len(groups)):
+            return None
+        engine: Engine = Threads()
+    elif reason:
+        raise SpecError(f"engine {destination.engine!r} scores in tasks, but {reason}")
+    else:
+        engine = find_engine(destination.engine)
+    return InParts(plan, engine, destination.max_failed_tasks, destination.resume)
+
+
+def _why_not(plan: Plan, destination: Destination) -> str | None:
+    """Why the rows of a plan cannot be scored in tasks."""
+    remote = [metric.spec for metric in plan.metrics if metric.definition.remote]
+    reasons = {
+        f"{plan.base.name} is not in Parquet files": not plan.base.parts,
+        "limit (--limit) counts rows one after the other": plan.selection.limit is not None,
+        "people's labels (human, --human) need the scores of all rows": plan.correction is not None,
+        f"{', '.join(remote)} waits for another process": bool(remote),
+        "rows are written to one file (output, --output): keep them as a run": destination.output is not None,
+        "rows are kept in memory (keep)": destination.keeps_rows,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def _in_order(
+    parts: Mapping[int, Part], done: dict[int, Done], coming: Iterator[Done | Failed]
+) -> Iterator[Done | Failed]:
+    """What the tasks gave, in the order of the rows; `done` are those of before."""
+    waiting: dict[int, Done | Failed] = {}
+    for task in parts:
+        while task not in done and task not in waiting:
+            each = next(coming)
+            waiting[each.task] = each
+        yield waiting.pop(task) if task in waiting else done[task]
+    yield from coming  # nothing, but it may raise
+
+
+def _failure(failed: Sequence[Failed], parts: Mapping[int, Part]) -> KaratError:
+    """The error of the first of these tasks, with its part."""
+    first = failed[0]
+    others = f"; {len(failed) - 1} other tasks failed too" if len(failed) > 1 else ""
+    where = f"in the task of {hide_secrets(str(parts[first.task]))}{others}"
+    if isinstance(first.error, KaratError):
+        return type(first.error)(f"{first.error} ({where})")
+    return DataError(f"{type(first.error).__name__}: {first.error} ({where})")
+
+
+class _Counter:
+    """Counts rows from any thread; those of a finished task that were not counted while it ran are added at its end."""
+
+    def __init__(self, progress: Progress | None, total: int, before: int) -> None:
+        self._counter, self._lock = RowCounter(progress, total), Lock()
+        self._running, self._finished = 0, before
+
+    def advance(self, rows: int) -> None:
+        with self._lock:
+            self._running += rows
+            self._report()
+
+    def finish(self, rows: int) -> None:
+        with self._lock:
+            self._finished += rows
+            self._running = max(0, self._running - rows)
+            self._report()
+
+    def _report(self) -> None:
+        self._counter.report(self._finished + self._running)

@@ -1,0 +1,66 @@
+"""The result of a run, from the totals of its rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from karat.core import telemetry
+from karat.runs.scoring.plan import Plan
+from karat.runs.scoring.result import Result, Values
+from karat.runs.scoring.totals import Totals
+
+
+def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started: int) -> Result:
+    """The result of a run from its totals, with no rows; gives the warnings, and traces the values where that is on.
+
+    `started` is in ns of `time.time_ns`.
+    """
+    for warning in warned.values():
+        warnings.warn(warning, stacklevel=3)
+    grouped = {spec: sorted(each.groups.items()) for spec, each in totals.metrics.items()}
+    groups = {spec: {label: total.value() for label, total in each} for spec, each in grouped.items()}
+    joined = None
+    if found := plan.joined:
+        joined = {
+            "missing": found.missing,
+            "missing_ids": list(found.missing_ids),
+            "unknown": found.unknown,
+            "unknown_ids": list(found.unknown_ids),
+            **totals.documents,
+            **{str(side): dict(notes) for side, notes in found.side_notes.items()},
+        }
+    corrected, corrected_groups = ({}, {}) if totals.corrected is None else totals.corrected.values()
+    result = Result(
+        metrics=tuple(plan.metrics),
+        values=Values({spec: each.whole.value() for spec, each in totals.metrics.items()}),
+        reasons={spec: dict(each.whole.reasons) for spec, each in totals.metrics.items()},
+        counts={spec: dict(each.labels) for spec, each in totals.metrics.items() if each.labels},
+        groups=Values(groups if plan.selection.by else {}),
+        n=totals.n,
+        mapping=plan.mapping,
+        joined=joined,
+        corrected=Values(corrected),
+        corrected_groups=Values(corrected_groups),
+        human=None if totals.corrected is None else totals.corrected.human(),
+        confidence=plan.inference.confidence,
+        schema=plan.output.schema,
+    )
+    if telemetry.on():
+        _trace_values(result, started)
+    return result
+
+
+def _trace_values(result: Result, started: int) -> None:
+    """Record a span for each value; judges record theirs for each row. `started` is in ns of `time.time_ns`."""
+    for metric in result.metrics:
+        if "trace_id" in metric.details:
+            continue
+        value = result.values[metric.spec]
+        about: dict[str, Any] = {"rows": value.n, "unscored": value.failed, "interval": [value.low, value.high]}
+        about |= {"how": "score", "cls": "Metric", "start": started, "signature": metric.signature}
+        inputs = {"rows": value.n, "columns": {role: result.mapping.get(role) for role in metric.definition.columns}}
+        with telemetry.evaluation(metric.spec, inputs, **about) as span:
+            if span is not None:
+                span.result(metric.spec, value.value)

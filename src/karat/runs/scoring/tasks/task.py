@@ -1,0 +1,117 @@
+"""A task: the rows of one part, scored by the same code on any machine, and what comes back from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from karat.core.columns.kinds import Array
+from karat.data.filter import filter_rows
+from karat.data.formats.columnar import open_part
+from karat.data.nested import add_nested
+from karat.data.source import Part, Source
+from karat.runs.scoring.groups import cluster_keys as row_keys
+from karat.runs.scoring.plan import Nested, Plan
+from karat.runs.scoring.progress import RowCounter
+from karat.runs.scoring.tasks.batches import Batch, score_batches
+from karat.runs.scoring.totals import Totals
+from karat.runs.store.parts import Done, PartsFolder, PartWriter
+
+Advance = Callable[[int], None]
+"""Called with a number of further rows that are scored, from any thread."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that scores a part, and nothing that cannot be sent to another process.
+
+    `plan` is that of all rows, without its sources. `name` and `schema` are those of the whole source before columns
+    were added by path (`nested`). `columns` are those that are read, None for all. `folder` is where the rows are
+    written, None where they are not.
+    """
+
+    plan: Plan
+    name: str
+    schema: pa.Schema
+    nested: Nested
+    columns: frozenset[str] | None
+    folder: PartsFolder | None = None
+
+    def open(self, part: Part) -> Plan:
+        """The plan of a part."""
+        return self.plan_of(open_part(part, self.name, self.schema, self.columns))
+
+    def plan_of(self, source: Source) -> Plan:
+        """The plan of some of the rows, with their own columns."""
+        source = add_nested(source, self.nested.groups, keep_json=False)
+        source = add_nested(source, self.nested.roles)
+        if (where := self.plan.selection.where) is not None:
+            source = filter_rows(source, where, None, self.nested.where)
+        kinds = {role: kind for metric in self.plan.metrics for role, kind in metric.definition.columns.items()}
+        return replace(self.plan, source=source, kinds=kinds)
+
+
+def make_recipe(plan: Plan, folder: PartsFolder | None) -> Recipe:
+    """The recipe of a plan whose source has parts."""
+    base, nested = plan.base, plan.nested
+    columns = None if folder is not None else frozenset(_columns_read(plan, base))
+    nothing = Source(base.name, base.schema, 0, _read_nothing)
+    stripped = replace(plan, selection=replace(plan.selection, data=None), source=nothing, base=nothing, kinds={})
+    return Recipe(stripped, base.name, base.schema, nested, columns, folder)
+
+
+def _read_nothing(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    return iter(())
+
+
+def _columns_read(plan: Plan, base: Source) -> list[str]:
+    """The columns that scoring reads, by their names in the file."""
+    by_value = (plan.selection.by, plan.selection.cluster)
+    used = {*plan.mapping.values(), *plan.nested.where, *(name for name in by_value if name is not None)}
+    folded = {name.casefold() for name in plan.nested.named}
+    return [
+        name
+        for name in base.schema.names
+        if name.casefold() in folded or any(each == name or each.startswith(f"{name}.") for each in used)
+    ]
+
+
+def score_part(recipe: Recipe, task: int, part: Part, advance: Advance | None = None) -> Done:
+    """Read, score and write the rows of a part: the same part gives the same bytes on any machine, at any time."""
+    plan, warned = recipe.open(part), dict[str, str]()
+    totals = Totals(plan)
+    batches = score_batches(plan, totals, RowCounter(None, None), warned)
+    if recipe.folder is None:
+        _count(batches, advance)
+        return Done(task, totals.n, totals.to_bytes(), warned)
+    with recipe.folder.write(task, plan.output, plan.mapping) as writer:
+        _count(batches, advance, writer)
+    return recipe.folder.keep(Done(task, totals.n, totals.to_bytes(), warned, writer.digests.by_role))
+
+
+def score_frame(recipe: Recipe, task: int, batches: Iterable[pa.RecordBatch], id: str) -> Done:  # noqa: A002  (the argument of karat.score)
+    """Score rows that have no numbers, such as those of a distributed frame: the column `id` tells them apart."""
+
+    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        return (batch for _, batch in read_numbered(text))
+
+    def read_numbered(_text: frozenset[str]) -> Iterator[tuple[Array, pa.RecordBatch]]:
+        for batch in batches:
+            columns = [batch.column(field.name).cast(field.type) for field in recipe.schema]
+            yield row_keys(batch.column(id)), pa.RecordBatch.from_arrays(columns, schema=recipe.schema)
+
+    source = Source(recipe.name, recipe.schema, None, read, numbered=read_numbered)
+    plan, warned = recipe.plan_of(source), dict[str, str]()
+    totals = Totals(plan)
+    _count(score_batches(plan, totals, RowCounter(None, None), warned), None)
+    return Done(task, totals.n, totals.to_bytes(), warned)
+
+
+def _count(batches: Iterable[Batch], advance: Advance | None, writer: PartWriter | None = None) -> None:
+    for batch in batches:
+        if writer is not None:
+            writer.add(batch.rows, batch.scored)
+        if advance is not None:
+            advance(len(batch.rows))

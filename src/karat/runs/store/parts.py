@@ -1,0 +1,183 @@
+"""A run that is written in parts, in any order and by several processes: each part has rows, then its state.
+
+The folder `rows` holds `part-000000.parquet` and so on, in the order of the rows; `statistics` the counts of the same
+rows. A state, with what its rows add to the totals, is written last: where it exists, its part is complete. Names and
+bytes follow from the part alone, so a part that is written twice is the same.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from karat.core.atomic import replacing, sync, write_bytes, write_text
+from karat.core.errors import DataError
+from karat.core.metric.rows import Rows, stack_statistics
+from karat.data.formats.writers import WRITERS
+from karat.data.source import Part
+from karat.data.storage.addresses import hide_secrets
+from karat.runs.output_columns import OutputColumns
+from karat.runs.store.digest import Digests
+from karat.runs.store.folders import PARTS, STATES, partial_folder
+from karat.runs.store.manifest import Manifest, write_manifest
+from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
+from karat.runs.store.writer import count_lists, open_partial, start_again
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished part: its number, its rows, the state of its totals, and what was noticed.
+
+    `state` is `Totals.to_bytes`. `warnings` are by role, `digests`, of the scored columns, too; these only where rows
+    are written.
+    """
+
+    task: int
+    rows: int
+    state: bytes = field(repr=False)
+    warnings: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PartsFolder:
+    """The folder of a run in parts while it is written; it can be sent to other processes."""
+
+    folder: Path
+
+    @contextmanager
+    def write(self, task: int, output: OutputColumns, mapping: Mapping[str, str]) -> Iterator[PartWriter]:
+        """Write the rows and counts of a part; they appear at the end of the block, whole."""
+        rows = self._path(ROWS, task)
+        with (
+            replacing(rows) as temporary,
+            pa.OSFile(str(temporary), "wb") as sink,
+            WRITERS["parquet"](sink, output.schema) as put,
+        ):
+            writer = PartWriter(output, put, Digests(mapping))
+            yield writer
+        if any(metric.definition.finish for metric in output.metrics):
+            with replacing(self._path(STATISTICS, task)) as temporary:
+                writer.write_counts(temporary)
+
+    def keep(self, done: Done) -> Done:
+        """Write the state of a part whose rows are written."""
+        head = {name: value for name, value in asdict(done).items() if name != "state"}
+        head["sha256"] = sha256(done.state).hexdigest()
+        write_bytes(self._state(done.task), json.dumps(head).encode() + b"\n" + done.state)
+        return done
+
+    def finished(self) -> Iterator[Done]:
+        """The parts that are finished, in their order; `DataError` for a damaged state."""
+        for path in sorted(self._state(0).parent.glob("part-*")):
+            head, _, state = path.read_bytes().partition(b"\n")
+            try:
+                known = json.loads(head)
+                if known.pop("sha256") != sha256(state).hexdigest():
+                    raise ValueError("its checksum is another")
+                yield Done(state=state, **known)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise DataError(f"{path} is damaged: {error}; remove it, and --resume scores its rows again") from error
+
+    def _path(self, kind: str, task: int) -> Path:
+        return self.folder / "run" / Path(kind).stem / f"part-{task:06}.parquet"
+
+    def _state(self, task: int) -> Path:
+        return self.folder / STATES / f"part-{task:06}"
+
+
+@dataclass
+class PartWriter:
+    """Writes the rows of one part, batch by batch."""
+
+    output: OutputColumns
+    put: Any
+    digests: Digests
+    _counts: list[list[Rows]] = field(default_factory=list)
+
+    def add(self, batch: pa.RecordBatch, scored: Sequence[Rows]) -> None:
+        """Write a batch with its scores."""
+        self.digests.add(batch)
+        self.put(self.output.append(batch, scored))
+        if any(metric.definition.finish for metric in self.output.metrics):
+            self._counts.append([Rows(rows.statistics) for rows in scored])
+
+    def write_counts(self, path: Path) -> None:
+        """Write the counts of every row, a column for each metric that has counts."""
+        metrics = [(at, each) for at, each in enumerate(self.output.metrics) if each.definition.finish]
+        columns = {each.spec: count_lists(stack_statistics([rows[at].statistics for rows in self._counts]))
+                   for at, each in metrics} if self._counts else {}  # fmt: skip
+        pq.write_table(pa.table(columns), path, compression="snappy", use_dictionary=False)
+
+
+@dataclass
+class PartsRun:
+    """A run in parts that is being written: which parts it has, and which of them are finished."""
+
+    target: Path
+    manifest: Manifest
+    folder: PartsFolder
+    parts: Sequence[Part]
+    done: dict[int, Done]
+
+    def finish(self, values: Mapping[str, Any], rows: int) -> Run:
+        """Write the rest of the run, and rename its folder to its name."""
+        written = self.folder.folder / "run"
+        digests: dict[str, Any] = {}
+        for task in range(len(self.parts)):
+            for role, digest in self.done[task].digests.items():
+                digests.setdefault(role, sha256()).update(digest.encode())
+        write_text(written / VALUES, json.dumps(values, ensure_ascii=False, indent=2) + "\n")
+        by_role = {role: f"parts:{digest.hexdigest()[:32]}" for role, digest in digests.items()}
+        write_manifest(replace(self.manifest, digests=by_role, n=rows), written)
+        written.rename(self.target)
+        sync(self.target.parent)
+        return open_run(self.target)
+
+
+@contextmanager
+def open_parts(manifest: Manifest, parts: Sequence[Part], *, resume: bool) -> Iterator[PartsRun]:
+    """Write a run in parts, or with `resume` continue one that was stopped, with the parts that it was started with.
+
+    Raises `DataError` as `open_writer` does, and where a file has changed since.
+    """
+    with open_partial(manifest, resume=resume) as (target, started):
+        partial = partial_folder(target)
+        listed, folder = partial / PARTS, PartsFolder(partial)
+        if listed.exists():
+            parts = _continue(started.name, json.loads(listed.read_text("utf-8")), parts)
+        else:
+            for name in (ROWS, STATISTICS):
+                (partial / "run" / Path(name).stem).mkdir(parents=True, exist_ok=True)
+            (partial / STATES).mkdir(exist_ok=True)
+            write_text(listed, json.dumps([{**asdict(part), "file": hide_secrets(part.file)} for part in parts]))
+        try:
+            yield PartsRun(target, started, folder, parts, {done.task: done for done in folder.finished()})
+        finally:
+            if not target.exists() and not any((partial / STATES).glob("part-*")):
+                shutil.rmtree(partial)
+
+
+def _continue(name: str, listed: Sequence[Mapping[str, Any]], parts: Sequence[Part]) -> list[Part]:
+    """The parts that a run was started with; `DataError` where files are not those of then."""
+    files = {hide_secrets(part.file): part for part in parts}
+    before = {each["file"]: (each["size"], each["version"]) for each in listed}
+    now = {file: (part.size, part.version) for file, part in files.items()}
+    changed = [file for file in before if before[file] != now.get(file)] or [file for file in now if file not in before]
+    if changed:
+        file = changed[0]
+        problem = "is gone" if file not in now else "is new" if file not in before else "has changed since"
+        raise DataError(f"run {name}: {file} {problem}; resume with the same files, {start_again(name)}")
+    return [
+        replace(files[each["file"]], groups=tuple(each["groups"]), first=each["first"], rows=each["rows"])
+        for each in listed
+    ]
