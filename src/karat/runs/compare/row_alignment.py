@@ -21,6 +21,7 @@ from karat.runs.store.run import Run
 ORDER = "order"
 """The `by` of an alignment without a column: rows are matched by their position."""
 _EXAMPLES = 3  # ids in a message
+_SLICE = 65_536  # texts of which the words are found at a time
 _WORD = 8  # bytes of a text that are compared as one number
 
 
@@ -138,19 +139,28 @@ def sort_texts(texts: pa.Array) -> Array:
     >>> sort_texts(pa.array(["row 9", "row 10", "row"], pa.large_string())).tolist()
     [2, 1, 0]
     """
-    values = texts.cast(pa.large_binary())
-    start = len(commonprefix([end.as_py() or b"" for end in pc.min_max(values).values()]))  # noqa: RUF071  (not paths)
-    words = pc.binary_slice(values, start, start + _WORD).view(pa.large_string())
-    padded = pc.ascii_rpad(words, _WORD, padding="\0").cast(pa.large_binary()).cast(pa.binary(_WORD))
-    numbers = np.frombuffer(padded.buffers()[1], ">u8").astype(np.uint64)
+    numbers = _number_words(texts)
     order = np.argsort(numbers)
-    equal = np.diff(numbers[order]) == 0
+    numbers = numbers[order]
+    equal = numbers[1:] == numbers[:-1]
     tied = np.zeros(len(order), bool)
     tied[1:] |= equal
     tied[:-1] |= equal
     rows = order[tied]
     order[tied] = rows[pc.sort_indices(texts.take(pa.array(rows)))]
     return order
+
+
+def _number_words(texts: pa.Array) -> Array:
+    """The eight bytes of each text behind what all begin with, as a number, shape (n,), uint64; 0 fills short ones."""
+    values = texts.cast(pa.large_binary())
+    start = len(commonprefix([end.as_py() or b"" for end in pc.min_max(values).values()]))  # noqa: RUF071  (not paths)
+    numbers = np.empty(len(texts), np.uint64)
+    for first in range(0, len(texts), _SLICE):
+        words = pc.binary_slice(values[first : first + _SLICE], start, start + _WORD).view(pa.large_string())
+        padded = pc.ascii_rpad(words, _WORD, padding="\0").cast(pa.large_binary()).cast(pa.binary(_WORD))
+        numbers[first : first + _SLICE] = np.frombuffer(padded.buffers()[1], ">u8")
+    return numbers
 
 
 def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
