@@ -64,7 +64,7 @@ export default async function open(state, page) {
     ],
     update: (next) => {
       draw(next);
-      if (next.runs.length) recall("columns", about(next)).catch(() => {}); // large runs take seconds to match: begin now
+      if (next.runs.length) recall("columns", about(next)).catch(() => {}); // large runs take a moment to match: begin now
     },
     close: () => {
       closed = true;
