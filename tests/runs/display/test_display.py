@@ -87,9 +87,10 @@ def test_a_notebook_shows_slices_mapping_bounds_and_reasons():
     page = Markup(result._repr_html_())
     for text in (
         "token_f1",
-        "0.3333",
+        "33.3",
+        "points",
         "worst to best",
-        "0.2500 to 0.5000",
+        "25.0 to 50.0",
         "prediction ← answer",
         "prediction is null",
     ):
@@ -145,6 +146,9 @@ def test_plots_have_a_line_for_each_finding():
         compared.plot()
     _, own = plt.subplots()
     assert first.plot("exact_match", ax=own) is own
+    assert own.get_xlabel() == "points, 95 % interval"
+    assert own.lines[-1].get_xdata()[0] == 100 * first.values["em"].value
+    assert [(forest.factor, forest.headings[2]) for forest in first.forests()] == [(100, "points"), (1, "value")]
     plt.close("all")
 
 

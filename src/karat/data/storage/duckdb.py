@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,23 @@ def quote(name: str) -> str:
     "say ""hi"" twice"
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+def spell(name: str) -> str:
+    """A name as it is written in SQL: in quotes only where it needs them.
+
+    >>> [spell(name) for name in ("exact_match", "ndcg@10", "Topic", "order")]
+    ['exact_match', '"ndcg@10"', '"Topic"', '"order"']
+    """
+    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in _keywords()
+    return name if plain else quote(name)
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    """The words of SQL that are no names."""
+    found = connect().execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'")
+    return frozenset(name for (name,) in found.fetchall())
 
 
 def structure(columns: dict[str, str]) -> str:

@@ -94,9 +94,10 @@ def value_lines(
         yield corrected_line(corrected, (*shown, *([""] if bounds else [])))
 
 
-def value_headings(confidence: float, *, bounds: bool) -> tuple[str, ...]:
-    """The headings of lines of values, after that of the label."""
-    return ("", "value", f"{100 * confidence:g} % interval", "n", "unscored", *(["worst to best"] if bounds else []))
+def value_headings(confidence: float, *, bounds: bool, factor: float) -> tuple[str, ...]:
+    """The headings of a plot of values; `factor`: 100 where they are in points."""
+    value, last = "points" if factor > 1 else "value", ["worst to best"] if bounds else []
+    return ("metric", "", value, f"{100 * confidence:g} % interval", "n", "unscored", *last)
 
 
 def spell_value(value: float | None, factor: float) -> str:

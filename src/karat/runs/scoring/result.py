@@ -17,6 +17,7 @@ from karat.runs.display.figure import draw
 from karat.runs.display.forest import Forest, Line, value_headings, value_lines
 from karat.runs.display.frame import corrected_columns, make_frame
 from karat.runs.display.notebook import show_forests
+from karat.stats.aggregate import points
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
@@ -132,10 +133,15 @@ class Result:
         `metrics`: the specs of those to draw, by default all, which must then have the same range. `ax`: the `Axes` to
         draw on. Raises `SpecError` for metrics of different ranges, `MissingExtra` without matplotlib.
         """
-        return draw(self.forests(metrics), f"value, {100 * self.confidence:g} % interval", ax, "Result.plot")
+        forests = self.forests(metrics)
+        unit = "points" if forests and forests[0].factor > 1 else "value"
+        return draw(forests, f"{unit}, {100 * self.confidence:g} % interval", ax, "Result.plot")
 
     def forests(self, metrics: Sequence[str] = ()) -> list[Forest]:
-        """The values as forest plots, one for each range of values that metrics have; by default of all metrics."""
+        """The values as forest plots, one for each range of values that metrics have; by default of all metrics.
+
+        Those from 0 to 1 are in points, as everywhere where karat draws.
+        """
         ranges = {each.spec: (each.definition.low, each.definition.high) for each in self.metrics}
         chosen = {parse(spec).spec for spec in metrics} or set(self.values)
         bounds = any(value.failed for value in self.values.values())
@@ -144,10 +150,13 @@ class Result:
             if spec not in chosen:
                 continue
             found = self._corrected(spec, label)
-            lines = value_lines(label or spec, value, found, bounds=bounds, part=label is not None)
-            grouped.setdefault(ranges.get(spec), []).extend(lines)
-        headings = ("metric", *value_headings(self.confidence, bounds=bounds))
-        return [Forest(headings, tuple(lines)) for lines in grouped.values()]
+            limits = ranges.get(spec, (None, None))
+            part, factor = label is not None, points(limits)
+            lines = value_lines(label or spec, value, found, bounds=bounds, part=part, factor=factor)
+            grouped.setdefault(limits, []).extend(lines)
+        plots = ((points(limits), tuple(lines)) for limits, lines in grouped.items())
+        headed = ((value_headings(self.confidence, bounds=bounds, factor=each), lines, each) for each, lines in plots)
+        return [Forest(headings, lines, factor=factor) for headings, lines, factor in headed]
 
     def _each(self) -> Iterator[tuple[str, str | None, Value]]:
         """Each metric's spec and value, then those of its groups with their label."""

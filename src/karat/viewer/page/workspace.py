@@ -87,11 +87,13 @@ class Workspace:
 
         >>> Workspace().command("compare", "a", "b c", by="topic", on=None, allow_different=True)
         "karat compare a 'b c' --by topic --allow-different"
+        >>> print(Workspace().command("show", "a", where="topic = 'x'"))
+        karat show a --where "topic = 'x'"
         """
         for name, value in options.items():
             if value is not None and value is not False:
                 words += (f"--{name.replace('_', '-')}", *(() if value is True else (value,)))
-        return shlex.join(["karat", *map(str, words)])
+        return " ".join(["karat", *(_quote(str(word)) for word in words)])
 
     def clean(self, message: str) -> str:
         """A message without the folders of this machine, but for their own names."""
@@ -117,6 +119,11 @@ class Workspace:
     def name(self, run: Run) -> str:
         """How a command names a run."""
         return run.name if self._folder is None else str(self._folder / run.name)
+
+
+def _quote(word: str) -> str:
+    """A word for a shell: in the quotes that it does not hold itself."""
+    return f'"{word}"' if "'" in word and not set('"$`\\!') & set(word) else shlex.quote(word)
 
 
 def _version(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:

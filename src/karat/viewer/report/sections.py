@@ -71,12 +71,11 @@ def value_section(material: Material, values: Sequence[SystemValue]) -> str:
         label = each.system if several else each.slice or each.spec
         part = several or each.slice is not None
         lines.extend(value_lines(label, each.value, each.corrected, bounds=bounds, part=part, factor=each.factor))
-    names = value_headings(material.confidence, bounds=bounds)
     tables = []
     for limits, lines in grouped.items():
         factor = points(limits)
-        headings = ("metric", *("points" if factor > 1 and name == "value" else name for name in names))
-        tables.append(_scrolled(forest_table(Forest(headings, tuple(lines), factor=factor), "Values")))
+        forest = Forest(value_headings(material.confidence, bounds=bounds, factor=factor), tuple(lines), factor=factor)
+        tables.append(_scrolled(forest_table(forest, "Values")))
     notes = ["Each value is of all rows that the system has a score for."] if several else []
     if bounds:
         notes.append("Worst and best: the value had every row without a score the worst or the best one (dotted).")

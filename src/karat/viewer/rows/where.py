@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from karat.data.storage.duckdb import literal, quote
+from karat.data.storage.duckdb import literal, spell
 from karat.runs.compare.row_alignment import ORDER
 from karat.runs.compare.row_query import NUMBER
 from karat.viewer.rows.columns import name_type
@@ -48,11 +48,11 @@ def _write(table: RowTable, condition: Condition) -> str:
         listed = ", ".join(literal(each) for each in values if each is not None)
         found = [f"{_text(table, field)} IN ({listed})"] if listed else []
         found += [f"{value} IS NULL"] if None in values else []
-    return _join(found) if condition.op == "in" else f"{_join(found)} IS NOT TRUE"
+    return _join(found) if condition.op == "in" else f"({_join(found)}) IS NOT TRUE"
 
 
 def _join(found: list[str]) -> str:
-    return f"({' OR '.join(found)})" if found else "false"
+    return f"({' OR '.join(found)})" if len(found) > 1 else "".join(found) or "false"
 
 
 def _searched(table: RowTable, field: Field) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _spell(table: RowTable, at: int, name: str, *, text: bool = False) -> str:
     """A column of a run, as SQL; NaN is no value. `text`: its text."""
     run = table.runs[at]
     kind = run.schema.field(name).type
-    column = quote(name) if len(table.runs) == 1 else f"{quote(run.name)}.{quote(name)}"
+    column = spell(name) if len(table.runs) == 1 else f"{spell(run.name)}.{spell(name)}"
     if pa.types.is_floating(kind) and name not in {metric.column for metric in run.manifest.metrics}:
         column = f"nullif({column}, 'NaN')"
     return f"CAST({column} AS VARCHAR)" if text and name_type(kind) != "text" else column

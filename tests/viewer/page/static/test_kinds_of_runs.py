@@ -1,16 +1,16 @@
 """The page in Chromium over runs of every kind: being written, swapped, of rankings, judged by a panel, repeated."""
 
 import json
-import os
+import re
 import shlex
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import karat
+from karat.cli.main import main
 from karat.core.metric.rows import Rows
 from karat.core.metric.spec import parse
 from karat.judges import Judge
@@ -79,11 +79,10 @@ def figures(browser):
     )
 
 
-def printed_by(command, folder):
-    environment = {**os.environ, "KARAT_RUNS": str(folder)}
-    words = shlex.split(command)
-    assert words[0] == "karat"
-    return json.loads(subprocess.check_output([sys.executable, "-m", *words], env=environment))
+def printed_by(command):
+    done = CliRunner().invoke(main, shlex.split(command)[1:])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
 
 
 def test_a_run_appears_and_grows_while_it_is_written(browser, served, folder, visit, monkeypatch):
@@ -115,7 +114,7 @@ def test_swapping_a_and_b_turns_every_figure_and_the_command(browser, visit, fol
     assert after == [[b, a, -difference, p] for a, b, difference, p in before]
     assert command == f"karat compare {folder / 'bm25'} {folder / 'dense'} --json"
     assert swapped == f"karat compare {folder / 'dense'} {folder / 'bm25'} --json"
-    found = printed_by(swapped, folder)["findings"]
+    found = printed_by(swapped)["findings"]
     assert after == [[each[name] for name in ("a", "b", "difference", "p_adjusted")] for each in found]
     assert "worse" in browser.text(".verdict-line")
 
@@ -163,3 +162,23 @@ def test_runs_that_cannot_be_compared_are_no_error_of_the_page(browser, visit):
     visit("rows", "bm25", "panel")
     assert "no metric was scored in all systems" in browser.text("[role=alert]")
     assert "Compare all the same" not in browser.text("main")  # the fixture `browser` looks at the console
+
+
+def test_every_command_of_every_screen_prints_the_figures_beside_it(browser, visit):
+    pair = ("bm25", "dense")
+    gained = json.dumps([{"field": {"kind": "difference", "metric": "reciprocal_rank", "system": 1},
+                          "op": "between", "values": [0.5, None]}])  # fmt: skip
+    screens = [("compare", pair, {}), ("compare", ("panel",), {}), ("rows", pair, {"filter": gained}),
+               ("rows", ("often",), {}), ("row", ("panel", "other-gold"), {"row": "q3", "different": "1"}),
+               ("provenance", pair, {})]  # fmt: skip
+    for screen, names, state in screens:
+        visit(screen, *names, **state)
+        commands = browser.texts(".command code")
+        assert len(commands) == (len(names) if screen == "provenance" else 1)
+        shown = browser.run("return [...document.querySelectorAll('main data')].map(each => Number(each.value))")
+        as_json = [each if each.endswith("--json") else f"{each} --json" for each in commands]
+        printed = json.dumps([printed_by(each) for each in as_json])
+        numbers = {round(float(each), 12) for each in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", printed)}
+        differences = {round(one - other, 12) for one in numbers for other in numbers}
+        assert {round(each, 12) for each in shown} <= numbers | differences, screen
+        assert shown or screen == "provenance"

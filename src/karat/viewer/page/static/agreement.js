@@ -55,7 +55,7 @@ function whole({ agreement, corrected, display, command: text, reason: why }) {
   const { pairs, verdicts, notes, labels, n, confidence } = agreement;
   return [
     verdicts.map(({ score, sentences }) => {
-      const list = sentences.map((each) => el("li", name(each), "."));
+      const list = sentences.map((each) => el("li", name(each.startsWith(score) ? each : capital(each)), "."));
       return el("section.plain", el("h2", name(score)), el("ul.sentences", list));
     }),
     correctedValues(corrected, display),
@@ -64,11 +64,13 @@ function whole({ agreement, corrected, display, command: text, reason: why }) {
     el(
       "p.note",
       `${format.rows(n)} with labels, intervals of ${format.percent(confidence)}.`,
-      notes.map((note) => [" ", sentence(note)]),
     ),
+    notes.map((note) => el("p.note", sentence(note))),
     command(text),
   ];
 }
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const pairName = ({ first, second, slice }) => [
   spec(first),

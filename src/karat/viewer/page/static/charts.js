@@ -217,7 +217,9 @@ export function trend(points, { title, scale, bounds }) {
     mark.append(svg("circle.point", { cx: x(at), cy: y(value), r: 4 }));
     drawing.append(mark);
     const every = Math.ceil(points.length / 6);
-    if (at % every === 0) drawing.append(svg("text", { x: x(at), y: height + 18, "text-anchor": "middle" }, short));
+    const end = at === 0 || at + every >= points.length;
+    const name = { x: x(at), y: height + 18, "text-anchor": "middle", class: end ? null : "between" };
+    if (at % every === 0) drawing.append(svg("text", name, short));
   });
   return el("figure.figure", el("figcaption", title), drawing);
 }

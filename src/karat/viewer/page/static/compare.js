@@ -55,8 +55,8 @@ async function findings(state) {
       "p.note",
       `${format.rows(compared.n)}, matched by ${compared.aligned_by}; intervals of ${format.percent(compared.confidence)}; `,
       `p is corrected for ${tests} (Holm). ${POINTS}`,
-      [...compared.notes, answer.labels_note].filter(Boolean).map((note) => [" ", sentence(note)]),
     ),
+    [...compared.notes, answer.labels_note].filter(Boolean).map((note) => el("p.note", sentence(note))),
     command(answer.command),
   ];
 }

@@ -86,6 +86,7 @@ function runTable(page, state, speed) {
     (metric) => metric.spec,
   );
   const specs = [...counts].sort(([, one], [, other]) => other.length - one.length).map(([each]) => each);
+  const missing = new Set([...counts].filter(([, all]) => all.some(({ failed }) => failed > 0)).map(([each]) => each));
   const wanted = state.find.toLowerCase();
   const { by = "created", descending = true } = state.sort ?? {};
   const kept = page.runs.filter((run) => run.name.toLowerCase().includes(wanted));
@@ -116,7 +117,7 @@ function runTable(page, state, speed) {
       el("thead", el("tr", el("th", { scope: "col" }, el("span.hidden-label", "Pick")), heads.map(head))),
       el(
         "tbody",
-        kept.map((run) => line(run, specs, state, speed)),
+        kept.map((run) => line(run, specs, missing, state, speed)),
       ),
     ),
   );
@@ -129,7 +130,7 @@ function sortKey(run, by) {
   return run.metrics.find((metric) => metric.spec === by)?.value ?? null;
 }
 
-function line(run, specs, state, speed) {
+function line(run, specs, missing, state, speed) {
   const readable = run.state === "finished";
   const at = state.runs.indexOf(run.id);
   const toggle = () =>
@@ -143,7 +144,7 @@ function line(run, specs, state, speed) {
     "data-key": `run ${run.id}`,
     "aria-label": `Pick ${run.name}`,
   });
-  const cells = specs.map((spec) => valueCell(run.metrics.find((metric) => metric.spec === spec)));
+  const cells = specs.map((spec) => valueCell(run.metrics.find((metric) => metric.spec === spec), missing.has(spec)));
   const link = readable
     ? el("a", { href: address({ screen: "compare", runs: [run.id] }), "data-key": `open ${run.id}` }, name(run.name))
     : name(run.name);
@@ -158,12 +159,13 @@ function line(run, specs, state, speed) {
   );
 }
 
-function valueCell(metric) {
+/** The value of a metric; `room`: beside it stands, in some runs, how many rows are unscored. */
+function valueCell(metric, room) {
   if (!metric || metric.value === null) return el("td.num.dim", metric ? "–" : "");
   const { value, low, high, scale, scored, failed, n } = metric;
   const title = `${format.interval(low, high, scale)}; ${format.count(scored)} of ${format.rows(n)} scored`;
-  const unscored = failed > 0 && el("small.dim", ` ${format.count(failed)} unscored`);
-  return el("td.num", { title }, el("data", { value }, format.value(value, scale)), unscored);
+  const unscored = room && el("small.dim", failed > 0 && `${format.count(failed)} unscored`);
+  return el("td.num", { title }, el("data", { value }, format.value(value, scale)), " ", unscored);
 }
 
 /** What is to say of a run that is not finished. */

@@ -34,8 +34,13 @@ export function table(kind, heads, lines, foot = null) {
 export function forest(label, heads, lines, { zero = false, factor = 1, bounds, span, ends, kind = "" } = {}) {
   const scale = span ?? spanOf(lines, { zero, bounds });
   const plot = ends ?? el("span.hidden-label", "plot");
+  const named = (cells) => {
+    const there = cells.filter(Boolean); // where the screen is too narrow for heads, each number has its name before it
+    there.forEach((each, at) => (each.dataset.name = heads[at + 1].textContent ?? heads[at + 1]));
+    return there;
+  };
   const rows = lines.map(({ head, cells, part, ...drawn }) =>
-    line(head, [cells, el("td.strip", strip(drawn, scale, { zero }))], part ? "part" : null),
+    line(head, [named(cells), el("td.strip", strip(drawn, scale, { zero }))], part ? "part" : null),
   );
   const foot = [el("td", { colspan: heads.length }), el("td.strip", axis(scale, factor, { zero }))];
   return scroll(label, table(`forest ${kind}`, [...heads, plot], rows, foot));
