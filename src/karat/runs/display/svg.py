@@ -75,7 +75,7 @@ def ticks(axis: Axis, top: float) -> Iterator[str]:
         place = axis.place(tick)
         anchor = "start" if place <= 0 else "end" if place >= 100 else "middle"
         where = {"x": f"{place:g}%", "y": f"{top + 14:g}", "text-anchor": anchor, "fill": "currentColor"}
-        yield element("text", {"class": "tick", **where, "font-size": 12}, axis.spell(tick))
+        yield element("text", {"class": "tick", **where, "font-size": 12}, axis.spell(tick).replace("-", "−"))
 
 
 def chart(height: float, content: Iterable[str], title: str | None = None) -> str:
