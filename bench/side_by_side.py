@@ -21,12 +21,14 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
 
 
-def in_turn(functions: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, float]:
+def in_turn(
+    functions: Mapping[str, Callable[[], Any]], rounds: int = 5, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
     """The median seconds of each function, called in turn so that a drift of the machine meets all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds):
         for name, function in functions.items():
-            start = time.perf_counter()
+            start = clock()
             function()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(clock() - start)
     return {name: median(each) for name, each in seconds.items()}

@@ -2,13 +2,15 @@
 
 Each function adds up rows in batches of 32,768 by 4,096 groups, with the squares of a single statistic and the number
 of rows: `np.add.at` on float64 (whose last bits follow the order of the rows), `math.fsum` of each group, karat's
-`Units` with and without its kernel, and two threads of them at once. Then what a state takes in memory and as bytes.
+`Units` with and without its kernel. Speeds are by CPU time; then how much faster two threads are, by the clock, and
+what a state takes in memory and as bytes.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -102,11 +104,12 @@ def compare_speed(name: str, rows: Array) -> None:
         "math.fsum": (partial(add_fsum, few), len(few)),
         "Units": (partial(add_units, rows), len(rows)),
         "Units, no kernel": (partial(add_without_kernel, few), len(few)),
-        "Units, 2 threads": (partial(add_in_threads, rows), 2 * len(rows)),
     }
-    seconds = in_turn({each: function for each, (function, _) in functions.items()}, rounds=7)
+    seconds = in_turn({each: function for each, (function, _) in functions.items()}, 7, time.process_time)
     speeds = "".join(f"  {each} {functions[each][1] / taken / 1e6:6.1f}" for each, taken in seconds.items())
     print(f"{name:12}{speeds}  M rows/s")
+    wall = in_turn({"one": partial(add_units, rows), "two": partial(add_in_threads, rows)}, rounds=7)
+    print(f"{name:12}  two threads: {2 * wall['one'] / wall['two']:.2f} times one")
     assert add_units(few).sums.T[:-1].tolist() == add_fsum(few)
 
 
@@ -116,15 +119,17 @@ def measure_state(metric: str, rows: Array, groups: int) -> None:
     plan = plan_run(Selection(data, by="topic" if groups else None), metric, Inference())
     tracemalloc.start()
     totals = Totals(plan)
-    for start in range(0, len(rows), BATCH):
-        part = rows[start : start + BATCH]
+    for numbers, part in batches(rows):
         topics = [f"t{at % groups}" for at in range(len(part))] if groups else ["b"] * len(part)
-        totals.add(pa.record_batch({"topic": topics}), [Rows(part)], Counter())
+        totals.add(pa.record_batch({"topic": topics}), [Rows(part)], Counter(), numbers)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     state = totals.to_bytes()
-    merge = in_turn({"merge": partial(Totals(plan).merge_bytes, state), "to_bytes": totals.to_bytes}, rounds=3)
-    took = ", ".join(f"{name} {taken * 1e3:.1f} ms" for name, taken in merge.items())
+    seconds = {
+        "merge": in_turn({"": partial(Totals(plan).merge_bytes, state)}, 3, time.process_time)[""],
+        "to_bytes": in_turn({"": totals.to_bytes}, 3, time.process_time)[""],
+    }
+    took = ", ".join(f"{name} {taken * 1e3:.1f} ms" for name, taken in seconds.items())
     print(f"{metric:12} {groups:4} groups: {held / 1e6:6.2f} MB in memory, {len(state) / 1e3:7.1f} kB as bytes, {took}")
 
 

@@ -91,5 +91,7 @@ def test_keys_and_statistics_must_fit():
         Units(1).add(np.zeros((2, 1)), np.zeros(3, np.uint64))
     with pytest.raises(RowError, match="2 cluster keys expected, found 3"):
         Units(1, clustered=True).add(np.zeros((2, 1)), np.zeros(3, np.uint64))
+    with pytest.raises(RowError, match="keys of uint64 expected, found int64"):
+        Units(1).add(np.zeros((2, 1)), np.arange(2))
     with pytest.raises(RowError, match=r"\(rows, 2\)"):
         Units(2).add(np.zeros((2, 1)))

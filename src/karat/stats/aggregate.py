@@ -110,6 +110,8 @@ class Units:
         if keys is None or len(keys) != len(statistics):
             expected = f"{len(statistics)} {'cluster keys' if self.clustered else 'row numbers'}"
             raise RowError(f"{expected} expected, found {'none' if keys is None else len(keys)}")
+        if keys.dtype != np.uint64:
+            raise RowError(f"keys of uint64 expected, found {keys.dtype}")
         if not np.isfinite(statistics).all():
             at = int(np.isfinite(statistics).all(axis=1).argmin())
             row = self.rows + at if self.clustered else keys[at]

@@ -46,7 +46,7 @@ class ExactSums:
         self._uncarried = 0
 
     def add(self, cells: Cells, values: Floats) -> None:
-        """Add each value to its cell; both have shape (n,). An infinite value counts as 2**1024."""
+        """Add each value to its cell; both have shape (n,), n at most `ROUND`. Infinity counts as 2**1024."""
         self._expect(len(values))
         add, row = (kernel.add if COMPILED else add_values), 0
         while (row := add(self.limbs, self.low, cells, values, row)) < len(values):
