@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,8 +19,9 @@ import pyarrow as pa
 from karat.core.errors import DataError
 from karat.data.roles import Side, is_spans
 from karat.data.source import Source
+from karat.data.storage.addresses import hide_secrets, is_address
 from karat.data.storage.file_names import sniff, split_name
-from karat.data.storage.files import find_file, read_head, spool_stdin
+from karat.data.storage.files import TemporaryFile, find_file, read_head, spool, spool_stdin
 from karat.data.storage.validate import name_errors, validate_source
 
 if TYPE_CHECKING:
@@ -30,11 +32,12 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
     """Open rows from a file, several files or a frame.
 
     `data` is a path, `-` for standard input, a glob pattern such as `runs/*.jsonl` (files in sorted order, with the
-    columns of all), a list of dicts, a dict of columns, a frame with `__arrow_c_stream__` (pandas, polars, DuckDB,
-    Arrow, Hugging Face datasets), or a dict of dicts: scores or grades of documents by query. The format of a file
-    (JSON Lines, JSON, CSV, TSV, Parquet, Arrow IPC, each also `.gz` or `.zst`) follows from its extension, else from
-    its first bytes, as for TREC's runs and qrels. Text is never re-typed: in CSV every cell is text; in JSON a column
-    with values of several types comes as JSON text (`RAW`).
+    columns of all), an address such as `s3://bucket/runs/*.parquet` (`gs://`, `az://`, `hf://`, `https://`; an address
+    that ends in `/` is all data files of a folder), a list of dicts, a dict of columns, a frame with
+    `__arrow_c_stream__` (pandas, polars, DuckDB, Arrow, Hugging Face datasets), or a dict of dicts: scores or grades of
+    documents by query. The format of a file (JSON Lines, JSON, CSV, TSV, Parquet, Arrow IPC, each also `.gz` or `.zst`)
+    follows from its extension, else from its first bytes, as for TREC's runs and qrels. Text is never re-typed: in CSV
+    every cell is text; in JSON a column with values of several types comes as JSON text (`RAW`).
 
     `where` is an SQL condition that filters the rows, `limit` the largest number of rows. `role` says whether the
     values of an `{id: answer}` document are predictions or references.
@@ -95,22 +98,58 @@ def _open_rows(data: Any, role: Side) -> Source:
 
         return validate_source(open_frame(data), checked=False)
     if data == "-":
-        file = spool_stdin()
-        source = _open_file(Path(file.name), "standard input", role)
-
-        def read(text: frozenset[str], _kept: Any = file) -> Iterator[pa.RecordBatch]:
-            return source.read(text)
-
-        return replace(source, read=read)
+        return _open_copy(spool_stdin(), "standard input", role)
+    if is_address(data):
+        return _open_addresses(str(data), role)
     path = Path(data)
     if glob.has_magic(str(path)) and not path.exists():
         if not (paths := sorted(glob.glob(str(path), recursive=True))):  # noqa: PTH207
             raise DataError(f"{path}: no file matches this pattern")
-        from karat.data.formats.union import unite_sources  # noqa: PLC0415
-
-        sources = [_open_file(Path(one), one, role) for one in paths]
-        return validate_source(unite_sources(str(path), sources), checked=True)
+        return _unite(str(path), [_open_file(Path(one), one, role) for one in paths])
     return _open_file(path, str(path), role)
+
+
+def _open_copy(copy: TemporaryFile, name: str, role: Side) -> Source:
+    source = _open_file(Path(copy.name), name, role)
+
+    def read(text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
+        yield from source.read(text)
+
+    return replace(source, read=read)
+
+
+def _open_addresses(address: str, role: Side) -> Source:
+    """Open the files at an address: Parquet is read by ranges, other formats from copies in temporary files."""
+    from karat.data.storage.remote_files import REQUESTS, FileId, list_files, open_file  # noqa: PLC0415  (seldom)
+
+    def fetch(file: FileId) -> Source | TemporaryFile:
+        if not file.size:
+            raise DataError(f"{file.name} is empty; expected rows")
+        with name_errors(file.name), open_file(file.path) as stream:
+            kind, compression = split_name(file.path)
+            if not compression and (kind or sniff(stream.read(4))) == "parquet":
+                from karat.data.formats.columnar import open_parquet  # noqa: PLC0415
+
+                return validate_source(open_parquet(file.path, file.name), checked=False)
+            stream.seek(0)
+            return spool(stream, "".join(PurePosixPath(file.name).suffixes[-2:]), file.size)
+
+    files = list_files(address)
+    with ThreadPoolExecutor(REQUESTS) as pool:
+        fetched = list(pool.map(fetch, files))
+    sources = [
+        each if isinstance(each, Source) else _open_copy(each, file.name, role)
+        for file, each in zip(files, fetched, strict=True)
+    ]
+    return _unite(hide_secrets(address), sources)
+
+
+def _unite(name: str, sources: list[Source]) -> Source:
+    if len(sources) == 1:
+        return sources[0]
+    from karat.data.formats.union import unite_sources  # noqa: PLC0415
+
+    return validate_source(unite_sources(name, sources), checked=True)
 
 
 def _open_file(path: Path, name: str, role: Side) -> Source:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 from karat.core.atomic import replacing
 from karat.core.errors import ColumnError, DataError
 from karat.data.formats.writers import WRITERS
+from karat.data.storage.addresses import covers, hide_secrets, is_address
 from karat.data.storage.file_names import COMPRESSIONS, FORMATS, split_name
 
 
@@ -26,19 +28,28 @@ def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
     karat.core.errors.DataError: scores.xlsx: expected a name that ends in .jsonl, .ndjson, .json, .csv, .tsv, \
 .parquet, .arrow, .ipc or .feather, each also with .gz or .zst
     """
-    path = Path(path)
     if not is_writable(path):
         *names, last = (ending for ending, kind in FORMATS.items() if kind in WRITERS)
         endings = f"{', '.join(names)} or {last}, each also with {' or '.join(COMPRESSIONS)}"
         raise DataError(f"{path}: expected a name that ends in {endings}")
     check_folder(path)
-    if schema is not None and not _holds(path, schema):
-        field = next((field for field in schema if not _holds(path, pa.schema([field]))), schema.field(0))
+    kind = str(split_name(path)[0])
+    if schema is not None and not _holds(kind, schema):
+        field = next((field for field in schema if not _holds(kind, pa.schema([field]))), schema.field(0))
         raise ColumnError(f"{path}: a file of this kind cannot hold column {field.name!r}, which is {field.type}")
 
 
-def check_folder(path: Path) -> None:
-    """Raise `DataError` if the folder of this file does not exist or cannot be written to, or the file is a folder."""
+def check_folder(path: str | Path) -> None:
+    """Raise `DataError` if the folder of this file does not exist or cannot be written to, or the file is a folder.
+
+    Of an address, raise it if its store or its bucket is out of reach.
+    """
+    if is_address(path):
+        from karat.data.storage.upload import check_store  # noqa: PLC0415  (seldom)
+
+        check_store(str(path))
+        return
+    path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected the name of a file")
     if not path.parent.is_dir():
@@ -56,10 +67,10 @@ def is_writable(path: str | Path) -> bool:
     return split_name(path)[0] in WRITERS
 
 
-def _holds(path: Path, schema: pa.Schema) -> bool:
-    """Whether a file can hold these types, found by writing one row of nulls to memory."""
+def _holds(kind: str, schema: pa.Schema) -> bool:
+    """Whether a file of a format can hold these types, found by writing one row of nulls to memory."""
     try:
-        with WRITERS[str(split_name(path)[0])](pa.BufferOutputStream(), schema) as put:
+        with WRITERS[kind](pa.BufferOutputStream(), schema) as put:
             put(pa.RecordBatch.from_arrays([_null(field.type) for field in schema], schema=schema))
     except (duckdb.Error, pa.ArrowException):
         return False
@@ -76,27 +87,48 @@ def _null(kind: pa.DataType) -> pa.Array:
 def refuse_overwriting(output: str | Path, *sources: Any) -> None:
     """Raise `DataError` if the output is one of the input files."""
     for source in sources:
-        if isinstance(source, (str, Path)) and source != "-" and Path(output).exists():
-            files = [Path(source)] if Path(source).exists() else map(Path, glob.glob(str(source), recursive=True))  # noqa: PTH207
-            if any(file.samefile(output) for file in files):
-                raise DataError(f"{output} is an input file; expected another name for the output")
+        if isinstance(source, (str, Path)) and source != "-" and _reads(source, output):
+            raise DataError(f"{hide_secrets(str(output))} is an input file; expected another name for the output")
+
+
+def _reads(source: str | Path, output: str | Path) -> bool:
+    """Whether a source has the file that would be written; in a store also where that does not exist yet."""
+    if is_address(source) or is_address(output):
+        return is_address(source) and is_address(output) and covers(str(source), str(output))
+    if not Path(output).exists():
+        return False
+    files = [Path(source)] if Path(source).exists() else map(Path, glob.glob(str(source), recursive=True))  # noqa: PTH207
+    return any(file.samefile(output) for file in files)
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """A temporary file that is put at a path or an address when it is whole, and deleted if an error is raised."""
+    if is_address(path):
+        from karat.data.storage.upload import uploading  # noqa: PLC0415  (seldom)
+
+        with uploading(str(path)) as temporary:
+            yield temporary
+    else:
+        with replacing(Path(path), durable=False) as temporary:
+            yield temporary
 
 
 def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
     """Write record batches to a file in the format of its extension; return the number of rows.
 
-    The file is written under a temporary name in the same folder and renamed once it is whole. If anything fails, a
-    file that was at `path` before is unchanged. In CSV and TSV null is an empty cell, and lists and objects are JSON
+    The file is written under a temporary name in the same folder and renamed once it is whole; one at an address of a
+    store is written into a temporary file, which is sent there. If anything fails, a file that was at `path` before is
+    unchanged. In CSV and TSV null is an empty cell, and lists and objects are JSON
     text. In JSON times and bytes are text.
 
     Raises `DataError` as `check_output` does.
     """
     check_output(path, schema)
-    path = Path(path)
     kind, compression = split_name(path)
     rows = 0
     with (
-        replacing(path, durable=False) as temporary,
+        whole_file(path) as temporary,
         pa.output_stream(str(temporary), compression=compression) as sink,
         WRITERS[str(kind)](sink, schema) as put,
     ):

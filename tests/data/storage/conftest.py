@@ -25,7 +25,7 @@ class FaultyServer:
             protocol_version = "HTTP/1.1"
 
             def _handle(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                body = self._read_chunks() if "Transfer-Encoding" in self.headers else self._read_body()
                 outer.requests.append((self.command, self.path, self.headers.get("Range")))
                 fault = outer.faults.pop(0) if outer.faults and re.search(outer.match, self.path) else None
                 if fault == "reset":
@@ -36,6 +36,17 @@ class FaultyServer:
                     return
                 status, headers, content = answer(self.command, self.path, dict(self.headers), body)
                 self._send(status, headers, content, fault)
+
+            def _read_body(self):
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+            def _read_chunks(self):
+                raw = b""
+                while size := self.rfile.readline():
+                    raw += size + self.rfile.read(int(size, 16) + 2)
+                    if not int(size, 16):
+                        return raw
+                return raw
 
             def _send(self, status, headers, content, fault=None):
                 self.send_response(status)

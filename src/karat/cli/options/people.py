@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from click import UsageError, option
@@ -87,9 +86,11 @@ def _by_system(files: Sequence[tuple[str, str]], systems: Sequence[str]) -> dict
 
 def _name_files(texts: Sequence[str]) -> list[tuple[str, str]]:
     """The system and the file of each text, where all are SYSTEM=FILE; else []."""
+    from karat.data.storage.addresses import is_file  # noqa: PLC0415
+
     pairs = [text.partition("=") for text in texts]
-    named = [(name, file) for name, equals, file in pairs if equals and Path(file).exists()]
-    return named if len(named) == len(pairs) and not any(Path(text).exists() for text in texts) else []
+    named = [(name, file) for name, equals, file in pairs if equals and is_file(file)]
+    return named if len(named) == len(pairs) and not any(is_file(text) for text in texts) else []
 
 
 def read_choices(label_map: str | None, metric: str | None, most: int) -> Mapping[str, float]:

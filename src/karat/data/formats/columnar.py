@@ -25,16 +25,17 @@ def open_columnar(path: Path, name: str, kind: str) -> Source:
         with open_bytes(path) as stream:
             copy = spool(stream)
         path = Path(copy.name)
-    return (_open_parquet if kind == "parquet" else _open_arrow)(path, name, copy)
+    return (open_parquet if kind == "parquet" else _open_arrow)(path, name, copy)
 
 
-def _open_parquet(path: Path, name: str, copy: Any) -> Source:
-    with pq.ParquetFile(path) as file:
+def open_parquet(path: str | Path, name: str, copy: Any = None) -> Source:
+    """Open a Parquet file at a path or an address, of which only the ranges that are read are fetched."""
+    with open_file(path) as stored, pq.ParquetFile(stored, pre_buffer=False) as file:
         schema, footer = file.schema_arrow, file.metadata
     batch_rows = _batch_rows(footer, range(footer.num_row_groups))
 
     def read(_text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(path) as file:
+        with open_file(path) as stored, pq.ParquetFile(stored, pre_buffer=False) as file:
             yield from file.iter_batches(batch_size=batch_rows)
 
     parts = () if copy else tuple(_find_parts(path, footer))
@@ -46,7 +47,7 @@ def _batch_rows(footer: pq.FileMetaData, groups: Iterable[int]) -> int:
     return rows_per_batch(sum(size for size, _ in sizes), sum(rows for _, rows in sizes))
 
 
-def _find_parts(path: Path, footer: pq.FileMetaData) -> Iterator[Part]:
+def _find_parts(path: str | Path, footer: pq.FileMetaData) -> Iterator[Part]:
     """A part for each row group that is not empty."""
     file, first = identify(path), 0
     for at in range(footer.num_row_groups):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 from karat.core.errors import DataError, did_you_mean
 
@@ -29,6 +31,16 @@ def is_address(path: object) -> bool:
     return isinstance(path, str) and _ADDRESS.match(path) is not None
 
 
+def to_path(path: str | Path) -> str | Path:
+    """A path as `Path`; an address as it is, since a `Path` would merge its slashes."""
+    return path if is_address(path) else Path(path)
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether a path is that of a file, or an address, for which no store is asked."""
+    return is_address(path) or Path(path).is_file()
+
+
 def split_address(address: str) -> tuple[str, str]:
     """The store (`s3`, `gs`, `az`, `hf` or `http`) of an address, and what follows `://`.
 
@@ -46,6 +58,27 @@ def split_address(address: str) -> tuple[str, str]:
         expected = did_you_mean(scheme, SCHEMES)
         raise DataError(f"{hide_secrets(address)}: no store has addresses that begin with {scheme}://{expected}")
     return store, rest
+
+
+def covers(source: str, address: str) -> bool:
+    """Whether an address is that of a source: the same, one in its folder, or one that its pattern matches.
+
+    >>> covers("s3://lake/run/*.csv", "s3a://lake/run/a.csv"), covers("s3://lake/run/", "s3://lake/run/b/a.csv")
+    (True, False)
+    """
+    (store, path), (other, name) = split_address(source), split_address(address)
+    path += "*" * path.endswith("/")
+    return store == other and (path == name or matches(name.split("/"), path.split("/")))
+
+
+def matches(name: list[str], pattern: list[str]) -> bool:
+    """Whether the parts of a path match those of a glob pattern; wildcards match no name that begins with a dot."""
+    if not (name and pattern):
+        return not name and pattern in ([], ["**"])
+    hidden = name[0].startswith(".") and not pattern[0].startswith(".")
+    if pattern[0] == "**":
+        return matches(name, pattern[1:]) or (not hidden and matches(name[1:], pattern))
+    return fnmatchcase(name[0], pattern[0]) and not hidden and matches(name[1:], pattern[1:])
 
 
 def hide_secrets(text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from glob import has_magic
 from pathlib import Path
 
+from karat.data.storage.addresses import hide_secrets
+
 FORMATS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -27,7 +29,7 @@ def split_name(path: str | Path) -> tuple[str | None, str | None]:
     >>> split_name("runs/a.jsonl.gz"), split_name("answers.CSV"), split_name("answers.txt")
     (('jsonl', 'gzip'), ('csv', None), (None, None))
     """
-    path = Path(str(path).lower())
+    path = Path(hide_secrets(str(path)).lower())
     compression = COMPRESSIONS.get(path.suffix)
     return FORMATS.get(Path(path.stem).suffix if compression else path.suffix), compression
 

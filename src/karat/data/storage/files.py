@@ -16,6 +16,7 @@ import pyarrow as pa
 from karat.core.errors import DataError, nearest_name
 from karat.data.storage.file_names import split_name
 
+_SPOOLED_BYTES = 4 << 20  # each read from a store is a request
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
@@ -55,14 +56,20 @@ class TemporaryFile:
     def __init__(self, suffix: str = "") -> None:
         handle, self.name = tempfile.mkstemp(prefix="karat-", suffix=suffix)
         os.close(handle)
-        weakref.finalize(self, Path(self.name).unlink, missing_ok=True)
+        self._finalizer = weakref.finalize(self, Path(self.name).unlink, missing_ok=True)
+
+    def keep(self) -> None:
+        """Leave the file on the disk."""
+        self._finalizer.detach()
 
 
-def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "") -> TemporaryFile:
-    """Copy a stream into a temporary file."""
+def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "", size: int | None = None) -> TemporaryFile:
+    """Copy a stream into a temporary file; `OSError` where it has not `size` bytes."""
     file = TemporaryFile(suffix)
     with Path(file.name).open("wb") as copy:
-        shutil.copyfileobj(stream, copy, 1 << 20)
+        shutil.copyfileobj(stream, copy, _SPOOLED_BYTES)
+        if size not in (None, copy.tell()):
+            raise OSError(f"truncated: {copy.tell()} of {size} bytes")
     return file
 
 

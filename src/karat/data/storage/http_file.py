@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException
@@ -96,16 +97,19 @@ class HttpFile(io.RawIOBase):
 
 
 def _download(address: str) -> IO[bytes]:
-    copy = tempfile.TemporaryFile()  # noqa: SIM115  (deleted with its last reference)
-    with _request(address) as answer:
+    with ExitStack() as stack:
+        copy = stack.enter_context(tempfile.TemporaryFile())
+        answer = stack.enter_context(_request(address))
         length = answer.headers.get("Content-Length")
         if length is None and not answer.chunked:
             problem = "its server does not tell how long it is, so that a part could pass for the whole"
             raise DataError(f"{hide_secrets(address)}: {problem}; download it, and check it")
         while block := answer.read(_BLOCK):
             copy.write(block)
-    _check_length(copy.tell(), copy.tell() if length is None else int(length))
-    copy.seek(0)
+        _check_length(copy.tell(), copy.tell() if length is None else int(length))
+        answer.close()
+        copy.seek(0)
+        stack.pop_all()
     return copy
 
 
@@ -117,6 +121,7 @@ def _request(address: str, range_: str | None = None) -> Any:
     except urllib.error.HTTPError as answer:
         if answer.code == 416:  # an empty file has no first byte
             return answer
+        answer.close()
         if answer.code in (404, 410):
             raise FileNotFoundError(address) from answer
         problem = f"status {answer.code} {answer.reason}"

@@ -8,16 +8,14 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
 from karat.core.errors import DataError, nearest_name
-from karat.data.storage.addresses import hide_secrets, is_address, split_address
+from karat.data.storage.addresses import hide_secrets, is_address, matches, split_address
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import find_file
-from karat.data.storage.http_file import describe, open_http
 from karat.data.storage.stores import find_store, store_errors
 
 REQUESTS = 16
@@ -58,6 +56,8 @@ def open_file(path: str | Path) -> pa.NativeFile:
     try:
         with store_errors(address):
             if split_address(address)[0] == "http":
+                from karat.data.storage.http_file import open_http  # noqa: PLC0415  (slow to import)
+
                 return pa.PythonFile(open_http(address), mode="r")
             store, inner = find_store(address)
             return store.open_input_file(inner)
@@ -79,9 +79,13 @@ def identify(path: str | Path) -> FileId:
     try:
         with store_errors(address):
             if split_address(address)[0] == "http":
+                from karat.data.storage.http_file import describe, open_http  # noqa: PLC0415
+
                 described = describe(address)
-                size = described.size if described.size is not None else open_http(address).seek(0, os.SEEK_END)
-                return FileId(address, size, described.tag)
+                if described.size is None:  # only the whole file tells
+                    with open_http(address) as file:
+                        return FileId(address, file.seek(0, os.SEEK_END), described.tag)
+                return FileId(address, described.size, described.tag)
             store, inner = find_store(address)
             if hasattr(store, "handler"):  # of fsspec
                 info = store.handler.fs.info(inner)
@@ -147,17 +151,7 @@ def _list_addresses(address: str) -> list[str]:
             return [address]
     folder = re.split(r"[*?[]", inner, maxsplit=1)[0].rpartition("/")[0]
     found = below(folder, recursive="/" in inner[len(folder) + 1 :])
-    return [name for name in found if _matches(name.split("/"), address.split("/"))]
-
-
-def _matches(name: list[str], pattern: list[str]) -> bool:
-    """Whether the parts of a path match those of a glob pattern; wildcards match no name that begins with a dot."""
-    if not (name and pattern):
-        return not name and pattern in ([], ["**"])
-    hidden = name[0].startswith(".") and not pattern[0].startswith(".")
-    if pattern[0] == "**":
-        return _matches(name, pattern[1:]) or (not hidden and _matches(name[1:], pattern))
-    return fnmatchcase(name[0], pattern[0]) and not hidden and _matches(name[1:], pattern[1:])
+    return [name for name in found if matches(name.split("/"), address.split("/"))]
 
 
 def _choose_files(folder: str, names: list[str]) -> list[str]:

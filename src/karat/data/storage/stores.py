@@ -42,6 +42,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _REGION = re.compile(r"\b301\b|PermanentRedirect|AuthorizationHeaderMalformed", re.IGNORECASE)
+_TRUNCATED = re.compile(r"partial file|truncated|IncompleteRead", re.IGNORECASE)
 _UNREACHABLE = re.compile(r"NETWORK_CONNECTION|curlCode|tim(ed |e)?-?out|resolve|connect", re.IGNORECASE)
 
 
@@ -194,6 +195,8 @@ def explain_error(name: str, error: Exception) -> str:
     if _DENIED.search(text):
         remedy = f"set {_CREDENTIALS[store]}" if store in _CREDENTIALS else "is its signature still valid?"
         return f"{name}: access is denied ({text}); {remedy}"
+    if _TRUNCATED.search(text):
+        return f"{name}: what the store sends is truncated ({text})"
     if _UNREACHABLE.search(text):
         setting = f"; is {_ENDPOINTS[store]} right?" if os.environ.get(_ENDPOINTS.get(store, "")) else ""
         return f"{name}: the store cannot be reached ({text}){setting}"

@@ -11,6 +11,7 @@ import pyarrow as pa
 from karat.core.columns.arrow import plain_column
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.data.source import Source
+from karat.data.storage.stores import explain_error
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def name_errors(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{name}: {error}") from error
+        raise DataError(explain_error(name, error)) from error
 
 
 def check_unique(names: list[str], owner: str) -> None:

@@ -17,6 +17,7 @@ from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
 from karat.data.json.raw import spell_ids
+from karat.data.storage.addresses import is_file
 from karat.data.storage.file_names import name_row
 from karat.runs.compare.row_alignment import find_ids
 from karat.runs.compare.systems import Metrics, TableInMemory, add_named_columns, open_rows, open_system
@@ -215,7 +216,7 @@ def find_consensus(people: Array) -> tuple[Array, int]:
 def _open(system: Any, metrics: Metrics) -> Run:
     """A run, a scored file, or any table whose columns hold scores."""
     named = isinstance(system, str | Path)
-    if isinstance(system, Run | Result) or (named and not Path(system).is_file()):
+    if isinstance(system, Run | Result) or (named and not is_file(system)):
         return open_system(system, metrics=metrics)
     if named and (runs_folder() / system / MANIFEST).is_file():
         return open_system(system, metrics=metrics)

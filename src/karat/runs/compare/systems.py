@@ -16,6 +16,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.data.roles import map_columns
+from karat.data.storage.addresses import is_file, to_path
 from karat.runs.named_columns import fit_range, suggest_column
 from karat.runs.output_columns import OutputColumns
 from karat.runs.row_ids import find_question
@@ -47,7 +48,7 @@ def open_system(system: System, label: str = "", metrics: Metrics = (), *, score
         run = system
     elif not isinstance(system, str | Path):
         raise SpecError(f"expected a run, a file of scored rows or a Result, found {type(system).__name__}")
-    elif Path(system).is_file() and not (runs_folder() / system / MANIFEST).is_file():
+    elif is_file(system) and not (runs_folder() / system / MANIFEST).is_file():
         run = open_scored(system)
         run = replace(run, manifest=replace(run.manifest, mapping=_infer_mapping(run)))
     else:
@@ -137,7 +138,7 @@ def open_rows(data: Any) -> Run:
     source = open_source(data)
     manifest = Manifest(source.name, "", find_scores(source.schema, source.name), {})
     if isinstance(data, str | Path):
-        run: Run = ScoredFile(Path(data), manifest)
+        run: Run = ScoredFile(to_path(data), manifest)
     else:
         run = TableInMemory(Path(), manifest, table=pa.Table.from_batches(source.batches(), source.schema))
     return replace(run, manifest=replace(manifest, mapping=_infer_mapping(run)))

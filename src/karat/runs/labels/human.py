@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import has_magic
-from pathlib import Path
 from typing import Any, Literal
 
 from karat.core.errors import ColumnError, did_you_mean
 from karat.data.join import split_on
+from karat.data.storage.addresses import is_file
 from karat.data.storage.file_names import split_name
 
 
@@ -58,7 +58,7 @@ class Human:
 def check_files(source: Any, names: Sequence[str], where: str) -> None:
     """Raise `ColumnError`, with the nearest of the columns `names`, for a text that is neither a column nor a file."""
     for each in source if isinstance(source, list | tuple) else [source]:
-        named = isinstance(each, str) and (split_name(each)[0] or Path(each).exists() or has_magic(each) or each == "-")
+        named = isinstance(each, str) and (split_name(each)[0] or is_file(each) or has_magic(each) or each == "-")
         if isinstance(each, str) and each not in names and not named:
             raise ColumnError(f"{where}: {each!r} is neither a column nor a file of labels{did_you_mean(each, names)}")
 

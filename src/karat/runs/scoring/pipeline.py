@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from karat.core.metric.metric import Metric
+from karat.data.storage.addresses import to_path
 from karat.data.write import write
 from karat.runs.labels.human import Human
 from karat.runs.scoring.arguments import Destination, Selection
@@ -128,7 +129,8 @@ def _score_all(plan: Plan, destination: Destination, progress: Progress | None, 
         rows.extend(batches)
     else:
         write(_collect(batches, rows), plan.output.schema, destination.output)
-    output = None if destination.output is None else Path(destination.output).resolve()
+    output = None if destination.output is None else to_path(destination.output)
+    output = output.resolve() if isinstance(output, Path) else output
     result = summarise_run(plan, totals, warned, started)
     return replace(result, output=output, batches=tuple(rows) if destination.keeps_rows else None)
 

@@ -17,6 +17,7 @@ from karat.core.metric.metric import Metric
 from karat.core.parallel import threads
 from karat.core.version import __version__
 from karat.data.source import Source
+from karat.data.storage.addresses import hide_secrets
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import Plan
 from karat.runs.store.manifest import Manifest, describe_metric
@@ -86,13 +87,13 @@ class ModelUsage:
 def _source_name(source: Any) -> str:
     if isinstance(source, Source):
         return source.name
-    return os.fspath(source) if isinstance(source, str | PathLike) else type(source).__name__
+    return hide_secrets(os.fspath(source)) if isinstance(source, str | PathLike) else type(source).__name__
 
 
 def _command_line() -> str:
     program, *words = sys.argv or ["python"]
     called = "python -m karat" if Path(program).name == "__main__.py" else shlex.quote(Path(program).name)
-    return " ".join([called, *map(shlex.quote, words)])
+    return " ".join([called, *(shlex.quote(hide_secrets(word)) for word in words)])
 
 
 def _versions() -> dict[str, str]:

@@ -63,7 +63,7 @@ class Result:
     corrected_groups: Mapping[str, Mapping[str, Corrected]] = field(default_factory=dict)
     human: Mapping[str, Any] | None = None
     confidence: float = 0.95
-    output: Path | None = None
+    output: str | Path | None = None
     run: Run | None = None
     batches: tuple[pa.RecordBatch, ...] | None = field(default=None, repr=False)
     schema: pa.Schema | None = field(default=None, repr=False)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from karat.core.atomic import replacing
 from karat.core.errors import DataError
 from karat.data.open import open_source
-from karat.data.write import check_output, is_writable, refuse_overwriting, write
+from karat.data.write import check_folder, is_writable, refuse_overwriting, whole_file, write
 from karat.runs.store.run import Run
 from karat.stats.value import format_value
 
@@ -29,11 +28,11 @@ def export_run(run: Run, path: str | Path) -> None:
 
     Raises `DataError` for another ending and for a file that cannot be written.
     """
-    path = Path(path)
     refuse_overwriting(path, run.rows)
-    if path.suffix.lower() == ".md":
+    suffix = PurePath(path).suffix.lower()
+    if suffix == ".md":
         _write_lines(path, _markdown(run))
-    elif path.suffix.lower() == ".xml":
+    elif suffix == ".xml":
         _write_lines(path, _junit(run))
     elif not is_writable(path):
         raise DataError(f"{path}: expected a name that ends in .md, .xml, or one of rows: .csv, .json, .parquet, …")
@@ -42,9 +41,9 @@ def export_run(run: Run, path: str | Path) -> None:
         write(source.batches(), source.schema, path)
 
 
-def _write_lines(path: Path, lines: Iterator[str]) -> None:
-    check_output(path.with_suffix(".json"))  # checks the folder; Markdown and XML are no formats of rows
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+def _write_lines(path: str | Path, lines: Iterator[str]) -> None:
+    check_folder(path)
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 

@@ -6,7 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from karat.core.errors import SpecError
+from karat.core.errors import DataError, SpecError
+from karat.data.storage.addresses import hide_secrets, is_address
 
 MANIFEST = "manifest.json"
 PARTS, STATES = "parts.json", "states"  # of a run in parts, while it is written
@@ -14,8 +15,14 @@ _NAME = re.compile(r"\w[\w.+@ -]*")
 
 
 def runs_folder() -> Path:
-    """The folder of all runs: `$KARAT_RUNS`, else `karat-runs` in the working directory."""
-    return Path(os.environ.get("KARAT_RUNS") or "karat-runs")
+    """The folder of all runs: `$KARAT_RUNS`, else `karat-runs` in the working directory; `DataError` for an address."""
+    folder = os.environ.get("KARAT_RUNS") or "karat-runs"
+    if is_address(folder):
+        remedy = "set it to a folder, and write the rows to the store with output (-o)"
+        raise DataError(
+            f"KARAT_RUNS is {hide_secrets(folder)}: a run is locked and renamed, which no store does; {remedy}"
+        )
+    return Path(folder)
 
 
 def run_folder(name: str) -> Path:

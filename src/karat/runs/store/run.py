@@ -26,7 +26,9 @@ from karat.core.metric.rows import stack_statistics
 from karat.core.metric.score import ROUNDING
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
+from karat.data.storage.addresses import hide_secrets, is_address, to_path
 from karat.data.storage.file_names import name_row, split_name
+from karat.data.storage.remote_files import list_files, open_file
 from karat.data.storage.validate import name_errors
 from karat.runs.named_columns import decode_numbers
 from karat.runs.output_columns import find_reason_column
@@ -44,11 +46,11 @@ ROWS, STATISTICS, VALUES = "rows.parquet", "statistics.parquet", "values.json"
 class Run:
     """A stored run: its manifest, its values, and the rows behind them.
 
-    `path` is its folder, `manifest` says what was scored and how, `values` is the `Result.as_dict` of the scoring.
-    Rows are read on access, and only the columns that are needed.
+    `path` is its folder (of a file of scored rows, its path or address), `manifest` says what was scored and how,
+    `values` is the `Result.as_dict` of the scoring. Rows are read on access, and only the columns that are needed.
     """
 
-    path: Path
+    path: str | Path
     manifest: Manifest
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -62,15 +64,16 @@ class Run:
         return tuple(each.spec for each in self.manifest.metrics)
 
     @property
-    def rows(self) -> Path:
+    def rows(self) -> str | Path:
         """The file of the rows, or the pattern of its files (`glob`) where they were written in parts."""
-        one = self.path / ROWS
+        one = Path(self.path, ROWS)
         return one if one.exists() else Path(escape(str(self.path)), one.stem, "part-*.parquet")
 
     @property
-    def files(self) -> list[Path]:
+    def files(self) -> Sequence[str | Path]:
         """The files of the rows, in their order."""
-        return [self.path / ROWS] if (self.path / ROWS).exists() else _part_files(self.path, ROWS)
+        one = Path(self.path, ROWS)
+        return [one] if one.exists() else _part_files(Path(self.path), ROWS)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -87,7 +90,7 @@ class Run:
     def _read(self, names: list[str]) -> pa.Table:
         if split_name(self.rows) == ("parquet", None):
             with name_errors(str(self.rows)):
-                tables = [pq.read_table(file, columns=names, partitioning=None) for file in self.files]
+                tables = [_read_columns(file, names) for file in self.files]
                 return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
         return pa.Table.from_batches(self.batches(names), pa.schema([self.schema.field(name) for name in names]))
 
@@ -121,9 +124,9 @@ class Run:
         return self._read_counts(metric) if metric.counts else self.scores(spec)[:, None]
 
     def _read_counts(self, metric: ScoredMetric) -> Array:
-        path = self.path / STATISTICS
+        path = Path(self.path, STATISTICS)
         with name_errors(str(path)):
-            files = [path] if path.exists() else _part_files(self.path, STATISTICS)
+            files = [path] if path.exists() else _part_files(Path(self.path), STATISTICS)
             tables = [pq.read_table(file, columns=[metric.spec], partitioning=None) for file in files]
             return stack_statistics([_to_counts(table.column(0)) for table in tables if len(table)])
 
@@ -150,12 +153,12 @@ class ScoredFile(Run):
     """A file of scored rows, read like a run; `path` is the file. It has no counts, and no values but its rows'."""
 
     @property
-    def rows(self) -> Path:
+    def rows(self) -> str | Path:
         return self.path
 
     @property
-    def files(self) -> list[Path]:
-        return [self.path]
+    def files(self) -> Sequence[str | Path]:
+        return [file.path for file in list_files(self.path)] if is_address(self.path) else [self.path]
 
     def _read_counts(self, metric: ScoredMetric) -> Array:
         problem = f"the value of {metric.spec} is computed from counts, which only a stored run has"
@@ -164,6 +167,11 @@ class ScoredFile(Run):
 
 def _part_files(run: Path, name: str) -> list[Path]:
     return sorted((run / Path(name).stem).glob("part-*.parquet")) or [run / name]
+
+
+def _read_columns(file: str | Path, names: list[str]) -> pa.Table:
+    with open_file(file) as stored:
+        return pq.read_table(stored, columns=names, partitioning=None)
 
 
 def _to_counts(column: pa.ChunkedArray) -> Array:
@@ -236,8 +244,8 @@ def open_scored(path: str | Path) -> Run:
     A column whose name is the spec of a metric holds its scores. What the file does not hold is None: the metrics'
     signatures, the number of rows. Raises `DataError` for a file that cannot be read.
     """
-    path = Path(path)
-    return ScoredFile(path, Manifest(str(path), "", find_scores(open_source(path).schema, str(path)), {}))
+    path, name = to_path(path), hide_secrets(str(path))
+    return ScoredFile(path, Manifest(name, "", find_scores(open_source(path).schema, name), {}))
 
 
 def find_scores(schema: pa.Schema, where: str) -> tuple[ScoredMetric, ...]:
