@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from time import time
 
 from karat.core.paths import cache_path
@@ -47,16 +48,11 @@ class ReplyCache(SharedDatabase):
 
     def put(self, key: str | None, reply: Reply, attempt: int | None = None, cost: float = 0.0) -> Reply:
         """Store a reply and the end of its attempt in one transaction. Returns the reply stored under the key."""
-        with self._locked(), self._db:
-            self._db.execute("BEGIN IMMEDIATE")
+        with self.transaction() as db:
             if attempt is not None:
-                self._end(attempt, cost, reply)
-            if key is None:
-                return reply
-            members = {name: value for name, value in vars(reply).items() if name != "cached"}
-            row = (key, json.dumps(members, ensure_ascii=False), time())
-            new = self._db.execute("INSERT INTO replies VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row).rowcount
-        return reply if new else self.get(key) or reply
+                end_attempt(db, attempt, cost, reply)
+            new = key is None or insert_reply(db, key, reply)
+        return reply if new or key is None else self.get(key) or reply
 
     def begin_attempt(self, run: str, cost: float = 0.0) -> int:
         """Record a call that is about to start, at its estimated cost. Returns the attempt's number."""
@@ -67,7 +63,7 @@ class ReplyCache(SharedDatabase):
     def end_attempt(self, attempt: int, cost: float) -> None:
         """Record that an attempt has ended without a reply, and what it did cost."""
         with self._locked():
-            self._end(attempt, cost)
+            end_attempt(self._db, attempt, cost)
 
     def spent(self, run: str) -> tuple[int, float]:
         """The calls of a run and their cost in USD; an attempt that never ended counts as estimated."""
@@ -81,7 +77,16 @@ class ReplyCache(SharedDatabase):
         with self._locked():
             self._db.execute("DELETE FROM attempts WHERE run = ?", (run,))
 
-    def _end(self, attempt: int, cost: float, reply: Reply | None = None) -> None:
-        tokens = (reply.input_tokens, reply.output_tokens) if reply else (None, None)
-        sql = "UPDATE attempts SET ended = ?, input_tokens = ?, output_tokens = ?, cost = ? WHERE attempt = ?"
-        self._db.execute(sql, (time(), *tokens, cost, attempt))
+
+def insert_reply(db: sqlite3.Connection, key: str, reply: Reply) -> bool:
+    """Store a reply, inside a transaction; False where there is one under the key already."""
+    members = {name: value for name, value in vars(reply).items() if name != "cached"}
+    row = (key, json.dumps(members, ensure_ascii=False), time())
+    return bool(db.execute("INSERT INTO replies VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row).rowcount)
+
+
+def end_attempt(db: sqlite3.Connection, attempt: int, cost: float, reply: Reply | None = None) -> None:
+    """Record the end of an attempt and what it did cost, inside a transaction."""
+    tokens = (reply.input_tokens, reply.output_tokens) if reply else (None, None)
+    sql = "UPDATE attempts SET ended = ?, input_tokens = ?, output_tokens = ?, cost = ? WHERE attempt = ?"
+    db.execute(sql, (time(), *tokens, cost, attempt))

@@ -54,6 +54,13 @@ class SharedDatabase:
             remedy = f"move it away, or set {self.variable} to another file"
             raise DataError(f"{self.path}, {self.purpose}: {error}; {remedy}") from error
 
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for statements that take effect together at the end of the block, or not at all."""
+        with self._locked(), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+
     def _open(self) -> sqlite3.Connection:
         file = self.path not in ("", ":memory:")
         if file:

@@ -135,6 +135,12 @@ class Caps:
         self._running += 1
         self._reserved += estimate
 
+    def resume(self, estimate: float) -> None:
+        """Count as running again a call that an earlier process has started, and that counts in `spent` so far."""
+        self.spent -= estimate
+        self._running += 1
+        self._reserved += estimate
+
     def settle(self, estimate: float, cost: float) -> None:
         """Correct a call that was reserved at `estimate` and did cost `cost`."""
         self.spent += cost

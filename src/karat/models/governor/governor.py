@@ -27,7 +27,7 @@ GIVE_UP = 100  # consecutive requests without a reply, each after all its attemp
 
 
 @dataclass
-class _Endpoint:
+class EndpointState:
     """One model of one endpoint: its limits, and what its replies have taken."""
 
     name: str
@@ -37,12 +37,12 @@ class _Endpoint:
 
 
 @dataclass
-class _Pending:
+class PendingRequest:
     """A request that has no reply yet: what its next call may take, and how the previous ones ended."""
 
     model: Model
     request: Request
-    endpoint: _Endpoint
+    endpoint: EndpointState
     group: TaskGroup
     key: str | None
     input_tokens: int  # as estimated from the text
@@ -114,7 +114,7 @@ class Governor:
         self._store, self._run, self._progress = store, run, progress
         calls, spent = store.spent(run) if store and run else (0, 0.0)
         self._caps = Caps(max_calls, budget, calls=calls, spent=spent)
-        self._endpoints: dict[Hashable, _Endpoint] = {}
+        self._endpoints: dict[Hashable, EndpointState] = {}
         self._in_progress: dict[str, asyncio.Future[None]] = {}
 
     def map(self, work: Callable[[In], Awaitable[Out]], items: Iterable[In]) -> list[Out]:
@@ -153,14 +153,14 @@ class Governor:
             del self._in_progress[key]
             done.cancel()
 
-    def _endpoint(self, model: Model) -> _Endpoint:
+    def _endpoint(self, model: Model) -> EndpointState:
         url, name = getattr(model, "endpoint", None), getattr(model, "name", None)
         key = id(model) if url is None or name is None else (url, name)
         if (endpoint := self._endpoints.get(key)) is None:
             label = " at ".join(filter(None, [name, url])) or getattr(model, "__name__", type(model).__name__)
             rpm = min((int(each) for each in (self._rpm, _own_limit(model, "rpm")) if each), default=None)
             limiter = RateLimiter(self._concurrency, rpm, self._tpm)
-            endpoint = self._endpoints[key] = _Endpoint(label, model, limiter)
+            endpoint = self._endpoints[key] = EndpointState(label, model, limiter)
             if self._caps.budget is not None and self._price is None:
                 limiter.limit = 1  # the first reply shows what a call costs
         return endpoint
@@ -168,7 +168,7 @@ class Governor:
     async def _request(self, model: Model, request: Request, key: str | None) -> Reply:
         endpoint, group = self._endpoint(model), TaskGroup.current()
         tokens = estimate_prompt_tokens(request) if self._measured else 0
-        pending = _Pending(model, request, endpoint, group, key, tokens, self._row_timeout)
+        pending = PendingRequest(model, request, endpoint, group, key, tokens, self._row_timeout)
         try:
             outcome = await retry(partial(self._attempt, pending), self._retries, partial(self._sleep, pending))
             if isinstance(outcome, Fault):
@@ -184,7 +184,7 @@ class Governor:
             raise
         return outcome
 
-    async def _attempt(self, pending: _Pending) -> Reply | Fault:
+    async def _attempt(self, pending: PendingRequest) -> Reply | Fault:
         """One call when the rate limiter allows it. Raises what a retry cannot mend."""
         limiter, now = pending.endpoint.limiter, asyncio.get_running_loop().time
         self._estimate(pending)
@@ -208,7 +208,7 @@ class Governor:
             limiter.release(slot, pending.tokens_used)
             pending.seconds_left -= now() - start
 
-    async def _sleep(self, pending: _Pending, seconds: float) -> None:
+    async def _sleep(self, pending: PendingRequest, seconds: float) -> None:
         fault = pending.fault
         if fault and fault.kind == "overload" and fault.retry_after is not None:
             seconds = 0.0  # the rate limiter delays all calls to the endpoint
@@ -218,7 +218,7 @@ class Governor:
         with pending.group.waiting():
             await asyncio.sleep(seconds)
 
-    async def _call(self, pending: _Pending, seconds: float) -> Reply | Fault:
+    async def _call(self, pending: PendingRequest, seconds: float) -> Reply | Fault:
         """One call. Its reply is in the cache before the caller gets it."""
         endpoint, request, store = pending.endpoint, pending.request, self._store
         with pending.group.calling():
@@ -255,12 +255,12 @@ class Governor:
                 self.totals.seconds += perf_counter() - start
                 self._caps.settle(pending.cost, spent)
 
-    def _estimate(self, pending: _Pending) -> None:
+    def _estimate(self, pending: PendingRequest) -> None:
         if self._measured:
             usage = pending.endpoint.usage
             pending.tokens, pending.cost = usage.estimate(pending.request, pending.input_tokens, self._price)
 
-    async def _reserve(self, pending: _Pending) -> None:
+    async def _reserve(self, pending: PendingRequest) -> None:
         self._estimate(pending)  # again, since other replies have arrived meanwhile
         try:
             with pending.group.waiting():
@@ -271,7 +271,7 @@ class Governor:
         self.totals.retries += pending.attempts > 0
         pending.attempts += 1
 
-    async def _raise_if_final(self, pending: _Pending, fault: Fault) -> None:
+    async def _raise_if_final(self, pending: PendingRequest, fault: Fault) -> None:
         """Raise a fault that a retry cannot mend."""
         endpoint, error = pending.endpoint, fault.error
         if fault.kind == "fatal" and error and classify(error, proven=True).kind == "row":
@@ -284,7 +284,7 @@ class Governor:
         if fault.retry_after and fault.retry_after > self._row_timeout:
             raise ModelError(f"{endpoint.name} asks to wait {fault.retry_after:.0f} s: {fault.message}") from error
 
-    def _give_up(self, pending: _Pending) -> KaratError:
+    def _give_up(self, pending: PendingRequest) -> KaratError:
         """The error for a request that got no reply in time."""
         limiter, fault = pending.endpoint.limiter, pending.fault
         reason = f"{fault.message if fault else 'not sent'} (attempts: {pending.attempts})"

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+JSON = "application/json"
 DEFAULT_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS, READ_SECONDS = 10.0, 600.0  # the governor's own timeouts are usually shorter
 HEADER_BYTES = 64 << 10  # of one header of a reply; the 8 KiB of aiohttp are too few for some gateways
@@ -101,7 +102,22 @@ def preload() -> None:
 
 
 async def post(endpoint: Endpoint, path: str, body: Mapping[str, Any], parse: Callable[[str], T]) -> T:
-    """The reply to one POST request, which is never repeated here, as `parse` reads its text.
+    """The reply to one POST request with a JSON body, as `parse` reads its text; raises what `send` raises."""
+    data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return await send(endpoint, "POST", path, lambda reply: parse(reply.decode(errors="replace")), [data])
+
+
+async def send(
+    endpoint: Endpoint,
+    method: str,
+    path: str,
+    parse: Callable[[bytes], T],
+    data: Sequence[bytes] = (),
+    kind: str = JSON,
+) -> T:
+    """The reply to one request, which is never repeated here, as `parse` reads it.
+
+    `data` is the body in parts, `kind` its media type.
 
     Raises `EndpointError` for an HTTP error status, `EndpointConnectionError` without a complete reply, and
     `UnreadableReply` if `parse` raises ValueError, LookupError, TypeError or AttributeError.
@@ -109,31 +125,42 @@ async def post(endpoint: Endpoint, path: str, body: Mapping[str, Any], parse: Ca
     from aiohttp import ClientConnectorError, ClientError  # noqa: PLC0415  (an extra, slow to import)
 
     session = await _open_session()
-    data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    secure = _ssl_context() if endpoint.url.startswith("https") else True
-    place, query, parameters = endpoint.url.partition("?")
-    url, proxy = f"{place.rstrip('/')}{path}{query}{parameters}", _find_proxy(endpoint.url)
-    failure, kind = "", EndpointConnectionError
+    place, _, parameters = endpoint.url.partition("?")
+    route, _, own = path.partition("?")
+    url = f"{place.rstrip('/')}{route}?{'&'.join(filter(None, [parameters, own]))}".rstrip("?")
+    headers = _headers(endpoint.key)
+    if data:
+        headers |= {"Content-Type": kind, "Content-Length": str(sum(map(len, data)))}
+    options: dict[str, Any] = {
+        "headers": headers,
+        "data": data[0] if len(data) == 1 else _iterate(data) if data else None,
+    }
+    options |= {"proxy": _find_proxy(endpoint.url), "ssl": _ssl_context() if place.startswith("https") else True}
+    failure, lost = "", EndpointConnectionError
     try:
-        async with session.post(url, data=data, headers=_headers(endpoint.key), proxy=proxy, ssl=secure) as response:
-            text = (await response.read()).decode(errors="replace")
+        async with session.request(method, url, **options) as response:
+            reply = await response.read()
     except ClientError as error:  # not kept as the cause: some of these errors hold the request's headers and URLs
-        kind = EndpointUnreachable if isinstance(error, ClientConnectorError) else EndpointConnectionError
+        lost = EndpointUnreachable if isinstance(error, ClientConnectorError) else EndpointConnectionError
         failure = f"{type(error).__name__}: {re.sub('//[^/@]*@', '//', endpoint.hide_key(str(error)))}"
     if failure:
-        raise kind(f"no {'connection' if kind is EndpointUnreachable else 'complete reply'} ({failure})")
+        raise lost(f"no {'connection' if lost is EndpointUnreachable else 'complete reply'} ({failure})")
     if not 200 <= response.status < 300:
-        raise EndpointError(response.status, response.headers, endpoint.hide_key(text))
+        raise EndpointError(response.status, response.headers, endpoint.hide_key(reply.decode(errors="replace")))
     try:
-        return parse(text)
+        return parse(reply)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        excerpt = endpoint.hide_key(text)[:200]
-        raise UnreadableReply(f"the reply is not what {path} returns: {excerpt!r}") from error
+        excerpt = endpoint.hide_key(reply[:1000].decode(errors="replace"))[:200]
+        raise UnreadableReply(f"the reply is not what {route} returns: {excerpt!r}") from error
+
+
+async def _iterate(parts: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
 
 
 def _headers(key: str) -> dict[str, str]:
-    headers = {"Authorization": f"Bearer {key or 'none'}", "Content-Type": "application/json"}
-    headers["User-Agent"] = f"karat/{__version__}"
+    headers = {"Authorization": f"Bearer {key or 'none'}", "User-Agent": f"karat/{__version__}"}
     for name, variable in {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}.items():
         if value := os.environ.get(variable, "").strip():
             headers[name] = value

@@ -38,8 +38,8 @@ class OpenAIModel:
     ) -> None:
         if structured not in ("auto", *FORMS):
             raise SpecError(f"structured={structured!r}{did_you_mean(structured, ('auto', *FORMS))}")
-        self._endpoint = find_endpoint(name, base_url, api_key)
-        self.name, self.endpoint = name, self._endpoint.url
+        self.address = find_endpoint(name, base_url, api_key)
+        self.name, self.endpoint = name, self.address.url
         self._form = None if structured == "auto" else structured
         self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
@@ -50,15 +50,19 @@ class OpenAIModel:
         self, messages: Sequence[Message], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
     ) -> Reply:
         """Send one request. `settings` (temperature, seed, max_tokens) become members of its body, except None."""
-        body: dict[str, Any] = {"model": self.name, "messages": list(messages)}
-        body |= {key: value for key, value in (settings or {}).items() if value is not None}
-        if schema is None:
-            return await self._send(body)
-        if self._form is None:
+        if schema is not None and self._form is None:
             async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
                 if self._form is None:
-                    return await self._find_form(body, schema)
-        return await self._send(add_schema(body, schema, self._form))
+                    return await self._find_form(self.body(messages, None, settings), schema)
+        return await self._send(self.body(messages, schema, settings))
+
+    def body(
+        self, messages: Sequence[Message], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The body of a request, in the form of structured output that was found; before that in the strictest."""
+        body: dict[str, Any] = {"model": self.name, "messages": list(messages)}
+        body |= {key: value for key, value in (settings or {}).items() if value is not None}
+        return body if schema is None else add_schema(body, schema, self._form or FORMS[0])
 
     async def _find_form(self, body: dict[str, Any], schema: Schema) -> Reply:
         """The reply in the first form that the endpoint accepts; later requests use this form."""
@@ -74,7 +78,7 @@ class OpenAIModel:
         return reply
 
     async def _send(self, body: dict[str, Any]) -> Reply:
-        return await post(self._endpoint, "/chat/completions", body, parse_completion)
+        return await post(self.address, "/chat/completions", body, parse_completion)
 
 
 def add_schema(body: Mapping[str, Any], schema: Schema, form: str) -> dict[str, Any]:
@@ -105,7 +109,11 @@ def parse_completion(text: str) -> Reply:
 
     Raises ValueError, LookupError, TypeError or AttributeError for any other text.
     """
-    completion = json.loads(text)
+    return read_completion(json.loads(text))
+
+
+def read_completion(completion: Mapping[str, Any]) -> Reply:
+    """`parse_completion` of a JSON value."""
     choice = completion["choices"][0]
     message, finish = choice["message"], choice.get("finish_reason")
     calls, refusal = message.get("tool_calls"), message.get("refusal")

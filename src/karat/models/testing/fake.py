@@ -19,6 +19,8 @@ from typing import Any, Self, TypeAlias
 from zlib import crc32
 
 from karat.models.request import Message, Reply, Request, Schema
+from karat.models.testing import batches
+from karat.models.testing.batches import FakeBatches
 from karat.models.testing.http import HttpRequest, HttpResponse, LoopbackServer
 from karat.models.testing.injected_faults import Faults, error_response, fault_chooser, inject_fault
 from karat.models.testing.schema_sample import sample_value
@@ -95,7 +97,8 @@ class FakeServer:
     shares of the calls, a list with one fault a call, or a function of the request's body; `wait` is the value of their
     `Retry-After`. `forms` are the accepted forms of structured output. With a `key`, calls with another key are
     refused. With a `price`, in USD per million input and output tokens, replies report their cost. `calls` counts the
-    completions requested, and `requests` holds the bodies.
+    completions requested, and `requests` holds the bodies. It takes batches too: they end after `batch_seconds`, and
+    `batch_faults` (named in `karat.models.testing.batches`) are given like `faults`.
     """
 
     def __init__(
@@ -108,6 +111,8 @@ class FakeServer:
         forms: Sequence[str] = ("json_schema", "tool"),
         key: str | None = None,
         price: tuple[float, float] | None = None,
+        batch_seconds: float = 0.0,
+        batch_faults: Faults = (),
         seed: int = 0,
         port: int = 0,
     ) -> None:
@@ -116,6 +121,8 @@ class FakeServer:
         self._latency = latency if isinstance(latency, tuple) else (latency, latency)
         self._wait, self._forms, self._key, self._price = wait, {*forms, "text", "json_object"}, key, price
         self._draw = Random(seed)  # noqa: S311
+        fault = fault_chooser(batch_faults, seed, batches.FAULTS)
+        self.batches = FakeBatches(self._answer, batch_seconds, fault, self._draw)
         self._server = LoopbackServer(self._handle, port)
 
     @property
@@ -147,15 +154,21 @@ class FakeServer:
         if (request.method, path) == ("GET", "/v1/models"):
             models = [{"id": "fake", "object": "model", "owned_by": "karat"}]
             return HttpResponse.from_value({"object": "list", "data": models})
-        if (request.method, path) != ("POST", "/v1/chat/completions"):
-            return error_response(404, f"there is no {request.method} {path}", "not_found")
         try:
-            body = json.loads(request.body)
+            if (request.method, path) == ("POST", "/v1/chat/completions"):
+                return replace(self._answer(json.loads(request.body)), delay=self._draw.uniform(*self._latency))
+            if (response := self.batches.handle(request)) is not None:
+                return response
+        except Exception as error:  # noqa: BLE001  (the client sees what is wrong with its request)
+            return error_response(400, f"{type(error).__name__}: {error}")
+        return error_response(404, f"there is no {request.method} {path}", "not_found")
+
+    def _answer(self, body: dict[str, Any]) -> HttpResponse:
+        try:
             self.requests.append(body)
-            response = self._complete(body)
+            return self._complete(body)
         except Exception as error:  # noqa: BLE001  (the client sees what a test's script raises)
-            response = error_response(400, f"{type(error).__name__}: {error}")
-        return replace(response, delay=self._draw.uniform(*self._latency))
+            return error_response(400, f"{type(error).__name__}: {error}")
 
     def _complete(self, body: dict[str, Any]) -> HttpResponse:
         form, schema = _requested_form(body)

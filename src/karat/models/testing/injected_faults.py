@@ -63,15 +63,16 @@ Faults: TypeAlias = Mapping[str, float] | Sequence[str | None] | Callable[[Mappi
 """Each fault's share of the calls; or one fault a call in turn, then none; or a function of the request's body."""
 
 
-def check_names(names: Iterable[str | None]) -> None:
+def check_names(names: Iterable[str | None], known: Sequence[str]) -> None:
     """Raise `SpecError` for a name that is not a fault."""
     for name in names:
-        if name is not None and name not in NAMES and not STATUS.fullmatch(name):
-            raise SpecError(f"there is no fault {name!r}{did_you_mean(name, (*NAMES, '429', '429-after'))}")
+        if name is not None and name not in known and (known is not NAMES or not STATUS.fullmatch(name)):
+            listed = (*known, "429", "429-after") if known is NAMES else known
+            raise SpecError(f"there is no fault {name!r}{did_you_mean(name, listed)}")
 
 
-def fault_chooser(faults: Faults, seed: int) -> Callable[[Mapping[str, Any]], str | None]:
-    """A function that returns the fault of each request in turn, None for no fault.
+def fault_chooser(faults: Faults, seed: int, known: Sequence[str] = NAMES) -> Callable[[Mapping[str, Any]], str | None]:
+    """A function that returns the fault of each request in turn, None for no fault; `known` are the names.
 
     >>> fault = fault_chooser(["reset", None, "429"], seed=0)
     >>> [fault({}) for _ in range(4)]
@@ -79,7 +80,7 @@ def fault_chooser(faults: Faults, seed: int) -> Callable[[Mapping[str, Any]], st
     """
     if callable(faults):
         return faults
-    check_names(faults)
+    check_names(faults, known)
     if not isinstance(faults, Mapping):
         turn = iter(faults)
         return lambda _: next(turn, None)

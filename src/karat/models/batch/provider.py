@@ -1,0 +1,151 @@
+"""Files and batches at an endpoint, by OpenAI's Batch API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import time
+from typing import Any, TypeVar
+
+from karat.models.governor.faults import Fault, ModelError, classify
+from karat.models.governor.retry import RetryPolicy, retry
+from karat.models.openai.client import JSON, Endpoint, send
+
+T = TypeVar("T")
+
+REQUESTS, BYTES = 50_000, 200_000_000  # the most that one file may hold
+FINAL = {"completed", "failed", "expired", "cancelled"}
+TOKEN_LIMIT = "token_limit_exceeded"  # noqa: S105  (the code of a batch that is more than the endpoint queues at a time)
+CLOCKS = 86_400  # seconds by which the endpoint's clock may be behind ours
+
+
+class RejectedError(ModelError):
+    """A request about a file or a batch that the endpoint has refused, so that nothing came of it."""
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """A batch as the endpoint describes it: `done` of `total` requests have ended; `files` hold their results.
+
+    `problem` says why a batch has failed, and `codes` holds the codes of the reasons.
+    """
+
+    id: str
+    status: str
+    done: int
+    total: int
+    files: tuple[str, ...]
+    problem: str
+    codes: frozenset[str]
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> BatchState:
+        """The state in a batch object of the API."""
+        counts = value.get("request_counts") or {}
+        done = (counts.get("completed") or 0) + (counts.get("failed") or 0)
+        files = tuple(value[name] for name in ("output_file_id", "error_file_id") if value.get(name))
+        errors = (value.get("errors") or {}).get("data") or []
+        listed = [
+            f"{e.get('code')}: {e.get('message')}" + (f" (line {e['line']})" if e.get("line") else "") for e in errors
+        ]
+        codes = frozenset(str(each.get("code")) for each in errors)
+        problem = "; ".join(listed[:3]) or "the endpoint does not say why"
+        return cls(value["id"], value["status"], done, counts.get("total") or 0, files, problem, codes)
+
+
+class Provider:
+    """The files and batches of one endpoint. `policy` says how often and when a request is repeated.
+
+    Every method raises `RejectedError` for what the endpoint refuses, and `ModelError` for what it does not answer.
+    """
+
+    def __init__(self, endpoint: Endpoint, policy: RetryPolicy) -> None:
+        self._endpoint, self._policy = endpoint, policy
+
+    async def upload(self, name: str, lines: Sequence[bytes]) -> str:
+        """The id of a new file of requests."""
+        edge = f"karat-{name}"
+        head = f'--{edge}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--{edge}\r\n'
+        head += f'Content-Disposition: form-data; name="file"; filename="{file_name(name)}"\r\n'
+        head += "Content-Type: application/jsonl\r\n\r\n"
+        form = [head.encode(), *lines, f"\r\n--{edge}--\r\n".encode()]
+        return await self._send("POST", "/files", _read_id, form, f"multipart/form-data; boundary={edge}")
+
+    async def create(self, name: str, file: str) -> str:
+        """The id of a new batch of the requests in a file. One whose answer was lost is looked for first."""
+        body = {"input_file_id": file, "endpoint": "/v1/chat/completions", "completion_window": "24h"}
+        data, sent = json.dumps({**body, "metadata": {"karat": name}}).encode(), False
+        start = time()
+
+        async def attempt() -> str:
+            nonlocal sent
+            if sent and (found := await self.find_batch(name, file, start)):
+                return found
+            sent = True
+            return await send(self._endpoint, "POST", "/batches", _read_id, [data])
+
+        return await self._retry("/batches", attempt)
+
+    async def state(self, batch: str) -> BatchState:
+        """The state of a batch."""
+        return await self._send("GET", f"/batches/{batch}", lambda reply: BatchState.read(json.loads(reply)))
+
+    async def download(self, file: str) -> bytes:
+        """The content of a file."""
+        return await self._send("GET", f"/files/{file}/content", bytes)
+
+    async def find_batch(self, name: str, file: str | None, since: float) -> str | None:
+        """The id of the batch with our name in its metadata, or of our file, among those created since then."""
+        return await self._find(
+            "/batches?limit=100",
+            lambda each: (each.get("metadata") or {}).get("karat") == name or (file and each["input_file_id"] == file),
+            since,
+        )
+
+    async def find_file(self, name: str, since: float) -> str | None:
+        """The id of the file of this batch, among those uploaded since then."""
+        wanted = file_name(name)
+        return await self._find("/files?purpose=batch&limit=100", lambda each: each["filename"] == wanted, since)
+
+    async def _find(self, path: str, fits: Callable[[Mapping[str, Any]], object], since: float) -> str | None:
+        after = ""
+        while True:
+            page = await self._send("GET", path + after, json.loads)
+            rows = page["data"]
+            if found := next((str(row["id"]) for row in rows if fits(row)), None):
+                return found
+            if not page.get("has_more") or not rows or rows[-1]["created_at"] < since - CLOCKS:  # the newest come first
+                return None
+            after = f"&after={rows[-1]['id']}"
+
+    async def _send(
+        self, method: str, path: str, parse: Callable[[bytes], T], data: Sequence[bytes] = (), kind: str = JSON
+    ) -> T:
+        return await self._retry(path, lambda: send(self._endpoint, method, path, parse, data, kind))
+
+    async def _retry(self, path: str, work: Callable[[], Awaitable[T]]) -> T:
+        async def attempt() -> T | Fault:
+            try:
+                return await work()
+            except ModelError:
+                raise
+            except Exception as error:  # noqa: BLE001  (`classify` says what it means)
+                return classify(error, proven=True)
+
+        outcome = await retry(attempt, self._policy, asyncio.sleep)
+        if isinstance(outcome, Fault):
+            rejected = outcome.status is not None and 400 <= outcome.status < 500
+            kind = RejectedError if rejected else ModelError
+            raise kind(f"{self._endpoint.url}{path.partition('?')[0]}: {outcome.message}") from outcome.error
+        return outcome
+
+
+def file_name(name: str) -> str:
+    """The name of a batch's file of requests."""
+    return f"karat-{name}.jsonl"
+
+
+def _read_id(reply: bytes) -> str:
+    return str(json.loads(reply)["id"])

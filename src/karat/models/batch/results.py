@@ -1,0 +1,76 @@
+"""Read the results of a batch: one JSON object a line, in any order, each with the `custom_id` of its request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from karat.models.governor.faults import Fault, classify
+from karat.models.openai.client import EndpointError, UnreadableReply
+from karat.models.openai.model import read_completion
+from karat.models.request import Reply
+
+
+@dataclass
+class Results:
+    """The outcome of each request, by its `custom_id`, and what is wrong with the files, line by line."""
+
+    outcomes: dict[str, Reply | Fault] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def read_results(files: Mapping[str, bytes], keys: Collection[str], batch: str) -> Results:
+    """The outcomes in the files of a batch, by their ids.
+
+    A request that has no line may be sent again. One that has several fails: none of its replies is used. A line that
+    cannot be read, or whose `custom_id` is not among `keys`, is a problem of the file and has no outcome.
+
+    >>> body = {"choices": [{"message": {"content": "yes"}}]}
+    >>> line = json.dumps({"custom_id": "a", "response": {"status_code": 200, "body": body}})
+    >>> results = read_results({"file-1": line.encode()}, {"a", "b"}, "batch-1")
+    >>> results.outcomes["a"].text, results.outcomes["b"].message
+    ('yes', 'batch batch-1 holds no reply')
+    """
+    results = Results()
+    outcomes = results.outcomes
+    for file, content in files.items():
+        for number, line in enumerate(content.splitlines(), 1):
+            if not line.strip():
+                continue
+            place = f"batch {batch}, file {file}, line {number}"
+            try:
+                value = json.loads(line)
+                key = value["custom_id"]
+            except (ValueError, LookupError, TypeError):
+                results.problems.append(f"{place}: expected a JSON object with a custom_id, found {line[:80]!r}")
+                continue
+            if key not in keys:
+                results.problems.append(f"{place}: the custom_id {key!r} is of no request in this batch")
+            elif key in outcomes:
+                outcomes[key] = Fault("row", f"batch {batch} holds several replies to this request; none is used")
+            else:
+                outcomes[key] = _read_outcome(value)
+    for key in keys:
+        outcomes.setdefault(key, Fault("transient", f"batch {batch} holds no reply"))
+    return results
+
+
+def _read_outcome(value: Mapping[str, Any]) -> Reply | Fault:
+    error, response = value.get("error") or {}, value.get("response") or {}
+    if not response:
+        code, message = error.get("code") or "no response", error.get("message")
+        return Fault("transient", ": ".join(filter(None, [code, message])))
+    status: Any = response.get("status_code")
+    body: Any = response.get("body")
+    try:
+        if status != 200:
+            raise EndpointError(int(status or 0), {}, json.dumps(body))
+        return read_completion(body)
+    except EndpointError as refused:
+        fault = classify(refused, proven=True)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        excerpt = json.dumps(body, ensure_ascii=False)[:200]
+        fault = classify(UnreadableReply(f"the reply is not a chat completion: {excerpt}"), proven=True)
+    return replace(fault, kind="transient") if fault.retryable else fault
