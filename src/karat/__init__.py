@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from karat.core.version import __version__ as __version__
     from karat.data.open import spans as spans
     from karat.judges.judge import Judge as Judge
+    from karat.models.batch.governor import BatchGovernor as BatchGovernor
     from karat.models.governor.faults import ModelError as ModelError
     from karat.models.governor.governor import Governor as Governor
     from karat.runs.agreement.agreement import agreement as agreement
@@ -67,6 +68,7 @@ else:
             ".core.version": "__version__",
             ".data.open": "spans",
             ".judges.judge": "Judge",
+            ".models.batch.governor": "BatchGovernor",
             ".models.governor.faults": "ModelError",
             ".models.governor.governor": "Governor",
             ".runs.agreement.agreement": "agreement",

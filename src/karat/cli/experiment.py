@@ -65,7 +65,7 @@ def experiment(
     same = [task, str(Path(data).absolute()), roles, rows]
     with warnings.catch_warnings(record=True) as warned, scoring.report_interruption(run):
         parsed = parse_all(metrics)
-        if not any(metric.asks_model for metric in parsed):
+        if model_settings["batch"] or not any(metric.asks_model for metric in parsed):
             model_settings = {**model_settings, "concurrency": None}  # it is the task's alone
         kept = run is not None
         options |= {"map": roles, "resume": resume, "concurrency": concurrency}

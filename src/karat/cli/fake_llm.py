@@ -13,22 +13,29 @@ from click import option
 @option("--answer", metavar="TEXT", help="The reply; default: a random value that fits the schema of the request.")
 @option("--latency", default=0.0, type=click.FloatRange(min=0), metavar="SECONDS", help="Wait before each reply.")
 @option("--fault", "faults", multiple=True, metavar="NAME=SHARE", help="Let this share of the calls fail in this way.")
+@option("--batch-seconds", default=0.0, type=click.FloatRange(min=0), metavar="SECONDS", help="How long a batch takes.")
+@option("--batch-fault", "batch_faults", multiple=True, metavar="NAME=SHARE", help="A fault of this share of batches.")
 @option("--no-schema", is_flag=True, help="Refuse requests for a reply by JSON Schema.")
 @option("--no-tools", is_flag=True, help="Refuse requests with tools.")
 @option("--key", metavar="KEY", help="Refuse calls with another API key.")
 @option("--seed", default=0, metavar="N", help="Of the random numbers.")
-def fake_llm(faults: tuple[str, ...], *, no_schema: bool, no_tools: bool, **options: Any) -> None:
+def fake_llm(
+    faults: tuple[str, ...], batch_faults: tuple[str, ...], *, no_schema: bool, no_tools: bool, **options: Any
+) -> None:
     """Serve a fake model at http://127.0.0.1:PORT/v1 until interrupted.
 
     Names of faults: 400 to 599, 429-after (with Retry-After), quota, context, filtered, reset, hang, cut, drip, page,
     no-choices, refusal, filter, length, truncated, fenced, prose, empty, keys, types, order.
+
+    Of batches: expired, cancelled, failed, token-limit, missing, duplicate, unknown, garbled.
     """
     from threading import Event  # noqa: PLC0415
 
     from karat.models.testing.fake import FakeServer  # noqa: PLC0415
 
     forms = [form for form, off in (("json_schema", no_schema), ("tool", no_tools)) if not off]
-    with FakeServer(faults=dict(map(_share, faults)), forms=forms, **options) as server:
+    shares, of_batches = dict(map(_share, faults)), dict(map(_share, batch_faults))
+    with FakeServer(faults=shares, batch_faults=of_batches, forms=forms, **options) as server:
         click.echo(f"OPENAI_BASE_URL={server.url}")
         try:
             Event().wait()

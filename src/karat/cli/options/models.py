@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _LIMITS = ("concurrency", "rpm", "tpm", "budget", "max_calls", "price")
-_NAMES = ("models", "base_url", *_LIMITS, "resume", "dry_run", "no_cache")
+_NAMES = ("models", "base_url", *_LIMITS, "batch", "resume", "dry_run", "no_cache")
 _ABOVE_0 = click.FloatRange(0, min_open=True)
 _ABSENT: tuple[Any, ...] = (None, False, ())
 RESUME = "replies so far are kept: the same command with --resume continues"
@@ -48,6 +48,7 @@ _OPTIONS = [
     option("--budget", type=_ABOVE_0, metavar="USD", help="Models: a hard cap, retries included."),
     option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Models: a hard cap, retries included."),
     option("--price", callback=_price, metavar="IN,OUT", help="Models: USD per million tokens in and out."),
+    option("--batch", is_flag=True, help="Judges: send the requests in batches: within a day, at half the price."),
     option("--resume", is_flag=True, help="Continue a --run that was stopped; models: its calls and caps too."),
     option("--dry-run", is_flag=True, help="Models: print the calls and their cost; send none."),
     option("--no-cache", is_flag=True, help="Judges: neither use cached replies nor cache any."),
@@ -87,24 +88,25 @@ def ask_models(
         return
     if settings["resume"] and settings["no_cache"] and not kept:
         raise click.UsageError("--resume uses cached replies, and --no-cache caches none")
+    if settings["batch"]:
+        _check_batch(settings)
     from karat.judges import use_governor  # noqa: PLC0415  (heavy)
     from karat.judges.dry_run import model_factory  # noqa: PLC0415
     from karat.models.governor.faults import ModelError  # noqa: PLC0415
 
     metrics = list(_with_model(metrics, settings["models"]))
     governor = _governor(settings, json.dumps([run, [metric.signature for metric in metrics], settings["base_url"]]))
-    how_to_continue = "" if settings["no_cache"] else f"\n{RESUME}"
     try:
         connect = model_factory(settings["base_url"]) if settings["dry_run"] else None
         with use_governor(governor, base_url=settings["base_url"], connect=connect):
             yield metrics
     except KeyboardInterrupt:
-        click.echo(_describe_usage(governor.totals) + how_to_continue, err=True)
+        click.echo(_describe_usage(governor.totals) + _how_to_continue(governor, settings), err=True)
         raise
     except ModelError as error:
-        raise click.ClickException(f"{error}{how_to_continue if governor.totals.calls else ''}") from error
+        raise click.ClickException(str(error) + _how_to_continue(governor, settings)) from error
     if settings["dry_run"]:
-        click.echo(_describe_estimate(governor.estimate, settings["price"]), err=beforehand)
+        click.echo(_describe_estimate(governor.estimate, settings), err=beforehand)
     else:
         click.echo(_describe_usage(governor.totals), err=True)
 
@@ -125,6 +127,7 @@ def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Me
 
 
 def _governor(settings: Mapping[str, Any], run: str) -> Any:
+    """The governor that the settings describe, for this run."""
     from hashlib import sha256  # noqa: PLC0415  (heavy)
 
     from karat.judges.dry_run import CountingGovernor  # noqa: PLC0415
@@ -138,7 +141,30 @@ def _governor(settings: Mapping[str, Any], run: str) -> Any:
     if store is not None and not settings["resume"]:
         store.forget_run(name)
     limits = {name: settings[name] for name in _LIMITS if settings[name] is not None}
+    if settings["batch"] and store is not None:
+        from karat.models.batch.governor import BatchGovernor  # noqa: PLC0415
+
+        return BatchGovernor(**limits, store=store, run=name, report=partial(click.echo, err=True))
     return Governor(**limits, store=store, run=None if store is None else name)
+
+
+def _check_batch(settings: Mapping[str, Any]) -> None:
+    """Refuse flags that contradict batches."""
+    for flag in ("rpm", "tpm", "concurrency"):
+        if settings[flag] is not None:
+            raise click.UsageError(f"--{flag} does not apply to --batch: the endpoint decides when it answers a batch")
+    if settings["no_cache"]:
+        raise click.UsageError("--batch keeps in the cache what was uploaded, and --no-cache caches nothing")
+    if settings["budget"] is not None and settings["price"] is None and not settings["dry_run"]:
+        raise click.UsageError("--batch with --budget needs --price IN,OUT: a batch is paid for as a whole")
+
+
+def _how_to_continue(governor: Any, settings: Mapping[str, Any]) -> str:
+    """What the user reads after a stop: which batches go on without karat, and how to continue."""
+    lines = [RESUME] if governor.totals.calls and not settings["no_cache"] else []
+    if settings["batch"] and (batches := governor.open_batches()):
+        lines.insert(0, f"the endpoint goes on with {', '.join(batches)}")
+    return "".join(f"\n{line}" for line in lines)
 
 
 def _describe_usage(totals: Totals) -> str:
@@ -150,8 +176,10 @@ def _describe_usage(totals: Totals) -> str:
     return f"models: {listed}; {totals.input_tokens} tokens in, {totals.output_tokens} out; {cost}"
 
 
-def _describe_estimate(estimate: Estimate, price: tuple[float, float] | None) -> str:
+def _describe_estimate(estimate: Estimate, settings: Mapping[str, Any]) -> str:
     """The calls that would be made, and about what they would use if every first reply is valid."""
-    cost = "give --price IN,OUT for the cost" if price is None else f"about ${estimate.cost(price):.4f}"
+    cost = "give --price IN,OUT for the cost"
+    if price := settings["price"]:
+        cost = f"about ${estimate.cost(price) * (0.5 if settings['batch'] else 1):.4f}"
     calls = f"{estimate.calls} calls, of which {estimate.cached} are in the cache"
     return f"{calls}; about {estimate.input_tokens} tokens in, {estimate.output_tokens} out; {cost}"

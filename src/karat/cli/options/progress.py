@@ -113,7 +113,9 @@ class _Figures:
     def describe(self, done: float, total: float | None, seconds: float) -> str:
         if self._models is not None:
             self._calls.add(self._models.governor.totals.calls)
-        return describe_progress(done, total, self._unit, self.rows.per_second(), self._calls.per_second(), seconds)
+        line = describe_progress(done, total, self._unit, self.rows.per_second(), self._calls.per_second(), seconds)
+        batches = getattr(self._models and self._models.governor, "status", None)
+        return f"{line}  waiting for {batches}" if batches else line
 
 
 class _Line(ProgressColumn):

@@ -18,6 +18,7 @@ from karat.core.progress import report_progress_to
 from karat.runs.scoring.judged_documents import count_judged
 from karat.runs.scoring.plan import Plan, find_json_in_text
 from karat.runs.scoring.progress import RowCounter
+from karat.runs.scoring.tasks.ahead import upload_ahead
 from karat.runs.scoring.totals import Totals
 
 if TYPE_CHECKING:
@@ -59,26 +60,36 @@ def score_batches(
     """
     before = 0 if writer is None else writer.replayed
 
+    def read(numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
+        return plan.role_columns(rows, int(numbers[0]) + 1 if len(numbers) else 1)
+
     def compute(numbered: tuple[int, Array, pa.RecordBatch]) -> _Computed:
         at, numbers, rows = numbered
-        columns = plan.role_columns(rows, int(numbers[0]) + 1 if len(numbers) else 1)
+        columns = read(numbers, rows)
         with column_cache():
             computed = compute_rows(plan.metrics, columns, plan.labels) if at >= before else []
             documents = Counter[str]() if plan.joined is None else count_judged(columns)
         return _Computed(at, numbers, rows, columns, computed, documents)
 
-    for batch in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before)):
-        find_json_in_text(plan, batch.rows, warned, first=batch.at == 0)
-        if writer is not None and batch.at < before:
-            scored = writer.replay(batch.rows)
-        else:
-            with report_progress_to(counter.advance):
-                scored = complete_rows(plan.metrics, batch.columns, batch.computed, plan.labels)
-            if writer is not None:
-                writer.add(batch.rows, scored)
-        totals.add(batch.rows, scored, batch.documents, batch.numbers)
-        yield Batch(batch.at, batch.numbers, batch.rows, scored)
-        counter.finish_batch(len(batch.rows))
+    def columns() -> Iterator[dict[str, pa.Array]]:
+        """The columns of the batches that are not scored yet."""
+        for at, numbers, rows in _count_rows(plan.source.numbered_batches(plan.text), before):
+            if at >= before:
+                yield read(numbers, rows)
+
+    with upload_ahead(plan.metrics, columns, plan.labels):
+        for batch in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before)):
+            find_json_in_text(plan, batch.rows, warned, first=batch.at == 0)
+            if writer is not None and batch.at < before:
+                scored = writer.replay(batch.rows)
+            else:
+                with report_progress_to(counter.advance):
+                    scored = complete_rows(plan.metrics, batch.columns, batch.computed, plan.labels)
+                if writer is not None:
+                    writer.add(batch.rows, scored)
+            totals.add(batch.rows, scored, batch.documents, batch.numbers)
+            yield Batch(batch.at, batch.numbers, batch.rows, scored)
+            counter.finish_batch(len(batch.rows))
 
 
 def _count_rows(
