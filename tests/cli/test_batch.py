@@ -131,3 +131,18 @@ def test_after_an_interrupt_the_batch_is_named_and_found_again(folder):
         result = run(server, "--run", "first", "--resume")
         assert result.exit_code == 0, result.output
         assert len(server.requests) == 12
+
+
+async def fail(*_):
+    raise OSError("the disk is full")
+
+
+def test_without_resume_too_a_batch_that_goes_on_is_not_uploaded_again(folder, monkeypatch):
+    with FakeServer(judged, batch_faults=["cancelled"]) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr("karat.models.batch.provider.Provider.download", fail)
+            assert "the disk is full" in run(server).stderr
+        assert "cancelled" in run(server).stderr
+        assert sizes(server) == [11]
+        assert run(server).exit_code == 0
+        assert sizes(server) == [11, 5]
