@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from karat.cli.options import scoring
+from karat.cli.options.engines import engine_options, read_engine
 from karat.cli.options.hidden_pandas import hide_pandas
 from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.people import correction_options, read_label_options
@@ -26,6 +27,7 @@ from karat.cli.options.phoenix import annotate, check_span_map, open_outbox, rea
 @scoring.scoring_options
 @model_options
 @correction_options
+@engine_options
 @scoring.progress_option
 def score(
     file: str | None,
@@ -47,6 +49,7 @@ def score(
     karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"
     karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --run first
     karat score answers.jsonl -m judge:correctness --model NAME --human labels.csv --on id --label-map good=1,bad=0
+    karat score "nightly/*.parquet" -m em --run nightly --engine ray --address ray://head:10001
     karat score --phoenix http://localhost:6006 --project NAME --since 2h -m judge:refusal --model NAME --annotate
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     roles = dict(scoring.read_pair(each, "--map") for each in mapping)
@@ -62,6 +65,7 @@ def score(
     kept = options["run"] is not None
     options["resume"] = kept and model_settings["resume"]
     options["human"] = read_label_options(options, options["run"])
+    read_engine(options)
     outbox = None if dry_run else open_outbox(span_settings)
     options["keep"] = outbox is not None  # the command prints no rows
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}

@@ -7,12 +7,17 @@ the nearest right one.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 _FEW = 8  # names listed of many
 
 
 class KaratError(Exception):
     """The root of all errors karat raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the arguments of the constructor, which is not called again."""
+        return _restore, (type(self), self.args), self.__dict__
 
 
 class SpecError(KaratError, ValueError):
@@ -44,6 +49,10 @@ class MissingExtra(KaratError, ImportError):
 
     def __init__(self, package: str, *, extra: str, need: str) -> None:
         super().__init__(f"{need} needs {package}: pip install 'karat[{extra}]'")
+
+
+def _restore(kind: type[KaratError], args: tuple[Any, ...]) -> KaratError:
+    return kind.__new__(kind, *args)
 
 
 def did_you_mean(wrong: str, right: Iterable[str], *, total: int | None = None) -> str:

@@ -1,18 +1,27 @@
-"""Which column tells the rows of a table apart, where nobody has named it: one rule for labels and for systems."""
+"""Ids of rows: which column tells the rows of a table apart, and numbers for rows that have no order.
+
+One rule for labels and for systems finds the column where nobody has named it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.hashes import hash_texts
 from karat.core.columns.ids import ROW_IDS
-from karat.core.errors import ColumnError, RowError, SpecError, did_you_mean
+from karat.core.columns.kinds import Array
+from karat.core.errors import ColumnError, JoinError, RowError, SpecError, did_you_mean
 from karat.data.json.raw import spell_ids
 from karat.data.retrieval.long_table import find_query_column
 from karat.data.roles import matches_role, singular
 from karat.data.source import Source
+
+SAMPLE = 1 << 14  # keys that are kept to find ids that occur twice
 
 
 def id_columns(schema: pa.Schema, mapping: Mapping[str, str], joined: str = "") -> list[str | None]:
@@ -65,3 +74,43 @@ def _is_unique(rows: Source, name: str) -> bool:
     except (ColumnError, RowError):  # it holds lists or objects
         return False
     return not ids.null_count and pc.count_distinct(ids).as_py() == len(ids)
+
+
+def number_rows(source: Source, column: str | None) -> Source:
+    """The source, its rows numbered by the hash of their id instead of their place; the same without a column of ids.
+
+    Reading raises `JoinError` for an id that is null.
+    """
+    if column is None:
+        return source
+    where = f"{source.name}: column {column!r} (id)"
+
+    def read_numbered(text: frozenset[str]) -> Iterator[tuple[Array, pa.RecordBatch]]:
+        for batch in source.batches(text):
+            ids = spell_ids(batch.column(column), where)
+            if ids.null_count:
+                raise JoinError(f"{where} is null in {ids.null_count} of {len(ids)} rows; every row needs an id")
+            yield hash_texts(ids), batch
+
+    return replace(source, numbered=read_numbered)
+
+
+@dataclass
+class KeySample:
+    """The smallest keys of all rows: among them each id that occurs twice is found.
+
+    Of up to 16,384 rows these are all; of more, they are a sample of ids, with every row of each, whatever the parts.
+    """
+
+    name: str
+    keys: Array = field(default_factory=lambda: np.empty(0, "<u8"))
+
+    def add(self, keys: Array) -> None:
+        """Add the keys of other rows; `JoinError` where two rows have one."""
+        smallest = np.sort(np.concatenate([self.keys, keys]))[: SAMPLE + 1]
+        if twice := int(np.count_nonzero(smallest[1:] == smallest[:-1])):
+            raise JoinError(
+                f"column {self.name!r} (id) repeats its values: {twice} of {len(smallest)} rows that were compared have"
+                " the id of another; name a column with a value of its own in every row"
+            )
+        self.keys = smallest[:SAMPLE]

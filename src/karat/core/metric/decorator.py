@@ -110,6 +110,8 @@ def metric(
                 reads_json=reads_json,
             )
         )
+        vars(function)["definition"] = made.definition
+        function.__qualname__ += ".__wrapped__"  # where pickle finds it: its own name is that of the metric
         for setting in settings.values():
             setting.accept(setting.default, made.name)
         if not made.definition.summary:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from keyword import iskeyword
 from typing import Any
@@ -30,6 +31,7 @@ class Metric(Configured):
         super().__post_init__()
         for name in _SHOWN:
             object.__setattr__(self, name, getattr(self.definition.function, name))
+        object.__setattr__(self, "__qualname__", self.definition.function.__qualname__.removesuffix(".__wrapped__"))
         object.__setattr__(self, "__wrapped__", self.definition.function)
 
     @property
@@ -95,12 +97,25 @@ class Metric(Configured):
         return hash((self.definition.name, self.signature))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.definition.function.__module__, self.name, dict(self.settings))
+        """By name; by its function where another process may not find the name, as in a notebook or a script.
+
+        The function carries its definition: libraries of clusters send functions of notebooks and scripts whole.
+        """
+        function, settings = self.definition.function, dict(self.settings)
+        module = function.__module__
+        found = getattr(sys.modules.get(module), self.name, None)
+        if module != "__main__" and isinstance(found, Metric) and found.definition.function is function:
+            return _find, (module, self.name, settings)
+        return _define, (function, settings)
 
 
-def _restore(module: str, name: str, settings: Mapping[str, Any]) -> Metric:
+def _find(module: str, name: str, settings: Mapping[str, Any]) -> Metric:
     found: Metric = getattr(__import__(module, fromlist=[name]), name)
     return found.using(**settings)
+
+
+def _define(function: Callable[..., Any], settings: Mapping[str, Any]) -> Metric:
+    return Metric(vars(function)["definition"]).using(**settings)
 
 
 def _word(value: Any) -> str:

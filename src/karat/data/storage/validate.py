@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -12,6 +13,8 @@ from karat.core.columns.arrow import plain_column
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.data.source import Source
 from karat.data.storage.stores import explain_error
+
+AnySource = TypeVar("AnySource", bound=Source)
 
 
 @contextmanager
@@ -29,7 +32,7 @@ def check_unique(names: list[str], owner: str) -> None:
         raise ColumnError(f"{owner} has {', '.join(map(repr, duplicates))} more than once")
 
 
-def validate_source(source: Source, *, checked: bool) -> Source:
+def validate_source(source: AnySource, *, checked: bool) -> AnySource:
     """The source in plain layouts (`plain_column`), with checks while it is read and its name in every error.
 
     `checked`: its text is known to be valid UTF-8. Raises `ColumnError` for duplicate columns. Reading raises

@@ -17,7 +17,10 @@ from karat.runs.labels.human import Human
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows are scored, which columns are used for what, which make groups and clusters, and people's labels."""
+    """Which rows are scored, which columns are used for what, which make groups and clusters, and people's labels.
+
+    `id` tells apart rows that have no order.
+    """
 
     data: Any
     gold: Any = None
@@ -28,6 +31,12 @@ class Selection:
     where: str | None = None
     limit: int | None = None
     human: Human | None = None
+    id: str | None = None
+
+    @property
+    def by_value(self) -> list[str]:
+        """The columns whose values make groups and clusters, or tell rows apart."""
+        return [name for name in (self.by, self.cluster, self.id) if name is not None]
 
     @property
     def joins_gold(self) -> str | None:
@@ -68,7 +77,12 @@ class Destination:
         return nowhere if self.keep is None else self.keep
 
     def check(self, selection: Selection) -> None:
-        """Raise `DataError`, before anything is read, where `output` cannot be written or is what is read."""
+        """Raise `DataError`, before anything is read, where `output` cannot be written or is what is read.
+
+        Raises `SpecError` for a run of rows that are told apart by `id`.
+        """
         if self.output is not None:
             check_output(self.output)
             refuse_overwriting(self.output, selection.data, selection.gold)
+        if self.run is not None and selection.id is not None:
+            raise SpecError("id tells rows apart that have no order; the rows of a run have one: leave id out")

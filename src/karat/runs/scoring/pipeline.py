@@ -21,6 +21,7 @@ from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.batches import Batch, score_batches
 from karat.runs.scoring.tasks.engine import Engine
+from karat.runs.scoring.tasks.frames import Frame, open_frame, score_rows_of
 from karat.runs.scoring.tasks.parts import plan_parts
 from karat.runs.scoring.tasks.summary import summarise_run
 from karat.runs.scoring.totals import Totals
@@ -53,6 +54,7 @@ def score(
     progress: Progress | None = None,
     engine: str | Engine | None = None,
     max_failed_tasks: int = 0,
+    id: str | None = None,  # noqa: A002  (the field's word)
 ) -> Result:
     """Score a table of answers with one or more metrics.
 
@@ -71,10 +73,13 @@ def score(
     continue it after it was stopped. `human`: labels by people, a column of the rows or what `karat.read_labels` reads,
     joined by `on`: beside each value stands the value that people would give, corrected by these labels; `label_map`:
     the score of each label, by default from a judge's own choices. `progress`: called with the number of finished rows
-    and, where known, of all rows, from any thread. `engine`: what
-    carries out the work where the data are Parquet files: `"threads"` of this process (the default for large files),
-    `"processes"`, `"ray"`, `"spark"`, or an `Engine`; rows are then kept in a run only. At most `max_failed_tasks` of
-    its tasks may fail; their rows are unscored.
+    and, where known, of all rows, from any thread.
+
+    `engine`: what carries out the work where the data are Parquet files: `"threads"` of this process (the default for
+    large files), `"processes"`, `"ray"`, `"spark"`, or an `Engine`, such as `karat.engines.Ray("ray://head:10001")`;
+    rows are then kept in a run only. At most `max_failed_tasks` of its tasks may fail; their rows are unscored. `data`
+    may also be a dataset of Ray Data, which is scored where it is. Its rows have no order: `id` names the column that
+    tells them apart. With `id`, the rows of any other table give the same interval in any order.
 
     Raises a `karat.KaratError` whose message says what to do; `output` is then not written.
 
@@ -92,7 +97,9 @@ def score(
     )
     if human is not None and not isinstance(human, Human):
         human = Human(human, label_map, system=run)
-    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit, human)
+    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit, human, id)
+    if (frame := open_frame(selection, destination)) is not None:
+        selection = replace(selection, data=frame)
     destination.check(selection)
     plan = plan_run(selection, metrics, inference)
     if run is None:
@@ -104,6 +111,8 @@ def score(
 
 def carry_out(plan: Plan, destination: Destination, progress: Progress | None, manifest: Manifest | None) -> Result:
     """Score all rows of a plan, and store them as a run where there is a manifest."""
+    if isinstance(plan.base, Frame):
+        return score_rows_of(plan.base, plan, progress)
     if (in_parts := plan_parts(plan, destination)) is not None:
         return in_parts.score(progress, manifest)
     if manifest is None:

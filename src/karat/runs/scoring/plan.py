@@ -28,6 +28,7 @@ from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
 from karat.runs.named_columns import decode_numbers, fit_range
 from karat.runs.output_columns import OutputColumns
+from karat.runs.row_ids import number_rows
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.groups import check_group_column
 from karat.runs.scoring.sources import open_sources
@@ -94,7 +95,7 @@ class Plan:
 
     def _place(self, row: int) -> str:
         """The place of a row in messages; rows of a join or a filter are not numbered as in the file."""
-        chosen = self.selection.where is not None or self.joined is not None
+        chosen = any(each is not None for each in (self.selection.where, self.selection.id, self.joined))
         return f"{self.source.name}, row {row} of those scored" if chosen else name_row(self.source.name, row)
 
     @property
@@ -121,9 +122,9 @@ def plan_run(
     ranked = any(metric.definition.reads_rankings for metric in chosen)
     source = open_sources(selection.data, selection.gold, selection.joins_gold, ranked=ranked)
     joined = source if isinstance(source, Joined) else None
-    by_value = [name for name in (selection.by, selection.cluster) if name is not None]
+    by_value = selection.by_value
     base, nested = source, Nested(groups=find_nested(source, by_value))
-    source = add_nested(source, nested.groups, keep_json=False)
+    source = number_rows(add_nested(source, nested.groups, keep_json=False), selection.id)
     nested = replace(nested, roles=find_nested(source, roles.values()))
     every = source = add_nested(source, nested.roles)
     if selection.where is not None or selection.limit is not None:

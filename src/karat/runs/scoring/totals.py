@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +17,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
+from karat.runs.row_ids import KeySample
 from karat.runs.scoring.groups import cluster_keys, collect_groups, group_rows
 from karat.runs.scoring.plan import Plan
 from karat.stats.aggregate import Scale, Units
@@ -139,6 +141,7 @@ class Totals:
             self.corrected = CorrectedTotals(plan.correction, plan.inference)
         self.n = 0
         self._labels: set[str] = set()
+        self._ids = None if plan.selection.id is None else KeySample(plan.selection.id)
         signed = [[each.spec, each.signature] for each in plan.metrics]
         self._of = {"metrics": signed, "by": self._by, "cluster": self._cluster, "seed": plan.inference.seed}
 
@@ -147,6 +150,8 @@ class Totals:
 
         Where people's labels correct values, batches are to come in the order of the rows.
         """
+        if self._ids is not None:
+            self._ids.add(numbers)
         clusters = cluster_keys(batch.column(self._cluster), numbers) if self._cluster else None
         keys = numbers if clusters is None else clusters
         groups = group_rows(batch.column(self._by), self._labels, self._by) if self._by else {}
@@ -170,7 +175,7 @@ class Totals:
         `DataError` where people's labels correct values: that takes the scores of all rows in one process.
         """
         self._refuse_corrected()
-        stored: list[bytes] = []
+        stored = [] if self._ids is None else [self._ids.keys.tobytes()]
         totals = [each.state(stored) for each in self.metrics.values()]
         about = {"of": self._of, "n": self.n, "documents": self.documents, "totals": totals}
         arrays = pa.record_batch({"array": pa.array(stored, pa.large_binary())}, metadata={"about": json.dumps(about)})
@@ -191,6 +196,8 @@ class Totals:
         for name, expected in self._of.items():
             if (found := about["of"][name]) != expected:
                 raise DataError(f"totals with {name} {expected!r} expected, found them with {found!r}")
+        if self._ids is not None:
+            self._ids.add(np.frombuffer(next(stored), "<u8"))
         for totals, part in zip(self.metrics.values(), about["totals"], strict=True):
             collect_groups(part["groups"], self._labels, str(self._by))
             totals.merge(part, stored)

@@ -152,7 +152,7 @@ def open_parts(manifest: Manifest, parts: Sequence[Part], *, resume: bool) -> It
     """
     with open_partial(manifest, resume=resume) as (target, started):
         partial = partial_folder(target)
-        listed, folder = partial / PARTS, PartsFolder(partial)
+        listed, folder = partial / PARTS, PartsFolder(partial.absolute())
         if listed.exists():
             parts = _continue(started.name, json.loads(listed.read_text("utf-8")), parts)
         else:

@@ -60,12 +60,13 @@ def score_batches(
     """
     before = 0 if writer is None else writer.replayed
 
-    def read(numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
-        return plan.role_columns(rows, int(numbers[0]) + 1 if len(numbers) else 1)
+    def read(at: int, numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
+        first = int(numbers[0]) if len(numbers) and plan.selection.id is None else at
+        return plan.role_columns(rows, first + 1)
 
     def compute(numbered: tuple[int, Array, pa.RecordBatch]) -> _Computed:
         at, numbers, rows = numbered
-        columns = read(numbers, rows)
+        columns = read(at, numbers, rows)
         with column_cache():
             computed = compute_rows(plan.metrics, columns, plan.labels) if at >= before else []
             documents = Counter[str]() if plan.joined is None else count_judged(columns)
@@ -75,7 +76,7 @@ def score_batches(
         """The columns of the batches that are not scored yet."""
         for at, numbers, rows in _count_rows(plan.source.numbered_batches(plan.text), before):
             if at >= before:
-                yield read(numbers, rows)
+                yield read(at, numbers, rows)
 
     with upload_ahead(plan.metrics, columns, plan.labels):
         for batch in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before)):

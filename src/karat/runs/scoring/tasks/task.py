@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from karat.core.columns.kinds import Array
 from karat.data.filter import filter_rows
 from karat.data.formats.columnar import open_part
 from karat.data.nested import add_nested
 from karat.data.source import Part, Source
-from karat.runs.scoring.groups import cluster_keys as row_keys
+from karat.data.storage.validate import validate_source
+from karat.runs.row_ids import number_rows
 from karat.runs.scoring.plan import Nested, Plan
 from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.batches import Batch, score_batches
@@ -39,13 +39,19 @@ class Recipe:
     columns: frozenset[str] | None
     folder: PartsFolder | None = None
 
+    @property
+    def schema_read(self) -> pa.Schema:
+        """The columns that are read, as in the whole source."""
+        names = self.schema.names if self.columns is None else self.columns
+        return pa.schema([each for each in self.schema if each.name in names])
+
     def open(self, part: Part) -> Plan:
         """The plan of a part."""
         return self.plan_of(open_part(part, self.name, self.schema, self.columns))
 
     def plan_of(self, source: Source) -> Plan:
         """The plan of some of the rows, with their own columns."""
-        source = add_nested(source, self.nested.groups, keep_json=False)
+        source = number_rows(add_nested(source, self.nested.groups, keep_json=False), self.plan.selection.id)
         source = add_nested(source, self.nested.roles)
         if (where := self.plan.selection.where) is not None:
             source = filter_rows(source, where, None, self.nested.where)
@@ -68,8 +74,7 @@ def _read_nothing(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
 
 def _columns_read(plan: Plan, base: Source) -> list[str]:
     """The columns that scoring reads, by their names in the file."""
-    by_value = (plan.selection.by, plan.selection.cluster)
-    used = {*plan.mapping.values(), *plan.nested.where, *(name for name in by_value if name is not None)}
+    used = {*plan.mapping.values(), *plan.nested.where, *plan.selection.by_value}
     folded = {name.casefold() for name in plan.nested.named}
     return [
         name
@@ -91,18 +96,16 @@ def score_part(recipe: Recipe, task: int, part: Part, advance: Advance | None = 
     return recipe.folder.keep(Done(task, totals.n, totals.to_bytes(), warned, writer.digests.by_role))
 
 
-def score_frame(recipe: Recipe, task: int, batches: Iterable[pa.RecordBatch], id: str) -> Done:  # noqa: A002  (the argument of karat.score)
-    """Score rows that have no numbers, such as those of a distributed frame: the column `id` tells them apart."""
+def score_frame(recipe: Recipe, task: int, batches: Iterable[pa.RecordBatch]) -> Done:
+    """Score some rows of a frame, which have no place among all rows: the ids of the recipe tell them apart."""
+    schema = recipe.schema_read
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        return (batch for _, batch in read_numbered(text))
-
-    def read_numbered(_text: frozenset[str]) -> Iterator[tuple[Array, pa.RecordBatch]]:
+    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            columns = [batch.column(field.name).cast(field.type) for field in recipe.schema]
-            yield row_keys(batch.column(id)), pa.RecordBatch.from_arrays(columns, schema=recipe.schema)
+            columns = [batch.column(each.name).cast(each.type) for each in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    source = Source(recipe.name, recipe.schema, None, read, numbered=read_numbered)
+    source = validate_source(Source(recipe.name, schema, None, read), checked=False)
     plan, warned = recipe.plan_of(source), dict[str, str]()
     totals = Totals(plan)
     _count(score_batches(plan, totals, RowCounter(None, None), warned), None)

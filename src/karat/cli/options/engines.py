@@ -1,0 +1,36 @@
+"""What decides where the work of a command is carried out: its flags."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from click import IntRange, UsageError, option
+
+from karat.cli.options.scoring import Command, add_options
+
+_OPTIONS = [
+    option("--engine", metavar="NAME", help="Where Parquet files are scored: threads, processes, ray."),
+    option("--address", metavar="ADDRESS", help="The cluster of --engine ray: ray://HOST:10001, auto or local."),
+    option(
+        "--max-failed-tasks", type=IntRange(min=0), default=0, show_default=True, metavar="N",
+        help="Tasks of an engine that may fail; their rows are unscored.",
+    ),
+]  # fmt: skip
+
+
+def engine_options(command: Command) -> Command:
+    """Give a command the flags of engines."""
+    return add_options(command, _OPTIONS)
+
+
+def read_engine(options: dict[str, Any]) -> None:
+    """Take the address out of a command's options, and give it to the engine."""
+    if (address := options.pop("address")) is None:
+        return
+    from karat.runs.scoring.tasks.local import find_engine  # noqa: PLC0415  (heavy)
+
+    engine: Any = None if options["engine"] is None else find_engine(options["engine"])
+    if not hasattr(engine, "address"):
+        raise UsageError("--address is that of a cluster: it needs --engine ray")
+    options["engine"] = replace(engine, address=address)

@@ -1,0 +1,77 @@
+"""What a machine of a cluster does: it checks that karat and the files here are those of there, and scores."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from socket import gethostname
+from traceback import format_tb
+
+import pyarrow as pa
+
+from karat.core.context import change_context
+from karat.core.errors import DataError, KaratError, SpecError
+from karat.core.version import __version__
+from karat.data.source import Part
+from karat.data.storage.addresses import is_address
+from karat.runs.scoring.tasks.engine import Failed
+from karat.runs.scoring.tasks.task import Recipe, score_frame, score_part
+from karat.runs.store.parts import Done
+
+
+def pack_recipe(recipe: Recipe, dump: Callable[[object], bytes]) -> bytes:
+    """A recipe for other machines, and the version of karat; `dump` pickles the functions of notebooks whole."""
+    return pickle.dumps((__version__, dump(recipe)))
+
+
+def score_packed_part(packed: bytes, task: int, part: Part) -> Done | Failed:
+    """Score the rows of a part with the recipe of `pack_recipe`, in one thread."""
+    return _score(task, packed, lambda recipe: score_part(_check_files(recipe, part), task, part))
+
+
+def score_packed_frame(packed: bytes, batches: Iterable[pa.RecordBatch]) -> Done | Failed:
+    """Score some rows of a frame with the recipe of `pack_recipe`, in one thread."""
+    return _score(0, packed, lambda recipe: score_frame(recipe, 0, batches))
+
+
+def _score(task: int, packed: bytes, score: Callable[[Recipe], Done]) -> Done | Failed:
+    try:
+        with change_context(threads=1):
+            return score(_unpack(packed))
+    except Exception as error:  # noqa: BLE001  (metrics of users raise anything)
+        return Failed(task, _portable(error))
+
+
+def _unpack(packed: bytes) -> Recipe:
+    version, recipe = pickle.loads(packed)  # noqa: S301  (it comes from the driver, as this code does)
+    if version != __version__:
+        problem = f"karat {version} started the work, and machine {gethostname()} has karat {__version__}"
+        raise SpecError(f"{problem}: install one version everywhere")
+    try:
+        loaded: Recipe = pickle.loads(recipe)  # noqa: S301
+    except ModuleNotFoundError as error:
+        problem = f"a metric needs the module {error.name!r}, which machine {gethostname()} lacks"
+        raise SpecError(f"{problem}: install it there, or define the metric in the script itself") from error
+    return loaded
+
+
+def _check_files(recipe: Recipe, part: Part) -> Recipe:
+    """The recipe; `DataError` where this machine cannot see what it reads or where it writes."""
+    seen = [(part.file, "read")] + ([] if recipe.folder is None else [(recipe.folder.folder, "written")])
+    for path, how in seen:
+        if not is_address(path) and not Path(path).exists():
+            problem = f"{path} is not on machine {gethostname()} of the cluster, where it would be {how}"
+            raise DataError(f"{problem}: use a disk that all its machines share, or the address of a store (s3://…)")
+    return recipe
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, with the place where it was raised, or its text where it cannot be sent."""
+    if not isinstance(error, KaratError):
+        error.add_note(f"On machine {gethostname()}:\n{''.join(format_tb(error.__traceback__))}")
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301
+    except Exception:  # noqa: BLE001  (pickling calls anything)
+        return DataError(f"{type(error).__name__}: {error}")
+    return error

@@ -1,0 +1,46 @@
+"""The flags of engines."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from karat.cli.main import main
+from karat.engines import Ray
+from karat.runs.scoring import pipeline
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"prediction": ["a", "b"] * 9, "gold": ["a", "a"] * 9}), path, row_group_size=4)
+    return str(path)
+
+
+def run(*words):
+    return CliRunner().invoke(main, ["score", *words])
+
+
+def test_an_engine_of_this_machine_is_named(file):
+    plain, processes = run(file, "-m", "em", "--json"), run(file, "-m", "em", "--json", "--engine", "processes")
+    assert json.loads(processes.stdout) == json.loads(plain.stdout)
+
+
+def test_the_address_and_the_failures_allowed_reach_the_engine(file, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(pipeline, "score", lambda data, metrics, **options: seen.update(options) or 1 / 0)
+    monkeypatch.setattr("karat.runs.scoring.tasks.local.find_engine", lambda name: Ray())
+    run(file, "-m", "em", "--engine", "ray", "--address", "ray://head:10001", "--max-failed-tasks", "2")
+    assert seen["engine"] == Ray("ray://head:10001")
+    assert seen["max_failed_tasks"] == 2
+
+
+@pytest.mark.parametrize("engine", [[], ["--engine", "threads"]])
+def test_an_address_without_a_cluster_is_refused(file, engine):
+    assert "it needs --engine ray" in run(file, "-m", "em", "--address", "auto", *engine).output
+
+
+def test_the_nearest_engine_is_named(file):
+    assert "did you mean 'processes'" in run(file, "-m", "em", "--engine", "proceses").output

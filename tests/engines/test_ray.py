@@ -1,0 +1,175 @@
+"""Ray: the bits and bytes of one machine, from files and from datasets, also where processes die."""
+
+import os
+import signal
+import socket
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import karat
+from karat.engines import Ray
+from karat.runs.scoring.tasks import parts as parts_module
+from karat.runs.store.folders import run_folder
+
+ray = pytest.importorskip("ray")
+pytest.importorskip("ray.data")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # what Ray warns of is Ray's
+ROWS = 24_000
+METRICS = ["em", "f1", "bleu"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """A cluster on this machine, which all tests share."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def table():
+    random = np.random.default_rng(5)
+    words = np.array(["the", "cat", "sat", "on", "a", "mat", "Zürich", ""])
+    texts = [" ".join(words[random.integers(0, 8, size)]) for size in random.integers(1, 9, ROWS)]
+    gold = [text if right else text[::-1] for text, right in zip(texts, random.random(ROWS) < 0.6, strict=True)]
+    topics = [f"t{at % 5}" for at in range(ROWS)]
+    return pa.table({"qid": [f"q{at}" for at in range(ROWS)], "prediction": texts, "gold": gold, "topic": topics})
+
+
+@pytest.fixture
+def files(table, tmp_path, monkeypatch):
+    """Two files, in six tasks."""
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
+    for name in ("TASK_ROWS", "LEAST_ROWS"):
+        monkeypatch.setattr(parts_module, name, 4_000)
+    for at in range(2):
+        pq.write_table(table.slice(at * ROWS // 2, ROWS // 2), tmp_path / f"{at}.parquet", row_group_size=4_000)
+    return str(tmp_path / "*.parquet")
+
+
+def test_files_give_the_bits_and_bytes_of_one_machine(files):
+    @karat.metric(source="ours", finish=lambda totals: totals[..., 0] / totals[..., 1], register=False)
+    def long(prediction: karat.Text, *, least: int = 9) -> karat.Counts:
+        """The share of long answers: a metric that no other process can import."""
+        return np.array([[len(text) >= least, 1.0] for text in prediction.to_pylist()])
+
+    metrics, seen = [*METRICS, long.using(least=12)], []
+    there = karat.score(files, metrics, by="topic", run="there", engine=Ray(), progress=lambda *rows: seen.append(rows))
+    here = karat.score(files, metrics, by="topic", run="here", engine="threads")
+    assert there.as_dict() == here.as_dict() == karat.score(files, metrics, by="topic", keep=True).as_dict()
+    assert seen[-1] == (ROWS, ROWS)
+    written = [path for path in run_folder("here").rglob("part-*") if path.is_file()]
+    assert len(written) == 12
+    for path in written:
+        assert path.read_bytes() == (run_folder("there") / path.relative_to(run_folder("here"))).read_bytes()
+
+
+def test_a_dataset_gives_the_bits_of_its_table_whatever_its_order(table):
+    dataset = ray.data.from_arrow(table).random_shuffle(seed=1).repartition(3)
+    settings = {"id": "qid", "by": "topic", "where": "topic <> 't3'"}
+    there = karat.score(dataset, METRICS, engine=Ray(), **settings)
+    assert there.as_dict() == karat.score(table, METRICS, **settings).as_dict()
+    assert there.n == ROWS * 4 // 5
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (None, "have no order: id names the column that tells them apart, id='COLUMN'; qid may do"),
+        ("topic", "'topic' .id. repeats its values"),
+        ("empty", "'empty' .id. is null in 4000 of 4000 rows"),
+        ("qld", "no column 'qld'; did you mean 'qid'"),
+    ],
+)
+def test_rows_of_a_dataset_need_an_id(table, column, message):
+    few = table.slice(0, 4_000).append_column("empty", pa.nulls(4_000, pa.string()))
+    with pytest.raises(karat.KaratError, match=message):
+        karat.score(ray.data.from_arrow(few), "em", id=column, engine=Ray())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"limit": 3}, "without limit: its rows have no order"),
+        ({"run": "a"}, "its rows stay where they are; write them to Parquet files"),
+        ({"gold": "gold.parquet", "on": "qid"}, "without gold: join it with the rows first"),
+        ({"engine": "threads"}, "engine 'threads' does not score a MaterializedDataset of ray"),
+        ({"max_failed_tasks": 1}, "it counts tasks of files"),
+    ],
+)
+def test_what_a_dataset_cannot_do_says_why(table, settings, message):
+    with pytest.raises(karat.SpecError, match=message):
+        karat.score(ray.data.from_arrow(table), "em", **{"id": "qid", "engine": Ray()} | settings)
+
+
+def test_rows_of_pandas_are_scored_as_well(table):
+    frame = table.slice(0, 500).to_pandas().assign(gold=lambda rows: [[text, "x"] for text in rows["gold"]])
+    there = karat.score(ray.data.from_pandas(frame), "f1", id="qid", engine=Ray())
+    assert there.as_dict() == karat.score(frame, "f1", id="qid").as_dict()
+
+
+def test_a_task_whose_process_is_killed_is_carried_out_again(files, tmp_path):
+    mark = str(tmp_path / "killed")
+
+    @karat.metric(source="ours", register=False)
+    def deadly(prediction: karat.Text) -> karat.Score:
+        """Kills its process, once."""
+        if not os.path.exists(mark):  # noqa: PTH110
+            open(mark, "w").close()  # noqa: PTH123
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [1.0] * len(prediction)
+
+    result = karat.score(files, ["em", deadly], engine=Ray())
+    assert os.path.exists(mark)  # noqa: PTH110
+    assert result.values["exact_match"] == karat.score(files, "em", keep=True).values["exact_match"]
+
+
+def test_an_error_names_its_rows_and_stops_the_other_tasks(files, tmp_path):
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    folder = str(begun)
+
+    @karat.metric(source="ours", register=False)
+    def slow_or_wrong(prediction: karat.Text, qid: karat.Text) -> karat.Score:
+        """Fails on the first rows, and takes long over others."""
+        open(f"{folder}/{qid[0]}", "w").close()  # noqa: PTH123
+        if qid[0].as_py() == "q0":
+            raise ZeroDivisionError("oh")
+        time.sleep(60)
+        return [1.0] * len(prediction)
+
+    with pytest.raises(karat.DataError, match=r"ZeroDivisionError: oh \(in the task of .*0\.parquet, row group 0\)"):
+        karat.score(files, slow_or_wrong, map={"qid": "qid"}, engine=Ray())
+    assert len(list(begun.iterdir())) < 6
+    allowed = karat.score(files, "em", engine=Ray())  # the cores are free again
+    assert allowed.n == ROWS
+
+
+def test_an_address_without_a_cluster_is_an_error_at_once(files, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    started = time.monotonic()
+    for address in (f"ray://127.0.0.1:{port}", f"127.0.0.1:{port}"):
+        with pytest.raises(karat.DataError, match=r"no Ray cluster answers at .*is its port right"):
+            karat.score(files, "em", engine=Ray(address))
+    assert time.monotonic() - started < 20
+
+
+def test_without_ray_the_message_names_the_extra(files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(karat.MissingExtra, match=r"engine 'ray' needs ray: pip install 'karat\[ray\]'"):
+        karat.score(files, "em", engine=Ray())
+
+
+def test_a_judge_is_not_scored_by_an_engine(files):
+    with pytest.raises(karat.SpecError, match="conciseness"):
+        karat.score(files, "judge:conciseness", engine=Ray(), map={"question": "qid"})
