@@ -49,9 +49,9 @@ def uploading(address: str) -> Iterator[Path]:
 
 def _send(file: str, address: str) -> None:
     store, path = find_store(address)
-    with (
-        store_errors(address),
-        Path(file).open("rb") as content,
-        store.open_output_stream(path, compression=None) as stream,
-    ):
-        shutil.copyfileobj(content, stream, _CHUNK)
+    with store_errors(address), Path(file).open("rb") as content:
+        try:
+            with store.open_output_stream(path, compression=None) as stream:
+                shutil.copyfileobj(content, stream, _CHUNK)
+        except ValueError as error:  # of Arrow, for a stream to Google that failed before
+            raise OSError(f"sending broke off: {error}") from error
