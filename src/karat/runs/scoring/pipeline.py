@@ -20,14 +20,13 @@ from karat.runs.scoring.plan import Plan, plan_run
 from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.batches import Batch, score_batches
-from karat.runs.scoring.tasks.engine import Engine
 from karat.runs.scoring.tasks.frames import Frame, open_frame, score_rows_of
-from karat.runs.scoring.tasks.parts import plan_parts
 from karat.runs.scoring.tasks.summary import summarise_run
 from karat.runs.scoring.totals import Totals
 from karat.stats.inference import Inference
 
 if TYPE_CHECKING:
+    from karat.runs.scoring.tasks.engine import Engine
     from karat.runs.store.manifest import Manifest
     from karat.runs.store.writer import RunWriter
 
@@ -113,8 +112,11 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
     """Score all rows of a plan, and store them as a run where there is a manifest."""
     if isinstance(plan.base, Frame):
         return score_rows_of(plan.base, plan, progress)
-    if (in_parts := plan_parts(plan, destination)) is not None:
-        return in_parts.score(progress, manifest)
+    if plan.base.parts or destination.engine is not None:
+        from karat.runs.scoring.tasks.parts import plan_parts  # noqa: PLC0415  (only for Parquet files)
+
+        if (in_parts := plan_parts(plan, destination)) is not None:
+            return in_parts.score(progress, manifest)
     if manifest is None:
         return _score_all(plan, destination, progress, None)
     from karat.runs.scoring.provenance import ModelUsage  # noqa: PLC0415  (only where a run is stored)

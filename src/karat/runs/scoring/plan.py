@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
-from karat.core.columns.arrow import is_text
+from karat.core.columns.arrow import from_numpy, is_text
 from karat.core.columns.kinds import NUMBER, Kind
 from karat.core.errors import RowError
 from karat.core.metric.metric import Metric
@@ -190,7 +190,7 @@ def _json_like(column: pa.Array) -> pa.Array:
         return texts.slice(0, 0)
     starts = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
     first = np.frombuffer(content, np.uint8)[np.minimum(starts[:-1], content.size - 1)]
-    texts = texts.take(pa.array(np.flatnonzero(_MAY_START_JSON[first] & (starts[1:] > starts[:-1]))))
+    texts = texts.filter(from_numpy(_MAY_START_JSON[first] & (starts[1:] > starts[:-1])))
     return texts.filter(pc.match_substring_regex(texts, _JSON))
 
 

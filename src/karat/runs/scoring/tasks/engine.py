@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from karat.data.source import Part
-from karat.runs.scoring.tasks.task import Advance, Recipe
-from karat.runs.store.parts import Done
+
+if TYPE_CHECKING:
+    from karat.runs.scoring.tasks.task import Advance, Recipe
+    from karat.runs.store.parts import Done
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from time import time_ns
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.errors import SpecError
@@ -18,11 +18,12 @@ from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.engine import Engine
-from karat.runs.scoring.tasks.local import find_engine
 from karat.runs.scoring.tasks.summary import summarise_run
-from karat.runs.scoring.tasks.task import Recipe, make_recipe
 from karat.runs.scoring.totals import Totals
-from karat.runs.store.parts import Done
+
+if TYPE_CHECKING:
+    from karat.runs.scoring.tasks.task import Recipe
+    from karat.runs.store.parts import Done
 
 FRAMES = {"ray": "ray", "pyspark": "spark"}
 """The engine of the frames of a package, by the package's name: recognised without importing it."""
@@ -58,6 +59,8 @@ def open_frame(selection: Selection, destination: Destination) -> Frame | None:
     package = type(data).__module__.partition(".")[0]
     if isinstance(data, str | PathLike) or (engine is None and package not in FRAMES):
         return None
+    from karat.runs.scoring.tasks.local import find_engine  # noqa: PLC0415  (only for frames and engines)
+
     chosen = find_engine(engine or FRAMES[package])
     frame = chosen.open_frame(data) if isinstance(chosen, FrameEngine) else None
     if frame is None:
@@ -96,6 +99,8 @@ def score_rows_of(frame: Frame, plan: Plan, progress: Progress | None) -> Result
         raise SpecError(f"{', '.join(remote)} waits for another process: no engine scores it on a frame")
     started, totals, warned = time_ns(), Totals(plan), dict[str, str]()
     counter = RowCounter(progress, frame.rows)
+    from karat.runs.scoring.tasks.task import make_recipe  # noqa: PLC0415  (only for frames)
+
     for done in frame.work(make_recipe(plan, None)):
         totals.merge_bytes(done.state)
         warned = {**done.warnings, **warned}
