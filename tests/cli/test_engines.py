@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.engines import Ray
+from karat.engines import Ray, Spark
 from karat.runs.scoring import pipeline
 
 
@@ -37,9 +37,18 @@ def test_the_address_and_the_failures_allowed_reach_the_engine(file, monkeypatch
     assert seen["max_failed_tasks"] == 2
 
 
+def test_the_server_reaches_spark(file, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(pipeline, "score", lambda data, metrics, **options: seen.update(options) or 1 / 0)
+    monkeypatch.setattr("karat.runs.scoring.tasks.local.find_engine", lambda name: Spark())
+    run(file, "-m", "em", "--engine", "spark", "--remote", "sc://host:15002")
+    assert seen["engine"] == Spark("sc://host:15002")
+
+
 @pytest.mark.parametrize("engine", [[], ["--engine", "threads"]])
 def test_an_address_without_a_cluster_is_refused(file, engine):
     assert "it needs --engine ray" in run(file, "-m", "em", "--address", "auto", *engine).output
+    assert "it needs --engine spark" in run(file, "-m", "em", "--remote", "sc://host", *engine).output
 
 
 def test_the_nearest_engine_is_named(file):

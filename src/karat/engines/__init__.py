@@ -1,4 +1,4 @@
-"""Engines that score on the machines of a cluster: Ray.
+"""Engines that score on the machines of a cluster: Ray, Spark.
 
 Each hands the tasks of `karat.runs.scoring.tasks` to its cluster, which schedules them, and gives back what they
 return; it scores, sums and writes nothing itself. Engines are found by the entry points `karat.engines`, and import
@@ -13,5 +13,6 @@ from karat.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from karat.engines.ray import Ray as Ray
+    from karat.engines.spark import Spark as Spark
 else:
-    __getattr__, __dir__, __all__ = lazy_names(__name__, {".ray": "Ray"})
+    __getattr__, __dir__, __all__ = lazy_names(__name__, {".ray": "Ray", ".spark": "Spark"})

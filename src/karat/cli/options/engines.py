@@ -10,8 +10,9 @@ from click import IntRange, UsageError, option
 from karat.cli.options.scoring import Command, add_options
 
 _OPTIONS = [
-    option("--engine", metavar="NAME", help="Where Parquet files are scored: threads, processes, ray."),
+    option("--engine", metavar="NAME", help="Where Parquet files are scored: threads, processes, ray, spark."),
     option("--address", metavar="ADDRESS", help="The cluster of --engine ray: ray://HOST:10001, auto or local."),
+    option("--remote", metavar="ADDRESS", help="The Spark Connect server of --engine spark: sc://HOST:15002."),
     option(
         "--max-failed-tasks", type=IntRange(min=0), default=0, show_default=True, metavar="N",
         help="Tasks of an engine that may fail; their rows are unscored.",
@@ -25,12 +26,13 @@ def engine_options(command: Command) -> Command:
 
 
 def read_engine(options: dict[str, Any]) -> None:
-    """Take the address out of a command's options, and give it to the engine."""
-    if (address := options.pop("address")) is None:
-        return
-    from karat.runs.scoring.tasks.local import find_engine  # noqa: PLC0415  (heavy)
+    """Take the address of a cluster out of a command's options, and give it to the engine."""
+    for flag, name in (("address", "ray"), ("remote", "spark")):
+        if (address := options.pop(flag)) is None:
+            continue
+        from karat.runs.scoring.tasks.local import find_engine  # noqa: PLC0415  (heavy)
 
-    engine: Any = None if options["engine"] is None else find_engine(options["engine"])
-    if not hasattr(engine, "address"):
-        raise UsageError("--address is that of a cluster: it needs --engine ray")
-    options["engine"] = replace(engine, address=address)
+        engine: Any = None if options["engine"] is None else find_engine(options["engine"])
+        if not hasattr(engine, flag):
+            raise UsageError(f"--{flag} is that of a cluster: it needs --engine {name}")
+        options["engine"] = replace(engine, **{flag: address})

@@ -77,8 +77,9 @@ def score(
     `engine`: what carries out the work where the data are Parquet files: `"threads"` of this process (the default for
     large files), `"processes"`, `"ray"`, `"spark"`, or an `Engine`, such as `karat.engines.Ray("ray://head:10001")`;
     rows are then kept in a run only. At most `max_failed_tasks` of its tasks may fail; their rows are unscored. `data`
-    may also be a dataset of Ray Data, which is scored where it is. Its rows have no order: `id` names the column that
-    tells them apart. With `id`, the rows of any other table give the same interval in any order.
+    may also be a dataset of Ray Data or a DataFrame of Spark, which are scored where they are. Their rows have no
+    order: `id` names the column that tells them apart. With `id`, the rows of any other table give the same interval
+    in any order.
 
     Raises a `karat.KaratError` whose message says what to do; `output` is then not written.
 
