@@ -78,7 +78,7 @@ class PartsFolder:
 
     def finished(self) -> Iterator[Done]:
         """The parts that are finished, in their order; `DataError` for a damaged state."""
-        for path in sorted(self._state(0).parent.glob("part-*")):
+        for path in self._states():
             head, _, state = path.read_bytes().partition(b"\n")
             try:
                 known = json.loads(head)
@@ -87,6 +87,17 @@ class PartsFolder:
                 yield Done(state=state, **known)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise DataError(f"{path} is damaged: {error}; remove it, and --resume scores its rows again") from error
+
+    def count_rows(self) -> int:
+        """How many rows the finished parts hold."""
+        rows = 0
+        for path in self._states():
+            with path.open("rb") as file:
+                rows += json.loads(file.readline())["rows"]
+        return rows
+
+    def _states(self) -> list[Path]:
+        return sorted((self.folder / STATES).glob("part-*"))
 
     def _path(self, kind: str, task: int) -> Path:
         return self.folder / "run" / Path(kind).stem / f"part-{task:06}.parquet"

@@ -76,6 +76,11 @@ class Run:
         return [one] if one.exists() else _part_files(Path(self.path), ROWS)
 
     @cached_property
+    def starts(self) -> Array:
+        """The number of the first row of each of the `files`, and that of all rows: shape (files + 1,), int64."""
+        return np.cumsum([0, *(pq.read_metadata(file).num_rows for file in self.files)])
+
+    @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the rows."""
         return open_source(self.rows).schema
@@ -96,7 +101,13 @@ class Run:
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some columns of the rows, in batches of bounded size."""
-        return (batch.select(list(names)) for batch in open_source(self.rows).batches())
+        if split_name(self.rows) != ("parquet", None):
+            yield from (batch.select(list(names)) for batch in open_source(self.rows).batches())
+            return
+        for file in self.files:
+            with name_errors(str(file)), pq.ParquetFile(file) as opened:
+                for batch in opened.iter_batches(columns=list(names)):
+                    yield batch.select(list(names))  # for there may be others that begin with `name.`
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column of the rows."""

@@ -21,6 +21,7 @@ from karat.runs.store.folders import (
 )
 from karat.runs.store.lock import is_locked
 from karat.runs.store.manifest import ScoredMetric, read_manifest
+from karat.runs.store.parts import PartsFolder
 from karat.runs.store.run import VALUES, Run, open_run
 from karat.stats.aggregate import points
 from karat.viewer.page.guard import encode
@@ -98,7 +99,7 @@ def _describe_unfinished(name: str) -> dict[str, Any]:
             return _entry(name, state, problem=problem)
         manifest = read_manifest(partial)
         metrics = [describe_metric(each) | dict.fromkeys(_FIGURES) for each in manifest.metrics]
-        rows = count_rows(partial)
+        rows = count_rows(partial) + PartsFolder(partial).count_rows()
         return _check(_entry(name, state, created=manifest.created, rows=rows, metrics=metrics, problem=problem))
     except _DAMAGED as error:  # it may also have been finished or removed meanwhile
         return _entry(name, state, problem=_explain(error))

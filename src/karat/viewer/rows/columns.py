@@ -88,7 +88,8 @@ def own_columns(run: Run, columns: RunColumns) -> list[str]:
 def find_facets(run: Run, columns: RunColumns) -> list[str]:
     """The columns whose values name groups: those with few and short values in the first rows."""
     free = [name for name in own_columns(run, columns) if name not in columns.roles]
-    with name_errors(str(run.rows)), pq.ParquetFile(run.rows) as file:
+    path = run.files[int(np.argmax(np.minimum(np.diff(run.starts), _SAMPLE)))]  # the first with rows enough
+    with name_errors(str(path)), pq.ParquetFile(path) as file:
         names = [name for name in free if _may_be_facet(file.schema_arrow.field(name).type)]
         if not names:
             return []

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
@@ -187,7 +186,7 @@ def _align(runs: Sequence[Run], on: str | None) -> Alignment:
     except JoinError:
         if len(runs) > 1 or on is not None:
             raise
-    numbers = np.arange(pq.read_metadata(runs[0].rows).num_rows)
+    numbers = np.arange(runs[0].starts[-1])
     return Alignment(ORDER, pa.array(numbers + 1).cast(pa.large_string()), (numbers,))
 
 

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -37,9 +38,10 @@ class Texts:
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._connection = connect(memory_limit=_MEMORY)
-        patterns = [one_pattern(run.rows) for run in runs]  # DuckDB checks the pattern, and then the file that it finds
-        files = [os.path.abspath(run.rows) for run in runs]  # noqa: PTH100  (does not resolve links)
-        self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, [*patterns, *files]))}]")
+        files = [file for run in runs for file in run.files]
+        patterns = map(one_pattern, files)  # DuckDB checks the pattern, and then the file that it finds
+        paths = map(os.path.abspath, files)  # does not resolve links
+        self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, [*patterns, *paths]))}]")
         self._connection.execute("SET enable_external_access = false; SET lock_configuration = true")
 
     def read(self, run: Run, rows: Array, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -47,10 +49,13 @@ class Texts:
         if not len(rows) or not names:
             return [{} for _ in rows]
         columns = ", ".join(_select(run, name) for name in names)
-        wanted = np.unique(rows)
+        wanted, found = np.unique(rows), dict[int, list[Any]]()
         between = "n BETWEEN ? AND ? AND n IN (SELECT unnest(?))"  # the range leaves out groups of rows
-        bound = [int(wanted[0]), int(wanted[-1]), wanted.tolist()]
-        found = {row: cells for row, *cells in self._query(run, f"n, {columns}", between, bound)}
+        for file, start, here in zip(run.files, run.starts, _split(wanted, run.starts), strict=False):
+            if len(here):
+                bound = [int(here[0]), int(here[-1]), here.tolist()]
+                cells_read = self._query(run, file, f"n, {columns}", between, bound)
+                found |= {int(start) + row: cells for row, *cells in cells_read}
         for cells in found.values():
             for at, name in enumerate(names):
                 if run.schema.field(name).type == RAW:
@@ -72,11 +77,18 @@ class Texts:
         self._connection.close()
 
     def _numbers(self, run: Run, condition: str, bound: Sequence[Any]) -> Array:
-        return np.array([row for (row,) in self._query(run, "n", condition, bound)], np.int64)
+        found = (
+            start + np.array([row for (row,) in self._query(run, file, "n", condition, bound)], np.int64)
+            for file, start in zip(run.files, run.starts, strict=False)
+        )
+        return np.concatenate([np.empty(0, np.int64), *found])
 
-    def _query(self, run: Run, columns: str, condition: str, bound: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _query(
+        self, run: Run, path: Path, columns: str, condition: str, bound: Sequence[Any]
+    ) -> list[tuple[Any, ...]]:
+        """Some columns of the rows of one of the run's files for which a condition holds; `n` is the row's number."""
         names = [f"c{at}" for at in range(len(run.schema.names))]
-        file = one_file(run.rows)
+        file = one_file(path)
         if any(name.lower() == _NUMBER for name in run.schema.names):  # the run has a column of that name itself
             rows = f"SELECT *, row_number() OVER () - 1 AS n FROM read_parquet({file}) AS t({', '.join(names)})"
         else:
@@ -86,6 +98,12 @@ class Texts:
             return self._connection.cursor().execute(query, list(bound)).fetchall()
         except duckdb.Error as error:
             raise DataError(f"run {run.name}: its rows cannot be read: {explain(error)}") from error
+
+
+def _split(rows: Array, starts: Array) -> list[Array]:
+    """Sorted row numbers by the file that they are in, each counted from the start of its file."""
+    pieces = np.split(rows, np.searchsorted(rows, starts[1:-1]))
+    return [piece - start for piece, start in zip(pieces, starts, strict=False)]
 
 
 def escape(text: str) -> str:
