@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -99,6 +99,10 @@ class Source:
             yield np.arange(first, first + len(batch), dtype=np.uint64), batch
             first += len(batch)
 
+    def without_rows(self) -> Self:
+        """The source with its name and schema alone, which can be sent to other processes."""
+        return replace(self, rows=0, read=_read_nothing, parts=(), numbered=None)
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The rows, for any library that reads Arrow: `pyarrow.table(source)`, `polars.DataFrame(source)`."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches()).__arrow_c_stream__(requested_schema)
@@ -110,6 +114,10 @@ class Source:
 
     def _raw(self, text: Collection[str]) -> list[str]:
         return [name for name in text if name in self.lossy_columns]
+
+
+def _read_nothing(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    return iter(())
 
 
 def slice_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

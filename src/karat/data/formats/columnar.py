@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 
 from karat.core.errors import DataError
 from karat.data.formats.union import fit_source
-from karat.data.source import Part, Source, rows_per_batch, slice_batches
+from karat.data.source import Part, Source, group_parts, rows_per_batch, slice_batches
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import open_bytes, spool
 from karat.data.storage.remote_files import identify, open_file
@@ -78,6 +79,16 @@ def open_part(part: Part, name: str, schema: pa.Schema, columns: Collection[str]
 
     source = validate_source(Source(name, stored, part.rows, read, parts=(part,)), checked=False)
     return source if source.schema.equals(schema) else fit_source(source, schema)
+
+
+def read_columns(source: Source, names: Collection[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of a source, in this order; no others are read where it has parts."""
+    batches = source.batches()
+    if source.parts:
+        files = group_parts(source.parts, source.rows or 0)
+        opened = (open_part(part, source.name, source.schema, names) for part in files)
+        batches = chain.from_iterable(each.batches() for each in opened)
+    return (batch.select(list(names)) for batch in batches)
 
 
 def _open_arrow(path: Path, name: str, copy: Any) -> Source:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
-from karat.data.join import Joined, split_on
+from karat.data.join.join import Joined, split_on
 from karat.data.source import Source
 from karat.runs.labels.choices import choices_by_spec
 from karat.runs.labels.human import Human

@@ -8,7 +8,7 @@ from glob import has_magic
 from typing import Any, Literal
 
 from karat.core.errors import ColumnError, did_you_mean
-from karat.data.join import split_on
+from karat.data.join.join import split_on
 from karat.data.storage.addresses import is_file
 from karat.data.storage.file_names import split_name
 

@@ -13,7 +13,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
-from karat.data.join import split_on
+from karat.data.join.join import split_on
 from karat.data.open import open_source
 from karat.data.source import Source
 from karat.runs.labels.choices import choices_by_spec, known_choices

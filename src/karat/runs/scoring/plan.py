@@ -20,7 +20,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns
 from karat.core.metric.setting import SEVERAL
 from karat.core.metric.spec import parse_all
-from karat.data.join import Joined
+from karat.data.join.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
 from karat.data.nested import add_nested, find_nested
 from karat.data.roles import map_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from karat.core.errors import ColumnError, DataError, SpecError
-from karat.data.join import join, split_on
+from karat.data.join.join import join, split_on
 from karat.data.open import open_source
 from karat.data.roles import Side
 from karat.data.source import Source

@@ -156,8 +156,12 @@ class PartsRun:
 
 
 @contextmanager
-def open_parts(manifest: Manifest, parts: Sequence[Part], *, resume: bool) -> Iterator[PartsRun]:
+def open_parts(
+    manifest: Manifest, parts: Sequence[Part], others: Sequence[Part] = (), *, resume: bool
+) -> Iterator[PartsRun]:
     """Write a run in parts, or with `resume` continue one that was stopped, with the parts that it was started with.
+
+    `others` are in files that are read too, such as the predictions where the parts are gold's.
 
     Raises `DataError` as `open_writer` does, and where a file has changed since.
     """
@@ -165,12 +169,16 @@ def open_parts(manifest: Manifest, parts: Sequence[Part], *, resume: bool) -> It
         partial = partial_folder(target)
         listed, folder = partial / PARTS, PartsFolder(partial.absolute())
         if listed.exists():
-            parts = _continue(started.name, json.loads(listed.read_text("utf-8")), parts)
+            before = json.loads(listed.read_text("utf-8"))
+            _check_files(started.name, before["files"], _identify([*parts, *others]))
+            files = {hide_secrets(part.file): part for part in parts}
+            parts = [replace(files[file], groups=tuple(groups), **rest) for file, groups, rest in before["parts"]]
         else:
             for name in (ROWS, STATISTICS):
                 (partial / "run" / Path(name).stem).mkdir(parents=True, exist_ok=True)
             (partial / STATES).mkdir(exist_ok=True)
-            write_text(listed, json.dumps([{**asdict(part), "file": hide_secrets(part.file)} for part in parts]))
+            where = [(hide_secrets(part.file), part.groups, {"first": part.first, "rows": part.rows}) for part in parts]
+            write_text(listed, json.dumps({"files": _identify([*parts, *others]), "parts": where}))
         try:
             yield PartsRun(target, started, folder, parts, {done.task: done for done in folder.finished()})
         finally:
@@ -178,17 +186,15 @@ def open_parts(manifest: Manifest, parts: Sequence[Part], *, resume: bool) -> It
                 shutil.rmtree(partial)
 
 
-def _continue(name: str, listed: Sequence[Mapping[str, Any]], parts: Sequence[Part]) -> list[Part]:
-    """The parts that a run was started with; `DataError` where files are not those of then."""
-    files = {hide_secrets(part.file): part for part in parts}
-    before = {each["file"]: (each["size"], each["version"]) for each in listed}
-    now = {file: (part.size, part.version) for file, part in files.items()}
-    changed = [file for file in before if before[file] != now.get(file)] or [file for file in now if file not in before]
+def _identify(parts: Sequence[Part]) -> dict[str, list[int | str]]:
+    """The size and the version of each file."""
+    return {hide_secrets(part.file): [part.size, part.version] for part in parts}
+
+
+def _check_files(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise `DataError` where files are not those that a run was started with."""
+    changed = [file for file in {**before, **now} if before.get(file) != now.get(file)]
     if changed:
         file = changed[0]
         problem = "is gone" if file not in now else "is new" if file not in before else "has changed since"
         raise DataError(f"run {name}: {file} {problem}; resume with the same files, {start_again(name)}")
-    return [
-        replace(files[each["file"]], groups=tuple(each["groups"]), first=each["first"], rows=each["rows"])
-        for each in listed
-    ]

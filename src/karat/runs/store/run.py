@@ -25,6 +25,7 @@ from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.core.metric.rows import stack_statistics
 from karat.core.metric.score import ROUNDING
 from karat.core.metric.spec import parse
+from karat.data.formats.columnar import read_columns
 from karat.data.open import open_source
 from karat.data.storage.addresses import hide_secrets, is_address, to_path
 from karat.data.storage.file_names import name_row, split_name
@@ -101,13 +102,7 @@ class Run:
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some columns of the rows, in batches of bounded size."""
-        if split_name(self.rows) != ("parquet", None):
-            yield from (batch.select(list(names)) for batch in open_source(self.rows).batches())
-            return
-        for file in self.files:
-            with name_errors(str(file)), pq.ParquetFile(file) as opened:
-                for batch in opened.iter_batches(columns=list(names)):
-                    yield batch.select(list(names))  # for there may be others that begin with `name.`
+        return read_columns(open_source(self.rows), names)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column of the rows."""

@@ -84,7 +84,7 @@ class Texts:
         return np.concatenate([np.empty(0, np.int64), *found])
 
     def _query(
-        self, run: Run, path: Path, columns: str, condition: str, bound: Sequence[Any]
+        self, run: Run, path: str | Path, columns: str, condition: str, bound: Sequence[Any]
     ) -> list[tuple[Any, ...]]:
         """Some columns of the rows of one of the run's files for which a condition holds; `n` is the row's number."""
         names = [f"c{at}" for at in range(len(run.schema.names))]

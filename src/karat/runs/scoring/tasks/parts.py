@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from time import time_ns
 
 from karat.core.errors import DataError, KaratError, SpecError
+from karat.data.join.parts import place_predictions
 from karat.data.source import Part, group_parts
 from karat.data.storage.addresses import hide_secrets
 from karat.runs.scoring.arguments import Destination
@@ -16,7 +20,7 @@ from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.engine import Engine, Failed
-from karat.runs.scoring.tasks.local import Threads, find_engine
+from karat.runs.scoring.tasks.local import Processes, Threads, find_engine
 from karat.runs.scoring.tasks.summary import summarise_run
 from karat.runs.scoring.tasks.task import make_recipe
 from karat.runs.scoring.totals import Totals
@@ -25,6 +29,7 @@ from karat.runs.store.parts import Done, PartsFolder, open_parts
 
 TASK_ROWS = 1 << 20  # at most, in a task
 LEAST_ROWS = 1 << 16  # in a task, where the rows are divided among known workers
+PREDICTIONS = "predictions"  # the folder of those that were ordered by task
 TASKS_A_WORKER = 4  # so that all are busy until the end
 
 
@@ -40,9 +45,10 @@ class InParts:
     def score(self, progress: Progress | None, manifest: Manifest | None) -> Result:
         """Score all parts, and store the rows as a run where there is a manifest."""
         parts = group_parts(self.plan.base.parts, self._task_rows())
+        predictions = self.plan.joined.halves[1].source.parts if self.plan.joined else ()
         if manifest is None:
             return self._score(dict(enumerate(parts)), {}, progress, None)
-        with open_parts(manifest, parts, resume=self.resume) as run:
+        with open_parts(manifest, parts, predictions, resume=self.resume) as run:
             result = self._score(dict(enumerate(run.parts)), run.done, progress, run.folder)
             return replace(result, run=run.finish(result.as_dict(), result.n))
 
@@ -73,17 +79,36 @@ class InParts:
         self, tasks: Mapping[int, Part], counter: _Counter, folder: PartsFolder | None
     ) -> Iterator[Done | Failed]:
         """What comes back, in any order; raises the error of a task where too many have failed."""
-        failed = list[Failed]()
-        for each in self.engine.run(make_recipe(self.plan, folder), tasks, counter.advance):
-            if isinstance(each, Failed):
-                failed.append(each)
-                if len(failed) > self.max_failed_tasks:
-                    raise _failure(failed, tasks) from each.error
-            else:
-                counter.finish(tasks[each.task].rows)
-            yield each
+        failed, recipe = list[Failed](), make_recipe(self.plan, folder)
+        with self._place(tasks, recipe.columns, folder) as placed:
+            for each in self.engine.run(recipe, placed, counter.advance):
+                if isinstance(each, Failed):
+                    failed.append(each)
+                    if len(failed) > self.max_failed_tasks:
+                        raise _failure(failed, tasks) from each.error
+                else:
+                    counter.finish(tasks[each.task].rows)
+                yield each
         if failed and folder is not None:
             raise _failure(failed, tasks) from failed[0].error
+
+    @contextmanager
+    def _place(
+        self, tasks: Mapping[int, Part], columns: Collection[str] | None, folder: PartsFolder | None
+    ) -> Iterator[Mapping[int, Part]]:
+        """The tasks, those of a join with where their predictions are.
+
+        Workers on other machines see no temporary folder of this one, but they see the folder in which they write.
+        """
+        joined = self.plan.joined
+        if joined is None:
+            yield tasks
+            return
+        with TemporaryDirectory(prefix="karat-") as temporary:
+            here = Path(temporary, PREDICTIONS) if isinstance(self.engine, Threads | Processes) else None
+            ordered = here if folder is None else folder.folder / PREDICTIONS
+            placed = place_predictions(joined, list(tasks.values()), columns, ordered)
+            yield dict(zip(tasks, placed, strict=True))
 
 
 def plan_parts(plan: Plan, destination: Destination) -> InParts | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from karat.data.filter import filter_rows
 from karat.data.formats.columnar import open_part
+from karat.data.join.parts import JoinedPart, open_joined
 from karat.data.nested import add_nested
 from karat.data.source import Part, Source
 from karat.data.storage.validate import validate_source
@@ -47,6 +48,8 @@ class Recipe:
 
     def open(self, part: Part) -> Plan:
         """The plan of a part."""
+        if self.plan.joined is not None and isinstance(part, JoinedPart):
+            return self.plan_of(open_joined(self.plan.joined, part, self.columns))
         return self.plan_of(open_part(part, self.name, self.schema, self.columns))
 
     def plan_of(self, source: Source) -> Plan:
@@ -63,13 +66,10 @@ def make_recipe(plan: Plan, folder: PartsFolder | None) -> Recipe:
     """The recipe of a plan whose source has parts."""
     base, nested = plan.base, plan.nested
     columns = None if folder is not None else frozenset(_columns_read(plan, base))
-    nothing = Source(base.name, base.schema, 0, _read_nothing)
-    stripped = replace(plan, selection=replace(plan.selection, data=None), source=nothing, base=nothing, kinds={})
+    nothing, joined = base.without_rows(), None if plan.joined is None else plan.joined.without_rows()
+    selection = replace(plan.selection, data=None, gold=None)
+    stripped = replace(plan, selection=selection, source=nothing, base=nothing, joined=joined, kinds={})
     return Recipe(stripped, base.name, base.schema, nested, columns, folder)
-
-
-def _read_nothing(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-    return iter(())
 
 
 def _columns_read(plan: Plan, base: Source) -> list[str]:

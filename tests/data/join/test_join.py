@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from karat.core.errors import ColumnError, JoinError
-from karat.data.join import join
+from karat.data.join.join import join
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.source import RAW

@@ -1,0 +1,65 @@
+"""One of the two sources of a join."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from karat.data.formats.columnar import open_part, read_columns
+from karat.data.roles import Side
+from karat.data.source import Part, Source
+
+
+@dataclass(frozen=True)
+class Half:
+    """A source, its id column, and the names that its columns get in the join."""
+
+    side: Side
+    source: Source
+    key: str
+    names: dict[str, str]
+
+    def __str__(self) -> str:
+        name = "gold" if self.side == "reference" else "predictions"
+        return f"{name} ({self.source.name}), column {self.key!r}"
+
+    def schema(self, text: Collection[str] = ()) -> pa.Schema:
+        schema = self.source.schema_as(self._text(text))
+        return pa.schema([schema.field(column).with_name(name) for column, name in self.names.items()])
+
+    def batches(self, text: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        schema = self.schema(text)
+        for batch in self.source.batches(self._text(text)):
+            yield pa.RecordBatch.from_arrays([batch.column(column) for column in self.names], schema=schema)
+
+    def ids(self) -> Iterator[pa.Array]:
+        """The ids in their order."""
+        return (batch.column(0) for batch in read_columns(self.source, [self.key]))
+
+    def open(self, parts: Sequence[Part], columns: Collection[str] | None) -> Half:
+        """The rows of some parts of the source, with those of its columns that have these names in the join, or all.
+
+        At least one column is read, as rows without columns cannot be counted.
+        """
+        names = {column: name for column, name in self.names.items() if columns is None or name in columns}
+        names = names or dict(list(self.names.items())[:1])
+        whole = self.source
+
+        def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+            for part in parts:
+                yield from open_part(part, whole.name, whole.schema, names.keys()).batches()
+
+        schema = pa.schema([field for field in whole.schema if field.name in names])
+        return replace(self, source=Source(whole.name, schema, sum(part.rows for part in parts), read), names=names)
+
+    def without_rows(self) -> Half:
+        """The half without its rows, which can be sent to other processes."""
+        return replace(self, source=self.source.without_rows())
+
+    def lossy_columns(self) -> list[str]:
+        return [name for column, name in self.names.items() if column in self.source.lossy_columns]
+
+    def _text(self, text: Collection[str]) -> list[str]:
+        return [column for column, name in self.names.items() if name in text]

@@ -1,0 +1,105 @@
+"""Which prediction belongs to each gold row: DuckDB matches the ids, on disk if its memory does not suffice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import JoinError
+from karat.data.join.half import Half
+from karat.data.json.raw import spell_ids
+from karat.data.source import BATCH_ROWS
+from karat.data.storage.duckdb import connect_on_disk, interruptible, stream
+
+_EXAMPLES = 5
+_NONE = -1
+
+
+@dataclass(frozen=True)
+class Match:
+    """The row of the prediction of each gold row, from 0, shape (gold rows,), -1 where there is none.
+
+    `missing` counts gold rows without a prediction, `unknown` predictions without a gold row; the first few ids of both
+    are kept.
+    """
+
+    partners: Array
+    missing: int
+    missing_ids: tuple[str, ...]
+    unknown: int
+    unknown_ids: tuple[str, ...]
+
+
+@interruptible()
+def match_ids(gold: Half, predictions: Half) -> Match:
+    """Match the ids of both halves, as text. Raises `JoinError` for ids that are null or not unique."""
+    with connect_on_disk() as connection:
+        connection.execute("CREATE TABLE ids (key VARCHAR, row BIGINT)")  # predictions have ~row, which is negative
+        rows, nulls = _load(connection, gold, 0)
+        others, more_nulls = _load(connection, predictions, _NONE)
+        partners = np.full(rows, _NONE, np.int32 if others < 1 << 31 else np.int64)
+        refused, unknown, first = nulls + more_nulls > 0, 0, np.empty(0, np.int64)
+        for batch in stream(connection, "SELECT min(row), max(row), count(*) FROM ids GROUP BY key", BATCH_ROWS):
+            low, high, count = (np.asarray(column) for column in batch.columns)
+            pair = (low < 0) & (high >= 0)
+            refused |= bool((count > 1 + pair).any())
+            partners[high[pair]] = ~low[pair]
+            alone = ~high[high < 0]
+            unknown, first = unknown + len(alone), np.sort(np.concatenate([first, alone]))[:_EXAMPLES]
+        if refused:
+            raise _duplicates_or_nulls(connection, gold, predictions)
+        missing = np.flatnonzero(partners == _NONE)
+        return Match(
+            partners,
+            len(missing),
+            _name_rows(connection, missing[:_EXAMPLES]),
+            unknown,
+            _name_rows(connection, ~first),
+        )
+
+
+def _load(connection: duckdb.DuckDBPyConnection, half: Half, sign: int) -> tuple[int, int]:
+    """Load the ids with their row numbers, of which those of predictions are inverted; how many rows and nulls."""
+    row = nulls = 0
+    for ids in half.ids():
+        keys = spell_ids(ids, str(half), row + 1)
+        nulls += keys.null_count
+        numbers = pa.array(np.arange(row, row + len(keys)) ^ sign)
+        connection.register("part", pa.table([keys, numbers], ["key", "row"]))
+        connection.execute("INSERT INTO ids FROM part")
+        row += len(keys)
+    return row, nulls
+
+
+def _duplicates_or_nulls(connection: duckdb.DuckDBPyConnection, *halves: Half) -> JoinError:
+    for half in halves:
+        mine = (
+            "row, key FROM ids WHERE row >= 0"
+            if half.side == "reference"
+            else "~row AS row, key FROM ids WHERE row < 0"
+        )
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW half AS SELECT {mine}")
+        query = f"SELECT row + 1 FROM half WHERE key IS NULL ORDER BY row LIMIT {_EXAMPLES}"  # noqa: S608
+        if nulls := connection.execute(query).fetchall():
+            rows = ", ".join(str(row) for (row,) in nulls)
+            return JoinError(f"{half}: the id is null in row {rows}; expected an id in every row")
+        duplicates = connection.execute(
+            f"SELECT key, list(row + 1 ORDER BY row)[:{_EXAMPLES}] FROM half "  # noqa: S608
+            f"GROUP BY key HAVING count(*) > 1 ORDER BY min(row) LIMIT {_EXAMPLES}"
+        ).fetchall()
+        if duplicates:
+            found = "; ".join(f"{key!r} in rows {', '.join(map(str, rows))}" for key, rows in duplicates)
+            return JoinError(f"{half}: expected every id once, found {found}")
+    raise AssertionError("ids are null or not unique, but none was found")
+
+
+def _name_rows(connection: duckdb.DuckDBPyConnection, rows: Array) -> tuple[str, ...]:
+    """The ids of a few rows, by the numbers in the table."""
+    found = dict(
+        connection.execute("SELECT row, key FROM ids WHERE row IN (SELECT unnest(?))", [rows.tolist()]).fetchall()
+    )
+    return tuple(found[row] for row in rows.tolist())

@@ -1,0 +1,122 @@
+"""Predictions joined with gold in tasks: the same bits as joined and scored row by row."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import karat
+from karat import DataError, JoinError, SpecError
+from karat.data.join import parts as joined_parts
+from karat.runs.scoring.tasks import parts as parts_module
+from karat.runs.scoring.tasks.engine import Failed
+from karat.runs.scoring.tasks.local import Processes, Threads
+from karat.runs.scoring.tasks.task import score_part
+
+ROWS, METRICS = 6_000, ["em", "f1", "bleu"]
+
+
+@pytest.fixture(params=["same", "shuffled"])
+def files(request, tmp_path, monkeypatch):
+    """The arguments of a joined scoring: gold and predictions in several files, in the same order or shuffled."""
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(parts_module, "LEAST_ROWS", 1)
+    monkeypatch.setattr(joined_parts, "BATCH_ROWS", 1)
+    random = np.random.default_rng(5)
+    words = np.array(["the", "cat", "sat", "on", "Zürich", ""])
+    texts = [" ".join(words[random.integers(0, 6, size)]) for size in random.integers(1, 7, ROWS)]
+    ids = random.permutation(ROWS)
+    gold = {"id": ids, "answer": texts, "topic": [f"t{at % 4}" for at in ids], "document": [at // 7 for at in ids]}
+    answered = np.delete(np.arange(ROWS), [5, 99, 4_000])
+    if request.param == "shuffled":
+        answered = random.permutation(answered)
+    predictions = {
+        "key": [str(ids[at]) for at in answered] + ["none"],
+        "prediction": [None if at % 23 == 3 else texts[at - at % 3] for at in answered] + ["x"],
+        "seconds": random.gamma(2, 1, len(answered) + 1) * 1e6,
+    }
+    for name, table, cut in (("gold", pa.table(gold), 2_500), ("predictions", pa.table(predictions), 1_111)):
+        pq.write_table(table.slice(0, cut), tmp_path / f"{name}0.parquet", row_group_size=500)
+        pq.write_table(table.slice(cut), tmp_path / f"{name}1.parquet", row_group_size=500)
+    return {
+        "data": str(tmp_path / "predictions*.parquet"),
+        "gold": str(tmp_path / "gold*.parquet"),
+        "on": "key=id",
+        "metrics": METRICS,
+    }
+
+
+SETTINGS = [{}, {"by": "topic"}, {"cluster": "document"}, {"where": "topic <> 't3'", "by": "topic"}]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "groups", "clusters", "condition"])
+def test_tasks_give_the_bits_of_the_join_row_by_row(files, settings):
+    expected = karat.score(**files, **settings, keep=True).as_dict()
+    assert expected["joined"]["missing_ids"][0] is not None
+    assert karat.score(**files, **settings, engine=Threads(2)).as_dict() == expected
+
+
+def test_processes_join_as_threads_do(files):
+    expected = karat.score(**files, keep=True).as_dict()
+    assert karat.score(**files, engine=Processes(2)).as_dict() == expected
+
+
+def test_a_joined_run_in_parts_has_the_rows_of_one_in_a_file(files):
+    parts = karat.score(**files, by="topic", run="parts", engine="threads").run
+    one = karat.score(**files, by="topic", run="one", keep=True).run
+    assert len(parts.files) > 2
+    assert parts.values == one.values
+    assert parts.schema == one.schema
+    assert parts.read(parts.schema.names).equals(one.read(one.schema.names))
+
+
+class Elsewhere:
+    """An engine whose workers see no folder of this machine; it stops after some tasks."""
+
+    name, workers = "elsewhere", 4
+
+    def __init__(self, after=99):
+        self.after, self.done = after, []
+
+    def run(self, recipe, tasks, advance):
+        for task, part in tasks.items():
+            if len(self.done) == self.after:
+                yield Failed(task, OSError("stopped"))
+                return
+            self.done.append(task)
+            yield score_part(recipe, task, part, advance)
+
+
+def test_an_engine_of_other_machines_reads_the_files_of_the_predictions(files):
+    expected = karat.score(**files, keep=True).as_dict()
+    assert karat.score(**files, engine=Elsewhere()).as_dict() == expected
+
+
+def test_a_joined_run_goes_on_where_it_was_stopped(files):
+    with pytest.raises(DataError, match="stopped"):
+        karat.score(**files, run="a", engine=Elsewhere(3))
+    rest = Elsewhere()
+    resumed = karat.score(**files, run="a", engine=rest, resume=True)
+    assert rest.done[0] == 3
+    assert resumed.as_dict() == karat.score(**files, keep=True).as_dict()
+
+
+def test_a_joined_run_does_not_go_on_with_other_predictions(files, tmp_path):
+    with pytest.raises(DataError, match="stopped"):
+        karat.score(**files, run="a", engine=Elsewhere(3))
+    path = tmp_path / "predictions1.parquet"
+    pq.write_table(pq.read_table(path).slice(1), path)
+    with pytest.raises(DataError, match=r"predictions1\.parquet has changed since; resume with the same files"):
+        karat.score(**files, run="a", engine="threads", resume=True)
+
+
+def test_ids_that_are_not_unique_are_refused_before_the_first_task(files, tmp_path):
+    path = tmp_path / "predictions1.parquet"
+    pq.write_table(pa.concat_tables([pq.read_table(path), pq.read_table(path).slice(0, 1)]), path)
+    with pytest.raises(JoinError, match=r"predictions \(.*'key': expected every id once, found '"):
+        karat.score(**files, engine="threads")
+
+
+def test_gold_that_is_not_in_parquet_files_says_so(files):
+    with pytest.raises(SpecError, match="is not in Parquet files"):
+        karat.score(**{**files, "gold": {"id": ["1"], "answer": ["x"]}}, engine="threads")
