@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from karat.data.formats.columnar import open_part, read_columns
 from karat.data.roles import Side
-from karat.data.source import Part, Source
+from karat.data.source import Source
 
 
 @dataclass(frozen=True)
@@ -36,23 +35,9 @@ class Half:
 
     def ids(self) -> Iterator[pa.Array]:
         """The ids in their order."""
+        from karat.data.formats.columnar import read_columns  # noqa: PLC0415  (the reader of Parquet, seldom needed)
+
         return (batch.column(0) for batch in read_columns(self.source, [self.key]))
-
-    def open(self, parts: Sequence[Part], columns: Collection[str] | None) -> Half:
-        """The rows of some parts of the source, with those of its columns that have these names in the join, or all.
-
-        At least one column is read, as rows without columns cannot be counted.
-        """
-        names = {column: name for column, name in self.names.items() if columns is None or name in columns}
-        names = names or dict(list(self.names.items())[:1])
-        whole = self.source
-
-        def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-            for part in parts:
-                yield from open_part(part, whole.name, whole.schema, names.keys()).batches()
-
-        schema = pa.schema([field for field in whole.schema if field.name in names])
-        return replace(self, source=Source(whole.name, schema, sum(part.rows for part in parts), read), names=names)
 
     def without_rows(self) -> Half:
         """The half without its rows, which can be sent to other processes."""

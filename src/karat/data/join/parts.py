@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import escape
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from karat.core.columns.kinds import Array
+from karat.data.formats.columnar import open_part
 from karat.data.join.half import Half
 from karat.data.join.join import Joined, join_batches
 from karat.data.open import open_source
@@ -36,7 +37,7 @@ class JoinedPart(Part):
 def open_joined(joined: Joined, part: JoinedPart, columns: Collection[str] | None = None) -> Source:
     """Open a part of a join, with all columns, or those in `columns`; the join itself needs no rows."""
     gold, predictions = joined.halves
-    golden, predicted = gold.open([part], columns), predictions.open(part.predictions, columns)
+    golden, predicted = _select(gold, [part], columns), _select(predictions, part.predictions, columns)
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         return join_batches(golden, predicted, part.partners)
@@ -63,9 +64,26 @@ def place_predictions(
         or read <= 2 * sum(part.rows for part in stored) + len(parts) * BATCH_ROWS
     ):
         return placed
-    whole = predictions.open(group_parts(stored, predictions.source.rows or 0), columns)
+    whole = _select(predictions, group_parts(stored, predictions.source.rows or 0), columns)
     stored, partners = _order_by_part(whole, parts, joined.partners, folder)
     return [_place(part, stored, partners) for part in parts]
+
+
+def _select(half: Half, parts: Sequence[Part], columns: Collection[str] | None) -> Half:
+    """The rows of some parts of a half, with those of its columns that have these names in the join, or all.
+
+    At least one column is read, as rows without columns cannot be counted.
+    """
+    names = {column: name for column, name in half.names.items() if columns is None or name in columns}
+    names = names or dict(list(half.names.items())[:1])
+    whole = half.source
+
+    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            yield from open_part(part, whole.name, whole.schema, names.keys()).batches()
+
+    schema = pa.schema([field for field in whole.schema if field.name in names])
+    return replace(half, source=Source(whole.name, schema, sum(part.rows for part in parts), read), names=names)
 
 
 def _place(part: Part, stored: Sequence[Part], partners: Array) -> JoinedPart:
