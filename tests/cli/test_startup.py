@@ -10,7 +10,7 @@ from karat.models.testing.fake import FakeServer
 
 HEAVY = {"numpy", "pyarrow", "duckdb", "rich", "pandas", "regex"}
 OPTIONAL = {
-    *("haystack", "httpx", "matplotlib", "onnxruntime", "openai", "pandas", "phoenix", "polars", "rapidfuzz"),
+    *("haystack", "httpx", "matplotlib", "onnxruntime", "openai", "pandas", "phoenix", "polars", "rapidfuzz", "ray"),
     *("sacrebleu", "scipy", "sympy", "torch", "transformers"),
 }
 PLUGIN = """

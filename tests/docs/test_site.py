@@ -17,7 +17,7 @@ from karat.core.metric.registry import all_metrics
 
 pytest.importorskip("sphinx")
 ROOT = Path(__file__).parents[2]
-MODULES = ["karat", "karat.judges", "karat.testing"]
+MODULES = ["karat", "karat.engines", "karat.judges", "karat.testing"]
 MODULES += [f"karat.adapters.{each.name}" for each in iter_modules(adapters.__path__)]
 
 

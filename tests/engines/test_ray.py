@@ -1,10 +1,14 @@
 """Ray: the bits and bytes of one machine, from files and from datasets, also where processes die."""
 
 import os
+import random
+import runpy
 import signal
 import socket
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +18,15 @@ import pytest
 import karat
 from karat.engines import Ray
 from karat.runs.scoring.tasks import parts as parts_module
-from karat.runs.store.folders import run_folder
+from karat.runs.store.folders import STATES, partial_folder, run_folder
+from karat.runs.store.run import open_run
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what Ray warns of is Ray's
 ROWS = 24_000
+KILLS = int(os.environ.get("KARAT_KILLS", "2"))
 METRICS = ["em", "f1", "bleu"]
 
 
@@ -171,5 +177,86 @@ def test_without_ray_the_message_names_the_extra(files, monkeypatch):
 
 
 def test_a_judge_is_not_scored_by_an_engine(files):
-    with pytest.raises(karat.SpecError, match="conciseness"):
+    with pytest.raises(
+        karat.SpecError, match="judge:conciseness waits for another process, such as an endpoint: leave"
+    ):
         karat.score(files, "judge:conciseness", engine=Ray(), map={"question": "qid"})
+
+
+DRIVER = """
+import sys, time
+import karat
+from karat.engines import Ray
+from karat.runs.scoring.tasks import parts
+
+@karat.metric(source="ours")
+def slow(prediction: karat.Text) -> karat.Score:
+    "1, after a while."
+    time.sleep(0.1)
+    return [1.0] * len(prediction)
+
+parts.TASK_ROWS = 1
+if __name__ == "__main__":
+    karat.score(
+        "rows.parquet", ["em", "f1", "bleu", slow], by="topic", cluster="topic", run=sys.argv[1], resume=True,
+        engine=Ray(sys.argv[2]), progress=lambda done, total: print(done, flush=True),
+    )
+"""
+
+
+def start(name, address):
+    return subprocess.Popen([sys.executable, "driver.py", name, address], stdout=subprocess.PIPE, text=True)
+
+
+def parent(process):
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def workers():
+    """The processes of this test's cluster that carry out a task."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cmdline").read_bytes().startswith(b"ray::karat") and parent(
+                parent(folder.name)
+            ) == os.getpid():
+                yield int(folder.name)
+        except OSError:  # it has ended
+            pass
+
+
+def finished(name):
+    """When the rows of each finished part were written."""
+    folder = partial_folder(run_folder(name))
+    states = [path.name for path in (folder / STATES).glob("part-*")]
+    return {state: (folder / "run" / "rows" / f"{state}.parquet").stat().st_mtime_ns for state in states}
+
+
+def test_killed_workers_and_drivers_leave_the_bytes_of_an_undisturbed_run(table, files, tmp_path, monkeypatch):
+    """`KARAT_KILLS` says how many are killed, drivers and workers in turn; no task that is finished is done again."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(parts_module, "LEAST_ROWS", 1)
+    pq.write_table(table.slice(0, 8_000), "rows.parquet", row_group_size=200)
+    (tmp_path / "driver.py").write_text(DRIVER)
+    address = ray.get_runtime_context().gcs_address
+    metrics = ["em", "f1", "bleu", runpy.run_path("driver.py")["slow"]]
+    karat.score("rows.parquet", metrics, by="topic", cluster="topic", run="run0", engine="threads")
+    whole, chance, kills, number = run_folder("run0"), random.Random(), 0, 1  # noqa: S311
+    while kills < KILLS:
+        name, done = f"run{number}", {}
+        while not run_folder(name).exists():
+            before, done = done, finished(name)
+            assert before.items() <= done.items()
+            with start(name, address) as process:
+                for _ in range(chance.randrange(1, 40)):
+                    process.stdout.readline()
+                if kills < KILLS and process.poll() is None:
+                    os.kill(chance.choice([*workers(), process.pid] if kills % 2 else [process.pid]), signal.SIGKILL)
+                    kills += 1
+                process.stdout.read()
+        for path in filter(Path.is_file, whole.rglob("part-*")):
+            other = run_folder(name) / path.relative_to(whole)
+            assert path.read_bytes() == other.read_bytes(), path
+            if path.parent.name == "rows" and path.stem in done:
+                assert other.stat().st_mtime_ns == done[path.stem]
+        assert open_run(name).values == open_run("run0").values
+        number += 1

@@ -37,7 +37,7 @@ DATA, RUNS, CACHES, EXPECTED = (HERE / name for name in ("data", "runs", "caches
 PORT = 47_653
 ENDPOINT = f"http://127.0.0.1:{PORT}/v1"  # whose replies are stored: the key of a request holds it
 PUBLIC = (
-    *("karat", "karat.judges", "karat.testing", "karat.metrics"),
+    *("karat", "karat.engines", "karat.judges", "karat.testing", "karat.metrics"),
     *(f"karat.adapters.{each.name}" for each in iter_modules(karat.adapters.__path__)),
 )
 

@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -37,8 +37,8 @@ class Ray:
     """
 
     address: str | None = None
-    name: str = "ray"
-    workers: int | None = None
+    name: str = field(default="ray", init=False)
+    workers: int | None = field(default=None, init=False)
 
     def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
         """Yield what comes back from each task, as it finishes; tasks wait here until the cluster has room for them."""

@@ -136,7 +136,7 @@ def _why_not(plan: Plan, destination: Destination) -> str | None:
         f"{plan.base.name} is not in Parquet files": not plan.base.parts,
         "limit (--limit) counts rows one after the other": plan.selection.limit is not None,
         "people's labels (human, --human) need the scores of all rows": plan.correction is not None,
-        f"{', '.join(remote)} waits for another process": bool(remote),
+        f"{', '.join(remote)} waits for another process, such as an endpoint: leave the engine out": bool(remote),
         "rows are written to one file (output, --output): keep them as a run": destination.output is not None,
         "rows are kept in memory (keep)": destination.keeps_rows,
     }
