@@ -10,8 +10,8 @@ from karat.models.testing.fake import FakeServer
 
 HEAVY = {"numpy", "pyarrow", "duckdb", "rich", "pandas", "regex"}
 OPTIONAL = {
-    *("haystack", "httpx", "matplotlib", "onnxruntime", "openai", "pandas", "phoenix", "polars", "rapidfuzz", "ray"),
-    *("sacrebleu", "scipy", "sympy", "torch", "transformers"),
+    *("haystack", "httpx", "matplotlib", "onnxruntime", "openai", "pandas", "phoenix", "polars", "pyspark"),
+    *("rapidfuzz", "ray", "sacrebleu", "scipy", "sympy", "torch", "transformers"),
 }
 PLUGIN = """
 import pandas as pd, pyarrow as pa
