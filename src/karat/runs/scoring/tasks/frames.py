@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -38,6 +38,14 @@ class Frame(Source):
     """
 
     work: Callable[[Recipe], Iterator[Done]] = field(kw_only=True)
+
+    def without_rows(self) -> Frame:
+        """The frame without its rows, which can be sent to other processes."""
+        return replace(super().without_rows(), work=_score_nothing)
+
+
+def _score_nothing(_recipe: Recipe) -> Iterator[Done]:
+    return iter(())
 
 
 @runtime_checkable
