@@ -159,12 +159,15 @@ def test_an_error_names_its_rows_and_stops_the_other_tasks(files, tmp_path):
     assert allowed.n == ROWS
 
 
-def test_an_address_without_a_cluster_is_an_error_at_once(files, monkeypatch):
+def test_an_address_without_a_cluster_is_an_error_at_once(files, tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     started = time.monotonic()
-    for address in (f"ray://127.0.0.1:{port}", f"127.0.0.1:{port}"):
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text(f"127.0.0.1:{port}")  # it was killed
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    for address in (f"ray://127.0.0.1:{port}", f"127.0.0.1:{port}", None, "auto"):
         with pytest.raises(karat.DataError, match=r"no Ray cluster answers at .*is its port right"):
             karat.score(files, "em", engine=Ray(address))
     assert time.monotonic() - started < 20

@@ -8,6 +8,8 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import pyarrow as pa
@@ -141,10 +143,14 @@ def _connect(address: str | None) -> Iterator[Any]:
 
 def _check_reachable(address: str | None) -> None:
     """Raise `DataError` at once where nothing answers at HOST:PORT; Ray itself tries for minutes."""
+    recent = Path(os.environ.get("RAY_TMPDIR") or gettempdir(), "ray", "ray_current_cluster")  # `ray start` writes it
+    if address in (None, "auto") and recent.exists():
+        address = recent.read_text("utf-8").strip()
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         return
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=REACHABLE).close()
     except OSError as error:
-        raise DataError(f"no Ray cluster answers at {address} ({error}); is its port right?") from None
+        problem = f"no Ray cluster answers at {address} ({error})"
+        raise DataError(f"{problem}; is its port right? `ray stop` forgets one that is dead") from None
