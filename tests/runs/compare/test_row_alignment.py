@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import karat
 from karat import JoinError
-from karat.runs.compare.row_alignment import align, sort_texts
+from karat.runs.compare.row_alignment import align, zip_pieces
 from karat.runs.compare.systems import open_systems
+from karat.runs.compare.text_order import sort_texts
 
 random = np.random.default_rng(1)
 texts = st.text(st.sampled_from("ab\0zé\U0001f600"), max_size=20)
@@ -21,14 +22,40 @@ texts = st.text(st.sampled_from("ab\0zé\U0001f600"), max_size=20)
 @given(st.lists(texts, unique=True), texts, st.integers(0, 3))
 def test_texts_are_sorted_by_their_bytes(rows, prefix, first):
     column = pa.array([prefix + row for row in rows], pa.large_string())[first:]
-    assert column.take(pa.array(sort_texts(column))).to_pylist() == sorted(column.to_pylist(), key=str.encode)
+    cut = len(column) // 3
+    order, twice = sort_texts(lambda: [column[:cut], column[cut:]])
+    assert column.take(pa.array(order)).to_pylist() == sorted(column.to_pylist(), key=str.encode)
+    assert twice is None
+
+
+@given(st.lists(texts, min_size=2, unique=True), texts)
+def test_a_text_that_is_there_twice_is_named(rows, prefix):
+    column = pa.array([prefix + row for row in rows], pa.large_string())
+    assert sort_texts(lambda: [column, column[-1:]])[1] == prefix + rows[-1]
+
+
+def test_streams_are_read_in_pieces_of_the_same_rows_and_their_lengths_are_seen():
+    whole = pa.array(IDS, pa.large_string())
+    pieces = list(zip_pieces([iter([whole[:7], whole[7:7], whole[7:]]), iter([whole[:100], whole[100:]])]))
+    assert all(one.equals(other) for one, other in pieces)
+    assert pa.concat_arrays([one for one, _ in pieces]).equals(whole)
+    assert not all(one.equals(other) for one, other in zip_pieces([iter([whole]), iter([whole[:-1]])]))
+    assert not all(one.equals(other) for one, other in zip_pieces([iter([]), iter([whole])]))
+
+
+@pytest.mark.parametrize("ids", [["a", "b", "a"], ["a", None, "b"]], ids=["twice", "null"])
+def test_equal_runs_whose_ids_do_not_tell_rows_apart_say_so(tmp_path, monkeypatch, ids):
+    monkeypatch.chdir(tmp_path)
+    systems = open_systems([stored(ids, "run", "one"), stored(ids, "run", "two")], [])
+    with pytest.raises(JoinError, match=r"one: column 'id' (has 'a' more than once|is null in row 2)"):
+        align(systems, "id")
 
 
 @pytest.mark.parametrize("spell", ["{}", "q{:07}", "split/{:03}/{}", "{:032x}", "x" * 30 + "{}", "{}" + "x" * 30])
 def test_ids_of_many_forms_are_sorted_as_arrow_sorts_them(spell):
     numbers = random.choice(10**6, 2_000, replace=False).tolist()
     column = pa.array([spell.format(number, number) for number in numbers], pa.large_string())
-    assert sort_texts(column).tolist() == pc.sort_indices(column).to_pylist()
+    assert sort_texts(lambda: [column])[0].tolist() == pc.sort_indices(column).to_pylist()
 
 
 def scored(ids, name="id"):

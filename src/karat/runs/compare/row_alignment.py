@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -15,32 +15,42 @@ from karat.core.errors import JoinError
 from karat.core.parallel import map_ordered
 from karat.data.json.raw import spell_ids
 from karat.runs.compare.systems import gold_column
+from karat.runs.compare.text_order import sort_texts
 from karat.runs.row_ids import id_columns
-from karat.runs.store.run import Run
+from karat.runs.store.run import Run, ScoredFile
 
 ORDER = "order"
 """The `by` of an alignment without a column: rows are matched by their position."""
 _EXAMPLES = 3  # ids in a message
-_SLICE = 65_536  # texts of which the words are found at a time
-_WORD = 8  # bytes of a text that are compared as one number
 
 
 @dataclass(frozen=True)
 class Alignment:
     """The matched rows of several runs, sorted by their ids as text.
 
-    `by` is the column of the ids, or "order" where rows are matched by position. `ids` has shape (n,); `orders` has for
-    each run the row numbers in this order, shape (n,). `left_out` counts for each run the rows that not all of the runs
-    have; () where all have the same.
+    `by` is the column of the ids, or "order" where rows are matched by position. `read_ids` gives the ids, shape (n,);
+    `orders` has for each run the row numbers in this order, shape (n,). `left_out` counts for each run the rows that
+    not all of the runs have; () where all have the same.
     """
 
     by: str
-    ids: pa.Array
+    read_ids: Callable[[], pa.Array]
     orders: tuple[Array, ...]
     left_out: tuple[int, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.orders[0])
+
+    @cached_property
+    def ids(self) -> pa.Array:
+        """The ids of the rows, which are seldom needed, and then kept."""
+        return self.read_ids()
+
+
+def align_numbers(rows: int, runs: int = 1) -> Alignment:
+    """Rows that are matched by their position; their ids are their numbers, from 1."""
+    order = np.arange(rows)
+    return Alignment(ORDER, lambda: pa.array(order + 1).cast(pa.large_string()), tuple(order for _ in range(runs)))
 
 
 def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -> Alignment:
@@ -56,13 +66,16 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
     problems = []
     for columns in _candidates(runs, on):
         try:
+            if same := _align_streams(runs, columns):
+                return same
             first, *others = _rank_all(runs, columns)
         except JoinError as error:
             if on is not None:
                 raise
             problems.append(str(error))
             continue
-        aligned = Alignment(columns[0], first.ids, tuple(ranked.order for ranked in (first, *others)))
+        orders = tuple(ranked.order for ranked in (first, *others))
+        aligned = Alignment(columns[0], first.read_ids, orders)
         for run, ranked in zip(runs[1:], others, strict=True):
             if not ranked.ids.equals(first.ids):
                 shared = _intersect(columns[0], [first, *others])
@@ -107,6 +120,9 @@ class _Ranked:
     ids: pa.Array
     order: Array
 
+    def read_ids(self) -> pa.Array:
+        return self.ids
+
 
 def _rank_all(runs: Sequence[Run], columns: Sequence[str]) -> list[_Ranked]:
     """The sorted ids of each run; those of the first, itself, where a run has the same ids in the same order."""
@@ -122,45 +138,45 @@ def _rank(keys: pa.Array, where: str) -> _Ranked:
     """The sorted ids of a run; `JoinError` for null and duplicate ones."""
     if keys.null_count:
         raise JoinError(f"{where} is null in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
-    order = sort_texts(keys)
-    ids = keys.take(pa.array(order))
-    twice = pc.index(pc.equal(ids[1:], ids[:-1]), value=True).as_py()
-    if twice >= 0:
-        raise JoinError(f"{where} has {ids[twice].as_py()!r} more than once")
-    return _Ranked(ids, order)
+    order, twice = sort_texts(lambda: [keys])
+    if twice is not None:
+        raise JoinError(f"{where} has {twice!r} more than once")
+    return _Ranked(keys.take(pa.array(order)), order)
 
 
-def sort_texts(texts: pa.Array) -> Array:
-    """The row numbers in the order of the texts, by their bytes, shape (n,), int64; `texts`: large_string, no nulls.
+def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | None:
+    """The rows of stored runs with the same ids in the same order, which are not held in memory; else None."""
+    if len(runs) < 2 or any(isinstance(run, ScoredFile) for run in runs):
+        return None
 
-    The eight bytes behind what all texts begin with are sorted as one number, and then the rows in which these are
-    equal: several times as quick as `pyarrow.compute.sort_indices`, where few are.
+    def read(run: Run, column: str) -> Iterator[pa.Array]:
+        return (spell_ids(batch.column(0), f"{run.name}: column {column!r}") for batch in run.batches([column]))
 
-    >>> sort_texts(pa.array(["row 9", "row 10", "row"], pa.large_string())).tolist()
-    [2, 1, 0]
-    """
-    numbers = _number_words(texts)
-    order = np.argsort(numbers)
-    numbers = numbers[order]
-    equal = numbers[1:] == numbers[:-1]
-    tied = np.zeros(len(order), bool)
-    tied[1:] |= equal
-    tied[:-1] |= equal
-    rows = order[tied]
-    order[tied] = rows[pc.sort_indices(texts.take(pa.array(rows)))]
-    return order
+    pairs = list(zip(runs, columns, strict=True))
+    for first, *others in zip_pieces([read(*pair) for pair in pairs]):
+        if first.null_count or not all(other.equals(first) for other in others):
+            return None
+    order, twice = sort_texts(lambda: read(*pairs[0]))
+    if twice is not None:
+        return None
+
+    def read_ids() -> pa.Array:
+        return pa.concat_arrays(list(read(*pairs[0]))).take(pa.array(order))
+
+    return Alignment(columns[0], read_ids, tuple(order for _ in runs))
 
 
-def _number_words(texts: pa.Array) -> Array:
-    """The eight bytes of each text behind what all begin with, as a number, shape (n,), uint64; 0 fills short ones."""
-    values = texts.cast(pa.large_binary())
-    start = len(commonprefix([end.as_py() or b"" for end in pc.min_max(values).values()]))  # noqa: RUF071  (not paths)
-    numbers = np.empty(len(texts), np.uint64)
-    for first in range(0, len(texts), _SLICE):
-        words = pc.binary_slice(values[first : first + _SLICE], start, start + _WORD).view(pa.large_string())
-        padded = pc.ascii_rpad(words, _WORD, padding="\0").cast(pa.large_binary()).cast(pa.binary(_WORD))
-        numbers[first : first + _SLICE] = np.frombuffer(padded.buffers()[1], ">u8")
-    return numbers
+def zip_pieces(streams: Sequence[Iterator[pa.Array]]) -> Iterator[list[pa.Array]]:
+    """Several streams of arrays in pieces of the same rows; the last pieces differ in length where the streams do."""
+    streams = [filter(len, stream) for stream in streams]
+    held = [pa.nulls(0, pa.large_string()) for _ in streams]
+    while True:
+        held = [each if len(each) else next(stream, each) for each, stream in zip(held, streams, strict=True)]
+        if not any(map(len, held)):
+            return
+        rows = min(map(len, held)) or max(map(len, held))
+        yield [each.slice(0, rows) for each in held]
+        held = [each.slice(rows) for each in held]
 
 
 def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
@@ -169,7 +185,7 @@ def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
     for each in ranked[1:]:
         ids = ids.filter(pc.is_in(ids, each.ids))
     orders = tuple(each.order[np.asarray(pc.is_in(each.ids, ids))] for each in ranked)
-    return Alignment(by, ids, orders, tuple(len(each.ids) - len(ids) for each in ranked))
+    return Alignment(by, lambda: ids, orders, tuple(len(each.ids) - len(ids) for each in ranked))
 
 
 def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Array, column: str, shared: int) -> str:
@@ -195,5 +211,4 @@ def _by_order(runs: Sequence[Run]) -> Alignment | None:
     golds = [run.column(column) for run in runs if (column := gold_column(run))]
     if len(golds) < len(runs) or not all(gold.equals(golds[0]) for gold in golds[1:]):
         return None
-    order = np.arange(len(golds[0]))
-    return Alignment(ORDER, pa.array(order + 1).cast(pa.large_string()), tuple(order for _ in runs))
+    return align_numbers(len(golds[0]), len(runs))

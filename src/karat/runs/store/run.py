@@ -11,7 +11,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -111,15 +111,22 @@ class Run:
     def scores(self, spec: str) -> Array:
         """Each row's score, shape (n,), NaN where it has none; `SpecError` for a metric that was not scored."""
         metric = self.manifest.metric(spec)
-        where, column = f"column {metric.column!r}", self.column(metric.column).combine_chunks()
-        numbers = decode_numbers(column, where, lambda at: name_row(self.name, at + 1))
-        scores = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+        where, first, parts = f"column {metric.column!r}", 0, [np.empty(0)]
+        for batch in self.batches([metric.column]):
+            numbers = decode_numbers(batch.column(0), where, partial(self._name_row, first))
+            parts.append(numbers.to_numpy(zero_copy_only=False))
+            first += len(batch)
+        scores = np.concatenate(parts)
         low, high = -np.inf if metric.low is None else metric.low, np.inf if metric.high is None else metric.high
         if (beyond := (scores < low - ROUNDING) | (scores > high + ROUNDING)).any():
             at = int(np.argmax(beyond))
             problem = f"expected a score from {low:g} to {high:g}, found {scores[at]:g}"
-            raise ColumnError(f"{name_row(self.name, at + 1)}, {where}: {problem}")
+            raise ColumnError(f"{self._name_row(0, at)}, {where}: {problem}")
         return scores
+
+    def _name_row(self, first: int, at: int) -> str:
+        """The place of a row, for messages: the one `at` rows after the `first`, from 0."""
+        return name_row(self.name, first + at + 1)
 
     def statistics(self, spec: str) -> Array:
         """Each row's statistics, shape (n, k), NaN where it is unscored: its counts, else its score.

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from karat.core.atomic import write_text
 from karat.core.columns.kinds import Array
@@ -15,7 +14,7 @@ from karat.core.errors import SpecError
 from karat.data.write import check_folder
 from karat.runs.compare.compare import compare
 from karat.runs.compare.compatible import share_metrics
-from karat.runs.compare.row_alignment import ORDER, Alignment, align
+from karat.runs.compare.row_alignment import Alignment, align, align_numbers
 from karat.runs.compare.systems import Metrics, System, list_specs, open_system
 from karat.runs.labels.human import Human
 from karat.runs.store.run import Run
@@ -158,7 +157,7 @@ def _list(names: Sequence[str]) -> str:
 def _in_order(run: Run) -> Alignment:
     """The rows of a single run, as they are."""
     n = sum(len(batch) for batch in run.batches(run.schema.names[:1]))
-    return Alignment(ORDER, pa.array(np.arange(1, n + 1)).cast(pa.large_string()), (np.arange(n),))
+    return align_numbers(n)
 
 
 def _encode(material: Material, choice: Choice, redaction: Redaction) -> dict[str, Any]:

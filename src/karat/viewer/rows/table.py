@@ -14,7 +14,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError, SpecError, did_you_mean
 from karat.data.roles import singular
 from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, share_metrics
-from karat.runs.compare.row_alignment import ORDER, Alignment, align
+from karat.runs.compare.row_alignment import Alignment, align, align_numbers
 from karat.runs.store.run import Run
 from karat.viewer.rows.columns import Codes, RunColumns, encode, find_facets, name_type
 from karat.viewer.rows.fields import Field
@@ -186,8 +186,7 @@ def _align(runs: Sequence[Run], on: str | None) -> Alignment:
     except JoinError:
         if len(runs) > 1 or on is not None:
             raise
-    numbers = np.arange(runs[0].starts[-1])
-    return Alignment(ORDER, pa.array(numbers + 1).cast(pa.large_string()), (numbers,))
+    return align_numbers(int(runs[0].starts[-1]))
 
 
 def _place(order: Array, ranks: Array) -> Array | None:

@@ -1,0 +1,77 @@
+"""The order of many texts by their bytes, in little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from os.path import commonprefix
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from karat.core.columns.kinds import Array
+
+_SLICE = 65_536  # texts of which the words are found at a time
+_WORD = 8  # bytes of a text that are compared as one number
+
+
+def sort_texts(read: Callable[[], Iterable[pa.Array]]) -> tuple[Array, str | None]:
+    """The row numbers in the order of the texts, by their bytes, shape (n,), int64; and a text that is there twice.
+
+    `read` gives all texts, large_string without nulls, each time that it is called: they are read up to three times, so
+    that they need not be in memory. The eight bytes behind what all texts begin with are sorted as one number, and then
+    the rows in which these are equal: several times as quick as `pyarrow.compute.sort_indices`, where few are. 24 bytes
+    a row are held.
+
+    >>> order, twice = sort_texts(lambda: [pa.array(["row 9", "row 10", "row"], pa.large_string())])
+    >>> order.tolist(), twice
+    ([2, 1, 0], None)
+    """
+    numbers = _number_words(read)
+    order = np.argsort(numbers)
+    numbers = numbers[order]
+    equal = numbers[1:] == numbers[:-1]
+    tied = np.zeros(len(order), bool)
+    tied[1:] |= equal
+    tied[:-1] |= equal
+    rows = order[tied]
+    if not len(rows):
+        return order, None
+    texts = _take(read, rows)
+    ranks = pc.sort_indices(texts)
+    order[tied] = rows[ranks]
+    texts = texts.take(ranks)
+    twice = pc.index(pc.equal(texts[1:], texts[:-1]), value=True).as_py()
+    return order, None if twice < 0 else texts[twice].as_py()
+
+
+def _number_words(read: Callable[[], Iterable[pa.Array]]) -> Array:
+    """The eight bytes of each text behind what all begin with, as a number, shape (n,), uint64; 0 fills short ones."""
+    ends, rows = list[bytes](), 0
+    for texts in read():
+        rows += len(texts)
+        found = pc.min_max(texts.cast(pa.large_binary())).values()
+        ends += [end.as_py() for end in found if end.is_valid]
+    start, first = len(commonprefix(ends)), 0  # noqa: RUF071  (not paths)
+    numbers = np.empty(rows, np.uint64)
+    for texts in read():
+        values = texts.cast(pa.large_binary())
+        for at in range(0, len(values), _SLICE):
+            words = pc.binary_slice(values[at : at + _SLICE], start, start + _WORD).view(pa.large_string())
+            padded = pc.ascii_rpad(words, _WORD, padding="\0").cast(pa.large_binary()).cast(pa.binary(_WORD))
+            numbers[first : first + len(words)] = np.frombuffer(padded.buffers()[1], ">u8")
+            first += len(words)
+    return numbers
+
+
+def _take(read: Callable[[], Iterable[pa.Array]], rows: Array) -> pa.Array:
+    """The texts of some rows, in their order."""
+    order, first, parts = np.argsort(rows), 0, []
+    ascending = rows[order]
+    for texts in read():
+        low, high = np.searchsorted(ascending, [first, first + len(texts)])
+        parts.append(texts.take(pa.array(ascending[low:high] - first)))
+        first += len(texts)
+    places = np.empty(len(rows), np.int64)
+    places[order] = np.arange(len(rows))
+    return pa.concat_arrays(parts).take(pa.array(places))
