@@ -64,21 +64,29 @@ def open_part(part: Part, name: str, schema: pa.Schema, columns: Collection[str]
     """
     if columns is not None:
         schema = pa.schema([field for field in schema if field.name in columns])
-    found = identify(part.file)
-    if (found.size, found.tag) != (part.size, part.version):
-        raise DataError(f"{found.name} has changed since it was opened; score it again")
-    with name_errors(found.name), open_file(part.file) as opened, pq.ParquetFile(opened) as file:
+    name_of_file = _check_same(part)
+    with name_errors(name_of_file), open_file(part.file) as opened, pq.ParquetFile(opened) as file:
         own, footer = file.schema_arrow, file.metadata
     stored = pa.schema([field for field in own if field.name in schema.names])
     batch_rows = _batch_rows(footer, part.groups)
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         with open_file(part.file) as opened, pq.ParquetFile(opened, metadata=footer, pre_buffer=True) as file:
-            for batch in file.iter_batches(batch_rows, part.groups, stored.names, use_threads=False):
-                yield batch.select(stored.names)
+            for group in part.groups:  # one at a time: what is fetched ahead of a group is in memory
+                for batch in file.iter_batches(batch_rows, [group], stored.names, use_threads=False):
+                    yield batch.select(stored.names)
+        _check_same(part)
 
     source = validate_source(Source(name, stored, part.rows, read, parts=(part,)), checked=False)
     return source if source.schema.equals(schema) else fit_source(source, schema)
+
+
+def _check_same(part: Part) -> str:
+    """The name of a part's file; `DataError` where it is another file than it was."""
+    found = identify(part.file)
+    if (found.size, found.tag) != (part.size, part.version):
+        raise DataError(f"{found.name} has changed since it was opened; score it again")
+    return found.name
 
 
 def read_columns(source: Source, names: Collection[str]) -> Iterator[pa.RecordBatch]:

@@ -46,9 +46,10 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
     lossy_columns = frozenset().union(*(source.lossy_columns for source in sources)) - typed
     parts = list[Part]()
     if known is not None and all(source.parts for source in sources if source.rows):
+        first = 0
         for source in sources:
-            first = sum(part.rows for part in parts)
             parts += [replace(part, first=part.first + first) for part in source.parts]
+            first += source.rows or 0
     return Source(name, schema, known, read, lossy_columns, reads_raw=not typed, notes=notes, parts=tuple(parts))
 
 

@@ -19,7 +19,8 @@ SCHEMES = {
 
 _ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://(.*)", re.DOTALL)
 _QUERY = re.compile(r"""(https?://[^\s?#'"]*)[?#][^\s'"]*""", re.IGNORECASE)
-_PASSWORD = re.compile(r"(://)[^/@\s]*:[^/@\s]*@")
+_SIGNATURE = re.compile(r"""([a-z][a-z0-9+.-]*://[^\s?'"]*)\?(?=[\w.-]+=)[^\s'"]*""", re.IGNORECASE)  # else a pattern
+_PASSWORD = re.compile(r"(?:(?<=http)|(?<=https))://[^/@\s]*@|://[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
 
 
 def is_address(path: object) -> bool:
@@ -84,7 +85,9 @@ def matches(name: list[str], pattern: list[str]) -> bool:
 def hide_secrets(text: str) -> str:
     """A text with addresses as messages show them: without passwords, and without queries, which may hold signatures.
 
-    >>> hide_secrets("https://host/rows.parquet?signature=abc")
-    'https://host/rows.parquet'
+    >>> hide_secrets("https://token@host/rows.parquet?signature=abc"), hide_secrets("az://box/rows.csv?sig=abc")
+    ('https://host/rows.parquet', 'az://box/rows.csv')
+    >>> hide_secrets("s3://bucket/2026-0?/day=1/*.parquet")
+    's3://bucket/2026-0?/day=1/*.parquet'
     """
-    return _PASSWORD.sub(r"\1", _QUERY.sub(r"\1", text))
+    return _PASSWORD.sub("://", _SIGNATURE.sub(r"\1", _QUERY.sub(r"\1", text)))

@@ -151,6 +151,16 @@ def test_a_file_that_changes_while_it_is_scored_is_an_error(files, tmp_path, tab
         score_part(recipe, 0, parts[0])
 
 
+def test_a_file_that_is_replaced_while_it_is_read_is_an_error(files, tmp_path, table):
+    recipe, parts = planned(files)
+    batches = recipe.open(parts[0]).source.batches()
+    pq.write_table(table.slice(0, 20), tmp_path / "new")
+    next(batches)
+    (tmp_path / "new").replace(tmp_path / "0.parquet")
+    with pytest.raises(DataError, match=r"0\.parquet has changed since it was opened"):
+        list(batches)
+
+
 def planned(files):
     plan = plan_run(Selection(files), METRICS, Inference())
     return make_recipe(plan, None), plan.base.parts
