@@ -23,9 +23,9 @@ BATCH_BYTES = 32 << 20
 class Part:
     """Rows of a file that can be read on their own: some row groups of a Parquet file.
 
-    `file` is its path or address; `size` (bytes) and `version` (its ETag, or the time of its last change) tell whether
-    it is still the same file. `groups` are the numbers of the row groups, `first` the number of their first row among
-    all rows of the source, from 0, and `rows` how many they are.
+    `file` is its path or address; `size` (bytes) and `version` (its ETag, or the times of its last change) tell
+    whether it is still the same file. `groups` are the numbers of the row groups, `first` the number of their first row
+    among all rows of the source, from 0, and `rows` how many they are.
     """
 
     file: str

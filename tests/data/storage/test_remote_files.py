@@ -79,6 +79,18 @@ def test_an_identity_changes_with_the_content_alone(s3, tmp_path):
     assert identify(os.path.relpath(path)).path == here.path
 
 
+def test_a_file_that_was_replaced_has_another_identity_even_with_the_size_and_time_of_before(tmp_path):
+    path, other = tmp_path / "rows.csv", tmp_path / "other.csv"
+    path.write_text("one")
+    before, time = identify(path), path.stat().st_mtime_ns
+    while identify(path) == before:  # a file system may count time in steps of some milliseconds
+        other.write_text("two")
+        os.utime(other, ns=(time, time))
+        other.replace(path)
+        assert path.stat().st_mtime_ns == time
+    assert path.stat().st_size == before.size
+
+
 def test_of_a_web_address_too_without_its_signature(web):
     web.files["rows.csv"] = b"one"
     address = f"{web.url}/rows.csv?signature=abc"

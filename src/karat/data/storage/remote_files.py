@@ -26,8 +26,10 @@ REQUESTS = 16
 class FileId:
     """What tells a version of a file from all others: its address or absolute path, its bytes, and a tag.
 
-    The tag is what the store calls the version of the content (ETag), else the time of the last change. Two are equal
-    where the file has not changed. An address may hold a signature: `name` is for messages and manifests.
+    The tag is what the store calls the version of the content (ETag), else the times of the last change of the content
+    and of the file: a copy may have the former of its original, not the latter. The number of the file (inode) is no
+    part of it, as mounted stores do not keep it. Two are equal where the file has not changed. An address may hold a
+    signature: `name` is for messages and manifests.
     """
 
     path: str
@@ -75,7 +77,8 @@ def identify(path: str | Path) -> FileId:
     if not is_address(address):
         find_file(Path(path))
         about = Path(path).stat()
-        return FileId(os.path.abspath(path), about.st_size, str(about.st_mtime_ns))  # noqa: PTH100
+        tag = f"{about.st_mtime_ns} {about.st_ctime_ns}"
+        return FileId(os.path.abspath(path), about.st_size, tag)  # noqa: PTH100
     try:
         with store_errors(address):
             if split_address(address)[0] == "http":
