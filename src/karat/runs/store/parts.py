@@ -1,8 +1,9 @@
 """A run that is written in parts, in any order and by several processes: each part has rows, then its state.
 
 The folder `rows` holds `part-000000.parquet` and so on, in the order of the rows; `statistics` the counts of the same
-rows. A state, with what its rows add to the totals, is written last: where it exists, its part is complete. Names and
-bytes follow from the part alone, so a part that is written twice is the same.
+rows. A state, with what its rows add to the totals and the sizes of its files, is written last: where it exists and
+the files have these sizes, its part is complete. Names and bytes follow from the part alone, so a part that is written
+twice is the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -26,11 +28,15 @@ from karat.data.formats.writers import WRITERS
 from karat.data.source import Part
 from karat.data.storage.addresses import hide_secrets
 from karat.runs.output_columns import OutputColumns
+from karat.runs.store.checkpoint import count_rows
 from karat.runs.store.digest import Digests
 from karat.runs.store.folders import PARTS, STATES, partial_folder
 from karat.runs.store.manifest import Manifest, write_manifest
 from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
-from karat.runs.store.writer import count_lists, open_partial, start_again
+from karat.runs.store.writer import check_unchanged, count_lists, open_partial, start_again, started_otherwise
+
+MOST_PARTS = 1_000_000
+"""The most parts of a run: their names have six digits, and their order is that of their names."""
 
 
 @dataclass(frozen=True)
@@ -72,21 +78,28 @@ class PartsFolder:
     def keep(self, done: Done) -> Done:
         """Write the state of a part whose rows are written."""
         head = {name: value for name, value in asdict(done).items() if name != "state"}
-        head["sha256"] = sha256(done.state).hexdigest()
+        head |= {"sha256": sha256(done.state).hexdigest(), "sizes": self._sizes(done.task)}
         write_bytes(self._state(done.task), json.dumps(head).encode() + b"\n" + done.state)
         return done
 
     def finished(self) -> Iterator[Done]:
-        """The parts that are finished, in their order; `DataError` for a damaged state."""
+        """The parts that are finished, in their order; `DataError` for a damaged state.
+
+        The state of a part whose files are missing or not whole is removed: its rows must be scored again.
+        """
         for path in self._states():
             head, _, state = path.read_bytes().partition(b"\n")
             try:
                 known = json.loads(head)
                 if known.pop("sha256") != sha256(state).hexdigest():
                     raise ValueError("its checksum is another")
-                yield Done(state=state, **known)
+                sizes, done = known.pop("sizes"), Done(state=state, **known)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise DataError(f"{path} is damaged: {error}; remove it, and --resume scores its rows again") from error
+            if sizes == self._sizes(done.task):
+                yield done
+            else:
+                path.unlink()
 
     def count_rows(self) -> int:
         """How many rows the finished parts hold."""
@@ -98,6 +111,11 @@ class PartsFolder:
 
     def _states(self) -> list[Path]:
         return sorted((self.folder / STATES).glob("part-*"))
+
+    def _sizes(self, task: int) -> dict[str, int]:
+        """The sizes, in bytes, of the files of a part."""
+        paths = {kind: self._path(kind, task) for kind in (ROWS, STATISTICS)}
+        return {kind: path.stat().st_size for kind, path in paths.items() if path.exists()}
 
     def _path(self, kind: str, task: int) -> Path:
         return self.folder / "run" / Path(kind).stem / f"part-{task:06}.parquet"
@@ -125,8 +143,11 @@ class PartWriter:
     def write_counts(self, path: Path) -> None:
         """Write the counts of every row, a column for each metric that has counts."""
         metrics = [(at, each) for at, each in enumerate(self.output.metrics) if each.definition.finish]
-        columns = {each.spec: count_lists(stack_statistics([rows[at].statistics for rows in self._counts]))
-                   for at, each in metrics} if self._counts else {}  # fmt: skip
+        no_rows = np.empty((0, 1))
+        columns = {
+            each.spec: count_lists(stack_statistics([no_rows, *(rows[at].statistics for rows in self._counts)]))
+            for at, each in metrics
+        }
         pq.write_table(pa.table(columns), path, compression="snappy", use_dictionary=False)
 
 
@@ -143,6 +164,8 @@ class PartsRun:
     def finish(self, values: Mapping[str, Any], rows: int) -> Run:
         """Write the rest of the run, and rename its folder to its name."""
         written = self.folder.folder / "run"
+        for leftover in written.glob("*/.*.new"):  # of a process that was killed
+            leftover.unlink(missing_ok=True)
         digests: dict[str, Any] = {}
         for task in range(len(self.parts)):
             for role, digest in self.done[task].digests.items():
@@ -157,28 +180,38 @@ class PartsRun:
 
 @contextmanager
 def open_parts(
-    manifest: Manifest, parts: Sequence[Part], others: Sequence[Part] = (), *, resume: bool
+    manifest: Manifest, schema: pa.Schema, parts: Sequence[Part], others: Sequence[Part] = (), *, resume: bool
 ) -> Iterator[PartsRun]:
     """Write a run in parts, or with `resume` continue one that was stopped, with the parts that it was started with.
 
-    `others` are in files that are read too, such as the predictions where the parts are gold's.
+    `schema` is that of the scored rows. `others` are in files that are read too, such as the predictions where the
+    parts are gold's.
 
-    Raises `DataError` as `open_writer` does, and where a file has changed since.
+    Raises `DataError` as `open_writer` does, where a file or a column has changed since, and for too many parts.
     """
+    if len(parts) > MOST_PARTS:
+        problem = f"expected at most {MOST_PARTS} parts, found {len(parts)}"
+        raise DataError(f"run {manifest.name}: {problem}; put the rows into fewer files, with larger row groups")
     with open_partial(manifest, resume=resume) as (target, started):
         partial = partial_folder(target)
         listed, folder = partial / PARTS, PartsFolder(partial.absolute())
+        columns = {f"column {each.name!r}": str(each.type) for each in schema}
         if listed.exists():
             before = json.loads(listed.read_text("utf-8"))
             _check_files(started.name, before["files"], _identify([*parts, *others]))
+            check_unchanged(started.name, (before["columns"], columns))
             files = {hide_secrets(part.file): part for part in parts}
             parts = [replace(files[file], groups=tuple(groups), **rest) for file, groups, rest in before["parts"]]
         else:
+            if count_rows(partial):
+                raise started_otherwise(started.name, "row by row, without an engine")
+            shutil.rmtree(partial / "run", ignore_errors=True)
             for name in (ROWS, STATISTICS):
-                (partial / "run" / Path(name).stem).mkdir(parents=True, exist_ok=True)
+                (partial / "run" / Path(name).stem).mkdir(parents=True)
             (partial / STATES).mkdir(exist_ok=True)
             where = [(hide_secrets(part.file), part.groups, {"first": part.first, "rows": part.rows}) for part in parts]
-            write_text(listed, json.dumps({"files": _identify([*parts, *others]), "parts": where}))
+            content = {"files": _identify([*parts, *others]), "columns": columns, "parts": where}
+            write_text(listed, json.dumps(content))
         try:
             yield PartsRun(target, started, folder, parts, {done.task: done for done in folder.finished()})
         finally:

@@ -141,7 +141,7 @@ class Run:
         with name_errors(str(path)):
             files = [path] if path.exists() else _part_files(Path(self.path), STATISTICS)
             tables = [pq.read_table(file, columns=[metric.spec], partitioning=None) for file in files]
-            return stack_statistics([_to_counts(table.column(0)) for table in tables if len(table)])
+            return stack_statistics([_to_counts(table.column(0)) for table in tables])
 
     def value(self, spec: str) -> Value:
         """A metric's value: the stored one, else the one of the rows, as for a scored file."""

@@ -113,9 +113,7 @@ def open_writer(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> I
     with open_partial(manifest, resume=resume) as (folder, started):
         partial = partial_folder(folder)
         if (partial / PARTS).exists():
-            raise DataError(
-                f"run {started.name} was started in parts; resume it in the same way, {start_again(started.name)}"
-            )
+            raise started_otherwise(started.name, "in parts")
         shutil.rmtree(partial / "run", ignore_errors=True)
         (partial / "run").mkdir(parents=True)
         writer = RunWriter(folder, started, Checkpoint(partial, metrics))
@@ -164,6 +162,11 @@ def other_name(name: str) -> str:
 def start_again(name: str) -> str:
     """The remedy, for messages, where a run cannot be continued."""
     return f"or start again after `karat runs remove {name}`"
+
+
+def started_otherwise(name: str, how: str) -> DataError:
+    """The error where a run is resumed in another way than it was started."""
+    return DataError(f"run {name} was started {how}; resume it in the same way, {start_again(name)}")
 
 
 def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str, Any]]) -> None:

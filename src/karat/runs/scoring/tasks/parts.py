@@ -48,7 +48,7 @@ class InParts:
         predictions = self.plan.joined.halves[1].source.parts if self.plan.joined else ()
         if manifest is None:
             return self._score(dict(enumerate(parts)), {}, progress, None)
-        with open_parts(manifest, parts, predictions, resume=self.resume) as run:
+        with open_parts(manifest, self.plan.output.schema, parts, predictions, resume=self.resume) as run:
             result = self._score(dict(enumerate(run.parts)), run.done, progress, run.folder)
             return replace(result, run=run.finish(result.as_dict(), result.n))
 
