@@ -15,7 +15,7 @@ from karat.core.errors import DataError, KaratError, SpecError
 from karat.core.version import __version__
 from karat.data.source import Part
 from karat.data.storage.addresses import is_address
-from karat.runs.scoring.tasks.engine import Failed
+from karat.runs.scoring.tasks.engine import Failed, portable_error
 from karat.runs.scoring.tasks.task import Recipe, score_frame, score_part
 from karat.runs.store.parts import Done
 
@@ -40,7 +40,9 @@ def _score(task: int, packed: bytes, score: Callable[[Recipe], Done]) -> Done | 
         with change_context(threads=1):
             return score(_unpack(packed))
     except Exception as error:  # noqa: BLE001  (metrics of users raise anything)
-        return Failed(task, _portable(error))
+        if not isinstance(error, KaratError):
+            error.add_note(f"On machine {gethostname()}:\n{''.join(format_tb(error.__traceback__))}")
+        return Failed(task, portable_error(error))
 
 
 def _unpack(packed: bytes) -> Recipe:
@@ -64,14 +66,3 @@ def _check_files(recipe: Recipe, part: Part) -> Recipe:
             problem = f"{path} is not on machine {gethostname()} of the cluster, where it would be {how}"
             raise DataError(f"{problem}: use a disk that all its machines share, or the address of a store (s3://…)")
     return recipe
-
-
-def _portable(error: Exception) -> Exception:
-    """The error, with the place where it was raised, or its text where it cannot be sent."""
-    if not isinstance(error, KaratError):
-        error.add_note(f"On machine {gethostname()}:\n{''.join(format_tb(error.__traceback__))}")
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301
-    except Exception:  # noqa: BLE001  (pickling calls anything)
-        return DataError(f"{type(error).__name__}: {error}")
-    return error

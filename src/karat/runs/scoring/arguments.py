@@ -79,10 +79,13 @@ class Destination:
     def check(self, selection: Selection) -> None:
         """Raise `DataError`, before anything is read, where `output` cannot be written or is what is read.
 
-        Raises `SpecError` for a run of rows that are told apart by `id`.
+        Raises `SpecError` for a run of rows that are told apart by `id`, and for `max_failed_tasks` with `where`.
         """
         if self.output is not None:
             check_output(self.output)
             refuse_overwriting(self.output, selection.data, selection.gold)
         if self.run is not None and selection.id is not None:
             raise SpecError("id tells rows apart that have no order; the rows of a run have one: leave id out")
+        if self.max_failed_tasks and selection.where is not None:
+            problem = "max_failed_tasks counts all rows of a failed task, also those that where leaves out"
+            raise SpecError(f"{problem}: leave one of them out")

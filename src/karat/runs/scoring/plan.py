@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
 from karat.core.columns.arrow import from_numpy, is_text
-from karat.core.columns.kinds import NUMBER, Kind
+from karat.core.columns.kinds import NUMBER, Array, Kind
 from karat.core.errors import RowError
 from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns
@@ -75,27 +76,35 @@ class Plan:
     errors: str | None = None
     correction: Correction | None = None
 
-    def role_columns(self, batch: pa.RecordBatch, first: int = 1) -> dict[str, pa.Array]:
-        """The columns of a batch that the metrics get, by role; `first` is the number of its first row."""
-        return {role: self._decode(role, batch.column(name), first) for role, name in self.mapping.items()}
+    def role_columns(self, batch: pa.RecordBatch, numbers: Array | None = None) -> dict[str, pa.Array]:
+        """The columns of a batch that the metrics get, by role; `numbers` are those of its rows, from 0."""
+        numbers = np.arange(len(batch)) if numbers is None else numbers
+        return {role: self._decode(role, batch.column(name), numbers) for role, name in self.mapping.items()}
 
-    def _decode(self, role: str, column: pa.Array, first: int) -> pa.Array:
+    def _decode(self, role: str, column: pa.Array, numbers: Array) -> pa.Array:
         """Text as numbers where the role has these, and JSON text as the kind of the role: ids, or text."""
         if self.kinds[role] is NUMBER:
-            return decode_numbers(column, f"column {self.mapping[role]!r}", lambda at: self._place(first + at))
+            where = f"column {self.mapping[role]!r}"
+            return decode_numbers(column, where, lambda at: self._place(int(numbers[at]) + 1))
         if column.type != RAW:
             return column
         read = self.kinds[role].read
+        decode = decode_text if read is None else partial(decode_ids, read=read)
         try:
-            return decode_text(column, first) if read is None else decode_ids(column, first, read)
+            try:
+                return decode(column)
+            except RowError:  # the rows may be some of those in the file: again, each with its own number
+                for at, number in enumerate(numbers.tolist()):
+                    decode(column.slice(at, 1), number + 1)
+                raise
         except RowError as error:
             path = f"{self.mapping[role]}.KEY"
             remedy = f"; --map {role}={path} (in Python, map={{{role!r}: {path!r}}}) selects a part of it"
             raise RowError(f"{self.labels[role]}, {error}{remedy if 'an object' in str(error) else ''}") from None
 
     def _place(self, row: int) -> str:
-        """The place of a row in messages; rows of a join or a filter are not numbered as in the file."""
-        chosen = any(each is not None for each in (self.selection.where, self.selection.id, self.joined))
+        """The place of a row in messages; rows of a join, or told apart by ids, are not numbered as in the file."""
+        chosen = self.selection.id is not None or self.joined is not None
         return f"{self.source.name}, row {row} of those scored" if chosen else name_row(self.source.name, row)
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.column_cache import column_cache
@@ -61,8 +62,8 @@ def score_batches(
     before = 0 if writer is None else writer.replayed
 
     def read(at: int, numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
-        first = int(numbers[0]) if len(numbers) and plan.selection.id is None else at
-        return plan.role_columns(rows, first + 1)
+        by_id = plan.selection.id is not None  # the numbers are then hashes
+        return plan.role_columns(rows, np.arange(at, at + len(rows)) if by_id else numbers)
 
     def compute(numbered: tuple[int, Array, pa.RecordBatch]) -> _Computed:
         at, numbers, rows = numbered

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from karat.core.errors import DataError
 from karat.data.source import Part
 
 if TYPE_CHECKING:
@@ -19,6 +21,15 @@ class Failed:
 
     task: int
     error: Exception
+
+
+def portable_error(error: Exception) -> Exception:
+    """The error, or a `DataError` with its text where it cannot be sent to another process."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301
+    except Exception:  # noqa: BLE001  (pickling calls anything)
+        return DataError(f"{type(error).__name__}: {error}")
+    return error
 
 
 class Engine(Protocol):

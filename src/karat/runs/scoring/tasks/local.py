@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from ctypes import c_bool
 from dataclasses import dataclass, field
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from threading import Event, Thread
+from time import sleep
 from typing import Any
 
 from karat.core.context import change_context
-from karat.core.errors import SpecError, did_you_mean
+from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.core.parallel import threads
 from karat.data.source import Part
-from karat.runs.scoring.tasks.engine import Engine, Failed
+from karat.runs.scoring.tasks.engine import Engine, Failed, portable_error
 from karat.runs.scoring.tasks.task import Advance, Recipe, score_part
 from karat.runs.store.parts import Done
 
-RETRIES = 3  # times that processes may die in a row without a finished task between
+DEATHS = 2  # of processes, while a task may have been running, before it runs alone
+GRACE = 1.0  # seconds that a task has to stop before its process ends
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,8 @@ class Threads:
 class Processes:
     """Processes of this machine, one a task, for metrics in Python, which hold the interpreter's lock.
 
-    A process that dies is replaced, and its task carried out again.
+    A process that dies is replaced, and its task carried out again, the third time alone: where that kills its process
+    too, the task has failed.
     """
 
     workers: int = field(default_factory=threads)
@@ -64,27 +70,36 @@ class Processes:
 
     def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
         del advance  # rows are counted when their task is done
-        left, deaths = dict(tasks), 0
+        left, deaths = dict(tasks), Counter[int]()
         while left:
+            suspect = next((task for task in left if deaths[task] >= DEATHS), None)
             try:
-                for done in self._run(recipe, left):
-                    del left[done.task]
-                    deaths = 0
-                    yield done
+                for each in self._run(recipe, left if suspect is None else {suspect: left[suspect]}):
+                    del left[each.task]
+                    yield each
             except BrokenProcessPool as error:
-                deaths += 1
-                if deaths > RETRIES:
-                    yield from (Failed(task, error) for task in left)
-                    return
+                if suspect is None:
+                    deaths.update(islice(left, self.workers))  # tasks start in order: these may have been running
+                    continue
+                del left[suspect]
+                problem = DataError("its process died, even with no other task beside it; perhaps memory ran out")
+                problem.__cause__ = error
+                yield Failed(suspect, problem)
 
     def _run(self, recipe: Recipe, tasks: Mapping[int, Part]) -> Iterator[Done | Failed]:
         context = get_context("spawn")
-        stopped = context.Event()
-        with ProcessPoolExecutor(self.workers, context, _start, (recipe, stopped)) as pool:
+        # no locks: a process that is killed while it holds one would stop the others
+        started, stopped = context.RawValue(c_bool, False), context.RawValue(c_bool, False)
+        with ProcessPoolExecutor(self.workers, context, _start, (recipe, started, stopped)) as pool:
             try:
                 yield from _collect({pool.submit(_work, task, part): task for task, part in list(tasks.items())})
+            except BrokenProcessPool as error:
+                if started.value:
+                    raise
+                remedy = 'in a script, write `if __name__ == "__main__":` around the call, or use engine="threads"'
+                raise SpecError(f"a process ended before its first task, with the error above: {remedy}") from error
             finally:
-                stopped.set()
+                stopped.value = True
                 pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -102,12 +117,22 @@ def _collect(pending: dict[Future[Done], int]) -> Iterator[Done | Failed]:
 _process: dict[str, Any] = {}  # what a worker process needs for every task
 
 
-def _start(recipe: Recipe, stopped: Any) -> None:
+def _start(recipe: Recipe, started: Any, stopped: Any) -> None:
+    started.value = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process says when to stop
     os.environ["KARAT_THREADS"] = "1"
     _process.update(recipe=recipe, stopped=stopped)
+    Thread(target=_end, args=(stopped,), daemon=True).start()
     if (parent := parent_process()) is not None:
         Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _end(stopped: Any) -> None:
+    """End this process where its task does not stop by itself, as a metric that waits forever."""
+    while not stopped.value:
+        sleep(GRACE / 10)
+    sleep(GRACE)
+    os._exit(1)
 
 
 def _follow(parent: Any) -> None:
@@ -117,10 +142,15 @@ def _follow(parent: Any) -> None:
 
 def _work(task: int, part: Part) -> Done:
     def check(_rows: int) -> None:
-        if _process["stopped"].is_set():
+        if _process["stopped"].value:
             raise InterruptedError("stopped")
 
-    return score_part(_process["recipe"], task, part, check)
+    try:
+        return score_part(_process["recipe"], task, part, check)
+    except Exception as error:
+        if (sent := portable_error(error)) is error:
+            raise
+        raise sent from error
 
 
 LOCAL: Mapping[str, Callable[[], Engine]] = {"threads": Threads, "processes": Processes}

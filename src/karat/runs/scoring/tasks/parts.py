@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -146,11 +147,15 @@ def _why_not(plan: Plan, destination: Destination) -> str | None:
 def _in_order(
     parts: Mapping[int, Part], done: dict[int, Done], coming: Iterator[Done | Failed]
 ) -> Iterator[Done | Failed]:
-    """What the tasks gave, in the order of the rows; `done` are those of before."""
+    """What the tasks gave, in the order of the rows; `done` are those of before.
+
+    Raises `SpecError` where the engine gave nothing for a task.
+    """
     waiting: dict[int, Done | Failed] = {}
     for task in parts:
         while task not in done and task not in waiting:
-            each = next(coming)
+            if (each := next(coming, None)) is None:
+                raise SpecError(f"the engine ended without a result of the task of {hide_secrets(str(parts[task]))}")
             waiting[each.task] = each
         yield waiting.pop(task) if task in waiting else done[task]
     yield from coming  # nothing, but it may raise
@@ -162,7 +167,9 @@ def _failure(failed: Sequence[Failed], parts: Mapping[int, Part]) -> KaratError:
     others = f"; {len(failed) - 1} other tasks failed too" if len(failed) > 1 else ""
     where = f"in the task of {hide_secrets(str(parts[first.task]))}{others}"
     if isinstance(first.error, KaratError):
-        return type(first.error)(f"{first.error} ({where})")
+        error = copy(first.error)  # its constructor may have other arguments
+        error.args = (f"{first.error} ({where})",)
+        return error
     return DataError(f"{type(first.error).__name__}: {first.error} ({where})")
 
 
