@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,15 @@ import karat
 from karat.runs.scoring.tasks import parts
 
 METRICS = ["exact_match", "token_f1"]
-ENGINES = ["plain", "threads", "processes"]
+ENGINES = ["plain", "threads", "processes", "ray", "sail"]
+SAIL = """
+import sys
+from pysail.spark import SparkConnectServer
+server = SparkConnectServer("127.0.0.1", 0)
+server.start(background=True)
+print(server.listening_address[1], flush=True)
+sys.stdin.read()
+"""
 GROUP, PIECE = 250_000, 1_000_000
 TICK = os.sysconf("SC_CLK_TCK")
 WORDS = np.array([f"{a}{b}" for a in ("lo", "the", "an", "par", "ka", "mi", "ser", "vo", "tu", "zen")
@@ -60,8 +69,22 @@ def score(engine: str, path: str) -> None:
     """Score the file and print what came out: in a process of its own."""
     if engine == "plain":
         parts.LEAST_ROWS = sys.maxsize  # no file is large enough for tasks
-    result = karat.score(path, METRICS, keep=False, engine=None if engine == "plain" else engine)
+    with serve() if engine == "sail" else nullcontext(None if engine == "plain" else engine) as found:
+        result = karat.score(path, METRICS, keep=False, engine=found)
     print(json.dumps([value.as_dict() for value in result.values.values()]))
+
+
+@contextmanager
+def serve() -> Iterator[Any]:
+    """The engine of a Spark cluster: Sail, in a process of its own."""
+    from karat.engines import Spark  # noqa: PLC0415  (only for this engine)
+
+    with subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", SAIL], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    ) as server:
+        port = server.stdout.readline().strip() if server.stdout else ""
+        yield Spark(remote=f"sc://127.0.0.1:{port}")
+        server.kill()
 
 
 def measure(engine: str, path: Path) -> tuple[list[Any], float, float, float]:
