@@ -24,6 +24,14 @@ sys.stdin.read()
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def interactive():
+    """pyspark takes a process without a main file, as pytest's workers are, for its own doctests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "ps1", ">>> ", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def serve():
     """Starts Sail, whose workers import karat as this process does, and the modules of a folder.

@@ -104,7 +104,8 @@ class Metric(Configured):
         function, settings = self.definition.function, dict(self.settings)
         module = function.__module__
         found = getattr(sys.modules.get(module), self.name, None)
-        if module != "__main__" and isinstance(found, Metric) and found.definition.function is function:
+        named = module != "__main__" and isinstance(found, Metric) and found.definition.function is function
+        if named or "definition" not in vars(function):  # a judge is made anew by its name
             return _find, (module, self.name, settings)
         return _define, (function, settings)
 

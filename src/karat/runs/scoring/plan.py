@@ -195,7 +195,7 @@ def _json_like(column: pa.Array) -> pa.Array:
     if texts.null_count:
         texts = texts.drop_null()
     _, offsets, content = texts.buffers()
-    if not len(texts) or content is None:
+    if not len(texts) or content is None or not content.size:
         return texts.slice(0, 0)
     starts = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
     first = np.frombuffer(content, np.uint8)[np.minimum(starts[:-1], content.size - 1)]
