@@ -2,10 +2,10 @@
 
 Chromium opens the page and does what people do. The first page is there when its rows, scores, differences and the
 number of rows are drawn; all of it when the histograms and the counts beside them are drawn too, and every other step
-ends so. The first page with nothing read is that of a new server in a new browser; its runs have the same rows in
-another order. Each step is done several times with another filter, order or page, so that no answer is one that was
-kept. The runs are made in a temporary folder by `bench/compare_runs.py`, or taken from `$KARAT_RUNS` where they are
-there already.
+ends so. The first page with nothing read is that of a new server in a new browser: of two runs whose rows have the same
+order, as those of two systems that answered the same file, and of two whose rows have different ones. Each step is done
+several times with another filter, order or page, so that no answer is one that was kept. The runs are made in a
+temporary folder by `bench/compare_runs.py`, or taken from `$KARAT_RUNS` where they are there already.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 from compare_runs import system
 from selenium import webdriver
@@ -34,15 +36,18 @@ FLAGS = Path(__file__).parents[1] / "scripts" / "chromium.flags"
 DRAWN = "document.querySelector('.list tbody') && !document.querySelector('main[aria-busy], main .list[aria-busy]')"
 ALL_DRAWN = "document.querySelector('.list tbody') && !document.querySelector('[aria-busy]')"
 COLD = "first page, nothing read"
-TARGETS = {COLD: 1.0, "first page": 1.0, "sort": 0.7, "filter": 0.7, "next page": 0.3}
+PAIRS = {"": ["a", "b"], ", another order": ["a", "c"]}  # what is said of the runs that are opened
+TARGETS = {**{COLD + order: 1.0 for order in PAIRS}, "first page": 1.0, "sort": 0.7, "filter": 0.7, "next page": 0.3}
 STARTS = 5  # of a server and a browser
 
 
 def make_runs(rows: int, folder: Path) -> None:
-    """Score two systems and keep them as the runs `a` and `b`."""
-    for name, right, seed in (("a", 0.900, 2), ("b", 0.901, 3)):
+    """Score two systems and keep them as the runs `a` and `b`, and the second in another order as `c`."""
+    order = np.random.default_rng(0).permutation(rows)
+    for name, right, seed in (("a", 0.900, 2), ("b", 0.901, 3), ("c", 0.901, 3)):
         path = folder / f"{name}.parquet"
-        pq.write_table(system(rows, right, seed), path)
+        table = system(rows, right, seed).sort_by("id")
+        pq.write_table(table.take(order) if name == "c" else table, path)
         metrics = [word for metric in METRICS for word in ("-m", metric)]
         words = [sys.executable, "-m", "karat", "score", str(path), *metrics, "--run", name]
         subprocess.run(words, check=True, capture_output=True)  # noqa: S603
@@ -78,15 +83,15 @@ def timed(driver: WebDriver, act: str, *arguments: Any) -> tuple[float, float]:
     return rows / 1000, everything / 1000
 
 
-def open_page(driver: WebDriver, address: str) -> str:
-    """Open the page at its list of runs; the fragment of the rows of both."""
+def open_page(driver: WebDriver, address: str, names: Iterable[str]) -> str:
+    """Open the page at its list of runs; the fragment of the rows of those named."""
     driver.set_script_timeout(120)
     driver.get(address)
     links = "[...document.querySelectorAll('tbody th a')]"
-    script = f"return {links}.map(link => new URLSearchParams(link.hash.split('?')[1]).get('runs'))"
-    while not (ids := driver.execute_script(script)):
+    pair = "[link.textContent, new URLSearchParams(link.hash.split('?')[1]).get('runs')]"
+    while not (ids := driver.execute_script(f"return Object.fromEntries({links}.map(link => {pair}))")):
         time.sleep(0.05)
-    return f"#/rows?runs={','.join(sorted(ids))}"
+    return f"#/rows?runs={','.join(ids[name] for name in names)}"
 
 
 def measure(driver: WebDriver, rows: str) -> dict[str, list[float]]:
@@ -119,20 +124,21 @@ def memory(process: int) -> float:
 
 def main(rows: int, folder: Path) -> None:
     os.environ["KARAT_RUNS"] = str(folder)
-    if not (folder / "b").is_dir():
+    if not (folder / "c").is_dir():
         make_runs(rows, folder)
     command = [sys.executable, "-m", "karat", "view", str(folder), "--no-open"]
-    seconds: dict[str, list[float]] = {COLD: [], "all of it, nothing read": []}
+    seconds: dict[str, list[float]] = {}
     most = 0.0
-    for start in range(STARTS):
+    for start, order in product(range(STARTS), PAIRS):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, browser() as driver:  # noqa: S603
             assert server.stdout
             try:
-                fragment = open_page(driver, server.stdout.readline().strip())
+                fragment = open_page(driver, server.stdout.readline().strip(), PAIRS[order])
                 time.sleep(1)  # the server loads what every table needs, as it does while people look at the runs
-                for step, taken in zip(list(seconds), timed(driver, f"location.hash = '{fragment}'"), strict=False):
-                    seconds[step].append(taken)
-                if start == STARTS - 1:
+                taken = timed(driver, f"location.hash = '{fragment}'")
+                for step, each in zip((COLD, "all of it, nothing read"), taken, strict=True):
+                    seconds.setdefault(step + order, []).append(each)
+                if start == STARTS - 1 and order:
                     seconds |= measure(driver, fragment)
                 most = max(most, memory(server.pid))
             finally:

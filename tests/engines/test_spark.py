@@ -24,14 +24,14 @@ MODULE = """
 import os, signal
 import karat
 
-@karat.metric(source="ours")
+@karat.metric(source="ours", register=False)
 def picky(prediction: karat.Text) -> karat.Score:
     "Fails where a prediction is 'bad'."
     if "bad" in prediction.to_pylist():
         raise ValueError("a bad row")
     return [1.0] * len(prediction)
 
-@karat.metric(source="ours")
+@karat.metric(source="ours", register=False)
 def deadly(prediction: karat.Text) -> karat.Score:
     "Kills its process at the third call, where there is a file `kill`."
     with open(f"{os.path.dirname(__file__)}/calls", "a+") as calls:

@@ -9,7 +9,7 @@ import pytest
 from karat.core.errors import SpecError
 from karat.core.metric import registry
 from karat.core.metric.registry import find
-from karat.core.plugins import load_plugins
+from karat.core.plugins import load_own_plugin, load_plugins
 
 PLUGIN = """
 from karat import Score, Text, metric
@@ -24,9 +24,10 @@ def upper_case(prediction: Text) -> Score:
 @pytest.fixture
 def fresh(monkeypatch):
     """A registry that other tests do not see."""
+    load_own_plugin()
+    find("exact_match")
     monkeypatch.setattr(registry, "_metrics", dict(registry._metrics))
     monkeypatch.setattr(registry, "_aliases", dict(registry._aliases))
-    find("exact_match")
     load_plugins.cache_clear()
     yield
     load_plugins.cache_clear()

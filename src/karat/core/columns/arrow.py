@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,20 @@ def from_numpy(values: np.ndarray[Any, Any], valid: np.ndarray[Any, Any] | None 
     parts = (None if valid is None else _pack(valid), _pack(values) if values.dtype == bool else values)
     buffers = [None if part is None else pa.py_buffer(np.ascontiguousarray(part)) for part in parts]
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+
+
+def from_bytes(values: Sequence[bytes]) -> pa.Array:
+    """Bytes as a large_binary array.
+
+    `pa.array` returns the same, but imports pandas first, where it is there: half of the start of a process.
+
+    >>> from_bytes([b"a", b"", b"bc"]).to_pylist()
+    [b'a', b'', b'bc']
+    """
+    offsets = np.cumsum([0, *map(len, values)])
+    return pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
+    )
 
 
 def _pack(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from karat.core.columns.arrow import from_numpy
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
 from karat.core.metric.spec import parse
@@ -86,7 +86,7 @@ def check_comparable(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: 
                 raise DataError(f"{problem}. Score both in the same way, or {_ALLOW}")
     for run, order in zip(runs[1:], rows.orders[1:], strict=True):
         if different := _compare_gold(runs[0], rows.orders[0], run, order):
-            first = f"first in that of {rows.by} {rows.ids[different[0]].as_py()}"
+            first = f"first in that of {rows.by} {rows.read_ids()[different[0]].as_py()}"
             raise DataError(
                 f"{runs[0].name} and {run.name} were scored against different gold: it differs in {len(different)} of "
                 f"{len(rows)} rows, {first}. Score both against the same, or {_ALLOW}"
@@ -122,7 +122,7 @@ def _compare_signatures(ours: ScoredMetric, theirs: ScoredMetric) -> str | None:
 
 
 def _compare_gold(first: Run, ours: Array, run: Run, theirs: Array) -> list[int]:
-    """The rows whose gold differs; none where a run has no column of gold."""
+    """The rows of the first run whose gold differs; none where a run has no column of gold."""
     columns = [column for each in (first, run) if (column := gold_column(each))]
     if len(columns) < 2:
         return []
@@ -136,17 +136,22 @@ def _compare_gold(first: Run, ours: Array, run: Run, theirs: Array) -> list[int]
         ]
         if all(left.equals(right) for left, right in zip_pieces(streams)):
             return []
-    golds = [each.column(column).combine_chunks() for each, column in zip((first, run), columns, strict=True)]
+    pairs = list(zip((first, run), columns, strict=True))
+    gold, other = map_ordered(lambda pair: pair[0].column(pair[1]).combine_chunks(), pairs)
+    there = np.full(len(gold), -1)
+    there[ours] = theirs
+    rows = np.flatnonzero(there >= 0)
+    gold, there = (gold, there) if len(rows) == len(gold) else (gold.take(from_numpy(rows)), there[rows])
 
     def differences(start: int) -> list[int]:
         part = slice(start, start + _SLICE)
-        left, right = (gold.take(pa.array(order[part])) for gold, order in zip(golds, (ours, theirs), strict=True))
+        left, right = gold[part], other.take(from_numpy(there[part]))
         if left.equals(right):
             return []
-        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-        return [start + at for at, (one, other) in enumerate(pairs) if _as_list(one) != _as_list(other)]
+        cells = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return [start + at for at, (one, other) in enumerate(cells) if _as_list(one) != _as_list(other)]
 
-    return [row for rows in map_ordered(differences, range(0, len(ours), _SLICE)) for row in rows]
+    return [int(rows[at]) for found in map_ordered(differences, range(0, len(rows), _SLICE)) for at in found]
 
 
 def _as_list(gold: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.arrow import from_numpy
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.core.parallel import map_ordered
@@ -22,15 +23,17 @@ from karat.runs.store.run import Run, ScoredFile
 ORDER = "order"
 """The `by` of an alignment without a column: rows are matched by their position."""
 _EXAMPLES = 3  # ids in a message
+_SLICE = 65_536  # ids compared at a time
+_MANY = 2_000_000  # ids that are read again, which takes longer, rather than held
 
 
 @dataclass(frozen=True)
 class Alignment:
     """The matched rows of several runs, sorted by their ids as text.
 
-    `by` is the column of the ids, or "order" where rows are matched by position. `read_ids` gives the ids, shape (n,);
-    `orders` has for each run the row numbers in this order, shape (n,). `left_out` counts for each run the rows that
-    not all of the runs have; () where all have the same.
+    `by` is the column of the ids, or "order" where rows are matched by position. `read_ids` gives the ids of all rows
+    of the first run, in its order; `orders` has for each run the row numbers in the order of the ids, shape (n,).
+    `left_out` counts for each run the rows that not all of the runs have; () where all have the same.
     """
 
     by: str
@@ -43,14 +46,18 @@ class Alignment:
 
     @cached_property
     def ids(self) -> pa.Array:
-        """The ids of the rows, which are seldom needed, and then kept."""
-        return self.read_ids()
+        """The ids of the rows, sorted, shape (n,), which are seldom needed, and then kept."""
+        return self.read_ids().take(from_numpy(self.orders[0]))
+
+    def in_first(self, run: int) -> Array:
+        """The row numbers of a run in the order of the first one's rows, shape (n,), where no run has other rows."""
+        return _place(self.orders[0], self.orders[run])
 
 
 def align_numbers(rows: int, runs: int = 1) -> Alignment:
     """Rows that are matched by their position; their ids are their numbers, from 1."""
     order = np.arange(rows)
-    return Alignment(ORDER, lambda: pa.array(order + 1).cast(pa.large_string()), tuple(order for _ in range(runs)))
+    return Alignment(ORDER, lambda: from_numpy(order + 1).cast(pa.large_string()), tuple(order for _ in range(runs)))
 
 
 def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -> Alignment:
@@ -74,15 +81,13 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
                 raise
             problems.append(str(error))
             continue
-        orders = tuple(ranked.order for ranked in (first, *others))
-        aligned = Alignment(columns[0], first.read_ids, orders)
         for run, ranked in zip(runs[1:], others, strict=True):
-            if not ranked.ids.equals(first.ids):
+            if not ranked.matches(first):
                 shared = _intersect(columns[0], [first, *others])
                 if common and len(shared):
                     return shared
                 raise JoinError(_describe_difference(runs[0], first.ids, run, ranked.ids, columns[0], len(shared)))
-        return aligned
+        return Alignment(columns[0], first.read_keys, tuple(ranked.order for ranked in (first, *others)))
     if alignment := _by_order(runs):
         return alignment
     remedy = "; ".join(["name one that holds an id with on (--on)", *problems])
@@ -115,38 +120,61 @@ def _candidates(runs: Sequence[Run], on: str | None) -> Iterator[tuple[str, ...]
 
 @dataclass(frozen=True)
 class _Ranked:
-    """The ids of a run as text, sorted, and their row numbers; both have shape (n,)."""
+    """The ids of a run as text, in its order, and the row numbers in the order of the ids; both have shape (n,)."""
 
-    ids: pa.Array
+    keys: pa.Array
     order: Array
 
-    def read_ids(self) -> pa.Array:
-        return self.ids
+    def read_keys(self) -> pa.Array:
+        return self.keys
+
+    def matches(self, first: _Ranked) -> bool:
+        """Whether the ids are those of the first run."""
+        if self is first or len(self.keys) != len(first.keys):
+            return self is first
+        there = _place(first.order, self.order)
+
+        def equal(start: int) -> bool:
+            part = slice(start, start + _SLICE)
+            return bool(self.keys.take(from_numpy(there[part])).equals(first.keys[part]))
+
+        return all(map_ordered(equal, range(0, len(there), _SLICE)))
+
+    @cached_property
+    def ids(self) -> pa.Array:
+        return self.keys.take(from_numpy(self.order))
+
+
+def _place(first: Array, order: Array) -> Array:
+    """The row numbers of a run, as an order has them, in the order of the rows whose numbers are in `first`."""
+    there = np.empty(len(first), np.int64)
+    there[first] = order
+    return there
 
 
 def _rank_all(runs: Sequence[Run], columns: Sequence[str]) -> list[_Ranked]:
-    """The sorted ids of each run; those of the first, itself, where a run has the same ids in the same order."""
+    """The ids of each run; those of the first, itself, where a run has the same ids in the same order."""
     places = [f"{run.name}: column {column!r}" for run, column in zip(runs, columns, strict=True)]
-    parts = zip(runs, columns, places, strict=True)
-    keys = [spell_ids(run.column(column).combine_chunks(), place) for run, column, place in parts]
+    parts = list(zip(runs, columns, places, strict=True))
+    keys = list(map_ordered(lambda part: spell_ids(part[0].column(part[1]).combine_chunks(), part[2]), parts))
     apart = [at for at, own in enumerate(keys) if at == 0 or not own.equals(keys[0])]
     ranked = dict(zip(apart, map_ordered(lambda at: _rank(keys[at], places[at]), apart), strict=True))
     return [ranked.get(at, ranked[0]) for at in range(len(runs))]
 
 
 def _rank(keys: pa.Array, where: str) -> _Ranked:
-    """The sorted ids of a run; `JoinError` for null and duplicate ones."""
+    """The order of the ids of a run; `JoinError` for null and duplicate ones."""
     if keys.null_count:
         raise JoinError(f"{where} is null in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
     order, twice = sort_texts(lambda: [keys])
     if twice is not None:
         raise JoinError(f"{where} has {twice!r} more than once")
-    return _Ranked(keys.take(pa.array(order)), order)
+    return _Ranked(keys, order)
 
 
 def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | None:
-    """The rows of stored runs with the same ids in the same order, which are not held in memory; else None."""
-    if len(runs) < 2 or any(isinstance(run, ScoredFile) for run in runs):
+    """The rows of large stored runs with the same ids in the same order, which are not held in memory; else None."""
+    if len(runs) < 2 or any(isinstance(run, ScoredFile) or run.starts[-1] < _MANY for run in runs):
         return None
 
     def read(run: Run, column: str) -> Iterator[pa.Array]:
@@ -161,7 +189,7 @@ def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | N
         return None
 
     def read_ids() -> pa.Array:
-        return pa.concat_arrays(list(read(*pairs[0]))).take(pa.array(order))
+        return pa.concat_arrays(list(read(*pairs[0])))
 
     return Alignment(columns[0], read_ids, tuple(order for _ in runs))
 
@@ -183,9 +211,9 @@ def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
     """The rows that all runs have."""
     ids = ranked[0].ids
     for each in ranked[1:]:
-        ids = ids.filter(pc.is_in(ids, each.ids))
+        ids = ids.filter(pc.is_in(ids, each.keys))
     orders = tuple(each.order[np.asarray(pc.is_in(each.ids, ids))] for each in ranked)
-    return Alignment(by, lambda: ids, orders, tuple(len(each.ids) - len(ids) for each in ranked))
+    return Alignment(by, ranked[0].read_keys, orders, tuple(len(each.keys) - len(ids) for each in ranked))
 
 
 def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Array, column: str, shared: int) -> str:

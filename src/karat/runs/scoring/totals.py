@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.arrow import from_bytes
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
@@ -178,7 +179,7 @@ class Totals:
         stored = [] if self._ids is None else [self._ids.keys.tobytes()]
         totals = [each.state(stored) for each in self.metrics.values()]
         about = {"of": self._of, "n": self.n, "documents": self.documents, "totals": totals}
-        arrays = pa.record_batch({"array": pa.array(stored, pa.large_binary())}, metadata={"about": json.dumps(about)})
+        arrays = pa.record_batch({"array": from_bytes(stored)}, metadata={"about": json.dumps(about)})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, arrays.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
             writer.write_batch(arrays)

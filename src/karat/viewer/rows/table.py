@@ -45,11 +45,8 @@ class RowTable:
         aligned = _align(runs, on)
         if not allow_different:
             check_comparable(runs, self.metrics, aligned)
-        self.by, self.n, self._ids = aligned.by, len(aligned), aligned.ids
-        self.ranks = np.empty(self.n, np.int32)
-        self.ranks[aligned.orders[0]] = np.arange(self.n, dtype=np.int32)
-        first, *others = aligned.orders
-        self._orders = [None, *(None if order is first else _place(order, self.ranks) for order in others)]
+        self.by, self.n, self._ids, self._ranked = aligned.by, len(aligned), aligned.read_ids(), aligned.orders[0]
+        self._orders = [_in_first(aligned, at) for at in range(len(runs))]
         self.columns = tuple(map(RunColumns.of, runs))
         self.texts = Texts(runs)
         self._kept: Recent[Any] = Recent(_KEPT, lambda array: int(array.nbytes))
@@ -63,6 +60,13 @@ class RowTable:
     def unshared(self) -> list[str]:
         """The specs of the metrics that only some of the runs have."""
         return list_unshared(self.runs, self.metrics)
+
+    @cached_property
+    def ranks(self) -> Array:
+        """The place of each row in the order of the ids, shape (n,)."""
+        ranks = np.empty(self.n, np.int32)
+        ranks[self._ranked] = np.arange(self.n, dtype=np.int32)
+        return ranks
 
     @cached_property
     def facets(self) -> dict[str, int]:
@@ -95,16 +99,15 @@ class RowTable:
 
     def name_rows(self, rows: Array) -> list[str]:
         """The ids of these rows."""
-        return [self._ids[rank].as_py() for rank in self.ranks[rows].tolist()]
+        return [self._ids[row].as_py() for row in rows.tolist()]
 
     def find_rows(self, ids: pa.Array) -> Array:
         """Which rows have one of these ids, shape (n,)."""
-        found = pa.compute.is_in(self._ids, ids.cast(self._ids.type))
-        return np.asarray(found)[self.ranks]
+        return np.asarray(pa.compute.is_in(self._ids, ids.cast(self._ids.type)))
 
     def match_ids(self, text: str) -> Array:
         """Which rows have an id that contains a text, in any case, shape (n,)."""
-        return np.asarray(pa.compute.match_substring(self._ids, text, ignore_case=True))[self.ranks]
+        return np.asarray(pa.compute.match_substring(self._ids, text, ignore_case=True))
 
     def keep(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """An array that is computed once, and again after it was dropped for others."""
@@ -189,7 +192,9 @@ def _align(runs: Sequence[Run], on: str | None) -> Alignment:
     return align_numbers(int(runs[0].starts[-1]))
 
 
-def _place(order: Array, ranks: Array) -> Array | None:
+def _in_first(aligned: Alignment, run: int) -> Array | None:
     """The row numbers of a run in the order of the first run's rows; None where they are the same."""
-    placed = order.astype(np.int32)[ranks]
+    if aligned.orders[run] is aligned.orders[0]:
+        return None
+    placed = aligned.in_first(run).astype(np.int32)
     return None if np.array_equal(placed, np.arange(len(placed))) else placed

@@ -32,7 +32,7 @@ export default async function open(state, page) {
     focus = null;
     return null;
   };
-  /** The counts beside the rows, which do not wait for them. */
+  /** The counts beside the rows: the first ones after the rows, which people read first; later ones at the same time. */
   const count = async (request, metric, signal) => {
     const counted = JSON.stringify([request.filter, metric?.spec]);
     where.box.ariaBusy = counted === facetsOf ? null : "true";
@@ -57,8 +57,10 @@ export default async function open(state, page) {
     const request = { ...sameRows(next), filter: next.filter };
     list.setAttribute("aria-busy", "true");
     const page = { sort: next.sort, offset: next.from, limit: SIZE };
+    const rows = post("rows", { ...request, ...page }, signal);
+    if (facetsOf === null) await rows.catch(() => null);
     count(request, metric, signal);
-    draw(await post("rows", { ...request, ...page }, signal), next, metric);
+    draw(await rows, next, metric);
   };
   const links = () => [...list.querySelectorAll("a.open")];
   const move = (step) => {
