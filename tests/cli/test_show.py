@@ -193,3 +193,23 @@ def test_errors(run, words, code, message):
     result = run(*words)
     assert result.exit_code == code
     assert message in result.output
+
+
+@pytest.mark.parametrize("system", ["twice", "twice.csv"])
+def test_rows_are_counted_by_what_they_share_and_by_score(run, system):
+    karat.score([{**row, "id": f"{row['id']}-{time}"} for time in "ab" for row in ROWS], ["f1", "em"],
+                run="twice", output="twice.csv")  # fmt: skip
+    printed = run(system, "--counts", "-m", "em", "--where", "topic <> 'sum'").stdout
+    assert ": 8 of 10 rows" in printed
+    assert re.search(r"^geo +─+ +4 +4$", printed, re.MULTILINE)
+    assert re.search(r"^sum +0 +2$", printed, re.MULTILINE)
+    assert re.search(r"^0 to 0.05 +─+ +6 +8$", printed, re.MULTILINE)
+    assert re.search(r"^none +─+ +2 +2$", printed, re.MULTILINE)
+    counts = json.loads(run(system, "--counts", "--json").stdout)
+    assert (counts["n"], counts["metric"], len(counts["histograms"])) == (10, "token_f1", 1)
+
+
+def test_counts_show_no_rows(run):
+    result = run("first", "--counts", "--worst", "3", "--show", "topic")
+    assert result.exit_code == 2
+    assert "--counts shows no rows: leave out --worst and --show" in result.stderr

@@ -23,6 +23,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--best", type=_COUNT, metavar="N", help="The N rows with the best scores.")
 @click.option("--unscored", type=_COUNT, metavar="N", help="The first N rows without a score.")
 @click.option("--first", type=_COUNT, metavar="N", help="The first N rows by --order; of several runs the default.")
+@click.option("--counts", "counted", is_flag=True, help="Count rows by what they share, and by score and difference.")
 @click.option("-m", "--metric", "spec", metavar="SPEC", help="The metric that ranks the rows; default: the first.")
 @click.option("--where", metavar="SQL", help="Only rows for which this holds; RUN.COLUMN names one of several runs.")
 @click.option("--order", metavar="SQL", help="Of --first: SQL such as `length DESC, id`; default: as in the first RUN.")
@@ -38,6 +39,7 @@ def show(
     on: str | None,
     columns: tuple[str, ...],
     *,
+    counted: bool,
     whole: bool,
     as_json: bool,
     **counts: Any,
@@ -54,7 +56,13 @@ def show(
     karat show first --best 3 -m token_f1 --where "topic = 'geography'"
     karat show scored.parquet --unscored 20 --show contexts
     karat show before after --where "after.exact_match < before.exact_match" --order "length(after.prediction) DESC"
+    karat show before after --counts --where "topic = 'geography'"
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    if counted:
+        if given := [f"--{name}" for name, value in {**counts, "order": order, "show": columns}.items() if value]:
+            raise click.UsageError(f"--counts shows no rows: leave out {' and '.join(given)}")
+        _count(runs, spec, where, on, as_json=as_json)
+        return
     several, default = len(runs) > 1, "first" if order or len(runs) > 1 else "worst"
     chosen = {name: count for name, count in counts.items() if count is not None} or {default: _MOST}
     if len(chosen) > 1:
@@ -88,3 +96,19 @@ def show(
         for name, row, spec_ in zip(names, each, specs, strict=True):
             named = replace(row, id=f"{row.id}   {name}") if several else row
             print_rows(screen, [named], spec_, None if whole else LONG)
+
+
+def _count(runs: tuple[str, ...], spec: str | None, where: str | None, on: str | None, *, as_json: bool) -> None:
+    from karat.cli.options.count_table import count_matched_rows, print_counts  # noqa: PLC0415  (heavy)
+    from karat.cli.options.screen import open_screen  # noqa: PLC0415
+    from karat.runs.compare.systems import open_systems  # noqa: PLC0415
+
+    opened = open_systems(runs, metrics=spec or ())
+    names, chosen = [run.name for run in opened], opened[0].manifest.metric(spec or opened[0].specs[0]).spec
+    counts = count_matched_rows(opened, chosen, where, on)
+    if as_json:
+        click.echo(json.dumps({"runs": names, "metric": chosen, **counts}, ensure_ascii=False))
+        return
+    screen = open_screen()
+    screen.line(f"{', '.join(names)}: {counts['total']:,} of {counts['n']:,} rows", "dim")
+    print_counts(screen, counts, names)

@@ -110,6 +110,24 @@ def test_the_command_of_a_row_prints_it(served, ids):
     assert served.get("/api/row", runs=ids["after"], id="12")[0] == 404
 
 
+@pytest.mark.parametrize("spec", ["exact_match", "token_f1"])
+@pytest.mark.parametrize(("names", "conditions"), [(["before"], BOTH), (["before", "after"], BOTH + PAIR)])
+def test_the_command_of_the_counts_prints_them(served, ids, names, conditions, spec):
+    own = {"kind": "score", "metric": spec, "system": 0}
+    columns = served.get("/api/columns", runs=",".join(ids[name] for name in names))[1]
+    fields = [each for each in columns["facets"] if each["kind"] != "outcome" or each["metric"] == spec]
+    asked = {"runs": [ids[name] for name in names], "fields": fields, "histograms": [own]}
+    for field, op, values in [(None, None, None), *conditions[::3]]:
+        filter_ = [{"field": field, "op": op, "values": values}] if field else []
+        _, found = served.post("/api/facets", **asked, filter=filter_)
+        printed = printed_by(f"{found['command']} --json")
+        assert (printed["n"], printed["total"]) == (found["n"], found["total"])
+        for ours, theirs in zip(
+            printed["facets"] + printed["histograms"][:1], found["facets"] + found["histograms"], strict=True
+        ):
+            assert ours == theirs or ours["field"] == theirs["field"] == field, found["command"]
+
+
 def test_pages_of_rows_and_facets_add_up(served, ids):
     pair = [ids["before"], ids["after"]]
     worse = [{"field": {"kind": "outcome", "metric": "exact_match", "system": 1}, "op": "in", "values": ["worse"]}]

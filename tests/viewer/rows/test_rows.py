@@ -15,7 +15,7 @@ from karat.models.testing.fake import FakeModel
 from karat.runs.store.run import open_run
 from karat.viewer.rows.columns import RunColumns
 from karat.viewer.rows.display import show_row, show_rows, show_text
-from karat.viewer.rows.facets import count_bins, count_facets, list_facets
+from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
 from karat.viewer.rows.filters import filter_rows, sort_rows
 from karat.viewer.rows.table import RowTable
@@ -150,13 +150,13 @@ def test_rows_are_sorted_with_those_without_a_value_last(table, rows, field, key
 
 def test_a_facet_counts_under_the_conditions_on_other_fields(table, rows):
     chosen = [Condition(TOPIC, "in", ("art",)), Condition(SCORE, "between", (0.5, None))]
-    (topic,) = count_facets(table, chosen, [TOPIC])
+    (topic,) = count_facets(table, keep_others(table, chosen), [TOPIC])
     high = [one["topic"] for one, other in rows if (other["token_f1"] or 0) >= 0.5]
     assert {each["value"]: each["kept"] for each in topic["values"]} == {
         name: high.count(name) for name in ("geo", "art", None)
     }
     assert sum(each["all"] for each in topic["values"]) == N
-    histogram = count_bins(table, chosen, SCORE)
+    histogram = count_bins(table, keep_others(table, chosen), SCORE)
     art = [other["token_f1"] for one, other in rows if one["topic"] == "art" and other["token_f1"] is not None]
     assert histogram["kept"] == np.histogram(art, histogram["edges"])[0].tolist()
     assert sum(histogram["all"]) + histogram["missing"]["all"] == N
@@ -165,7 +165,7 @@ def test_a_facet_counts_under_the_conditions_on_other_fields(table, rows):
 
 
 def test_a_brushed_bin_keeps_as_many_rows_as_it_shows(table):
-    histogram = count_bins(table, [], GAIN)
+    histogram = count_bins(table, keep_others(table, []), GAIN)
     edges, last = histogram["edges"], len(histogram["all"]) - 1
     for at, count in enumerate(histogram["all"]):
         brushed = Condition(GAIN, "range", (edges[at], None if at == last else edges[at + 1]))

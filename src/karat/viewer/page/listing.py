@@ -14,7 +14,7 @@ from karat.viewer.page.query import Query, Unknown
 from karat.viewer.page.workspace import Workspace
 from karat.viewer.rows.columns import name_type
 from karat.viewer.rows.display import WHOLE, show_row, show_rows
-from karat.viewer.rows.facets import count_bins, count_facets, list_facets
+from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
 from karat.viewer.rows.filters import filter_rows, sort_rows
 from karat.viewer.rows.table import RowTable
@@ -58,13 +58,13 @@ def count_rows(space: Workspace, query: Query) -> dict[str, Any]:
     """How many rows have each label of some fields, and the histograms of others."""
     table, conditions = space.table(query), read_filter(query.data.get("filter"))
     fields, histograms = (_read_fields(query.data.get(name)) for name in ("fields", "histograms"))
-    kept = filter_rows(table, conditions)
+    kept, others = filter_rows(table, conditions), keep_others(table, conditions)
     return {
         "n": table.n,
         "total": table.n if kept is None else int(np.count_nonzero(kept)),
-        "facets": count_facets(table, conditions, list_facets(table) if fields is None else fields),
-        "histograms": [count_bins(table, conditions, field) for field in histograms or ()],
-        "command": _command(space, query),
+        "facets": count_facets(table, others, list_facets(table) if fields is None else fields),
+        "histograms": [count_bins(table, others, field) for field in histograms or ()],
+        "command": _count_command(space, query, conditions, histograms or ()),
     }
 
 
@@ -106,3 +106,12 @@ def _command(
     where, by = to_where(table, conditions), to_order(table, order)
     on = query.text("on") if len(table.runs) > 1 else None
     return space.command("show", *map(space.name, table.runs), first=first, where=where, order=by, on=on)
+
+
+def _count_command(space: Workspace, query: Query, conditions: Sequence[Condition], histograms: Sequence[Field]) -> str:
+    """The command that counts the rows of a filter."""
+    table = space.table(query)
+    metric = next((field.metric for field in histograms if field.metric != table.specs[0]), None)
+    on = query.text("on") if len(table.runs) > 1 else None
+    names, where = map(space.name, table.runs), to_where(table, conditions)
+    return space.command("show", *names, counts=True, metric=metric, where=where, on=on)

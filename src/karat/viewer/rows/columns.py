@@ -14,6 +14,7 @@ from karat.core.columns.arrow import is_number, is_text
 from karat.core.columns.kinds import Array
 from karat.data.roles import matches_role
 from karat.data.source import RAW
+from karat.data.storage.file_names import split_name
 from karat.data.storage.validate import name_errors
 from karat.runs.compare.systems import gold_column, question_column
 from karat.runs.output_columns import find_reason_column
@@ -88,13 +89,20 @@ def own_columns(run: Run, columns: RunColumns) -> list[str]:
 def find_facets(run: Run, columns: RunColumns) -> list[str]:
     """The columns whose values name groups: those with few and short values in the first rows."""
     free = [name for name in own_columns(run, columns) if name not in columns.roles]
+    sample = _read_sample(run, free)
+    return [] if sample is None else [name for name in sample.schema.names if _is_facet(sample.column(name))]
+
+
+def _read_sample(run: Run, columns: list[str]) -> pa.RecordBatch | None:
+    """The first rows of those columns that may name groups."""
+    if split_name(run.rows) != ("parquet", None):
+        names = _may_be_facets(run.schema, columns)
+        first = next(run.batches(names), None) if names else None
+        return first and first.slice(0, _SAMPLE)
     path = run.files[int(np.argmax(np.minimum(np.diff(run.starts), _SAMPLE)))]  # the first with rows enough
     with name_errors(str(path)), pq.ParquetFile(path) as file:
-        names = [name for name in free if _may_be_facet(file.schema_arrow.field(name).type)]
-        if not names:
-            return []
-        sample = next(file.iter_batches(_SAMPLE, columns=names), None)
-    return [] if sample is None else [name for name in names if _is_facet(sample.column(name))]
+        names = _may_be_facets(file.schema_arrow, columns)
+        return next(file.iter_batches(_SAMPLE, columns=names), None) if names else None
 
 
 def encode(run: Run, name: str) -> Codes:
@@ -118,6 +126,10 @@ def name_type(kind: pa.DataType) -> str:
     if is_text(kind) or kind == RAW:
         return "text"
     return "number" if is_number(kind) else "list" if pa.types.is_nested(kind) else "other"
+
+
+def _may_be_facets(schema: pa.Schema, columns: list[str]) -> list[str]:
+    return [name for name in columns if _may_be_facet(schema.field(name).type)]
 
 
 def _may_be_facet(kind: pa.DataType) -> bool:

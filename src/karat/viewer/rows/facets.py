@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,13 @@ _BINS = 20  # of a score; differences have twice as many and one in the middle, 
 _OUTSIDE = 255
 
 
+def list_histograms(table: RowTable, metric: str) -> list[Field]:
+    """The fields of a metric that are numbers: the scores of each system, and the differences of each but the first."""
+    systems = range(len(table.runs))
+    scores = [Field("score", metric=metric, system=at) for at in systems]
+    return [*scores, *(Field("difference", metric=metric, system=at) for at in systems[1:])]
+
+
 def list_facets(table: RowTable) -> list[Field]:
     """The fields that group the rows: outcomes, judges' labels, reasons, and columns whose values are names."""
     systems = range(len(table.runs))
@@ -29,16 +36,22 @@ def list_facets(table: RowTable) -> list[Field]:
     return [*wanted, *(Field("column", name) for name in table.facets)]
 
 
-def count_facets(table: RowTable, conditions: Sequence[Condition], fields: Sequence[Field]) -> list[dict[str, Any]]:
-    """For each field the labels with their numbers of rows, the commonest first; a field with too many is left out.
+Keep: TypeAlias = Callable[[Field], Array | None]
+"""Which rows are counted beside all rows, by field, shape (n,); None for all of them."""
 
-    `kept` are the rows that fulfil all conditions but those on the field itself, so that another label can be chosen.
-    """
+
+def keep_others(table: RowTable, conditions: Sequence[Condition]) -> Keep:
+    """The rows that fulfil all conditions but those on the field itself, so that another label can be chosen."""
+    return lambda field: filter_rows(table, (each for each in conditions if each.field != field))
+
+
+def count_facets(table: RowTable, keep: Keep, fields: Sequence[Field]) -> list[dict[str, Any]]:
+    """For each field the labels with their numbers of rows, the commonest first; a field with too many is left out."""
     counted = []
     for field in fields:
         with suppress(DataError):  # too many values: no facet
             codes = table.codes(field)
-            kept = filter_rows(table, (each for each in conditions if each.field != field))
+            kept = keep(field)
             whole = np.bincount(codes.numbers, minlength=len(codes.labels))
             part = whole if kept is None else np.bincount(codes.numbers[kept], minlength=len(codes.labels))
             ranked = [at for at in np.argsort(-whole, kind="stable").tolist() if whole[at]]
@@ -49,11 +62,11 @@ def count_facets(table: RowTable, conditions: Sequence[Condition], fields: Seque
     return counted
 
 
-def count_bins(table: RowTable, conditions: Sequence[Condition], field: Field) -> dict[str, Any]:
-    """The histogram of a score or a difference, over bins that depend on all rows alone; `kept` as in a facet."""
+def count_bins(table: RowTable, keep: Keep, field: Field) -> dict[str, Any]:
+    """The histogram of a score or a difference, over bins that depend on all rows alone."""
     edges = find_edges(table, field)
     bins = table.keep(("bins", field), lambda: _number_bins(table.numbers(field), edges))
-    kept = filter_rows(table, (each for each in conditions if each.field != field))
+    kept = keep(field)
     counts = [np.bincount(part, minlength=_OUTSIDE + 1) for part in (bins, bins if kept is None else bins[kept])]
     whole, part = (each[: len(edges) - 1].tolist() for each in counts)
     missing = {"all": int(counts[0][_OUTSIDE]), "kept": int(counts[1][_OUTSIDE])}

@@ -174,7 +174,7 @@ def test_every_command_of_every_screen_prints_the_figures_beside_it(browser, vis
     for screen, names, state in screens:
         visit(screen, *names, **state)
         commands = browser.texts(".command code")
-        assert len(commands) == (len(names) if screen == "provenance" else 1)
+        assert len(commands) == {"provenance": len(names), "rows": 2}.get(screen, 1)
         shown = browser.run("return [...document.querySelectorAll('main data')].map(each => Number(each.value))")
         as_json = [each if each.endswith("--json") else f"{each} --json" for each in commands]
         printed = json.dumps([printed_by(each) for each in as_json])

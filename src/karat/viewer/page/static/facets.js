@@ -1,7 +1,7 @@
 // Where? What rows have in common: counts of values to pick from, and histograms of scores and differences to brush.
 
 import { histogram } from "./charts.js";
-import { delayed, el, field, fill, svg } from "./dom.js";
+import { command, delayed, el, field, fill, svg } from "./dom.js";
 import * as format from "./format.js";
 import { conditionOn, current, go, withCondition } from "./state.js";
 import { name, sentence } from "./text.js";
@@ -96,6 +96,7 @@ export function panel(columns) {
       answer.facets
         .filter((each) => each.values.length > 1 || conditionOn(state.filter, each.field))
         .map((each) => facet(each, columns, state, () => draw(answer, current()))),
+      command(answer.command, "The same counts in a terminal"),
     );
   };
   const fail = (message) => {
