@@ -31,9 +31,13 @@ def test_an_engine_of_this_machine_is_named(file):
 def test_the_address_and_the_failures_allowed_reach_the_engine(file, monkeypatch):
     seen = {}
     monkeypatch.setattr(pipeline, "score", lambda data, metrics, **options: seen.update(options) or 1 / 0)
-    monkeypatch.setattr("karat.runs.scoring.tasks.local.find_engine", lambda name: Ray())
-    run(file, "-m", "em", "--engine", "ray", "--address", "ray://head:10001", "--max-failed-tasks", "2")
-    assert seen["engine"] == Ray("ray://head:10001")
+    monkeypatch.setattr(
+        "karat.runs.scoring.tasks.local.find_engine", lambda engine: Ray() if engine == "ray" else engine
+    )
+    run(
+        file, "-m", "em", "--engine", "ray", "--address", "ray://head:10001", "--gpus", "0.5", "--max-failed-tasks", "2"
+    )
+    assert seen["engine"] == Ray("ray://head:10001", gpus=0.5)
     assert seen["max_failed_tasks"] == 2
 
 
@@ -48,6 +52,7 @@ def test_the_server_reaches_spark(file, monkeypatch):
 @pytest.mark.parametrize("engine", [[], ["--engine", "threads"]])
 def test_an_address_without_a_cluster_is_refused(file, engine):
     assert "it needs --engine ray" in run(file, "-m", "em", "--address", "auto", *engine).output
+    assert "it needs --engine ray" in run(file, "-m", "em", "--gpus", "1", *engine).output
     assert "it needs --engine spark" in run(file, "-m", "em", "--remote", "sc://host", *engine).output
 
 

@@ -34,7 +34,9 @@ METRICS = ["em", "f1", "bleu"]
 def cluster():
     """A cluster on this machine, which all tests share."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    ray.init(
+        "local", num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1"
+    )
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()
@@ -177,6 +179,60 @@ def test_without_ray_the_message_names_the_extra(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(karat.MissingExtra, match=r"engine 'ray' needs ray: pip install 'karat\[ray\]'"):
         karat.score(files, "em", engine=Ray())
+
+
+def letters(loads):
+    """A model that is loaded when it is first used: a file in a folder for each time, named by the process."""
+    loaded = []
+
+    def encode(texts):
+        if not loaded:
+            loaded.append("abc")
+            (loads / f"{os.getpid()} {time.monotonic_ns()} {os.environ.get('CUDA_VISIBLE_DEVICES')}").touch()
+        return [[1 + text.count(letter) for letter in loaded[0]] for text in texts]
+
+    return encode
+
+
+@pytest.mark.parametrize("gpus", [0, 0.5])
+def test_a_model_is_loaded_once_in_each_process(files, table, tmp_path, gpus):
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    metrics = [karat.metrics.semantic_similarity.using(model=letters(each)) for each in (there, here)]
+    result = karat.score(files, metrics[0], by="topic", engine=Ray(gpus=gpus))
+    expected = karat.score(files, metrics[1], by="topic", keep=False)
+    assert result.values.popitem()[1] == expected.values.popitem()[1]
+    loads = [path.name.split() for path in there.iterdir()]
+    assert 1 <= len({process for process, *_ in loads}) == len(loads) <= 2 * len(os.sched_getaffinity(0))
+    assert all((device in "01") == bool(gpus) for *_, device in loads)
+
+
+def test_rows_of_a_dataset_are_scored_on_gpus(table):
+    dataset = ray.data.from_arrow(table.slice(0, 500)).repartition(3)
+    there = karat.score(dataset, "f1", id="qid", engine=Ray(gpus=1))
+    assert there.as_dict() == karat.score(table.slice(0, 500), "f1", id="qid").as_dict()
+
+
+@pytest.mark.parametrize(("gpus", "error"), [(3, "has so many, the most is 2"), (1.5, "a whole number is expected")])
+def test_gpus_that_no_machine_has_are_an_error_at_once(files, gpus, error):
+    with pytest.raises(karat.KaratError, match=error):
+        karat.score(files, "em", engine=Ray(gpus=gpus))
+
+
+def test_a_process_with_a_gpu_that_is_killed_is_started_again(files, tmp_path):
+    mark = str(tmp_path / "killed")
+
+    @karat.metric(source="ours", register=False)
+    def deadly(prediction: karat.Text) -> karat.Score:
+        """Kills its process, once."""
+        if not os.path.exists(mark):  # noqa: PTH110
+            open(mark, "w").close()  # noqa: PTH123
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [1.0] * len(prediction)
+
+    result = karat.score(files, ["em", deadly], engine=Ray(gpus=1))
+    assert result.values["exact_match"] == karat.score(files, "em", keep=True).values["exact_match"]
 
 
 def test_a_judge_is_not_scored_by_an_engine(files):

@@ -89,6 +89,7 @@ def test_a_module_that_a_machine_lacks_is_named(planned, tmp_path, monkeypatch):
     assert score_packed_part(sent, 0, part).rows == 2
     monkeypatch.undo()
     monkeypatch.delitem(sys.modules, "own_metrics")
+    worker._unpack.cache_clear()  # another machine
     with pytest.raises(karat.SpecError, match=r"'own_metrics', which machine .* lacks: install it there, or define"):
         raise score_packed_part(sent, 0, part).error
 

@@ -7,14 +7,14 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
 import pyarrow as pa
 
-from karat.core.errors import DataError, MissingExtra
+from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.parallel import threads
 from karat.data.source import Part
 from karat.engines.worker import pack_recipe, score_packed_frame, score_packed_part
@@ -26,6 +26,7 @@ from karat.runs.store.parts import Done
 RETRIES = 3  # times that a task is carried out again after its process died
 TASKS_A_CORE = 2  # that are handed to Ray at the same time
 REACHABLE = 10  # seconds in which a cluster answers
+GPU_ROWS = 1 << 18  # of a dataset at a time on a GPU, where Ray asks for a number
 SEEN = 1_000  # rows of pandas by which the types of their columns are known
 
 
@@ -36,32 +37,31 @@ class Ray:
     `address` is what `ray.init` takes: `"ray://HOST:10001"` for a cluster elsewhere, `"auto"` for that of this machine,
     `"local"` for a new one. By default it is `$RAY_ADDRESS`, else the one of this machine, else a new one, which is
     stopped after the work. Where the program has called `ray.init` already, that connection is used, and left open.
+
+    `gpus` is for metrics that run a model, such as `semantic_similarity`: how many GPUs each process has, a whole
+    number, or a fraction of one that processes share. As many processes as have room start as actors, which keep
+    their GPUs, and the model that they have loaded, until the end.
     """
 
     address: str | None = None
+    _: KW_ONLY
+    gpus: float = 0
     name: str = field(default="ray", init=False)
     workers: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.gpus <= 1 or (self.gpus > 0 and float(self.gpus).is_integer())):
+            raise SpecError(f"gpus={self.gpus}: a whole number is expected, or a fraction of one GPU, such as 0.5")
 
     def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
         """Yield what comes back from each task, as it finishes; tasks wait here until the cluster has room for them."""
         del advance  # rows are counted when their task is done
         with _connect(self.address) as ray:
-            score = ray.remote(num_cpus=1, max_retries=RETRIES)(score_packed_part)
             packed = ray.put(pack_recipe(recipe, ray.cloudpickle.dumps))
-            waiting, running = iter(tasks.items()), dict[Any, int]()
-            try:
-                while True:
-                    for task, part in waiting:
-                        running[score.options(name=f"karat {task}").remote(packed, task, part)] = task
-                        if len(running) >= _window(ray):
-                            break
-                    if not running:
-                        return
-                    (ready, *_), _ = ray.wait(list(running))
-                    yield _collect(ray, ready, running.pop(ready))
-            finally:
-                for reference in running:
-                    ray.cancel(reference, force=True)
+            if self.gpus:
+                yield from _score_on_gpus(ray, packed, tasks, self.gpus)
+            else:
+                yield from _score_on_cores(ray, packed, tasks)
 
     def open_frame(self, data: Any) -> Frame | None:
         """The rows of a `ray.data.Dataset`."""
@@ -72,8 +72,16 @@ class Ray:
             import ray  # noqa: PLC0415  (the dataset has imported it)
 
             packed = pack_recipe(recipe, ray.cloudpickle.dumps)
+            where: dict[str, Any] = {"batch_size": None}
+            if self.gpus:
+                rooms = _count_rooms(ray, self.gpus)
+                where = {"batch_size": GPU_ROWS, "num_gpus": self.gpus, "concurrency": (1, rooms)}
             states = data.select_columns(recipe.schema_read.names).map_batches(
-                _score_block, fn_args=(packed,), batch_format="pyarrow", batch_size=None, zero_copy_batch=True
+                _BlockScorer if self.gpus else _score_block,
+                fn_args=(packed,),
+                batch_format="pyarrow",
+                zero_copy_batch=True,
+                **where,
             )
             for row in states.iter_rows():
                 done = ray.cloudpickle.loads(row["done"])
@@ -87,10 +95,71 @@ class Ray:
         return Frame("the Ray Dataset", _find_schema(data), None, read, work=work)
 
 
+def _score_on_cores(ray: Any, packed: Any, tasks: Mapping[int, Part]) -> Iterator[Done | Failed]:
+    """A task of Ray for each task, by processes that Ray chooses, a core each."""
+    score = ray.remote(num_cpus=1, max_retries=RETRIES)(score_packed_part)
+    waiting, running = iter(tasks.items()), dict[Any, int]()
+    try:
+        while True:
+            for task, part in waiting:
+                running[score.options(name=f"karat {task}").remote(packed, task, part)] = task
+                if len(running) >= _window(ray):
+                    break
+            if not running:
+                return
+            (ready, *_), _ = ray.wait(list(running))
+            yield _collect(ray, ready, running.pop(ready))
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+
+
+def _score_on_gpus(ray: Any, packed: Any, tasks: Mapping[int, Part], gpus: float) -> Iterator[Done | Failed]:
+    """Each task by the next idle actor; one for which the cluster has no room yet gets none."""
+    start = ray.remote(num_cpus=1, num_gpus=gpus, max_restarts=-1, max_task_retries=RETRIES)(_Scorer).remote
+    waiting, running = dict(tasks), dict[Any, int]()
+    actors, busy = list[Any](), dict[Any, Any]()
+    try:
+        while waiting or running:
+            while len(actors) < min(_count_rooms(ray, gpus), len(waiting) + len(running)):
+                actors.append(start())
+                busy[actors[-1].begin.remote()] = actors[-1]
+            (ready, *_), _ = ray.wait(list(busy))
+            actor = busy.pop(ready)
+            if ready in running:
+                yield _collect(ray, ready, running.pop(ready))
+            else:
+                ray.get(ready)
+            if waiting:
+                task = next(iter(waiting))
+                reference = actor.score.remote(packed, task, waiting.pop(task))
+                busy[reference], running[reference] = actor, task
+    finally:
+        for actor in actors:
+            ray.kill(actor)
+
+
+class _Scorer:
+    """An actor, which keeps what its tasks have loaded."""
+
+    def begin(self) -> None:
+        """Nothing: it is done when the actor has started."""
+
+    def score(self, packed: bytes, task: int, part: Part) -> Done | Failed:
+        return score_packed_part(packed, task, part)
+
+
 def _score_block(block: pa.Table, packed: bytes) -> pa.Table:
     import ray  # noqa: PLC0415  (a machine of the cluster)
 
     return pa.table({"done": [ray.cloudpickle.dumps(score_packed_frame(packed, block.to_batches(1 << 16)))]})
+
+
+class _BlockScorer:
+    """Ray Data runs classes in actors."""
+
+    def __call__(self, block: pa.Table, packed: bytes) -> pa.Table:
+        return _score_block(block, packed)
 
 
 def _find_schema(data: Any) -> pa.Schema:
@@ -103,6 +172,16 @@ def _find_schema(data: Any) -> pa.Schema:
 def _window(ray: Any) -> int:
     """How many tasks the cluster has at the same time; it may grow and shrink."""
     return max(1, TASKS_A_CORE * int(ray.cluster_resources().get("CPU", 1)))
+
+
+def _count_rooms(ray: Any, gpus: float) -> int:
+    """How many processes with so many GPUs the cluster has room for; `DataError` for none: Ray would wait for ever."""
+    machines = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
+    if rooms := sum(int(own * int(1 / gpus) if gpus < 1 else own // gpus) for own in machines):
+        return rooms
+    most = max(machines, default=0)
+    remedy = "ray.autoscaler.sdk.request_resources(bundles=[{'GPU': 1}]) starts machines where it adds them on demand"
+    raise DataError(f"gpus={gpus:g}: no machine of the Ray cluster has so many, the most is {most:g}; {remedy}")
 
 
 def _collect(ray: Any, reference: Any, task: int) -> Done | Failed:

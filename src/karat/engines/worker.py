@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from socket import gethostname
 from traceback import format_tb
@@ -45,7 +46,9 @@ def _score(task: int, packed: bytes, score: Callable[[Recipe], Done]) -> Done | 
         return Failed(task, portable_error(error))
 
 
+@lru_cache(maxsize=1)
 def _unpack(packed: bytes) -> Recipe:
+    """The recipe; the tasks of a process share it, so that a model which a metric has loaded is loaded once."""
     version, recipe = pickle.loads(packed)  # noqa: S301  (it comes from the driver, as this code does)
     if version != __version__:
         problem = f"karat {version} started the work, and machine {gethostname()} has karat {__version__}"

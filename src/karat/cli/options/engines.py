@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from click import IntRange, UsageError, option
+from click import FloatRange, IntRange, UsageError, option
 
 from karat.cli.options.scoring import Command, add_options
 
 _OPTIONS = [
     option("--engine", metavar="NAME", help="Where Parquet files are scored: threads, processes, ray, spark."),
     option("--address", metavar="ADDRESS", help="The cluster of --engine ray: ray://HOST:10001, auto or local."),
+    option(
+        "--gpus", type=FloatRange(min=0, min_open=True), metavar="N",
+        help="GPUs of each process of --engine ray, for models of similarity, such as 1 or 0.5.",
+    ),
     option("--remote", metavar="ADDRESS", help="The Spark Connect server of --engine spark: sc://HOST:15002."),
     option(
         "--max-failed-tasks", type=IntRange(min=0), default=0, show_default=True, metavar="N",
@@ -26,13 +30,13 @@ def engine_options(command: Command) -> Command:
 
 
 def read_engine(options: dict[str, Any]) -> None:
-    """Take the address of a cluster out of a command's options, and give it to the engine."""
-    for flag, name in (("address", "ray"), ("remote", "spark")):
-        if (address := options.pop(flag)) is None:
+    """Take what is about a cluster out of a command's options, and give it to the engine."""
+    for flag, name in (("address", "ray"), ("gpus", "ray"), ("remote", "spark")):
+        if (value := options.pop(flag)) is None:
             continue
         from karat.runs.scoring.tasks.local import find_engine  # noqa: PLC0415  (heavy)
 
         engine: Any = None if options["engine"] is None else find_engine(options["engine"])
         if not hasattr(engine, flag):
             raise UsageError(f"--{flag} is that of a cluster: it needs --engine {name}")
-        options["engine"] = replace(engine, **{flag: address})
+        options["engine"] = replace(engine, **{flag: value})

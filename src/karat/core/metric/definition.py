@@ -111,3 +111,9 @@ class Configured:
         """Whether the metric, with these settings, sends requests to a model's endpoint."""
         asks = self.definition.asks_model
         return self.definition.judge if asks is None else asks(self.settings)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the metric waits for other processes: it is remote, and does not declare that it asks no endpoint."""
+        asks = self.definition.asks_model
+        return self.definition.remote and (asks is None or asks(self.settings))

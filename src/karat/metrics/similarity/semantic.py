@@ -76,7 +76,7 @@ def semantic_similarity(
     return score_pairs(prediction, reference, open_encoder(choice), cosines(normalize))
 
 
-@metric(source=RISCH, encoded=True, remote=True, details=truncated)
+@metric(source=RISCH, encoded=True, remote=True, asks_model=uses_endpoint, details=truncated)
 def cross_similarity(
     prediction: Text,
     reference: Text,
@@ -110,6 +110,7 @@ def cross_similarity(
     low=-1,
     encoded=True,
     remote=True,
+    asks_model=uses_endpoint,
     details=truncated,
 )
 def token_similarity(

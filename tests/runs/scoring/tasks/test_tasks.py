@@ -268,6 +268,18 @@ def test_what_cannot_be_scored_in_tasks_says_why(files, data, settings, reason):
         karat.score(data or files, "em", engine="threads", **settings)
 
 
+@pytest.mark.parametrize(
+    ("engine", "settings", "reason"),
+    [
+        ("threads", {"model": "a/folder"}, "runs a model, which keeps all cores busy"),
+        ("processes", {"model": "any", "backend": "endpoint"}, "waits for another process"),
+    ],
+)
+def test_models_are_not_run_where_that_is_slower_or_leaves_the_machine(files, engine, settings, reason):
+    with pytest.raises(SpecError, match=reason):
+        karat.score(files, karat.metrics.semantic_similarity.using(**settings), engine=engine, keep=False)
+
+
 def test_an_unknown_engine_is_an_error_with_the_nearest_name(files):
     with pytest.raises(SpecError, match="did you mean 'processes'"):
         karat.score(files, "em", engine="proceses")

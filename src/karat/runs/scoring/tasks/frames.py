@@ -102,7 +102,7 @@ def _find_ids(frame: Frame) -> str:
 
 def score_rows_of(frame: Frame, plan: Plan, progress: Progress | None) -> Result:
     """Score all rows of a frame by its engine."""
-    remote = [metric.spec for metric in plan.metrics if metric.definition.remote]
+    remote = [metric.spec for metric in plan.metrics if metric.waits]
     if remote:
         raise SpecError(f"{', '.join(remote)} waits for another process: no engine scores it on a frame")
     started, totals, warned = time_ns(), Totals(plan), dict[str, str]()

@@ -132,12 +132,17 @@ def plan_parts(plan: Plan, destination: Destination) -> InParts | None:
 
 def _why_not(plan: Plan, destination: Destination) -> str | None:
     """Why the rows of a plan cannot be scored in tasks."""
-    remote = [metric.spec for metric in plan.metrics if metric.definition.remote]
+    waiting = [metric.spec for metric in plan.metrics if metric.waits]
+    models = [metric.spec for metric in plan.metrics if metric.definition.remote]
+    in_threads = destination.engine in (None, "threads") or isinstance(destination.engine, Threads)
     reasons = {
         f"{plan.base.name} is not in Parquet files": not plan.base.parts,
         "limit (--limit) counts rows one after the other": plan.selection.limit is not None,
         "people's labels (human, --human) need the scores of all rows": plan.correction is not None,
-        f"{', '.join(remote)} waits for another process, such as an endpoint: leave the engine out": bool(remote),
+        f"{', '.join(waiting)} waits for another process, such as an endpoint: leave the engine out": bool(waiting),
+        f"{', '.join(models)} runs a model, which keeps all cores busy by itself: leave the engine out": (
+            bool(models) and in_threads
+        ),
         "rows are written to one file (output, --output): keep them as a run": destination.output is not None,
         "rows are kept in memory (keep)": destination.keeps_rows,
     }
