@@ -156,3 +156,16 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingExtra, match=r"Result.plot needs matplotlib: pip install 'karat\[plot\]'"):
         systems()[0].plot("em")
+
+
+def test_a_plot_names_metrics_in_any_spelling_and_those_that_are_not_registered():
+    @karat.metric(source="ours", register=False)
+    def own_length(prediction: karat.Text) -> karat.Score:
+        """1 for each answer."""
+        return [1.0] * len(prediction)
+
+    result = karat.score([{"prediction": "a", "gold": "a"}], ["em", "f1", own_length])
+    lines = [line for forest in result.forests(["f1", "own_length"]) for line in forest.lines]
+    assert [line.label for line in lines] == ["token_f1", "own_length"]
+    with pytest.raises(karat.SpecError, match=r"rouge_l was not scored; there are: exact_match, own_length, token_f1"):
+        result.forests(["rouge_l"])

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
-from karat.core.errors import SpecError
+from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.metric import WORDS, Metric
 from karat.core.metric.registry import find, preset, translated
 
@@ -40,6 +41,23 @@ def parse(text: str) -> Metric:
         if (spec := translated(text)) is None:
             raise
         return _parse(spec)
+
+
+def match_spec(spec: str, known: Collection[str]) -> str:
+    """The one of some specs, as they are stored, that a spec in any spelling means.
+
+    Raises `SpecError` with the nearest one; the metric of a stored spec need not be there any more.
+
+    >>> match_spec("f1", ["exact_match", "token_f1"]), match_spec("theirs(x=1)", ["theirs(x=1)"])
+    ('token_f1', 'theirs(x=1)')
+    """
+    same = spec
+    if spec not in known:
+        with suppress(SpecError):
+            same = parse(spec).spec
+    if same not in known:
+        raise SpecError(f"{spec} was not scored{did_you_mean(spec, known)}")
+    return same
 
 
 def _parse(text: str) -> Metric:

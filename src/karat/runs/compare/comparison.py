@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from karat.core.metric.spec import parse
+from karat.core.metric.spec import match_spec
 from karat.runs.compare.finding import Finding
 from karat.runs.compare.flips import Flip
 from karat.runs.display.figure import draw
@@ -77,7 +77,8 @@ class Compared:
 
     def forests(self, metrics: Sequence[str] = ()) -> list[Forest]:
         """The differences as forest plots: one of all metrics in points, one of each other metric."""
-        several, chosen = len(self.systems) > 2, {parse(spec).spec for spec in metrics}
+        specs = {finding.metric for finding in self.findings}
+        several, chosen = len(self.systems) > 2, {match_spec(spec, specs) for spec in metrics}
         grouped = dict[Any, list[Finding]]()
         for finding in self.findings:
             if not chosen or finding.metric in chosen:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +11,7 @@ import pyarrow as pa
 
 from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
-from karat.core.metric.spec import parse
+from karat.core.metric.spec import match_spec
 from karat.runs.display.figure import draw
 from karat.runs.display.forest import Forest, Line, value_headings, value_lines
 from karat.runs.display.frame import corrected_columns, make_frame
@@ -32,10 +31,10 @@ class Values(dict[str, Of]):
     """A dictionary by spec that accepts every spelling of a spec: `values["f1"]` is `values["token_f1"]`."""
 
     def __missing__(self, spec: str) -> Of:
-        with suppress(SpecError):
-            if (same := parse(spec).spec) in self:
-                return self[same]
-        raise KeyError(f"{spec!r} was not scored; there are: {', '.join(self)}")
+        try:
+            return self[match_spec(spec, self)]
+        except SpecError as error:
+            raise KeyError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class Result:
         Those from 0 to 1 are in points, as everywhere where karat draws.
         """
         ranges = {each.spec: (each.definition.low, each.definition.high) for each in self.metrics}
-        chosen = {parse(spec).spec for spec in metrics} or set(self.values)
+        chosen = {match_spec(spec, self.values) for spec in metrics} or set(self.values)
         bounds = any(value.failed for value in self.values.values())
         grouped = dict[Any, list[Line]]()
         for spec, label, value in self._each():

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from karat.core.atomic import write_text
-from karat.core.errors import DataError, SpecError, did_you_mean
+from karat.core.errors import DataError, SpecError
 from karat.core.metric.metric import Metric
-from karat.core.metric.spec import parse
+from karat.core.metric.spec import match_spec
 from karat.runs.store.folders import MANIFEST
 from karat.stats.aggregate import Scale
 
@@ -82,17 +81,16 @@ class Manifest:
     def metric(self, spec: str) -> ScoredMetric:
         """The entry of a metric, given its spec in any spelling; `SpecError` where it was not scored.
 
+        >>> from karat.core.metric.spec import parse
         >>> run = Manifest("a", "", (describe_metric(parse("token_f1"), "token_f1"),), {})
         >>> run.metric("f1").column
         'token_f1'
         """
-        known, same = {each.spec: each for each in self.metrics}, spec
-        if spec not in known:
-            with suppress(SpecError):
-                same = parse(spec).spec
-        if same not in known:
-            raise SpecError(f"{self.name}: {spec} was not scored{did_you_mean(spec, known)}")
-        return known[same]
+        known = {each.spec: each for each in self.metrics}
+        try:
+            return known[match_spec(spec, known)]
+        except SpecError as error:
+            raise SpecError(f"{self.name}: {error}") from None
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
