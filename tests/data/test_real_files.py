@@ -62,7 +62,7 @@ def test_squad_layouts_and_joins():
     assert all(row["references"] == [""] for row in impossible)
     gold = open_source(SQUAD / "gold_dev_1.1.json.gz", role="reference")
     joined = join(open_source(SQUAD / "pred_1.1_logistic_regression_baseline.json.gz"), gold, "id")
-    assert (joined.rows, joined.missing, joined.unknown) == (10_570, 13, 28)
+    assert (joined.rows, joined.match().missing.rows, joined.match().unknown.rows) == (10_570, 13, 28)
     table = [row for batch in joined.batches() for row in batch.to_pylist()]
     assert [row["id"] for row in table] == [row["id"] for batch in gold.batches() for row in batch.to_pylist()]
     assert sum(row["prediction"] is None for row in table) == 13
@@ -72,7 +72,7 @@ def test_answers_by_id_join():
     folder = DATA / "qa_nq500_flan_t5_adaptive_rag"
     gold = open_source(folder / "ground_truth.json", role="reference")
     joined = join(open_source(folder / "prediction.json"), gold, "id")
-    assert (joined.rows, joined.missing, joined.unknown) == (500, 0, 0)
+    assert (joined.rows, joined.match().missing.rows, joined.match().unknown.rows) == (500, 0, 0)
     assert map_columns(joined.schema.names, ["prediction", "reference"], sides=joined.sides) == {
         "prediction": "prediction",
         "reference": "references",

@@ -127,6 +127,19 @@ def slice_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
             yield batch.slice(start, BATCH_ROWS)
 
 
+def collect_chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
+    """The rows in tables of about `size` bytes."""
+    held, nbytes = list[pa.RecordBatch](), 0
+    for batch in batches:
+        held.append(batch)
+        nbytes += batch.nbytes
+        if nbytes >= size:
+            yield pa.Table.from_batches(held).combine_chunks()
+            held, nbytes = [], 0
+    if held:
+        yield pa.Table.from_batches(held).combine_chunks()
+
+
 def is_lossless(kind: pa.DataType) -> bool:
     """Whether JSON values of this type keep their spelling: text, lists of text, and JSON text itself."""
     return pa.types.is_null(kind) or kind in (pa.string(), pa.list_(pa.string()), RAW)

@@ -5,6 +5,7 @@ import pytest
 
 from karat.core.errors import ColumnError, JoinError
 from karat.data.join.join import join
+from karat.data.join.match import Unmatched
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.source import RAW
@@ -27,7 +28,8 @@ def test_every_gold_row_stays_in_gold_order():
         {"id": "b", "gold": [], "answer": None},
         {"id": "c", "gold": None, "answer": "C"},
     ]
-    assert (result.missing, result.missing_ids, result.unknown, result.unknown_ids) == (1, ("b",), 1, ("x",))
+    match = result.match()
+    assert (match.missing, match.unknown) == (Unmatched(1, ((1, "b"),)), Unmatched(1, ((1, "x"),)))
     assert result.sides == {"id": "reference", "gold": "reference", "answer": "prediction"}
 
 
@@ -74,7 +76,7 @@ def test_a_side_whose_numbers_have_types_keeps_them_where_the_other_is_json(tmp_
 
 def test_ids_compare_as_text():
     result = joined({"id": ["7", "007"], "p": ["a", "b"]}, {"id": [7, 8]})
-    assert (rows(result)[0]["p"], result.missing_ids, result.unknown_ids) == ("a", ("8",), ("007",))
+    assert (rows(result)[0]["p"], result.match().missing.ids, result.match().unknown.ids) == ("a", ["8"], ["007"])
 
 
 def test_names_that_both_sides_have_are_kept_apart():
@@ -115,4 +117,4 @@ def test_numbers_read_as_text_keep_their_spelling_through_a_join(tmp_path):
 def test_a_file_without_predictions_leaves_all_rows_missing(tmp_path):
     (tmp_path / "p.csv").write_text("id,answer\n")
     result = joined(tmp_path / "p.csv", {"id": ["1"]})
-    assert (rows(result), result.missing) == ([{"id": "1", "answer": None}], 1)
+    assert (rows(result), result.match().missing.rows) == ([{"id": "1", "answer": None}], 1)

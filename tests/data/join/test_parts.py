@@ -53,9 +53,9 @@ def test_the_parts_have_the_rows_of_the_whole(tmp_path, order, rows, monkeypatch
     monkeypatch.setattr(parts_module, "BATCH_ROWS", 1)
     monkeypatch.setattr(parts_module, "CHUNK_BYTES", 5_000)
     joined = write(tmp_path, ORDERS[order])
-    assert (joined.missing, joined.unknown) == (GOLD - PREDICTED + UNKNOWN, UNKNOWN)
+    assert (joined.match().missing.rows, joined.match().unknown.rows) == (GOLD - PREDICTED + UNKNOWN, UNKNOWN)
     whole = pa.Table.from_batches(joined.batches(), joined.schema)
-    assert whole["prediction"].null_count > joined.missing
+    assert whole["prediction"].null_count > joined.match().missing.rows
     parts = group_parts(joined.parts, rows)
     for folder in (None, tmp_path / "ordered"):
         placed = place_predictions(joined, parts, None, folder)

@@ -1,5 +1,5 @@
 """Predictions joined with their gold by id, as one source of rows.
 
 `join.py` comes first: `join`. `match.py` finds the prediction of each gold row, `half.py` is one of the two sources,
-and `parts.py` reads the join in parts, each on its own.
+and the join is read in parts, each on its own: ranges of gold in `parts.py`, buckets of ids in `buckets.py`.
 """

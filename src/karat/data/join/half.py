@@ -39,6 +39,19 @@ class Half:
 
         return (batch.column(0) for batch in read_columns(self.source, [self.key]))
 
+    @property
+    def size(self) -> int:
+        """The size of its files in bytes, where it is in parts."""
+        return sum({part.file: part.size for part in self.source.parts}.values())
+
+    def choose(self, columns: Collection[str] | None) -> dict[str, str]:
+        """Its columns that have these names in the join, or all, with the names; at least one.
+
+        Rows without columns could not be counted.
+        """
+        names = {column: name for column, name in self.names.items() if columns is None or name in columns}
+        return names or dict(list(self.names.items())[:1])
+
     def without_rows(self) -> Half:
         """The half without its rows, which can be sent to other processes."""
         return replace(self, source=self.source.without_rows())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +12,13 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, did_you_mean
 from karat.data.join.half import Half
-from karat.data.join.match import match_ids
+from karat.data.join.match import Match, Unmatched, match_ids
 from karat.data.roles import Side
 from karat.data.source import Source
 from karat.data.storage.disk_table import DiskTable
+
+GOLD_BYTES = 1 << 30
+"""The size of the files of gold beyond which both sides are joined in buckets where that is possible."""
 
 
 @dataclass(frozen=True)
@@ -22,26 +26,30 @@ class Joined(Source):
     """All gold rows in their order, each with its prediction, or nulls if it has none.
 
     Its `parts` are the gold's, where both sides have parts; `place_predictions` adds where their predictions are.
-    `sides` is the file that each column comes from, `original_names` its name there. `missing` counts gold rows without
-    a prediction; `unknown` counts predictions without a gold row, which are left out. The first few ids of both are
-    kept. `side_notes` are the counts made while reading each file. `halves` are gold and predictions, `partners` has
-    the row of the prediction of each gold row, shape (rows,), -1 where there is none.
+    `sides` is the file that each column comes from, `original_names` its name there. `halves` are gold and predictions;
+    `match` finds which prediction belongs to each gold row, once, and which rows have no partner: predictions without a
+    gold row are left out. `side_notes` are the counts made while reading each file.
     """
 
     sides: dict[str, Side] = field(default_factory=dict)
     original_names: dict[str, str] = field(default_factory=dict)
-    missing: int = 0
-    missing_ids: tuple[str, ...] = ()
-    unknown: int = 0
-    unknown_ids: tuple[str, ...] = ()
     side_notes: dict[Side, Mapping[str, int]] = field(default_factory=dict)
     halves: tuple[Half, ...] = ()
-    partners: Array = field(default_factory=lambda: np.empty(0, np.int32), repr=False, compare=False)
+    match: Callable[[], Match] = field(kw_only=True, repr=False, compare=False)
 
     def without_rows(self) -> Joined:
         """The join without its rows, which can be sent to other processes."""
         halves = tuple(half.without_rows() for half in self.halves)
-        return replace(super().without_rows(), halves=halves, partners=self.partners[:0])
+        return replace(super().without_rows(), halves=halves, match=_match_nothing)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it may be joined in buckets, as gold is in parts and larger than `GOLD_BYTES`."""
+        return bool(self.parts) and self.halves[0].size > GOLD_BYTES
+
+
+def _match_nothing() -> Match:
+    return Match(np.empty(0, np.int32), Unmatched(), Unmatched())
 
 
 def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined:
@@ -51,21 +59,23 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
     the name of a prediction column gets the suffix `_gold`. Both sources are read twice; the predictions go through a
     temporary file, so that they can be read in gold's order without changing their types.
 
-    Raises `ColumnError` if a source has no such column, `JoinError` for ids that are null or not unique.
+    Raises `ColumnError` if a source has no such column, `JoinError` for ids that are null or not unique; for these
+    `match` raises it where the join is large.
 
     >>> from karat.data.formats.frames import open_frame
     >>> joined = join(open_frame({"id": ["7", "9"], "answer": ["a", "b"]}), open_frame({"id": [7, 8]}), "id")
-    >>> [batch.to_pylist() for batch in joined.batches()], joined.missing_ids, joined.unknown_ids
-    ([[{'id': 7, 'answer': 'a'}, {'id': 8, 'answer': None}]], ('8',), ('9',))
+    >>> [batch.to_pylist() for batch in joined.batches()], joined.match().missing.ids, joined.match().unknown.ids
+    ([[{'id': 7, 'answer': 'a'}, {'id': 8, 'answer': None}]], ['8'], ['9'])
     """
     left, right = split_on(on) if isinstance(on, str) else on
     golden, predicted = _name_columns(predictions, left, gold, right)
-    match = match_ids(golden, predicted)
+    match = cache(partial(match_ids, golden, predicted))
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        return join_batches(golden, predicted, match.partners, text)
+        return join_batches(golden, predicted, match().partners, text)
 
-    return Joined(
+    notes = dict[Side, Mapping[str, int]]()
+    joined = Joined(
         name=f"{predictions.name} on {gold.name}",
         schema=pa.schema([*golden.schema(), *predicted.schema()]),
         rows=gold.rows,
@@ -73,15 +83,15 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
         lossy_columns=frozenset(name for half in (golden, predicted) for name in half.lossy_columns()),
         sides={name: half.side for half in (golden, predicted) for name in half.names.values()},
         original_names={name: column for half in (golden, predicted) for column, name in half.names.items()},
-        missing=match.missing,
-        missing_ids=match.missing_ids,
-        unknown=match.unknown,
-        unknown_ids=match.unknown_ids,
         parts=gold.parts if predictions.parts else (),
         halves=(golden, predicted),
-        partners=match.partners,
-        side_notes={half.side: half.source.notes for half in (predicted, golden) if half.source.notes},
+        match=match,
+        side_notes=notes,
     )
+    if not joined.is_large:
+        match()
+        notes.update({half.side: half.source.notes for half in (predicted, golden) if half.source.notes})
+    return joined
 
 
 def join_batches(

@@ -15,23 +15,41 @@ from karat.data.json.raw import spell_ids
 from karat.data.source import BATCH_ROWS
 from karat.data.storage.duckdb import connect_on_disk, interruptible, stream
 
-_EXAMPLES = 5
+EXAMPLES = 5
+"""How many ids an error or a result names."""
 _NONE = -1
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """Rows of one side that have no partner: how many, and the first few, each with its number from 0 and its id.
+
+    >>> Unmatched(1, ((7, "b"),)) + Unmatched(1, ((2, "a"),))
+    Unmatched(rows=2, first=((2, 'a'), (7, 'b')))
+    """
+
+    rows: int = 0
+    first: tuple[tuple[int, str], ...] = ()
+
+    def __add__(self, other: Unmatched) -> Unmatched:
+        """With the rows of another part."""
+        return Unmatched(self.rows + other.rows, tuple(sorted(self.first + other.first)[:EXAMPLES]))
+
+    @property
+    def ids(self) -> list[str]:
+        return [key for _, key in self.first]
 
 
 @dataclass(frozen=True)
 class Match:
     """The row of the prediction of each gold row, from 0, shape (gold rows,), -1 where there is none.
 
-    `missing` counts gold rows without a prediction, `unknown` predictions without a gold row; the first few ids of both
-    are kept.
+    `missing` are the gold rows without a prediction, `unknown` the predictions without a gold row.
     """
 
     partners: Array
-    missing: int
-    missing_ids: tuple[str, ...]
-    unknown: int
-    unknown_ids: tuple[str, ...]
+    missing: Unmatched
+    unknown: Unmatched
 
 
 @interruptible()
@@ -49,16 +67,14 @@ def match_ids(gold: Half, predictions: Half) -> Match:
             refused |= bool((count > 1 + pair).any())
             partners[high[pair]] = ~low[pair]
             alone = ~high[high < 0]
-            unknown, first = unknown + len(alone), np.sort(np.concatenate([first, alone]))[:_EXAMPLES]
+            unknown, first = unknown + len(alone), np.sort(np.concatenate([first, alone]))[:EXAMPLES]
         if refused:
             raise _duplicates_or_nulls(connection, gold, predictions)
         missing = np.flatnonzero(partners == _NONE)
         return Match(
             partners,
-            len(missing),
-            _name_rows(connection, missing[:_EXAMPLES]),
-            unknown,
-            _name_rows(connection, ~first),
+            Unmatched(len(missing), _name_rows(connection, missing[:EXAMPLES])),
+            Unmatched(unknown, tuple((~row, key) for row, key in _name_rows(connection, ~first))),
         )
 
 
@@ -83,13 +99,13 @@ def _duplicates_or_nulls(connection: duckdb.DuckDBPyConnection, *halves: Half) -
             else "~row AS row, key FROM ids WHERE row < 0"
         )
         connection.execute(f"CREATE OR REPLACE TEMP VIEW half AS SELECT {mine}")
-        query = f"SELECT row + 1 FROM half WHERE key IS NULL ORDER BY row LIMIT {_EXAMPLES}"  # noqa: S608
+        query = f"SELECT row + 1 FROM half WHERE key IS NULL ORDER BY row LIMIT {EXAMPLES}"  # noqa: S608
         if nulls := connection.execute(query).fetchall():
             rows = ", ".join(str(row) for (row,) in nulls)
             return JoinError(f"{half}: the id is null in row {rows}; expected an id in every row")
         duplicates = connection.execute(
-            f"SELECT key, list(row + 1 ORDER BY row)[:{_EXAMPLES}] FROM half "  # noqa: S608
-            f"GROUP BY key HAVING count(*) > 1 ORDER BY min(row) LIMIT {_EXAMPLES}"
+            f"SELECT key, list(row + 1 ORDER BY row)[:{EXAMPLES}] FROM half "  # noqa: S608
+            f"GROUP BY key HAVING count(*) > 1 ORDER BY min(row) LIMIT {EXAMPLES}"
         ).fetchall()
         if duplicates:
             found = "; ".join(f"{key!r} in rows {', '.join(map(str, rows))}" for key, rows in duplicates)
@@ -97,9 +113,9 @@ def _duplicates_or_nulls(connection: duckdb.DuckDBPyConnection, *halves: Half) -
     raise AssertionError("ids are null or not unique, but none was found")
 
 
-def _name_rows(connection: duckdb.DuckDBPyConnection, rows: Array) -> tuple[str, ...]:
-    """The ids of a few rows, by the numbers in the table."""
+def _name_rows(connection: duckdb.DuckDBPyConnection, rows: Array) -> tuple[tuple[int, str], ...]:
+    """A few rows with their ids, by the numbers in the table."""
     found = dict(
         connection.execute("SELECT row, key FROM ids WHERE row IN (SELECT unnest(?))", [rows.tolist()]).fetchall()
     )
-    return tuple(found[row] for row in rows.tolist())
+    return tuple((row, found[row]) for row in rows.tolist())

@@ -18,7 +18,7 @@ from karat.data.formats.columnar import open_part
 from karat.data.join.half import Half
 from karat.data.join.join import Joined, join_batches
 from karat.data.open import open_source
-from karat.data.source import BATCH_ROWS, Part, Source, group_parts
+from karat.data.source import BATCH_ROWS, Part, Source, collect_chunks, group_parts
 
 CHUNK_BYTES = 256 << 20  # of predictions, ordered in memory
 
@@ -56,7 +56,8 @@ def place_predictions(
     """
     _, predictions = joined.halves
     stored: Sequence[Part] = predictions.source.parts
-    placed = [_place(part, stored, joined.partners) for part in parts]
+    partners = joined.match().partners
+    placed = [_place(part, stored, partners) for part in parts]
     read = sum(each.rows for part in placed for each in part.predictions)
     if (
         folder is None
@@ -65,18 +66,13 @@ def place_predictions(
     ):
         return placed
     whole = _select(predictions, group_parts(stored, predictions.source.rows or 0), columns)
-    stored, partners = _order_by_part(whole, parts, joined.partners, folder)
+    stored, partners = _order_by_part(whole, parts, partners, folder)
     return [_place(part, stored, partners) for part in parts]
 
 
 def _select(half: Half, parts: Sequence[Part], columns: Collection[str] | None) -> Half:
-    """The rows of some parts of a half, with those of its columns that have these names in the join, or all.
-
-    At least one column is read, as rows without columns cannot be counted.
-    """
-    names = {column: name for column, name in half.names.items() if columns is None or name in columns}
-    names = names or dict(list(half.names.items())[:1])
-    whole = half.source
+    """The rows of some parts of a half, with those of its columns that have these names in the join, or all."""
+    names, whole = half.choose(columns), half.source
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         for part in parts:
@@ -117,7 +113,7 @@ def _order_by_part(
     first = written = 0
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
     folder.mkdir()
-    for at, chunk in enumerate(_chunks(predictions.source.batches())):
+    for at, chunk in enumerate(collect_chunks(predictions.source.batches(), CHUNK_BYTES)):
         here = owner[first : first + len(chunk)]
         order = np.argsort(here, kind="stable")
         ends = np.searchsorted(here[order], np.arange(len(parts)), side="right").tolist()
@@ -132,16 +128,3 @@ def _order_by_part(
         first, written = first + len(chunk), written + len(order)
     stored = open_source(Path(escape(str(folder)), "part-*.parquet")).parts
     return stored, np.where(partners < 0, partners, numbers[partners])
-
-
-def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows in tables of about `CHUNK_BYTES`."""
-    held, size = list[pa.RecordBatch](), 0
-    for batch in batches:
-        held.append(batch)
-        size += batch.nbytes
-        if size >= CHUNK_BYTES:
-            yield pa.Table.from_batches(held).combine_chunks()
-            held, size = [], 0
-    if held:
-        yield pa.Table.from_batches(held).combine_chunks()

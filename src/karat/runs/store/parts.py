@@ -25,6 +25,7 @@ from karat.core.atomic import replacing, sync, write_bytes, write_text
 from karat.core.errors import DataError
 from karat.core.metric.rows import Rows, stack_statistics
 from karat.data.formats.writers import WRITERS
+from karat.data.join.match import Unmatched
 from karat.data.source import Part
 from karat.data.storage.addresses import hide_secrets
 from karat.runs.output_columns import OutputColumns
@@ -44,7 +45,8 @@ class Done:
     """A finished part: its number, its rows, the state of its totals, and what was noticed.
 
     `state` is `Totals.to_bytes`. `warnings` are by role, `digests`, of the scored columns, too; these only where rows
-    are written.
+    are written. `unmatched` are the rows of gold and of predictions without a partner in a bucket of ids, of which no
+    rows are written.
     """
 
     task: int
@@ -52,6 +54,7 @@ class Done:
     state: bytes = field(repr=False)
     warnings: Mapping[str, str] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
+    unmatched: tuple[Unmatched, Unmatched] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class PartsFolder:
 
     def keep(self, done: Done) -> Done:
         """Write the state of a part whose rows are written."""
-        head = {name: value for name, value in asdict(done).items() if name != "state"}
+        head = {name: value for name, value in asdict(done).items() if name not in ("state", "unmatched")}
         head |= {"sha256": sha256(done.state).hexdigest(), "sizes": self._sizes(done.task)}
         write_bytes(self._state(done.task), json.dumps(head).encode() + b"\n" + done.state)
         return done

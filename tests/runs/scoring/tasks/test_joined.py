@@ -7,7 +7,9 @@ import pytest
 
 import karat
 from karat import DataError, JoinError, SpecError
+from karat.data.join import join as join_module
 from karat.data.join import parts as joined_parts
+from karat.runs.scoring.tasks import buckets as buckets_module
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.engine import Failed
 from karat.runs.scoring.tasks.local import Processes, Threads
@@ -16,9 +18,12 @@ from karat.runs.scoring.tasks.task import score_part
 ROWS, METRICS = 6_000, ["em", "f1", "bleu"]
 
 
-@pytest.fixture(params=["same", "shuffled"])
+@pytest.fixture(params=["same", "shuffled", "buckets"])
 def files(request, tmp_path, monkeypatch):
-    """The arguments of a joined scoring: gold and predictions in several files, in the same order or shuffled."""
+    """The arguments of a joined scoring: gold and predictions in several files.
+
+    They are in the same order, or shuffled, or shuffled and so large that they are joined in buckets.
+    """
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(parts_module, "LEAST_ROWS", 1)
     monkeypatch.setattr(joined_parts, "BATCH_ROWS", 1)
@@ -28,8 +33,11 @@ def files(request, tmp_path, monkeypatch):
     ids = random.permutation(ROWS)
     gold = {"id": ids, "answer": texts, "topic": [f"t{at % 4}" for at in ids], "document": [at // 7 for at in ids]}
     answered = np.delete(np.arange(ROWS), [5, 99, 4_000])
-    if request.param == "shuffled":
+    if request.param != "same":
         answered = random.permutation(answered)
+    if request.param == "buckets":
+        monkeypatch.setattr(join_module, "GOLD_BYTES", 0)
+        monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 40_000)
     predictions = {
         "key": [str(ids[at]) for at in answered] + ["none"],
         "prediction": [None if at % 23 == 3 else texts[at - at % 3] for at in answered] + ["x"],
@@ -51,9 +59,11 @@ SETTINGS = [{}, {"by": "topic"}, {"cluster": "document"}, {"where": "topic <> 't
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "groups", "clusters", "condition"])
 def test_tasks_give_the_bits_of_the_join_row_by_row(files, settings):
-    expected = karat.score(**files, **settings, keep=True).as_dict()
+    expected, seen = karat.score(**files, **settings, keep=True).as_dict(), []
     assert expected["joined"]["missing_ids"][0] is not None
-    assert karat.score(**files, **settings, engine=Threads(2)).as_dict() == expected
+    progress = lambda *rows: seen.append(rows)  # noqa: E731
+    assert karat.score(**files, **settings, engine=Threads(2), progress=progress).as_dict() == expected
+    assert seen[-1] == (ROWS, ROWS)
 
 
 def test_processes_join_as_threads_do(files):
@@ -110,11 +120,40 @@ def test_a_joined_run_does_not_go_on_with_other_predictions(files, tmp_path):
         karat.score(**files, run="a", engine="threads", resume=True)
 
 
-def test_ids_that_are_not_unique_are_refused_before_the_first_task(files, tmp_path):
-    path = tmp_path / "predictions1.parquet"
-    pq.write_table(pa.concat_tables([pq.read_table(path), pq.read_table(path).slice(0, 1)]), path)
-    with pytest.raises(JoinError, match=r"predictions \(.*'key': expected every id once, found '"):
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("predictions1", r"'key': expected every id once, found '\d+' in rows \d+, 599"),
+        ("gold0", "'id': the id is null in row 2; expected"),
+    ],
+)
+def test_ids_that_are_null_or_not_unique_are_refused(files, tmp_path, name, problem):
+    path = tmp_path / f"{name}.parquet"
+    table = pq.read_table(path)
+    if name == "gold0":
+        ids = pa.array([7, None, *range(6_000, 8_498)])
+        table = table.set_column(0, "id", ids)
+    pq.write_table(pa.concat_tables([table, table.slice(9, 1)]), path)
+    with pytest.raises(JoinError, match=problem):
         karat.score(**files, engine="threads")
+
+
+def test_the_first_error_in_a_large_join_names_where_it_was(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(join_module, "GOLD_BYTES", 0)
+    monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 40_000)
+
+    @karat.metric(source="ours", register=False)
+    def wrong(prediction: karat.Text) -> karat.Score:
+        """Fails."""
+        raise ZeroDivisionError("oh")
+
+    with pytest.raises(DataError, match=r"ZeroDivisionError: oh \(in the task of bucket \d of ids"):
+        karat.score(**files | {"metrics": wrong}, engine=Threads(1))
+    monkeypatch.setattr(
+        Threads, "run", lambda _, recipe, tasks, advance: iter([Failed(max(tasks), OSError("no disk"))])
+    )
+    with pytest.raises(DataError, match=r"no disk \(in the task of .*predictions1\.parquet, row group"):
+        karat.score(**files, engine=Threads(1))
 
 
 def test_gold_that_is_not_in_parquet_files_says_so(files):

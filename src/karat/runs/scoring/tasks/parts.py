@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from time import time_ns
 
-from karat.core.errors import DataError, KaratError, SpecError
+from karat.core.errors import DataError, JoinError, KaratError, SpecError
 from karat.data.join.parts import place_predictions
 from karat.data.source import Part, group_parts
 from karat.data.storage.addresses import hide_secrets
@@ -20,10 +21,11 @@ from karat.runs.scoring.arguments import Destination
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.result import Result
+from karat.runs.scoring.tasks.buckets import Buckets, merge_matches, plan_buckets
 from karat.runs.scoring.tasks.engine import Engine, Failed
 from karat.runs.scoring.tasks.local import Processes, Threads, find_engine
 from karat.runs.scoring.tasks.summary import summarise_run
-from karat.runs.scoring.tasks.task import make_recipe
+from karat.runs.scoring.tasks.task import Advance, Recipe, make_recipe
 from karat.runs.scoring.totals import Totals
 from karat.runs.store.manifest import Manifest
 from karat.runs.store.parts import Done, PartsFolder, open_parts
@@ -48,10 +50,18 @@ class InParts:
         parts = group_parts(self.plan.base.parts, self._task_rows())
         predictions = self.plan.joined.halves[1].source.parts if self.plan.joined else ()
         if manifest is None:
-            return self._score(dict(enumerate(parts)), {}, progress, None)
+            tasks = dict(enumerate(parts)) if self._buckets is None else self._buckets.buckets
+            return self._score(tasks, {}, progress, None)
         with open_parts(manifest, self.plan.output.schema, parts, predictions, resume=self.resume) as run:
             result = self._score(dict(enumerate(run.parts)), run.done, progress, run.folder)
             return replace(result, run=run.finish(result.as_dict(), result.n))
+
+    @cached_property
+    def _buckets(self) -> Buckets | None:
+        """The tasks where gold is large; rows that are kept, or may stay unscored, are scored in gold's order."""
+        if self.plan.joined is None or self.max_failed_tasks:
+            return None
+        return plan_buckets(self.plan.joined, self.engine, self._task_rows())
 
     def _task_rows(self) -> int:
         if self.engine.workers is None:
@@ -74,42 +84,44 @@ class InParts:
                 done[each.task] = replace(each, state=b"")
                 totals.merge_bytes(each.state)
                 warned = {**each.warnings, **warned}
-        return summarise_run(self.plan, totals, warned, started)
+        return summarise_run(merge_matches(self.plan, done.values()), totals, warned, started)
 
     def _carry_out(
         self, tasks: Mapping[int, Part], counter: _Counter, folder: PartsFolder | None
     ) -> Iterator[Done | Failed]:
         """What comes back, in any order; raises the error of a task where too many have failed."""
         failed, recipe = list[Failed](), make_recipe(self.plan, folder)
-        with self._place(tasks, recipe.columns, folder) as placed:
-            for each in self.engine.run(recipe, placed, counter.advance):
+        named = tasks if self._buckets is None else {**tasks, **self._buckets.halves}
+        with closing(self._run(recipe, tasks, counter.advance)) as outcomes:
+            for each in outcomes:
                 if isinstance(each, Failed):
+                    if self._buckets is not None and self.plan.joined is not None and isinstance(each.error, JoinError):
+                        self.plan.joined.match()  # raises the error with the ids of all rows
                     failed.append(each)
                     if len(failed) > self.max_failed_tasks:
-                        raise _failure(failed, tasks) from each.error
+                        raise _failure(failed, named) from each.error
                 else:
                     counter.finish(tasks[each.task].rows)
                 yield each
         if failed and folder is not None:
             raise _failure(failed, tasks) from failed[0].error
 
-    @contextmanager
-    def _place(
-        self, tasks: Mapping[int, Part], columns: Collection[str] | None, folder: PartsFolder | None
-    ) -> Iterator[Mapping[int, Part]]:
-        """The tasks, those of a join with where their predictions are.
+    def _run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Generator[Done | Failed]:
+        """What the engine gives; for the tasks of a join it is first found where their predictions are.
 
         Workers on other machines see no temporary folder of this one, but they see the folder in which they write.
         """
-        joined = self.plan.joined
+        joined, folder = self.plan.joined, recipe.folder
         if joined is None:
-            yield tasks
-            return
-        with TemporaryDirectory(prefix="karat-") as temporary:
-            here = Path(temporary, PREDICTIONS) if isinstance(self.engine, Threads | Processes) else None
-            ordered = here if folder is None else folder.folder / PREDICTIONS
-            placed = place_predictions(joined, list(tasks.values()), columns, ordered)
-            yield dict(zip(tasks, placed, strict=True))
+            yield from self.engine.run(recipe, tasks, advance)
+        elif folder is None and self._buckets is not None:
+            yield from self._buckets.run(self.engine, recipe)
+        else:
+            with TemporaryDirectory(prefix="karat-") as temporary:
+                here = Path(temporary, PREDICTIONS) if isinstance(self.engine, Threads | Processes) else None
+                ordered = here if folder is None else folder.folder / PREDICTIONS
+                placed = place_predictions(joined, list(tasks.values()), recipe.columns, ordered)
+                yield from self.engine.run(recipe, dict(zip(tasks, placed, strict=True)), advance)
 
 
 def plan_parts(plan: Plan, destination: Destination) -> InParts | None:

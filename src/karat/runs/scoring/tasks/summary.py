@@ -23,11 +23,12 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
     groups = {spec: {label: total.value() for label, total in each} for spec, each in grouped.items()}
     joined = None
     if found := plan.joined:
+        match = found.match()
         joined = {
-            "missing": found.missing,
-            "missing_ids": list(found.missing_ids),
-            "unknown": found.unknown,
-            "unknown_ids": list(found.unknown_ids),
+            "missing": match.missing.rows,
+            "missing_ids": match.missing.ids,
+            "unknown": match.unknown.rows,
+            "unknown_ids": match.unknown.ids,
             **totals.documents,
             **{str(side): dict(notes) for side, notes in found.side_notes.items()},
         }

@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from karat.data.filter import filter_rows
 from karat.data.formats.columnar import open_part
+from karat.data.join.buckets import Bucket, HalfPart, join_bucket, write_buckets
+from karat.data.join.join import Joined
 from karat.data.join.parts import JoinedPart, open_joined
 from karat.data.nested import add_nested
 from karat.data.source import Part, Source
@@ -46,10 +48,17 @@ class Recipe:
         names = self.schema.names if self.columns is None else self.columns
         return pa.schema([each for each in self.schema if each.name in names])
 
+    @property
+    def joined(self) -> Joined:
+        """The join of which a part is to be read."""
+        if self.plan.joined is None:
+            raise AssertionError("a part of a join, and no join")
+        return self.plan.joined
+
     def open(self, part: Part) -> Plan:
         """The plan of a part."""
-        if self.plan.joined is not None and isinstance(part, JoinedPart):
-            return self.plan_of(open_joined(self.plan.joined, part, self.columns))
+        if isinstance(part, JoinedPart):
+            return self.plan_of(open_joined(self.joined, part, self.columns))
         return self.plan_of(open_part(part, self.name, self.schema, self.columns))
 
     def plan_of(self, source: Source) -> Plan:
@@ -84,13 +93,20 @@ def _columns_read(plan: Plan, base: Source) -> list[str]:
 
 
 def score_part(recipe: Recipe, task: int, part: Part, advance: Advance | None = None) -> Done:
-    """Read, score and write the rows of a part: the same part gives the same bytes on any machine, at any time."""
-    plan, warned = recipe.open(part), dict[str, str]()
-    totals = Totals(plan)
-    batches = score_batches(plan, totals, RowCounter(None, None), warned)
+    """Read, score and write the rows of a part: the same part gives the same bytes on any machine, at any time.
+
+    Parts of one side of a join are divided into buckets of ids, and these are joined and scored.
+    """
+    if isinstance(part, HalfPart):
+        write_buckets(recipe.joined, part, recipe.columns, task, advance)
+        return Done(task, part.rows, b"")
+    if isinstance(part, Bucket):
+        return score_bucket(recipe, task, part.read("reference"), part.read("prediction"), advance)
+    plan = recipe.open(part)
     if recipe.folder is None:
-        _count(batches, advance)
-        return Done(task, totals.n, totals.to_bytes(), warned)
+        return _score(plan, task, advance)
+    totals, warned = Totals(plan), dict[str, str]()
+    batches = score_batches(plan, totals, RowCounter(None, None), warned)
     with recipe.folder.write(task, plan.output, plan.mapping) as writer:
         _count(batches, advance, writer)
     return recipe.folder.keep(Done(task, totals.n, totals.to_bytes(), warned, writer.digests.by_role))
@@ -106,9 +122,24 @@ def score_frame(recipe: Recipe, task: int, batches: Iterable[pa.RecordBatch]) ->
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     source = validate_source(Source(recipe.name, schema, None, read), checked=False)
-    plan, warned = recipe.plan_of(source), dict[str, str]()
-    totals = Totals(plan)
-    _count(score_batches(plan, totals, RowCounter(None, None), warned), None)
+    return _score(recipe.plan_of(source), task, None)
+
+
+def score_bucket(
+    recipe: Recipe,
+    task: int,
+    gold: Iterable[pa.RecordBatch],
+    predictions: Iterable[pa.RecordBatch],
+    advance: Advance | None = None,
+) -> Done:
+    """Join and score all rows of both sides whose ids are in one bucket."""
+    source, missing, unknown = join_bucket(recipe.joined, gold, predictions, recipe.columns)
+    return replace(_score(recipe.plan_of(source), task, advance), unmatched=(missing, unknown))
+
+
+def _score(plan: Plan, task: int, advance: Advance | None) -> Done:
+    totals, warned = Totals(plan), dict[str, str]()
+    _count(score_batches(plan, totals, RowCounter(None, None), warned), advance)
     return Done(task, totals.n, totals.to_bytes(), warned)
 
 
