@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.arrow import plain_column
@@ -63,14 +64,27 @@ def _plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _check_text(batch: pa.RecordBatch, name: str, row: int) -> None:
-    """Raise `RowError` for the first cell whose text is not UTF-8. Checks a few GB per second."""
+    """Raise `RowError` for the first cell whose text is not UTF-8. Checks a few GB a second, of ASCII many."""
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if "str" not in str(field.type):  # text, also inside lists, structs and dictionaries
             continue
         try:
-            column.validate(full=True)
+            column.validate(full=not _is_ascii(column))
         except pa.ArrowInvalid as error:
             raise RowError(f"{name}, column {field.name!r}, row {row + _first_invalid_row(column)}: {error}") from error
+
+
+def _is_ascii(column: pa.Array) -> bool:
+    """Whether a column is text whose cells are in their order and hold ASCII alone; false where that is unknown."""
+    if not isinstance(column, pa.StringArray | pa.LargeStringArray) or not len(column):
+        return False
+    column.validate()  # that the buffers are as long as they should be
+    _, places, content = column.buffers()
+    kind = np.int32 if isinstance(column, pa.StringArray) else np.int64
+    ends = np.frombuffer(places, kind)[column.offset : column.offset + len(column) + 1]
+    if content is None or ends[0] < 0 or ends[-1] > content.size or (ends[1:] < ends[:-1]).any():
+        return False
+    return bool(np.frombuffer(content, np.uint8)[ends[0] : ends[-1]].max(initial=0) < 128)
 
 
 def _first_invalid_row(column: pa.Array) -> int:

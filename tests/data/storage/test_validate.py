@@ -1,0 +1,51 @@
+"""Text that is not UTF-8 is found wherever Arrow's own, slower check finds it."""
+
+import struct
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from karat.core.errors import RowError
+from karat.data.storage.validate import _check_text
+
+
+def is_refused(column):
+    try:
+        _check_text(pa.RecordBatch.from_arrays([column], ["text"]), "file", 0)
+    except (RowError, pa.ArrowInvalid):
+        return True
+    return False
+
+
+def is_invalid(column):
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
+cells = st.none() | st.binary(max_size=9) | st.text(max_size=9).map(str.encode)
+
+
+@given(st.lists(cells, max_size=9), st.integers(0, 3), st.sampled_from([pa.string(), pa.large_string()]))
+def test_cells_are_refused_as_arrow_refuses_them(cells, first, kind):
+    stored = pa.array(cells, pa.binary() if kind == pa.string() else pa.large_binary())
+    column = pa.Array.from_buffers(kind, len(cells), stored.buffers())[first:]
+    assert is_refused(column) == is_invalid(column)
+
+
+@given(st.lists(st.integers(-2, 12), max_size=6), st.sampled_from([b"plain text", b"plain \xff"]))
+def test_damaged_offsets_are_refused(inner, content):
+    offsets = [0, *inner, len(content)]  # Arrow itself checks the ends when a file is read
+    buffers = [None, pa.py_buffer(struct.pack(f"<{len(offsets)}i", *offsets)), pa.py_buffer(content)]
+    column = pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)
+    assert is_refused(column) == is_invalid(column)
+
+
+def test_a_cell_that_is_not_utf_8_is_named():
+    column = pa.Array.from_buffers(pa.string(), 3, pa.array([b"a", b"\xff", b"b"], pa.binary()).buffers())
+    with pytest.raises(RowError, match="file, column 'text', row 12: "):
+        _check_text(pa.RecordBatch.from_arrays([column], ["text"]), "file", 10)
