@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.core.errors import RowError
+from karat.core.errors import DataError, RowError
 from karat.data.storage.validate import _check_text
 
 
 def is_refused(column):
     try:
         _check_text(pa.RecordBatch.from_arrays([column], ["text"]), "file", 0)
-    except (RowError, pa.ArrowInvalid):
+    except (RowError, DataError):
         return True
     return False
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.arrow import plain_column
+from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.data.source import Source
 from karat.data.storage.stores import explain_error
@@ -64,13 +65,18 @@ def _plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _check_text(batch: pa.RecordBatch, name: str, row: int) -> None:
-    """Raise `RowError` for the first cell whose text is not UTF-8. Checks a few GB a second, of ASCII many."""
+    """Raise `RowError` for the first cell whose text is not UTF-8, `DataError` for a damaged column.
+
+    Checks a few GB a second, of ASCII many.
+    """
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if "str" not in str(field.type):  # text, also inside lists, structs and dictionaries
             continue
         try:
             column.validate(full=not _is_ascii(column))
         except pa.ArrowInvalid as error:
+            if "UTF8" not in str(error):  # damaged: its cells cannot be read
+                raise DataError(f"{name}, column {field.name!r}: {error}") from error
             raise RowError(f"{name}, column {field.name!r}, row {row + _first_invalid_row(column)}: {error}") from error
 
 
@@ -81,7 +87,7 @@ def _is_ascii(column: pa.Array) -> bool:
     column.validate()  # that the buffers are as long as they should be
     _, places, content = column.buffers()
     kind = np.int32 if isinstance(column, pa.StringArray) else np.int64
-    ends = np.frombuffer(places, kind)[column.offset : column.offset + len(column) + 1]
+    ends: Array = np.frombuffer(places, kind)[column.offset : column.offset + len(column) + 1]
     if content is None or ends[0] < 0 or ends[-1] > content.size or (ends[1:] < ends[:-1]).any():
         return False
     return bool(np.frombuffer(content, np.uint8)[ends[0] : ends[-1]].max(initial=0) < 128)
