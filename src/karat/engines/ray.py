@@ -180,8 +180,9 @@ def _count_rooms(ray: Any, gpus: float) -> int:
     if rooms := sum(int(own * int(1 / gpus) if gpus < 1 else own // gpus) for own in machines):
         return rooms
     most = max(machines, default=0)
-    remedy = "ray.autoscaler.sdk.request_resources(bundles=[{'GPU': 1}]) starts machines where it adds them on demand"
-    raise DataError(f"gpus={gpus:g}: no machine of the Ray cluster has so many, the most is {most:g}; {remedy}")
+    problem = f"gpus={gpus:g} (--gpus): no machine of the Ray cluster has so many, the most is {most:g}"
+    request = f"ray.autoscaler.sdk.request_resources(bundles=[{{'GPU': {gpus:g}}}])"
+    raise DataError(f"{problem}; where machines are added on demand, {request} asks for one first")
 
 
 def _collect(ray: Any, reference: Any, task: int) -> Done | Failed:
