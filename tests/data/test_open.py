@@ -171,6 +171,13 @@ def test_a_glob_whose_columns_clash_names_both_files(tmp_path):
         open_source(f"{tmp_path}/*")
 
 
+def test_of_columns_with_several_types_the_one_that_clashes_is_named(tmp_path):
+    for name, columns in {"a": {"x": [1], "y": [1]}, "b": {"x": [0.5], "y": ["t"]}}.items():
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    with pytest.raises(ColumnError, match=r"'y' is int64 in .*a\.parquet but string in .*b\.parquet"):
+        open_source(f"{tmp_path}/*")
+
+
 def test_a_name_that_is_not_there_suggests_the_nearest(tmp_path):
     (tmp_path / "answers.jsonl").write_text("{}")
     with pytest.raises(DataError, match=r"no such file; did you mean 'answers\.jsonl'"):

@@ -41,8 +41,13 @@ def decode_numbers(column: pa.Array, where: str, place: Callable[[int], str]) ->
     if column.type == RAW:
         try:
             column = decode_text(column)
-        except RowError as error:
-            raise RowError(f"{where}, {error}") from None
+        except RowError:
+            for at in range(len(column)):  # again, to find the row
+                try:
+                    decode_text(column.slice(at, 1))
+                except RowError as error:
+                    raise RowError(f"{place(at)}, {where}: {str(error).removeprefix('row 1: ')}") from None
+            raise
     return read_numbers(column, where, place)
 
 

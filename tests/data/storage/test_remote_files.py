@@ -32,6 +32,7 @@ LISTED = [
     ("run/part-[!0].csv", ["run/part-1.csv"]),
     ("*/b.*", ["mixed/b.csv"]),
     ("**/?.csv", ["deep/d=1/a.csv", "mixed/b.csv"]),
+    ("**/**/?.csv", ["deep/d=1/a.csv", "mixed/b.csv"]),
 ]
 REFUSED = [
     ("run/*.json", "no file matches this pattern"),

@@ -218,10 +218,10 @@ def test_a_result_shows_itself():
     assert result.to_pandas()["token_f1"].isna().sum() == 2
 
 
-def test_the_text_null_and_null_are_two_groups():
-    rows = {"prediction": ["a", "a", "b"], "reference": ["a"] * 3, "g": [None, "(null)", "(null)"]}
+def test_null_and_texts_like_its_label_are_groups_of_their_own():
+    rows = {"prediction": ["a", "a", "b", "b"], "reference": ["a"] * 4, "g": [None, "(null)", "(null)", "'(null)'"]}
     groups = karat.score(rows, "em", by="g").groups["em"]
-    assert {label: value.n for label, value in groups.items()} == {"(null)": 1, "'(null)'": 2}
+    assert {label: value.n for label, value in groups.items()} == {"(null)": 1, "'(null)'": 2, "''(null)''": 1}
 
 
 def test_a_row_whose_cluster_is_null_is_one_of_its_own():

@@ -60,10 +60,18 @@ def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.S
         for field in source.schema:
             for other in sources:
                 at = other.schema.get_field_index(field.name)
-                if at >= 0 and other.schema.field(at).type != field.type:
+                if at >= 0 and not _have_common_type(field, other.schema.field(at)):
                     here, there = f"{field.type} in {source.name}", f"{other.schema.field(at).type} in {other.name}"
                     raise ColumnError(f"column {field.name!r} is {there} but {here}") from error
         raise ColumnError(f"{source.name}: {error}") from error
+
+
+def _have_common_type(one: pa.Field, other: pa.Field) -> bool:
+    try:
+        pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return False
+    return True
 
 
 def fit_source(source: Source, schema: pa.Schema) -> Source:

@@ -121,7 +121,7 @@ def list_files(path: str | Path) -> list[FileId]:
         below = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)  # noqa: PTH118
         names = _choose_files(f"{address.rstrip('/')}/", sorted(below))
     elif glob.has_magic(address) and not Path(path).exists():
-        names = sorted(glob.glob(address, recursive=True))  # noqa: PTH207
+        names = sorted({*glob.iglob(address, recursive=True)})  # noqa: PTH207  (`**/**` finds a file several times)
     else:
         names = [address]
     if not names:

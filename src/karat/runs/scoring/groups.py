@@ -93,9 +93,9 @@ def _encode(column: pa.Array) -> tuple[Array, list[str]]:
 
 
 def _label(value: object) -> str:
-    """The label of a group in tables and JSON; a text that is spelled like the label of null gets quotes."""
+    """The label of a group in tables and JSON; a text that is spelled like the label of null gets further quotes."""
     if value is None:
         return "(null)"
-    if value == "(null)":
-        return repr(value)
+    if isinstance(value, str) and value.strip("'") == "(null)":
+        return f"'{value}'"
     return str(value).lower() if isinstance(value, bool) else str(value)
