@@ -8,7 +8,10 @@ import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
 
-_WORD = 8  # bytes
+WORD = 8
+"""Bytes of a text that are taken as one number."""
+STEP = 0x9E3779B97F4A7C15
+"""What splitmix64 adds to its state."""
 
 
 def hash_texts(texts: pa.Array) -> Array:
@@ -22,23 +25,30 @@ def hash_texts(texts: pa.Array) -> Array:
     """
     values = texts.cast(pa.large_binary())
     sizes = np.asarray(pc.binary_length(values)).astype(np.uint64)
-    keys = _mix(sizes)
-    for start in range(0, int(sizes.max(initial=0)), _WORD):
+    keys = mix(sizes)
+    for start in range(0, int(sizes.max(initial=0)), WORD):
         rest = np.flatnonzero(sizes > start)
-        words = pc.binary_slice(values.take(pa.array(rest)), start, start + _WORD)
-        keys[rest] = _mix(keys[rest] ^ _as_numbers(words))
+        words = pc.binary_slice(values.take(pa.array(rest)), start, start + WORD)
+        keys[rest] = mix(keys[rest] ^ read_words(words, "<u8"))
     return keys
 
 
-def _as_numbers(words: pa.Array) -> Array:
-    """Texts of at most eight bytes as numbers."""
-    padded = pc.ascii_rpad(words.view(pa.large_string()), _WORD, padding="\0")
-    fixed = padded.cast(pa.large_binary()).cast(pa.binary(_WORD))
-    return np.frombuffer(fixed.buffers()[1], "<u8", len(fixed), _WORD * fixed.offset)
+def read_words(words: pa.Array, kind: str) -> Array:
+    """Texts of at most eight bytes as numbers, shape (n,), with zeros behind; `kind` is `<u8` or `>u8`.
+
+    `words`: large_binary without nulls. As `>u8` the numbers have the order of the texts.
+
+    >>> read_words(pa.array([b"", b"b"], pa.large_binary()), "<u8").tolist()
+    [0, 98]
+    """
+    padded = pc.ascii_rpad(words.view(pa.large_string()), WORD, padding="\0")
+    fixed = padded.cast(pa.large_binary()).cast(pa.binary(WORD))
+    return np.frombuffer(fixed.buffers()[1], kind, len(fixed), WORD * fixed.offset)
 
 
-def _mix(keys: Array) -> Array:
-    mixed = keys + np.uint64(0x9E3779B97F4A7C15)
+def mix(keys: Array, step: int = STEP) -> Array:
+    """The hash of each key, shape (n,), uint64, by splitmix64: its finaliser after `step` is added."""
+    mixed = keys + np.uint64(step)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))

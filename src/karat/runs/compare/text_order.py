@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.hashes import WORD, read_words
 from karat.core.columns.kinds import Array
 
 _SLICE = 65_536  # texts of which the words are found at a time
-_WORD = 8  # bytes of a text that are compared as one number
 
 
 def sort_texts(read: Callable[[], Iterable[pa.Array]]) -> tuple[Array, str | None]:
@@ -57,9 +57,8 @@ def _number_words(read: Callable[[], Iterable[pa.Array]]) -> Array:
     for texts in read():
         values = texts.cast(pa.large_binary())
         for at in range(0, len(values), _SLICE):
-            words = pc.binary_slice(values[at : at + _SLICE], start, start + _WORD).view(pa.large_string())
-            padded = pc.ascii_rpad(words, _WORD, padding="\0").cast(pa.large_binary()).cast(pa.binary(_WORD))
-            numbers[first : first + len(words)] = np.frombuffer(padded.buffers()[1], ">u8")
+            words = pc.binary_slice(values[at : at + _SLICE], start, start + WORD)
+            numbers[first : first + len(words)] = read_words(words, ">u8")
             first += len(words)
     return numbers
 

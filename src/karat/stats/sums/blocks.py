@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from karat.core.columns.hashes import STEP, mix
+
 try:
     from karat.stats.sums import kernel
 
@@ -23,12 +25,9 @@ def blocks(keys: NDArray[np.uint64], seed: int) -> NDArray[np.int64]:
     >>> blocks(np.arange(4, dtype=np.uint64), seed=0).tolist()
     [3503, 3265, 1742, 4077]
     """
-    start = np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    start = (seed + 1) * STEP % 2**64
     if COMPILED:
         out = np.empty(len(keys), np.int64)
-        kernel.blocks(keys, start, out)
+        kernel.blocks(keys, np.uint64(start), out)
         return out
-    mixed = keys + start
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(BLOCKS)).astype(np.int64)
+    return (mix(keys, start) % np.uint64(BLOCKS)).astype(np.int64)
