@@ -32,14 +32,7 @@ from karat.runs.scoring.tasks import parts
 
 METRICS = ["exact_match", "token_f1"]
 ENGINES = ["plain", "threads", "processes", "ray", "sail"]
-SAIL = """
-import sys
-from pysail.spark import SparkConnectServer
-server = SparkConnectServer("127.0.0.1", 0)
-server.start(background=True)
-print(server.listening_address[1], flush=True)
-sys.stdin.read()
-"""
+SAIL = Path(__file__).with_name("sail.py")
 GROUP, PIECE, FILE = 250_000, 1_000_000, 10_000_000  # rows
 TICK = os.sysconf("SC_CLK_TCK")
 WORDS = np.array([f"{a}{b}" for a in ("lo", "the", "an", "par", "ka", "mi", "ser", "vo", "tu", "zen")
@@ -96,7 +89,7 @@ def serve() -> Iterator[Any]:
     from karat.engines import Spark  # noqa: PLC0415  (only for this engine)
 
     with subprocess.Popen(  # noqa: S603
-        [sys.executable, "-c", SAIL], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+        [sys.executable, SAIL], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
     ) as server:
         port = server.stdout.readline().strip() if server.stdout else ""
         yield Spark(remote=f"sc://127.0.0.1:{port}")

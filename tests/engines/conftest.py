@@ -14,19 +14,12 @@ import pytest
 import karat
 
 APACHE = Path(__file__).parents[2] / ".spark"
-SAIL = """
-import sys
-from pysail.spark import SparkConnectServer
-server = SparkConnectServer("127.0.0.1", 0)
-server.start(background=True)
-print(server.listening_address[1], flush=True)
-sys.stdin.read()
-"""
+SAIL = Path(__file__).parents[2] / "bench" / "sail.py"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def interactive():
-    """pyspark takes a process without a main file, as pytest's workers are, for its own doctests."""
+    """The parts of pyspark take a process without a main file, as pytest's workers are, for their own doctests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "ps1", ">>> ", raising=False)
         yield
@@ -42,7 +35,7 @@ def serve():
     @contextmanager
     def start(folder):
         with subprocess.Popen(
-            [sys.executable, "-c", SAIL],
+            [sys.executable, SAIL],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
