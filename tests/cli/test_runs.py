@@ -2,6 +2,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -173,6 +174,42 @@ def slow(prediction: karat.Text) -> karat.Score:
 sys.argv[0] = "karat"
 main()
 """
+
+
+HANGING = """
+import sys, time
+import karat
+from karat.cli.main import main
+
+@karat.metric(source="ours")
+def hanging(prediction: karat.Text) -> karat.Score:
+    "Waits for a minute."
+    print("waits", flush=True)
+    time.sleep(60)
+    return [1.0] * len(prediction)
+
+sys.argv[0] = "karat"
+main()
+"""
+
+
+@pytest.mark.usefixtures("run")
+def test_a_second_interrupt_ends_a_metric_that_hangs():
+    pq.write_table(pa.table({"prediction": ["a"] * 4}), "rows.parquet", row_group_size=2)
+    words = ["score", "rows.parquet", "-m", "hanging", "--run", "first", "--engine", "threads"]
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGING, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "waits\n"
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(1)  # two that arrive together are one
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.splitlines()[-2:] == [
+        "run first is kept up to here: the same command with --resume continues it",
+        "interrupted",
+    ]
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

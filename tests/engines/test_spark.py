@@ -156,9 +156,8 @@ assert result.as_dict() == karat.score(sys.argv[1], ["em", own], keep=True).as_d
 """
 
 
-def test_a_metric_of_a_script_is_sent_to_the_workers(files, remote, tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
-    subprocess.run([sys.executable, tmp_path / "script.py", files, remote], check=True)
+def test_a_metric_of_a_script_without_a_file_is_sent_to_the_workers(files, remote):
+    subprocess.run([sys.executable, "-c", SCRIPT, files, remote], check=True)
 
 
 def test_an_address_where_nothing_answers_is_an_error_in_seconds(files):

@@ -2,12 +2,14 @@
 
 import pickle
 import sys
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import karat
+from karat.data.join.parts import JoinedPart
 from karat.engines import worker
 from karat.engines.worker import pack_recipe, score_packed_frame, score_packed_part
 from karat.runs.scoring.arguments import Selection
@@ -73,6 +75,16 @@ def test_a_file_and_a_folder_of_another_machine_are_named(planned, tmp_path):
         raise score_packed_part(packed(recipe), 0, part).error
     (tmp_path / "rows.parquet").unlink()
     with pytest.raises(karat.DataError, match=r"rows\.parquet is not on machine .* where it would be read"):
+        raise score_packed_part(packed(recipe), 0, part).error
+
+
+def test_another_file_of_the_same_name_and_files_of_predictions_are_named(planned, tmp_path):
+    recipe, part = planned("em")
+    joined = JoinedPart(**vars(part), predictions=(replace(part, file=str(tmp_path / "said.parquet")),))
+    with pytest.raises(karat.DataError, match=r"said\.parquet is not on machine .* where it would be read"):
+        raise score_packed_part(packed(recipe), 0, joined).error
+    (tmp_path / "rows.parquet").write_bytes((tmp_path / "rows.parquet").read_bytes() + b"x")
+    with pytest.raises(karat.DataError, match=r"rows\.parquet on machine .* is not the file that was opened, or has"):
         raise score_packed_part(packed(recipe), 0, part).error
 
 

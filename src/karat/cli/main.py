@@ -10,6 +10,7 @@ import errno
 import os
 import signal
 import sys
+import threading
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
@@ -56,7 +57,7 @@ class _Karat(click.Group):
             return super().invoke(context)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
-            sys.exit(130)
+            _end(130)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
@@ -65,6 +66,15 @@ class _Karat(click.Group):
             raise click.UsageError(_describe(error)) from error
         except KaratError as error:
             raise click.ClickException(_describe(error)) from error
+
+
+def _end(code: int) -> None:
+    """Exit; also where threads still run, which a second Ctrl-C left behind: a metric in Python may never return."""
+    if any(thread.name.startswith("karat") and not thread.daemon for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _describe(error: Exception) -> str:

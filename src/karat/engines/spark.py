@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from threading import Semaphore
@@ -45,7 +46,7 @@ class Spark:
     remote: str | None = None
     session: Any = None
     workers: int | None = None
-    name: str = "spark"
+    name: str = field(default="spark", init=False)
 
     def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
         """Yield what comes back from each task, in any order."""
@@ -53,8 +54,9 @@ class Spark:
         if not tasks:
             return
         with self._open() as session:
-            places = session.range(0, len(tasks), 1, len(tasks))  # a partition each
-            yield from _map(session, places, partial(_score_tasks, _pack(recipe), list(tasks.items())))
+            rows = session.createDataFrame([(pickle.dumps(each),) for each in tasks.items()], "task binary")
+            placed = rows.coalesce(1).repartition(len(tasks))  # from one partition each row goes to one of its own
+            yield from _map(session, placed, partial(_score_tasks, _pack(recipe)))
 
     def open_frame(self, data: Any) -> Frame | None:
         """The rows of a `pyspark.sql.DataFrame`; they are scored in its own session."""
@@ -98,13 +100,29 @@ class Spark:
 
 @contextmanager
 def _imports() -> Iterator[None]:
-    """Errors of imports as `MissingExtra`."""
+    """Errors of imports as `MissingExtra`.
+
+    The parts of Spark Connect end a process without a main file, as in `python -c`, unless it is interactive: they take
+    it for their own tests.
+    """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _as_interactive():
             warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # none of it is used
             yield
     except ImportError as error:
         raise MissingExtra("pyspark", extra="spark", need="engine 'spark'") from error
+
+
+@contextmanager
+def _as_interactive() -> Iterator[None]:
+    known = hasattr(sys, "ps1")
+    if not known:
+        sys.ps1 = ">>> "
+    try:
+        yield
+    finally:
+        if not known:
+            del sys.ps1
 
 
 def _connect(remote: str) -> Any:
@@ -174,12 +192,12 @@ _OUTCOMES = pa.schema({"outcome": pa.binary()})
 _running = Semaphore(threads())  # Sail starts all partitions at once, in threads of one process
 
 
-def _score_tasks(packed: bytes, tasks: Sequence[tuple[int, Part]], batches: Rows) -> Rows:
-    """On a worker: the outcomes of the tasks at the places that the rows name."""
+def _score_tasks(packed: bytes, batches: Rows) -> Rows:
+    """On a worker: the outcomes of the tasks in its rows."""
     for batch in batches:
-        for at in batch.column(0).to_pylist():
+        for row in batch.column(0).to_pylist():
             with _running:
-                outcome = score_packed_part(packed, *tasks[at])
+                outcome = score_packed_part(packed, *pickle.loads(row))  # noqa: S301  (the driver wrote it)
             yield _to_row(outcome)
 
 

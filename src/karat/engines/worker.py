@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from socket import gethostname
@@ -14,6 +14,8 @@ import pyarrow as pa
 from karat.core.context import change_context
 from karat.core.errors import DataError, KaratError, SpecError
 from karat.core.version import __version__
+from karat.data.formats.columnar import is_same
+from karat.data.join.parts import JoinedPart
 from karat.data.source import Part
 from karat.data.storage.addresses import is_address
 from karat.runs.scoring.tasks.engine import Failed, portable_error
@@ -62,10 +64,20 @@ def _unpack(packed: bytes) -> Recipe:
 
 
 def _check_files(recipe: Recipe, part: Part) -> Recipe:
-    """The recipe; `DataError` where this machine cannot see what it reads or where it writes."""
-    seen = [(part.file, "read")] + ([] if recipe.folder is None else [(recipe.folder.folder, "written")])
-    for path, how in seen:
-        if not is_address(path) and not Path(path).exists():
-            problem = f"{path} is not on machine {gethostname()} of the cluster, where it would be {how}"
-            raise DataError(f"{problem}: use a disk that all its machines share, or the address of a store (s3://…)")
+    """The recipe; `DataError` where this machine does not see what it reads, or where it writes."""
+    for problem in _find_problems(recipe, part):
+        raise DataError(f"{problem}: use a disk that all its machines share, or the address of a store (s3://…)")
     return recipe
+
+
+def _find_problems(recipe: Recipe, part: Part) -> Iterator[str]:
+    machine = f"machine {gethostname()} of the cluster"
+    for each in [part, *(part.predictions if isinstance(part, JoinedPart) else ())]:
+        if is_address(each.file):
+            continue
+        if not Path(each.file).exists():
+            yield f"{each.file} is not on {machine}, where it would be read"
+        elif not is_same(each):
+            yield f"{each.file} on {machine} is not the file that was opened, or has changed since"
+    if recipe.folder is not None and not recipe.folder.folder.exists():
+        yield f"{recipe.folder.folder} is not on {machine}, where it would be written"

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from karat.core.errors import DataError
 from karat.data.formats.union import fit_source
 from karat.data.source import Part, Source, group_parts, rows_per_batch, slice_batches
+from karat.data.storage.addresses import hide_secrets
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import open_bytes, spool
 from karat.data.storage.remote_files import identify, open_file
@@ -83,10 +84,16 @@ def open_part(part: Part, name: str, schema: pa.Schema, columns: Collection[str]
 
 def _check_same(part: Part) -> str:
     """The name of a part's file; `DataError` where it is another file than it was."""
+    name = hide_secrets(part.file)
+    if not is_same(part):
+        raise DataError(f"{name} has changed since it was opened; score it again")
+    return name
+
+
+def is_same(part: Part) -> bool:
+    """Whether a part's file is the one that was opened, and has not changed since."""
     found = identify(part.file)
-    if (found.size, found.tag) != (part.size, part.version):
-        raise DataError(f"{found.name} has changed since it was opened; score it again")
-    return found.name
+    return (found.size, found.tag) == (part.size, part.version)
 
 
 def read_columns(source: Source, names: Collection[str]) -> Iterator[pa.RecordBatch]:
