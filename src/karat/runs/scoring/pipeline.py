@@ -113,7 +113,7 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
     """Score all rows of a plan, and store them as a run where there is a manifest."""
     if isinstance(plan.base, Frame):
         return score_rows_of(plan.base, plan, progress)
-    if plan.base.parts or destination.engine is not None:
+    if plan.base.parts or destination.engine is not None or destination.max_failed_tasks:
         from karat.runs.scoring.tasks.parts import plan_parts  # noqa: PLC0415  (only for Parquet files)
 
         if (in_parts := plan_parts(plan, destination)) is not None:

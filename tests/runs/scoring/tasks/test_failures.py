@@ -175,8 +175,11 @@ def test_a_bad_number_is_named_by_its_row_in_the_file(files, tmp_path, engine):
 
 def test_bad_json_is_named_by_its_row_in_the_file(tmp_path):
     path = tmp_path / "answers.jsonl"
-    cells = ["1.0", "2.0", '"x"', '{"a": 1}']
-    path.write_text("\n".join(f'{{"id": {at}, "prediction": {cell}, "gold": "x"}}' for at, cell in enumerate(cells)))
+    cells = ["1.0", "2.0", "3.0", '{"a": 1}']
+    lines = (f'{{"id": {at}, "prediction": {cell}, "gold": "x", "n": {cell}}}' for at, cell in enumerate(cells))
+    path.write_text("\n".join(lines))
     for where in (None, "id <> 1"):
         with pytest.raises(RowError, match=r"row 4: expected text"):
             karat.score(path, "em", where=where)
+        with pytest.raises(RowError, match=rf"^{re.escape(str(path))}, row 4, column 'n': expected text"):
+            karat.score(path, "column(n)", where=where)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import karat
 from karat import DataError, SpecError
+from karat.engines import Ray, Spark
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run
 from karat.runs.scoring.tasks import parts as parts_module
@@ -261,11 +263,21 @@ def test_a_killed_driver_leaves_whole_parts(files, tmp_path, engine):
         (None, {"limit": 5}, "limit"),
         (None, {"output": "scored.parquet"}, "written to one file"),
         (None, {"keep": True}, "kept in memory"),
+        (None, {"engine": None, "max_failed_tasks": 2}, r"\(--max-failed-tasks\) counts tasks, but rows are kept"),
+        (None, {"engine": None, "max_failed_tasks": 2, "keep": False, "limit": 3}, "counts tasks, but limit"),
+        ([{"prediction": "a", "gold": "a"}], {"engine": None, "max_failed_tasks": 2, "keep": False}, "not in Parquet"),
     ],
 )
 def test_what_cannot_be_scored_in_tasks_says_why(files, data, settings, reason):
     with pytest.raises(SpecError, match=reason):
-        karat.score(data or files, "em", engine="threads", **settings)
+        karat.score(data or files, "em", **{"engine": "threads"} | settings)
+
+
+@pytest.mark.parametrize("engine", [Threads, Processes, Ray, Spark])
+def test_an_engine_has_its_own_name(engine):
+    with pytest.raises(TypeError, match="'name'"):
+        engine(name="mine")
+    assert engine().name == engine.__name__.lower()
 
 
 @pytest.mark.parametrize(
@@ -283,6 +295,32 @@ def test_models_are_not_run_where_that_is_slower_or_leaves_the_machine(files, en
 def test_an_unknown_engine_is_an_error_with_the_nearest_name(files):
     with pytest.raises(SpecError, match="did you mean 'processes'"):
         karat.score(files, "em", engine="proceses")
+    with pytest.raises(SpecError, match=r"no engine 'x'; there are: processes, ray, spark, threads$"):
+        karat.score(files, "em", engine="x")
+
+
+def test_tasks_of_small_files_may_fail_too(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"prediction": ["a", "b"], "gold": ["a", "a"]}), path)
+    assert karat.score(path, "em", keep=False, max_failed_tasks=1).values["exact_match"].value == 0.5
+
+
+@pytest.mark.parametrize("engine", [None, "threads", "processes", "ray", "spark"])
+def test_a_file_without_rows_is_scored_without_tasks(files, tmp_path, engine):
+    pq.write_table(pa.table({"prediction": ["a"], "gold": ["a"]}).slice(1), tmp_path / "none")
+    (tmp_path / "none").replace(tmp_path / "none.parquet")
+    result = karat.score(tmp_path / "none.parquet", "em", engine=engine, run="none", max_failed_tasks=1)
+    assert (result.n, result.run.read(["gold"]).num_rows) == (0, 0)
+
+
+@pytest.mark.parametrize("listed", [0, 2])
+def test_lists_of_numbers_in_text_are_looked_for_in_the_first_rows_of_all(tmp_path, listed):
+    for at in range(3):
+        cells = ["[1, 2]" if at == listed else "x"] * 9
+        pq.write_table(pa.table({"prediction": cells, "gold": cells}), tmp_path / f"{at}.parquet")
+    warned = pytest.warns(UserWarning, match="looks like JSON lists but is text") if listed == 0 else nullcontext()
+    with warned:
+        assert karat.score(str(tmp_path / "*.parquet"), "em", engine="threads").values["exact_match"].value == 1
 
 
 def test_a_recipe_reads_only_the_columns_that_are_scored(files):

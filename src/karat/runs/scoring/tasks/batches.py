@@ -60,6 +60,7 @@ def score_batches(
     arrives. Rows that the writer has from before are not scored again. `warned` collects warnings, by role.
     """
     before = 0 if writer is None else writer.replayed
+    begins = not plan.base.parts or plan.base.parts[0].first == 0  # with the first row of all
 
     def read(at: int, numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
         by_id = plan.selection.id is not None  # the numbers are then hashes
@@ -81,7 +82,7 @@ def score_batches(
 
     with upload_ahead(plan.metrics, columns, plan.labels):
         for batch in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before)):
-            find_json_in_text(plan, batch.rows, warned, first=batch.at == 0)
+            find_json_in_text(plan, batch.rows, warned, first=begins and batch.at == 0)
             if writer is not None and batch.at < before:
                 scored = writer.replay(batch.rows)
             else:

@@ -33,7 +33,7 @@ class Threads:
     """Threads of this process, one a task: what reads, scores and writes leaves the interpreter's lock."""
 
     workers: int = field(default_factory=threads)
-    name: str = "threads"
+    name: str = field(default="threads", init=False)
 
     def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
         stopped = Event()
@@ -66,7 +66,7 @@ class Processes:
     """
 
     workers: int = field(default_factory=threads)
-    name: str = "processes"
+    name: str = field(default="processes", init=False)
 
     def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
         del advance  # rows are counted when their task is done
@@ -168,7 +168,6 @@ def find_engine(engine: str | Engine) -> Engine:
 
     points = {point.name: point for point in entry_points(group=GROUP)}
     if engine not in points:
-        known = [*LOCAL, *sorted(points)]
-        raise SpecError(f"there is no engine {engine!r}{did_you_mean(engine, known)}; engines: {', '.join(known)}")
+        raise SpecError(f"there is no engine {engine!r}{did_you_mean(engine, [*LOCAL, *points])}")
     found: Engine = points[engine].load()()
     return found

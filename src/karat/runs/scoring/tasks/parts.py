@@ -127,18 +127,23 @@ class InParts:
 def plan_parts(plan: Plan, destination: Destination) -> InParts | None:
     """How a plan is carried out in tasks; None where its rows are scored one after the other.
 
-    Raises `SpecError` where an engine is named and the rows cannot be scored in tasks.
+    Raises `SpecError` where tasks are asked for, by an engine or by how many may fail, and the rows cannot be scored in
+    tasks.
     """
-    reason = _why_not(plan, destination)
-    if destination.engine is None:
-        groups = group_parts(plan.base.parts, TASK_ROWS)
-        if reason or len(plan.base.parts) < 2 or sum(part.rows for part in groups) < LEAST_ROWS * (1 + len(groups)):
-            return None
-        engine: Engine = Threads()
-    elif reason:
-        raise SpecError(f"engine {destination.engine!r} scores in tasks, but {reason}")
-    else:
-        engine = find_engine(destination.engine)
+    engine: Engine = Threads() if destination.engine is None else find_engine(destination.engine)
+    wanted = "" if destination.engine is None else f"engine {engine.name!r} scores in tasks"
+    if not wanted and destination.max_failed_tasks:
+        wanted = "max_failed_tasks (--max-failed-tasks) counts tasks"
+    if plan.base.rows == 0:
+        return None  # there is nothing to carry out
+    if reason := _why_not(plan, destination):
+        if wanted:
+            raise SpecError(f"{wanted}, but {reason}")
+        return None
+    groups = group_parts(plan.base.parts, TASK_ROWS)
+    small = len(plan.base.parts) < 2 or sum(part.rows for part in groups) < LEAST_ROWS * (1 + len(groups))
+    if small and not wanted:
+        return None
     return InParts(plan, engine, destination.max_failed_tasks, destination.resume)
 
 
@@ -156,7 +161,7 @@ def _why_not(plan: Plan, destination: Destination) -> str | None:
             bool(models) and in_threads
         ),
         "rows are written to one file (output, --output): keep them as a run": destination.output is not None,
-        "rows are kept in memory (keep)": destination.keeps_rows,
+        "rows are kept in memory (keep=False keeps none)": destination.keeps_rows,
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 

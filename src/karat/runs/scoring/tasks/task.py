@@ -61,14 +61,14 @@ class Recipe:
             return self.plan_of(open_joined(self.joined, part, self.columns))
         return self.plan_of(open_part(part, self.name, self.schema, self.columns))
 
-    def plan_of(self, source: Source) -> Plan:
+    def plan_of(self, base: Source) -> Plan:
         """The plan of some of the rows, with their own columns."""
-        source = number_rows(add_nested(source, self.nested.groups, keep_json=False), self.plan.selection.id)
+        source = number_rows(add_nested(base, self.nested.groups, keep_json=False), self.plan.selection.id)
         source = add_nested(source, self.nested.roles)
         if (where := self.plan.selection.where) is not None:
             source = filter_rows(source, where, None, self.nested.where)
         kinds = {role: kind for metric in self.plan.metrics for role, kind in metric.definition.columns.items()}
-        return replace(self.plan, source=source, kinds=kinds)
+        return replace(self.plan, source=source, base=base, kinds=kinds)
 
 
 def make_recipe(plan: Plan, folder: PartsFolder | None) -> Recipe:
