@@ -175,6 +175,16 @@ def test_an_address_without_a_cluster_is_an_error_at_once(files, tmp_path, monke
     assert time.monotonic() - started < 20
 
 
+@pytest.mark.parametrize("mode", ["", "token"])
+def test_a_cluster_that_refuses_says_what_to_set(files, monkeypatch, mode):
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("refused")))
+    monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    with pytest.raises(karat.DataError, match="no connection to Ray at local: refused") as error:
+        karat.score(files, "em", engine=Ray("local"))
+    assert ("Set RAY_AUTH_MODE=token" in str(error.value)) == (mode == "")
+
+
 def test_without_ray_the_message_names_the_extra(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(karat.MissingExtra, match=r"engine 'ray' needs ray: pip install 'karat\[ray\]'"):

@@ -214,7 +214,8 @@ def _connect(address: str | None) -> Iterator[Any]:
     try:
         ray.init(address, logging_level=logging.ERROR, log_to_driver=False, **own)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise DataError(f"no connection to Ray at {address or 'this machine'}: {error}") from error
+        token = "" if os.environ.get("RAY_AUTH_MODE") else "; does it ask for a token? Set RAY_AUTH_MODE=token"
+        raise DataError(f"no connection to Ray at {address or 'this machine'}: {error}{token}") from error
     try:
         yield ray
     finally:
