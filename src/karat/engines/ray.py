@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +17,15 @@ import pyarrow as pa
 
 from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.parallel import threads
+from karat.data.join.buckets import HalfPart
 from karat.data.source import Part
-from karat.engines.worker import pack_recipe, score_packed_frame, score_packed_part
+from karat.engines.worker import (
+    divide_packed_half,
+    pack_recipe,
+    score_packed_bucket,
+    score_packed_frame,
+    score_packed_part,
+)
 from karat.runs.scoring.tasks.engine import Failed
 from karat.runs.scoring.tasks.frames import Frame
 from karat.runs.scoring.tasks.task import Advance, Recipe
@@ -63,6 +71,26 @@ class Ray:
             else:
                 yield from _score_on_cores(ray, packed, tasks)
 
+    def run_buckets(self, recipe: Recipe, halves: Mapping[int, HalfPart]) -> Iterator[Done | Failed]:
+        """Yield what comes back from each bucket, whose rows the shuffle of Ray Data brings together."""
+        number = next(iter(halves.values())).buckets
+        with _connect(self.address) as ray, _quiet_data() as data:
+            packed = pack_recipe(recipe, ray.cloudpickle.dumps)
+            divided = data.from_arrow([pa.table({"half": [task]}) for task in halves]).map_batches(
+                _divide_half, fn_args=(packed, dict(halves)), batch_format="pyarrow", batch_size=None
+            )
+            scored = divided.groupby("bucket", num_partitions=number).map_groups(
+                _BucketScorer if self.gpus else _score_shuffled,
+                fn_args=(packed,),
+                batch_format="pyarrow",
+                **self._on_gpus(ray),
+            )
+            yield from _read_outcomes(scored)
+
+    def _on_gpus(self, ray: Any) -> dict[str, Any]:
+        """Where Ray Data runs what scores, if it is to have GPUs."""
+        return {"num_gpus": self.gpus, "concurrency": (1, _count_rooms(ray, self.gpus))} if self.gpus else {}
+
     def open_frame(self, data: Any) -> Frame | None:
         """The rows of a `ray.data.Dataset`."""
         if type(data).__module__.partition(".")[0] != "ray" or not hasattr(data, "map_batches"):
@@ -72,19 +100,15 @@ class Ray:
             import ray  # noqa: PLC0415  (the dataset has imported it)
 
             packed = pack_recipe(recipe, ray.cloudpickle.dumps)
-            where: dict[str, Any] = {"batch_size": None}
-            if self.gpus:
-                rooms = _count_rooms(ray, self.gpus)
-                where = {"batch_size": GPU_ROWS, "num_gpus": self.gpus, "concurrency": (1, rooms)}
             states = data.select_columns(recipe.schema_read.names).map_batches(
                 _BlockScorer if self.gpus else _score_block,
                 fn_args=(packed,),
                 batch_format="pyarrow",
                 zero_copy_batch=True,
-                **where,
+                batch_size=GPU_ROWS if self.gpus else None,
+                **self._on_gpus(ray),
             )
-            for row in states.iter_rows():
-                done = ray.cloudpickle.loads(row["done"])
+            for done in _read_outcomes(states):
                 if isinstance(done, Failed):
                     raise done.error
                 yield done
@@ -147,6 +171,43 @@ class _Scorer:
 
     def score(self, packed: bytes, task: int, part: Part) -> Done | Failed:
         return score_packed_part(packed, task, part)
+
+
+@contextmanager
+def _quiet_data() -> Iterator[Any]:
+    """The module `ray.data`, which shows nothing of its progress."""
+    import ray.data  # noqa: PLC0415
+
+    context, log = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
+    before = context.enable_progress_bars, log.level
+    context.enable_progress_bars = False
+    log.setLevel(logging.ERROR)
+    try:
+        yield ray.data
+    finally:
+        context.enable_progress_bars = before[0]
+        log.setLevel(before[1])
+
+
+def _read_outcomes(scored: Any) -> Iterator[Done | Failed]:
+    return (pickle.loads(row["done"]) for row in scored.iter_rows())  # noqa: S301  (written by this code on a worker)
+
+
+def _divide_half(block: pa.Table, packed: bytes, halves: Mapping[int, HalfPart]) -> Iterator[pa.Table]:
+    for task in block["half"].to_pylist():
+        for rows in divide_packed_half(packed, task, halves[task]):
+            yield pa.Table.from_batches([rows])
+
+
+def _score_shuffled(rows: pa.Table, packed: bytes) -> pa.Table:
+    return pa.table({"done": [pickle.dumps(score_packed_bucket(packed, rows))]})
+
+
+class _BucketScorer:
+    """Ray Data runs classes in actors."""
+
+    def __call__(self, rows: pa.Table, packed: bytes) -> pa.Table:
+        return _score_shuffled(rows, packed)
 
 
 def _score_block(block: pa.Table, packed: bytes) -> pa.Table:

@@ -10,7 +10,7 @@ import pickle
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,14 +23,22 @@ import pyarrow as pa
 
 from karat.core.errors import DataError, MissingExtra
 from karat.core.parallel import threads
+from karat.data.join.buckets import HalfPart
 from karat.data.source import Part
-from karat.engines.worker import pack_recipe, score_packed_frame, score_packed_part
+from karat.engines.worker import (
+    divide_packed_half,
+    pack_recipe,
+    score_packed_bucket,
+    score_packed_frame,
+    score_packed_part,
+)
 from karat.runs.scoring.tasks.engine import Failed
 from karat.runs.scoring.tasks.frames import Frame
 from karat.runs.scoring.tasks.task import Advance, Recipe
 from karat.runs.store.parts import Done
 
 Rows = Iterable[pa.RecordBatch]
+OUTCOME, SHUFFLED_COLUMNS = "outcome binary", "bucket int, at bigint, side string, data binary"
 
 
 @dataclass(frozen=True)
@@ -54,9 +62,16 @@ class Spark:
         if not tasks:
             return
         with self._open() as session:
-            rows = session.createDataFrame([(pickle.dumps(each),) for each in tasks.items()], "task binary")
-            placed = rows.coalesce(1).repartition(len(tasks))  # from one partition each row goes to one of its own
-            yield from _map(session, placed, partial(_score_tasks, _pack(recipe)))
+            outcomes = _spread(session, tasks).mapInArrow(partial(_score_tasks, _pack(recipe)), OUTCOME)
+            yield from _collect(session, outcomes)
+
+    def run_buckets(self, recipe: Recipe, halves: Mapping[int, HalfPart]) -> Iterator[Done | Failed]:
+        """Yield what comes back from each bucket, whose rows Spark's shuffle brings together."""
+        packed = _pack(recipe)
+        with self._open() as session:
+            divided = _spread(session, halves).mapInArrow(partial(_divide_halves, packed), SHUFFLED_COLUMNS)
+            scored = divided.groupBy("bucket").applyInArrow(lambda rows: _score_shuffled(packed, rows), OUTCOME)
+            yield from _collect(session, scored)
 
     def open_frame(self, data: Any) -> Frame | None:
         """The rows of a `pyspark.sql.DataFrame`; they are scored in its own session."""
@@ -66,7 +81,8 @@ class Spark:
         def work(recipe: Recipe) -> Iterator[Done]:
             columns = data.select(*(f"`{name.replace('`', '``')}`" for name in recipe.schema_read.names))
             with _spark_errors(None):
-                for outcome in _map(data.sparkSession, columns, partial(_score_rows, _pack(recipe))):
+                scored = columns.mapInArrow(partial(_score_rows, _pack(recipe)), OUTCOME)
+                for outcome in _collect(data.sparkSession, scored):
                     if isinstance(outcome, Failed):
                         raise outcome.error
                     yield outcome
@@ -172,12 +188,17 @@ def _pack(recipe: Recipe) -> bytes:
     return pack_recipe(recipe, cloudpickle.dumps)
 
 
-def _map(session: Any, frame: Any, work: Callable[[Rows], Rows]) -> Iterator[Done | Failed]:
-    """The outcomes that `work` gives for the partitions of a frame; it is stopped where nobody waits for them."""
+def _spread(session: Any, tasks: Mapping[int, Part]) -> Any:
+    """A frame of the tasks, a partition each."""
+    rows = session.createDataFrame([(pickle.dumps(each),) for each in tasks.items()], "task binary")
+    return rows.coalesce(1).repartition(len(tasks))  # from one partition each row goes to one of its own
+
+
+def _collect(session: Any, outcomes: Any) -> Iterator[Done | Failed]:
+    """The outcomes in a frame, in any order; the work is stopped where nobody waits for them."""
     tag = f"karat-{uuid4()}"
     session.addTag(tag)
     try:
-        outcomes = frame.mapInArrow(work, "outcome binary")
         # Without Spark Connect an iterator would start one partition after the other.
         for row in outcomes.toLocalIterator() if "connect" in type(session).__module__ else outcomes.collect():
             yield pickle.loads(row.outcome)  # noqa: S301  (written by this code on a worker)
@@ -199,6 +220,20 @@ def _score_tasks(packed: bytes, batches: Rows) -> Rows:
             with _running:
                 outcome = score_packed_part(packed, *pickle.loads(row))  # noqa: S301  (the driver wrote it)
             yield _to_row(outcome)
+
+
+def _divide_halves(packed: bytes, batches: Rows) -> Rows:
+    """On a worker: the rows to shuffle of the halves in its rows."""
+    for batch in batches:
+        for row in batch.column(0).to_pylist():
+            with _running:
+                yield from divide_packed_half(packed, *pickle.loads(row))  # noqa: S301  (the driver wrote it)
+
+
+def _score_shuffled(packed: bytes, rows: pa.Table) -> pa.Table:
+    """On a worker: the outcome of a bucket."""
+    with _running:
+        return pa.Table.from_batches([_to_row(score_packed_bucket(packed, rows))])
 
 
 def _score_rows(packed: bytes, batches: Rows) -> Rows:

@@ -72,7 +72,7 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
     match = cache(partial(match_ids, golden, predicted))
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        return join_batches(golden, predicted, match().partners, text)
+        yield from join_batches(golden, predicted, match().partners, text)
 
     notes = dict[Side, Mapping[str, int]]()
     joined = Joined(
