@@ -188,6 +188,27 @@ def test_runs_are_kept_in_folders_alone(monkeypatch):
         karat.score(ROWS, "exact_match", run="mine")
 
 
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_run_that_was_copied_into_a_bucket_is_compared_and_shown(s3, tmp_path, monkeypatch, in_parts):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    pq.write_table(ROWS, tmp_path / "rows.parquet", row_group_size=1)
+    monkeypatch.setattr("karat.runs.scoring.tasks.parts.TASK_ROWS", 2)
+    monkeypatch.setattr("karat.runs.scoring.tasks.parts.LEAST_ROWS", 1)
+    data = tmp_path / "rows.parquet" if in_parts else ROWS
+    for name in ("a", "b"):
+        karat.score(data, ["em", "bleu"], run=name, engine="threads" if in_parts else None)
+        for file in filter(Path.is_file, (tmp_path / name).rglob("*")):
+            s3.put(f"runs/{file.relative_to(tmp_path)}", file.read_bytes())
+    here, there = karat.compare("a", "b", on="id"), karat.compare("s3://lake/runs/a", "s3://lake/runs/b/", on="id")
+    assert there.as_dict() == here.as_dict()
+    shown = CliRunner().invoke(main, ["runs", "show", "s3://lake/runs/a", "--json"])
+    assert shown.output == CliRunner().invoke(main, ["runs", "show", "a", "--json"]).output
+    rows_shown = CliRunner().invoke(main, ["show", "s3://lake/runs/a", "--worst", "1"])
+    assert rows_shown.output == CliRunner().invoke(main, ["show", "a", "--worst", "1"]).output
+    with pytest.raises(DataError, match="s3://lake/runs/c: there is no run in this folder"):
+        karat.runs.store.run.open_run("s3://lake/runs/c")
+
+
 def test_a_run_and_its_messages_hold_no_signature(web, tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     web.files["a.csv"] = b"prediction,reference\nx,x\n"

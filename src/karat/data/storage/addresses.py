@@ -37,6 +37,15 @@ def to_path(path: str | Path) -> str | Path:
     return path if is_address(path) else Path(path)
 
 
+def join_path(folder: str | Path, *names: str) -> str | Path:
+    """The path, or the address, of what is in a folder.
+
+    >>> join_path("s3://lake/runs", "a", "manifest.json")
+    's3://lake/runs/a/manifest.json'
+    """
+    return "/".join((str(folder), *names)) if is_address(folder) else Path(folder, *names)
+
+
 def is_file(path: str | Path) -> bool:
     """Whether a path is that of a file, or an address, for which no store is asked."""
     return is_address(path) or Path(path).is_file()

@@ -67,6 +67,20 @@ def open_file(path: str | Path) -> pa.NativeFile:
         raise DataError(_explain_missing(address)) from error
 
 
+def exists(path: str | Path) -> bool:
+    """Whether there is a file at a path, or at an address of a store, not of a web server.
+
+    >>> exists(__file__), exists("s3.parquet")
+    (True, False)
+    """
+    address = str(path)
+    if not is_address(address):
+        return Path(path).is_file()
+    store, inner = find_store(address)
+    with store_errors(address):
+        return bool(store.get_file_info(inner).is_file)
+
+
 def identify(path: str | Path) -> FileId:
     """The identity of a file, without reading it: path, size and version. Raises `DataError` as `open_file` does.
 

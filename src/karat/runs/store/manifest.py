@@ -12,6 +12,8 @@ from karat.core.atomic import write_text
 from karat.core.errors import DataError, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
+from karat.data.storage.addresses import join_path
+from karat.data.storage.remote_files import open_file
 from karat.runs.store.folders import MANIFEST
 from karat.stats.aggregate import Scale
 
@@ -98,11 +100,12 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
     write_text(folder / MANIFEST, json.dumps(asdict(manifest), ensure_ascii=False, indent=2) + "\n")
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run's folder; `DataError` where it is damaged or written by a newer karat."""
-    path = folder / MANIFEST
+def read_manifest(folder: str | Path) -> Manifest:
+    """The manifest in a folder or at its address; `DataError` where it is damaged or written by a newer karat."""
+    path = join_path(folder, MANIFEST)
     try:
-        content = json.loads(path.read_text("utf-8"))
+        with open_file(path) as file:
+            content = json.loads(file.read())
         if content["format"] > FORMAT:
             formats = f"format {content['format']}, this one reads {FORMAT}"
             raise DataError(f"{path} is of a newer karat ({formats}): update it")

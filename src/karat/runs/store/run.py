@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from glob import escape
+from glob import escape, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,9 @@ from karat.core.metric.score import ROUNDING
 from karat.core.metric.spec import parse
 from karat.data.formats.columnar import read_columns
 from karat.data.open import open_source
-from karat.data.storage.addresses import hide_secrets, is_address, to_path
+from karat.data.storage.addresses import hide_secrets, is_address, join_path, to_path
 from karat.data.storage.file_names import name_row, split_name
-from karat.data.storage.remote_files import list_files, open_file
+from karat.data.storage.remote_files import exists, list_files, open_file
 from karat.data.storage.validate import name_errors
 from karat.runs.named_columns import decode_numbers
 from karat.runs.output_columns import find_reason_column
@@ -67,19 +67,18 @@ class Run:
     @property
     def rows(self) -> str | Path:
         """The file of the rows, or the pattern of its files (`glob`) where they were written in parts."""
-        one = Path(self.path, ROWS)
-        return one if one.exists() else Path(escape(str(self.path)), one.stem, "part-*.parquet")
+        one = join_path(self.path, ROWS)
+        return one if exists(one) else _parts_pattern(self.path, ROWS)
 
-    @property
+    @cached_property
     def files(self) -> Sequence[str | Path]:
         """The files of the rows, in their order."""
-        one = Path(self.path, ROWS)
-        return [one] if one.exists() else _part_files(Path(self.path), ROWS)
+        return _find_files(self.path, ROWS)
 
     @cached_property
     def starts(self) -> Array:
         """The number of the first row of each of the `files`, and that of all rows: shape (files + 1,), int64."""
-        return np.cumsum([0, *(pq.read_metadata(file).num_rows for file in self.files)])
+        return np.cumsum([0, *(_count_rows(file) for file in self.files)])
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -137,10 +136,8 @@ class Run:
         return self._read_counts(metric) if metric.counts else self.scores(spec)[:, None]
 
     def _read_counts(self, metric: ScoredMetric) -> Array:
-        path = Path(self.path, STATISTICS)
-        with name_errors(str(path)):
-            files = [path] if path.exists() else _part_files(Path(self.path), STATISTICS)
-            tables = [pq.read_table(file, columns=[metric.spec], partitioning=None) for file in files]
+        with name_errors(str(join_path(self.path, STATISTICS))):
+            tables = [_read_columns(file, [metric.spec]) for file in _find_files(self.path, STATISTICS)]
             return stack_statistics([_to_counts(table.column(0)) for table in tables])
 
     def value(self, spec: str) -> Value:
@@ -169,7 +166,7 @@ class ScoredFile(Run):
     def rows(self) -> str | Path:
         return self.path
 
-    @property
+    @cached_property
     def files(self) -> Sequence[str | Path]:
         return [file.path for file in list_files(self.path)] if is_address(self.path) else [self.path]
 
@@ -178,8 +175,23 @@ class ScoredFile(Run):
         raise DataError(f"{self.name}: {problem}; score it again with run='NAME' (--run NAME)")
 
 
-def _part_files(run: Path, name: str) -> list[Path]:
-    return sorted((run / Path(name).stem).glob("part-*.parquet")) or [run / name]
+def _find_files(run: str | Path, name: str) -> Sequence[str | Path]:
+    """The files of a run's rows, or of its counts, in their order: one, or those of its parts."""
+    one = join_path(run, name)
+    if exists(one):
+        return [one]
+    if is_address(run):
+        return [file.path for file in list_files(_parts_pattern(run, name))]
+    return sorted(Path(run, Path(name).stem).glob("part-*.parquet")) or [one]
+
+
+def _parts_pattern(run: str | Path, name: str) -> str | Path:
+    return join_path(escape(str(run)), Path(name).stem, "part-*.parquet")
+
+
+def _count_rows(file: str | Path) -> int:
+    with open_file(file) as stored:
+        return int(pq.read_metadata(stored).num_rows)
 
 
 def _read_columns(file: str | Path, names: list[str]) -> pa.Table:
@@ -195,18 +207,19 @@ def _to_counts(column: pa.ChunkedArray) -> Array:
 
 
 def open_run(name: str | Path) -> Run:
-    """Open a finished run by its name, or by the path of its folder.
+    """Open a finished run by its name, or by the path or address of its folder.
 
     Raises `DataError`, with the nearest name, where it does not exist or was not finished.
     """
     path = _find(str(name))
-    manifest = replace(read_manifest(path), name=path.absolute().name)  # it may be a link, a copy, or renamed
-    return Run(path, manifest, _read_values(path / VALUES))
+    manifest = replace(read_manifest(path), name=Path(path).absolute().name)  # it may be a link, a copy, or renamed
+    return Run(path, manifest, _read_values(join_path(path, VALUES)))
 
 
-def _read_values(path: Path) -> dict[str, Any]:
+def _read_values(path: str | Path) -> dict[str, Any]:
     try:
-        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        with open_file(path) as file:
+            values: dict[str, Any] = json.loads(file.read())
         for entry in values["metrics"]:
             Value(**{each.name: entry[each.name] for each in fields(Value)})
             str(entry["spec"])
@@ -217,7 +230,18 @@ def _read_values(path: Path) -> dict[str, Any]:
     return values
 
 
-def _find(name: str) -> Path:
+def is_run_address(path: object) -> bool:
+    """Whether a path is the address of a folder that holds a run."""
+    if not (isinstance(path, str) and is_address(path)) or has_magic(path) or path.lower().startswith("http"):
+        return False
+    return split_name(path)[0] is None and exists(join_path(path.rstrip("/"), MANIFEST))
+
+
+def _find(name: str) -> str | Path:
+    if is_run_address(name):
+        return name.rstrip("/")
+    if is_address(name):
+        raise DataError(f"{hide_secrets(name)}: there is no run in this folder, which would hold {MANIFEST}")
     for path in (runs_folder() / name, Path(name)):
         if (path / MANIFEST).is_file():
             return path
