@@ -3,17 +3,22 @@
 import http.client
 import logging
 import re
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
 
+SLOW = 0.4
+
 
 class FaultyServer:
     """Answers requests by `answer(method, path, headers, body)`, but for the next `faults` on paths with `match`.
 
-    A fault is a status, `truncated` (half of the body), `reset` (no answer) or `silent` (a body without its length).
+    A fault is a status, `truncated` (half of the body), `reset` (no answer), `silent` (a body without its length) or
+    `slow` (an answer after `SLOW` seconds); None is no fault.
     `requests` are the methods, paths and ranges that were asked for.
     """
 
@@ -31,6 +36,8 @@ class FaultyServer:
                 if fault == "reset":
                     self.close_connection = True
                     return
+                if fault == "slow":
+                    time.sleep(SLOW)
                 if isinstance(fault, int):
                     self._send(fault, {}, b"")
                     return
@@ -54,9 +61,10 @@ class FaultyServer:
                 for name, value in sent.items():
                     if not (fault == "silent" and name.lower() == "content-length"):
                         self.send_header(name, value)
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(content[: len(content) // 2] if fault == "truncated" else content)
+                with suppress(ConnectionError):  # nobody waits for it any more
+                    self.end_headers()
+                    if self.command != "HEAD":
+                        self.wfile.write(content[: len(content) // 2] if fault == "truncated" else content)
                 self.close_connection = fault is not None
 
             do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _handle  # noqa: N815

@@ -89,8 +89,9 @@ def test_of_parquet_only_the_row_groups_that_are_read_are_fetched(request, monke
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
-@pytest.mark.parametrize("faults", [[500, "reset"], ["truncated"]], ids=str)
-def test_faults_that_pass_are_not_noticed(s3, web, no_pauses, tmp_path, name, faults):
+@pytest.mark.parametrize("faults", [[500, "reset"], ["truncated"], ["slow"]], ids=str)
+def test_faults_that_pass_are_not_noticed(s3, web, no_pauses, tmp_path, monkeypatch, name, faults):
+    monkeypatch.setattr("karat.data.storage.http_file._TIMEOUT", 0.2)  # seconds, fewer than a slow answer takes
     write(ROWS.to_batches(), ROWS.schema, tmp_path / name)
     content = web.files[name] = (tmp_path / name).read_bytes()
     s3.put(name, content)

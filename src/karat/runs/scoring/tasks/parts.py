@@ -177,17 +177,22 @@ def _in_order(
     for task in parts:
         while task not in done and task not in waiting:
             if (each := next(coming, None)) is None:
-                raise SpecError(f"the engine ended without a result of the task of {hide_secrets(str(parts[task]))}")
+                raise SpecError(f"the engine ended without a result of the task of {_name(parts[task])}")
             waiting[each.task] = each
         yield waiting.pop(task) if task in waiting else done[task]
     yield from coming  # nothing, but it may raise
+
+
+def _name(part: Part) -> str:
+    """A part for messages, without what may be secret in its address."""
+    return str(replace(part, file=hide_secrets(part.file)))
 
 
 def _failure(failed: Sequence[Failed], parts: Mapping[int, Part]) -> KaratError:
     """The error of the first of these tasks, with its part."""
     first = failed[0]
     others = f"; {len(failed) - 1} other tasks failed too" if len(failed) > 1 else ""
-    where = f"in the task of {hide_secrets(str(parts[first.task]))}{others}"
+    where = f"in the task of {_name(parts[first.task])}{others}"
     if isinstance(first.error, KaratError):
         error = copy(first.error)  # its constructor may have other arguments
         error.args = (f"{first.error} ({where})",)
