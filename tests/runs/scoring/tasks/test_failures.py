@@ -1,8 +1,10 @@
 """Tasks that fail, processes that die, engines that yield too little: what failed is named, and nothing else fails."""
 
+import os
 import re
 import subprocess
 import sys
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children
 from time import monotonic, sleep
@@ -19,7 +21,7 @@ from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.engine import Failed
-from karat.runs.scoring.tasks.local import Processes
+from karat.runs.scoring.tasks.local import Processes, _collect
 from karat.runs.scoring.tasks.task import make_recipe, score_part
 from karat.stats.inference import Inference
 
@@ -121,6 +123,41 @@ def test_only_the_task_that_kills_its_process_fails(monkeypatch):
     assert failed.task == BAD
     assert "its process died" in str(failed.error)
     assert sorted(each.task for each in came) == list(range(FILES))
+
+
+def test_tasks_that_had_ended_when_a_process_died_are_not_done_again():
+    pending = {Future(): at for at in range(20)}
+    for future, at in pending.items():
+        future.set_exception(BrokenProcessPool("a process died")) if at % 2 else future.set_result(at)
+    came = []
+    with pytest.raises(BrokenProcessPool):
+        came.extend(_collect(pending))  # keeps what came before the error
+    assert sorted(came) == list(range(0, 20, 2))
+
+
+DIES = """
+import os, signal
+from pathlib import Path
+import karat
+
+if os.getpid() != PARENT and not Path(f"{__file__}.died").exists():
+    Path(f"{__file__}.died").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@karat.metric(source="ours", register=False)
+def own(prediction: karat.Text) -> karat.Score:
+    "1."
+    return [1.0] * len(prediction)
+"""
+
+
+def test_a_process_that_is_killed_while_it_starts_is_replaced(files, tmp_path, monkeypatch):
+    (tmp_path / "metric_that_dies.py").write_text(DIES.replace("PARENT", str(os.getpid())))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from metric_that_dies import own
+
+    assert karat.score(files, own, engine=Processes(1)).values["own"].scored == FILES * ROWS
+    assert (tmp_path / "metric_that_dies.py.died").exists()
 
 
 def planned(files, metric):

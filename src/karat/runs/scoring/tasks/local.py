@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from ctypes import c_bool
 from dataclasses import dataclass, field
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from threading import Event, Thread
 from time import sleep
 from typing import Any
@@ -90,11 +90,14 @@ class Processes:
         context = get_context("spawn")
         # no locks: a process that is killed while it holds one would stop the others
         started, stopped = context.RawValue(c_bool, False), context.RawValue(c_bool, False)
+        workers = list[Any]()
         with ProcessPoolExecutor(self.workers, context, _start, (recipe, started, stopped)) as pool:
             try:
-                yield from _collect({pool.submit(_work, task, part): task for task, part in list(tasks.items())})
+                pending = {pool.submit(_work, task, part): task for task, part in list(tasks.items())}
+                workers += active_children()
+                yield from _collect(pending)
             except BrokenProcessPool as error:
-                if started.value:
+                if started.value or not any((each.exitcode or 0) > 0 for each in workers):  # one was killed
                     raise
                 remedy = 'in a script, write `if __name__ == "__main__":` around the call, or use engine="threads"'
                 raise SpecError(f"a process ended before its first task, with the error above: {remedy}") from error
@@ -104,14 +107,20 @@ class Processes:
 
 
 def _collect(pending: dict[Future[Done], int]) -> Iterator[Done | Failed]:
+    """What comes back; where a process has died the error is raised last, so that no finished task is done again."""
+    broken: BrokenProcessPool | None = None
     for future in as_completed(pending):
         error = future.exception()
         if error is None:
             yield future.result()
-        elif isinstance(error, BrokenProcessPool) or not isinstance(error, Exception):
-            raise error
-        else:
+        elif isinstance(error, BrokenProcessPool):
+            broken = error
+        elif isinstance(error, Exception):
             yield Failed(pending[future], error)
+        else:
+            raise error
+    if broken is not None:
+        raise broken
 
 
 _process: dict[str, Any] = {}  # what a worker process needs for every task
