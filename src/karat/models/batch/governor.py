@@ -17,16 +17,16 @@ from karat.models.batch.provider import REQUESTS, BatchState, Provider
 from karat.models.batch.queue import BatchQueue, Hooks
 from karat.models.batch.uploader import Timing
 from karat.models.event_loop import run_coroutine
-from karat.models.governor.budget import DEFAULT_OUTPUT, estimate_prompt_tokens
+from karat.models.governor.budget import BATCH_PRICE, DEFAULT_OUTPUT, Price
 from karat.models.governor.faults import Fault, NotSentError
 from karat.models.governor.governor import EndpointState, Governor, PendingRequest
+from karat.models.governor.permits import Permit
 from karat.models.governor.retry import RetryPolicy
 from karat.models.governor.task_group import TaskGroup
 from karat.models.openai.model import OpenAIModel
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Model, Reply, Request
 
-DISCOUNT = 0.5  # of the price of a request that is sent by itself
 LIVE = 64  # calls at a time to models that take no batches, and rows whose requests are uploaded ahead
 ROWS = 5_000  # rows at a time that wait for requests which were uploaded ahead
 TIMING = Timing()
@@ -70,7 +70,7 @@ class BatchGovernor(Governor):
         limits: dict[str, Any] = {"budget": budget, "max_calls": max_calls, "price": price, "row_timeout": float("inf")}
         run = run or uuid4().hex
         super().__init__(concurrency=REQUESTS, attempts=attempts, store=store, run=run, progress=progress, **limits)
-        self._journal_of, self._replies = partial(Journal, store, run), store
+        self._journal_of, self._replies, self._name = partial(Journal, store, run), store, run
         self._timing = timing or TIMING
         self._hooks = Hooks(self._price_reply, self._count_unasked, report or (lambda _: None))
         self._queues: dict[tuple[str, str], BatchQueue] = {}
@@ -89,7 +89,7 @@ class BatchGovernor(Governor):
 
     def open_batches(self) -> list[str]:
         """The batches of this run at the endpoints that have not ended, with their numbers of requests."""
-        return open_batches(self._replies, self._run or "")
+        return open_batches(self._replies, self._name)
 
     @contextmanager
     def upload_ahead(self, collect: Callable[[], object]) -> Iterator[None]:
@@ -132,91 +132,81 @@ class BatchGovernor(Governor):
 
     async def _collect(self, queue: BatchQueue, model: OpenAIModel, request: Request) -> NoReturn:
         """Take a request for the next batch, within the caps."""
-        key, group = request.key(model.endpoint, model.name), TaskGroup.current()
+        key = request.key(model.endpoint, model.name)
         if not queue.holds(key):
-            tokens = estimate_prompt_tokens(request) if self._measured else 0
-            pending = PendingRequest(model, request, self._endpoint(model), group, key, tokens, self._row_timeout)
-            self._estimate(pending)
-            with group.waiting():
-                await self._caps.reserve(pending.cost)
-                self._caps.settle(pending.cost, pending.cost)
-                await queue.collect(key, partial(_line, key, model, request), pending.cost)
+            pending = self._prepare(model, request, key)
+            _, cost = self.local.estimate(replace(pending.call, in_batch=queue.proven))
+            with pending.group.waiting():
+                await self.local.caps.reserve(cost)
+                self.local.caps.settle(cost, cost)
+                await queue.collect(key, partial(_line, key, model, request), cost)
         raise NotSentError("not asked yet: the request waits for its batch")
 
-    async def _call(self, pending: PendingRequest, seconds: float) -> Reply | Fault:
-        """The outcome of a request in a batch."""
-        model, key = pending.model, pending.key
+    async def _acquire(self, pending: PendingRequest) -> Permit:
+        """A permit; a request that this run has counted when it was uploaded is not counted again."""
+        model, key = pending.model, pending.call.key
         if not isinstance(model, OpenAIModel) or key is None:
-            return await super()._call(pending, seconds)
-        queue, limiter = self._queue(model), pending.endpoint.limiter
-        if not queue.proven and not queue.holds(key):
-            outcome = await super()._call(pending, seconds)
+            return await super()._acquire(pending)
+        queue = self._queue(model)
+        pending.call = replace(pending.call, in_batch=queue.proven or queue.holds(key))
+        found = queue.journal.find(key) if pending.call.in_batch else None
+        if found is not None and found[1] is not None:
+            with pending.group.waiting():
+                permit = await self.local.acquire(replace(pending.call, retry=pending.attempts > 0), found[1])
+            pending.attempts += 1
+            return permit
+        permit = await super()._acquire(pending)
+        if found is not None:
+            queue.journal.adopt(key, permit.cost)
+        return permit
+
+    async def _call(self, pending: PendingRequest, permit: Permit, seconds: float) -> Reply | Fault:
+        """The outcome of a request in a batch."""
+        model, key = pending.model, pending.call.key
+        if not isinstance(model, OpenAIModel) or key is None:
+            return await super()._call(pending, permit, seconds)
+        queue, limiter = self._queue(model), self.local.endpoint(pending.call).limiter
+        if not pending.call.in_batch:
+            outcome = await super()._call(pending, permit, seconds)
             if isinstance(outcome, Reply):
                 queue.proven, limiter.limit = True, limiter.concurrency
             return outcome
-        await self._admit(pending, queue.journal)
-        spent = pending.cost
-        try:
-            with pending.group.waiting():
-                outcome = await queue.ask(key, partial(_line, key, model, pending.request), pending.cost)
-            spent = 0.0
-            if isinstance(outcome, Reply):
-                if self._measured:
-                    pending.endpoint.usage.measure(outcome, pending.input_tokens, self._price)
-                self.totals.add(outcome)
-                spent = outcome.cost or 0.0
-            return outcome
-        finally:
-            self._caps.settle(pending.cost, spent)
-
-    async def _admit(self, pending: PendingRequest, journal: Journal) -> None:
-        """Count a request, unless this run has counted it when it was uploaded."""
-        found = journal.find(pending.key or "")
-        if found is None or found[1] is None:
-            await self._reserve(pending)
-            if found is not None:
-                journal.adopt(pending.key or "", pending.cost)
-            return
-        pending.cost = found[1]
-        self._caps.resume(pending.cost)
-        self.totals.calls += 1
-        self.totals.retries += pending.attempts > 0
-        pending.attempts += 1
-
-    def _estimate(self, pending: PendingRequest) -> None:
-        super()._estimate(pending)
-        if isinstance(pending.model, OpenAIModel) and self._queue(pending.model).proven:
-            pending.cost *= DISCOUNT
+        with pending.group.waiting():
+            outcome = await queue.ask(key, partial(_line, key, model, pending.request), permit.cost)
+        return await self.local.settle(permit, outcome, 0.0)
 
     def _price_reply(self, reply: Reply, estimate: float | None) -> Reply:
         """The reply with its cost: as reported, else by its tokens, else as estimated."""
-        if reply.cost is not None or self._price is None:
+        if reply.cost is not None or self.limits.price is None:
             return reply
         if reply.input_tokens is None or reply.output_tokens is None:
             return replace(reply, cost=estimate)
-        return replace(reply, cost=DISCOUNT * self._price.cost(reply.input_tokens, reply.output_tokens))
+        return replace(
+            reply, cost=BATCH_PRICE * Price(*self.limits.price).cost(reply.input_tokens, reply.output_tokens)
+        )
 
     def _count_unasked(self, outcome: Reply | Fault | None, estimate: float) -> None:
         """Count the outcome of a request for which nobody waits since its upload; None: it was not sent."""
-        self._caps.calls -= outcome is None
-        self._caps.spent -= estimate
+        self.local.caps.calls -= outcome is None
+        self.local.caps.spent -= estimate
         if isinstance(outcome, Reply):
-            self._caps.spent += outcome.cost or 0.0
+            self.local.caps.spent += outcome.cost or 0.0
             self.totals.calls += 1
             self.totals.add(outcome)
 
     def _give_up(self, pending: PendingRequest) -> KaratError:
         if isinstance(pending.model, OpenAIModel) and self._queue(pending.model).proven:
-            pending.endpoint.limiter.failed = 0  # failures of a batch come in a row, without meaning more by it
+            pending.endpoint.failed = 0  # failures of a batch come in a row, without meaning more by it
         return super()._give_up(pending)
 
     def _endpoint(self, model: Model) -> EndpointState:
         known, endpoint = len(self._endpoints), super()._endpoint(model)
         if len(self._endpoints) > known:
-            limiter = endpoint.limiter
+            limits = self.local.endpoint(endpoint.call)
+            limiter = limits.limiter
             if isinstance(model, OpenAIModel):
                 limiter.limit = limiter.concurrency = REQUESTS
-                endpoint.usage.longest_output = DEFAULT_OUTPUT  # at least, since many are estimated at the same time
+                limits.usage.longest_output = DEFAULT_OUTPUT  # at least, since many are estimated at the same time
             else:
                 limiter.concurrency = LIVE
         return endpoint

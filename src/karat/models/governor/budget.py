@@ -14,6 +14,7 @@ from karat.models.request import Reply, Request
 BYTES_PER_TOKEN = 3  # of UTF-8: too few for English, about right for other scripts
 MESSAGE_TOKENS = 8  # roles and separators
 DEFAULT_OUTPUT = 1024  # tokens, before the first reply
+BATCH_PRICE = 0.5  # in a batch, of the price of a request that is sent by itself
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,16 @@ def estimate_prompt_tokens(request: Request) -> int:
     return schema + sum(estimate_tokens(each["content"]) + MESSAGE_TOKENS for each in request.messages)
 
 
+def output_limit(request: Request) -> int | None:
+    """The most tokens of a reply, None where the request does not say.
+
+    >>> output_limit(Request([], settings={"max_tokens": 5}))
+    5
+    """
+    limit: int | None = request.settings.get("max_completion_tokens", request.settings.get("max_tokens"))
+    return limit
+
+
 @dataclass
 class Usage:
     """What the replies of one model have taken so far. The next request is estimated from it."""
@@ -63,9 +74,8 @@ class Usage:
     input_factor: float = 1.0  # the greatest ratio of the endpoint's count of input tokens to our estimate
     highest_rate: float = 0.0  # USD a token, where the endpoint reports the cost
 
-    def estimate(self, request: Request, estimated: int, price: Price | None) -> tuple[int, float]:
-        """Tokens and USD that a request may take: `estimated` input, and `max_tokens` or the longest reply so far."""
-        limit = request.settings.get("max_completion_tokens", request.settings.get("max_tokens"))
+    def estimate(self, estimated: int, limit: int | None, price: Price | None) -> tuple[int, float]:
+        """Tokens and USD that a request may take: `estimated` input, and its `limit` or the longest reply so far."""
         prompt = ceil(estimated * self.input_factor)
         output = (self.longest_output or DEFAULT_OUTPUT) if limit is None else limit
         return prompt + output, price.cost(prompt, output) if price else self.highest_rate * (prompt + output)

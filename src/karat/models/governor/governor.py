@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
 from karat.core.errors import KaratError, SpecError
 from karat.models.event_loop import run_coroutine
-from karat.models.governor.budget import Caps, Price, Totals, Usage, estimate_prompt_tokens
+from karat.models.governor.budget import estimate_prompt_tokens, output_limit
 from karat.models.governor.call_spans import count_cached, record_outcome, trace_call
 from karat.models.governor.faults import Fault, ModelError, RequestError, classify
-from karat.models.governor.rate_limiter import RateLimiter
+from karat.models.governor.permits import Call, Limits, LocalPermits, Permit, Permits
 from karat.models.governor.retry import RetryPolicy, retry
 from karat.models.governor.task_group import TaskGroup
 from karat.models.reply_cache import ReplyCache
@@ -28,28 +28,28 @@ GIVE_UP = 100  # consecutive requests without a reply, each after all its attemp
 
 @dataclass
 class EndpointState:
-    """One model of one endpoint: its limits, and what its replies have taken."""
+    """One model of one endpoint: a call to it, its name in messages, and how it replied to this process.
 
+    `proven`: whether it ever has; `failed`: requests given up since the last reply.
+    """
+
+    call: Call
     name: str
     model: Model  # kept so that no other callable gets its identity
-    limiter: RateLimiter
-    usage: Usage = field(default_factory=Usage)
+    proven: bool = False
+    failed: int = 0
 
 
 @dataclass
 class PendingRequest:
-    """A request that has no reply yet: what its next call may take, and how the previous ones ended."""
+    """A request that has no reply yet: its next call, and how the previous ones ended."""
 
     model: Model
     request: Request
     endpoint: EndpointState
     group: TaskGroup
-    key: str | None
-    input_tokens: int  # as estimated from the text
+    call: Call
     seconds_left: float
-    tokens: int = 0
-    cost: float = 0.0
-    tokens_used: int | None = None
     attempts: int = 0
     fault: Fault | None = None
 
@@ -99,23 +99,20 @@ class Governor:
         run: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        for name, number in {"concurrency": concurrency, "rpm": rpm, "tpm": tpm, "attempts": attempts}.items():
-            if number is not None and number < 1:
-                raise SpecError(f"{name}={number!r}: expected a whole number from 1")
+        if attempts < 1:
+            raise SpecError(f"attempts={attempts!r}: expected a whole number from 1")
         for name, seconds in {"timeout": timeout, "row_timeout": row_timeout}.items():
             if seconds <= 0:
                 raise SpecError(f"{name}={seconds!r}: expected seconds above 0")
-        self.totals = Totals()
-        self._concurrency, self._rpm, self._tpm = concurrency, rpm, tpm
+        self.limits = Limits(concurrency, rpm, tpm, budget, max_calls, price)
+        self.patience = {"attempts": attempts, "timeout": timeout, "row_timeout": row_timeout}
+        self.permits: Permits
+        self.permits = self.local = LocalPermits(self.limits, store, run)
+        self.totals = self.local.totals
+        self._concurrency, self._progress = concurrency, progress
         self._retries = RetryPolicy(attempts, unreachable_attempts=3)
         self._timeout, self._row_timeout = timeout, row_timeout
-        self._price = None if price is None else Price(*price)
-        self._measured = tpm is not None or budget is not None or price is not None
-        self._store, self._run, self._progress = store, run, progress
-        calls, spent = store.spent(run) if store and run else (0, 0.0)
-        self._caps = Caps(max_calls, budget, calls=calls, spent=spent)
         self._endpoints: dict[Hashable, EndpointState] = {}
-        self._in_progress: dict[str, asyncio.Future[None]] = {}
 
     def map(self, work: Callable[[In], Awaitable[Out]], items: Iterable[In]) -> list[Out]:
         """The results of `await work(item)` in the items' order, for synchronous code.
@@ -137,76 +134,78 @@ class Governor:
         Raises RequestError if this request gets no reply, ModelError if no request to this model will get one.
         """
         endpoint, name = getattr(model, "endpoint", None), getattr(model, "name", None)
-        if self._store is None or endpoint is None or name is None:
+        if not self.permits.caches or endpoint is None or name is None:
             return await self._request(model, request, None)
         key = request.key(endpoint, name)
-        while (same := self._in_progress.get(key)) is not None:
-            await asyncio.wait([same])
-        if (cached := self._store.get(key)) is not None:
-            self.totals.cached += 1
+        if (cached := await self.permits.claim(key)) is not None:
             count_cached()
             return cached
-        done = self._in_progress[key] = asyncio.get_running_loop().create_future()
         try:
             return await self._request(model, request, key)
         finally:
-            del self._in_progress[key]
-            done.cancel()
+            self.permits.drop(key)
 
     def _endpoint(self, model: Model) -> EndpointState:
         url, name = getattr(model, "endpoint", None), getattr(model, "name", None)
         key = id(model) if url is None or name is None else (url, name)
         if (endpoint := self._endpoints.get(key)) is None:
             label = " at ".join(filter(None, [name, url])) or getattr(model, "__name__", type(model).__name__)
-            rpm = min((int(each) for each in (self._rpm, _own_limit(model, "rpm")) if each), default=None)
-            limiter = RateLimiter(self._concurrency, rpm, self._tpm)
-            endpoint = self._endpoints[key] = EndpointState(label, model, limiter)
-            if self._caps.budget is not None and self._price is None:
-                limiter.limit = 1  # the first reply shows what a call costs
+            rpm = _own_limit(model, "rpm")
+            endpoint = self._endpoints[key] = EndpointState(Call(key, None if rpm is None else int(rpm)), label, model)
         return endpoint
 
+    def _prepare(self, model: Model, request: Request, key: str | None) -> PendingRequest:
+        endpoint = self._endpoint(model)
+        tokens = estimate_prompt_tokens(request) if self.limits.measured else 0
+        call = replace(endpoint.call, key=key, input_tokens=tokens, output_limit=output_limit(request))
+        return PendingRequest(model, request, endpoint, TaskGroup.current(), call, self._row_timeout)
+
     async def _request(self, model: Model, request: Request, key: str | None) -> Reply:
-        endpoint, group = self._endpoint(model), TaskGroup.current()
-        tokens = estimate_prompt_tokens(request) if self._measured else 0
-        pending = PendingRequest(model, request, endpoint, group, key, tokens, self._row_timeout)
+        pending = self._prepare(model, request, key)
         try:
             outcome = await retry(partial(self._attempt, pending), self._retries, partial(self._sleep, pending))
             if isinstance(outcome, Fault):
                 raise self._give_up(pending)
-            if outcome.cost is None and self._caps.budget is not None:
+            if outcome.cost is None and self.limits.budget is not None:
                 price = "price=(USD per million input tokens, USD per million output tokens)"
-                raise SpecError(f"{endpoint.name} does not report what a call costs: a budget needs {price}")
+                problem = f"{pending.endpoint.name} does not report what a call costs"
+                raise SpecError(f"{problem}: a budget needs {price}")
         except KaratError as error:
-            self.totals.failed += pending.attempts > 0
-            self.totals.capped += pending.attempts == 0
+            self.permits.fail(sent=pending.attempts > 0)
             if not isinstance(error, RequestError):
-                group.stop(error)
+                pending.group.stop(error)
             raise
         return outcome
 
     async def _attempt(self, pending: PendingRequest) -> Reply | Fault:
-        """One call when the rate limiter allows it. Raises what a retry cannot mend."""
-        limiter, now = pending.endpoint.limiter, asyncio.get_running_loop().time
-        self._estimate(pending)
-        with pending.group.waiting():
-            slot = await limiter.acquire(pending.tokens)
+        """One call when it may start. Raises what a retry cannot mend."""
+        now = asyncio.get_running_loop().time
+        permit = await self._acquire(pending)
         start = now()
         try:
             with trace_call(pending.model, pending.request) as span:
                 timeout = _own_limit(pending.model, "timeout") or self._timeout
-                outcome = await self._call(pending, min(timeout, pending.seconds_left))
+                outcome = await self._call(pending, permit, min(timeout, pending.seconds_left))
                 record_outcome(span, outcome)
             if isinstance(outcome, Reply):
-                limiter.record_reply(slot)
+                pending.endpoint.proven, pending.endpoint.failed = True, 0
                 return outcome
             pending.fault = outcome
-            if outcome.kind == "overload":
-                limiter.record_refusal(slot, outcome.retry_after)
-            await self._raise_if_final(pending, outcome)
+            await self._raise_if_final(pending, permit, outcome)
             return outcome
         finally:
-            limiter.release(slot, pending.tokens_used)
+            self.permits.release(permit)
             pending.seconds_left -= now() - start
+
+    async def _acquire(self, pending: PendingRequest) -> Permit:
+        """The permit for the next call of a request."""
+        try:
+            with pending.group.waiting():
+                permit = await self.permits.acquire(replace(pending.call, retry=pending.attempts > 0))
+        except RequestError as error:
+            raise type(error)(f"{pending.fault.message}; {error}" if pending.fault else str(error)) from None
+        pending.attempts += 1
+        return permit
 
     async def _sleep(self, pending: PendingRequest, seconds: float) -> None:
         fault = pending.fault
@@ -218,65 +217,35 @@ class Governor:
         with pending.group.waiting():
             await asyncio.sleep(seconds)
 
-    async def _call(self, pending: PendingRequest, seconds: float) -> Reply | Fault:
+    async def _call(self, pending: PendingRequest, permit: Permit, seconds: float) -> Reply | Fault:
         """One call. Its reply is in the cache before the caller gets it."""
-        endpoint, request, store = pending.endpoint, pending.request, self._store
         with pending.group.calling():
-            await self._reserve(pending)
-            attempt = store.begin_attempt(self._run, pending.cost) if store and self._run else None
-            spent, start = pending.cost, perf_counter()  # a call without a reply counts as estimated
+            start = perf_counter()
             try:
                 async with asyncio.timeout(seconds) as timeout:
-                    awaitable = pending.model(request.messages, request.schema, request.settings)
+                    awaitable = pending.model(
+                        pending.request.messages, pending.request.schema, pending.request.settings
+                    )
                     if not hasattr(awaitable, "__await__"):
                         problem = f"expected an async callable, but it returned {type(awaitable).__name__}"
-                        raise SpecError(f"{endpoint.name} is not a model: {problem}")
+                        raise SpecError(f"{pending.endpoint.name} is not a model: {problem}")
                     reply = Reply.from_value(await awaitable)
             except Exception as error:
                 if isinstance(error, KaratError) and not isinstance(error, RequestError):
                     raise
                 cause = TimeoutError(f"no reply within {seconds:g} s") if timeout.expired() else error
-                fault = classify(cause, proven=endpoint.limiter.proven)
-                if fault.status is not None:
-                    spent = 0.0  # refused
-                if store and attempt:
-                    store.end_attempt(attempt, spent)
-                return fault
-            else:
-                took, cost = perf_counter() - start if reply.seconds is None else reply.seconds, reply.cost
-                if self._measured:
-                    pending.tokens_used, cost = endpoint.usage.measure(reply, pending.input_tokens, self._price)
-                reply, spent = replace(reply, cost=cost, seconds=took), cost or 0.0
-                self.totals.add(reply)
-                if store and (pending.key or attempt):
-                    reply = store.put(pending.key, reply, attempt, spent)
-                return reply
-            finally:
-                self.totals.seconds += perf_counter() - start
-                self._caps.settle(pending.cost, spent)
+                fault = classify(cause, proven=pending.endpoint.proven)
+                return await self.permits.settle(permit, fault, perf_counter() - start)
+            took = perf_counter() - start
+            reply = replace(reply, seconds=took if reply.seconds is None else reply.seconds)
+            return await self.permits.settle(permit, reply, took)
 
-    def _estimate(self, pending: PendingRequest) -> None:
-        if self._measured:
-            usage = pending.endpoint.usage
-            pending.tokens, pending.cost = usage.estimate(pending.request, pending.input_tokens, self._price)
-
-    async def _reserve(self, pending: PendingRequest) -> None:
-        self._estimate(pending)  # again, since other replies have arrived meanwhile
-        try:
-            with pending.group.waiting():
-                await self._caps.reserve(pending.cost)
-        except RequestError as error:
-            raise type(error)(f"{pending.fault.message}; {error}" if pending.fault else str(error)) from None
-        self.totals.calls += 1
-        self.totals.retries += pending.attempts > 0
-        pending.attempts += 1
-
-    async def _raise_if_final(self, pending: PendingRequest, fault: Fault) -> None:
+    async def _raise_if_final(self, pending: PendingRequest, permit: Permit, fault: Fault) -> None:
         """Raise a fault that a retry cannot mend."""
         endpoint, error = pending.endpoint, fault.error
         if fault.kind == "fatal" and error and classify(error, proven=True).kind == "row":
             with pending.group.waiting():
-                fault = classify(error, proven=await endpoint.limiter.wait_for_proof())
+                fault = classify(error, proven=await self.permits.wait_for_proof(permit))
         if fault.kind == "row":
             raise RequestError(fault.message) from error
         if fault.kind == "fatal":
@@ -286,12 +255,12 @@ class Governor:
 
     def _give_up(self, pending: PendingRequest) -> KaratError:
         """The error for a request that got no reply in time."""
-        limiter, fault = pending.endpoint.limiter, pending.fault
+        endpoint, fault = pending.endpoint, pending.fault
         reason = f"{fault.message if fault else 'not sent'} (attempts: {pending.attempts})"
-        limiter.failed += 1
+        endpoint.failed += 1
         if fault and fault.unreachable:
-            return ModelError(f"{pending.endpoint.name} cannot be reached; is it running? {reason}")
-        if limiter.failed < GIVE_UP:
+            return ModelError(f"{endpoint.name} cannot be reached; is it running? {reason}")
+        if endpoint.failed < GIVE_UP:
             return RequestError(reason)
-        count = f"{limiter.failed} requests in a row got no reply"
-        return ModelError(f"{pending.endpoint.name}: {count}; the last error: {reason}")
+        count = f"{endpoint.failed} requests in a row got no reply"
+        return ModelError(f"{endpoint.name}: {count}; the last error: {reason}")

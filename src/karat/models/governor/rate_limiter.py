@@ -39,7 +39,6 @@ class RateLimiter:
     def __init__(self, concurrency: int, rpm: int | None = None, tpm: int | None = None) -> None:
         self.concurrency, self.limit, self.active = concurrency, min(START, concurrency), 0
         self.proven = False  # whether the endpoint has ever replied
-        self.failed = 0  # requests given up since the last reply
         self._rpm, self._tpm = inf if rpm is None else rpm, inf if tpm is None else tpm
         self._minute: deque[Slot] | None = None if rpm is None and tpm is None else deque()
         self._tokens = 0  # of the calls in this minute
@@ -91,7 +90,7 @@ class RateLimiter:
 
     def record_reply(self, slot: Slot) -> None:
         """Adapt the limit to a reply, before its slot is released."""
-        self.proven, self.failed, self._refusals = True, 0, 0
+        self.proven, self._refusals = True, 0
         self._watch_latency(self._now() - slot.start)
         if slot.start > self._halved_at and self._steady and self.active >= self.limit:
             self._credit += 1
