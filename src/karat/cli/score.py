@@ -66,6 +66,8 @@ def score(
     options["resume"] = kept and model_settings["resume"]
     options["human"] = read_label_options(options, options["run"])
     read_engine(options)
+    if dry_run:  # one process counts the calls
+        options["engine"] = None
     outbox = None if dry_run else open_outbox(span_settings)
     options["keep"] = outbox is not None  # the command prints no rows
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}

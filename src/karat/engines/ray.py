@@ -19,13 +19,8 @@ from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.parallel import threads
 from karat.data.join.buckets import HalfPart
 from karat.data.source import Part
-from karat.engines.worker import (
-    divide_packed_half,
-    pack_recipe,
-    score_packed_bucket,
-    score_packed_frame,
-    score_packed_part,
-)
+from karat.engines.judges import Borrowing, Lending, find_governor, lend_permits, score_judged_part
+from karat.engines.worker import divide_packed_half, pack_recipe, score_packed_bucket, score_packed_frame
 from karat.runs.scoring.tasks.engine import Failed
 from karat.runs.scoring.tasks.frames import Frame
 from karat.runs.scoring.tasks.task import Advance, Recipe
@@ -49,11 +44,14 @@ class Ray:
     `gpus` is for metrics that run a model, such as `semantic_similarity`: how many GPUs each process has, a whole
     number, or a fraction of one that processes share. As many processes as have room start as actors, which keep
     their GPUs, and the model that they have loaded, until the end.
+
+    With `judges` the machines of the cluster ask models, all under the limits and caps of one governor.
     """
 
     address: str | None = None
     _: KW_ONLY
     gpus: float = 0
+    judges: bool = False
     name: str = field(default="ray", init=False)
     workers: int | None = field(default=None, init=False)
 
@@ -64,12 +62,14 @@ class Ray:
     def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
         """Yield what comes back from each task, as it finishes; tasks wait here until the cluster has room for them."""
         del advance  # rows are counted when their task is done
+        governor = find_governor(recipe.plan.metrics)
         with _connect(self.address) as ray:
             packed = ray.put(pack_recipe(recipe, ray.cloudpickle.dumps))
+            lending = lend_permits(ray, governor)
             if self.gpus:
-                yield from _score_on_gpus(ray, packed, tasks, self.gpus)
+                yield from _score_on_gpus(ray, packed, tasks, lending, self.gpus)
             else:
-                yield from _score_on_cores(ray, packed, tasks)
+                yield from _score_on_cores(ray, packed, tasks, lending)
 
     def run_buckets(self, recipe: Recipe, halves: Mapping[int, HalfPart]) -> Iterator[Done | Failed]:
         """Yield what comes back from each bucket, whose rows the shuffle of Ray Data brings together."""
@@ -119,45 +119,49 @@ class Ray:
         return Frame("the Ray Dataset", _find_schema(data), None, read, work=work)
 
 
-def _score_on_cores(ray: Any, packed: Any, tasks: Mapping[int, Part]) -> Iterator[Done | Failed]:
+def _score_on_cores(ray: Any, packed: Any, tasks: Mapping[int, Part], lending: Lending) -> Iterator[Done | Failed]:
     """A task of Ray for each task, by processes that Ray chooses, a core each."""
-    score = ray.remote(num_cpus=1, max_retries=RETRIES)(score_packed_part)
+    score = ray.remote(num_cpus=1, max_retries=RETRIES)(score_judged_part)
     waiting, running = iter(tasks.items()), dict[Any, int]()
     try:
-        while True:
-            for task, part in waiting:
-                running[score.options(name=f"karat {task}").remote(packed, task, part)] = task
-                if len(running) >= _window(ray):
-                    break
-            if not running:
-                return
-            (ready, *_), _ = ray.wait(list(running))
-            yield _collect(ray, ready, running.pop(ready))
+        with lending as lent:
+            while True:
+                for task, part in waiting:
+                    running[score.options(name=f"karat {task}").remote(packed, lent, task, part)] = task
+                    if len(running) >= _window(ray):
+                        break
+                if not running:
+                    return
+                (ready, *_), _ = ray.wait(list(running))
+                yield _collect(ray, ready, running.pop(ready))
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
 
 
-def _score_on_gpus(ray: Any, packed: Any, tasks: Mapping[int, Part], gpus: float) -> Iterator[Done | Failed]:
+def _score_on_gpus(
+    ray: Any, packed: Any, tasks: Mapping[int, Part], lending: Lending, gpus: float
+) -> Iterator[Done | Failed]:
     """Each task by the next idle actor; one for which the cluster has no room yet gets none."""
     start = ray.remote(num_cpus=1, num_gpus=gpus, max_restarts=-1, max_task_retries=RETRIES)(_Scorer).remote
     waiting, running = dict(tasks), dict[Any, int]()
     actors, busy = list[Any](), dict[Any, Any]()
     try:
-        while waiting or running:
-            while len(actors) < min(_count_rooms(ray, gpus), len(waiting) + len(running)):
-                actors.append(start())
-                busy[actors[-1].begin.remote()] = actors[-1]
-            (ready, *_), _ = ray.wait(list(busy))
-            actor = busy.pop(ready)
-            if ready in running:
-                yield _collect(ray, ready, running.pop(ready))
-            else:
-                ray.get(ready)
-            if waiting:
-                task = next(iter(waiting))
-                reference = actor.score.remote(packed, task, waiting.pop(task))
-                busy[reference], running[reference] = actor, task
+        with lending as lent:
+            while waiting or running:
+                while len(actors) < min(_count_rooms(ray, gpus), len(waiting) + len(running)):
+                    actors.append(start())
+                    busy[actors[-1].begin.remote()] = actors[-1]
+                (ready, *_), _ = ray.wait(list(busy))
+                actor = busy.pop(ready)
+                if ready in running:
+                    yield _collect(ray, ready, running.pop(ready))
+                else:
+                    ray.get(ready)
+                if waiting:
+                    task = next(iter(waiting))
+                    reference = actor.score.remote(packed, lent, task, waiting.pop(task))
+                    busy[reference], running[reference] = actor, task
     finally:
         for actor in actors:
             ray.kill(actor)
@@ -169,8 +173,8 @@ class _Scorer:
     def begin(self) -> None:
         """Nothing: it is done when the actor has started."""
 
-    def score(self, packed: bytes, task: int, part: Part) -> Done | Failed:
-        return score_packed_part(packed, task, part)
+    def score(self, packed: bytes, lent: Borrowing | None, task: int, part: Part) -> Done | Failed:
+        return score_judged_part(packed, lent, task, part)
 
 
 @contextmanager

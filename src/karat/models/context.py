@@ -6,10 +6,12 @@ default of the process caches replies in the user's cache folder, and takes endp
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 from karat.core.context import change_context, current_context
 from karat.models.governor.governor import Governor
@@ -26,6 +28,14 @@ class ModelContext:
     governor: Governor
     connect: Callable[[str], Model]
     base_url: str | None = None
+
+    def elsewhere(self) -> dict[str, Any]:
+        """The arguments of `use_governor` with which names mean the same models in another process, without keys."""
+        own = isinstance(self.connect, partial) and self.connect.func is _connect
+        return {
+            "base_url": self.base_url or os.environ.get("OPENAI_BASE_URL"),
+            "connect": None if own else self.connect,
+        }
 
 
 def current_models() -> ModelContext:
@@ -54,7 +64,11 @@ def _default() -> ModelContext:
 
 def _connect_to(base_url: str | None) -> Callable[[str], Model]:
     """A function from a name to its model, at the endpoint and with the key that the environment names at the call."""
-    return lambda name: _open_model(name, find_endpoint(name, base_url))
+    return partial(_connect, base_url)
+
+
+def _connect(base_url: str | None, name: str) -> Model:
+    return _open_model(name, find_endpoint(name, base_url))
 
 
 @cache

@@ -65,6 +65,11 @@ class ReplyCache(SharedDatabase):
         with self._locked():
             end_attempt(self._db, attempt, cost)
 
+    def forget_attempt(self, attempt: int) -> None:
+        """Delete an attempt that was never made."""
+        with self._locked():
+            self._db.execute("DELETE FROM attempts WHERE attempt = ?", (attempt,))
+
     def spent(self, run: str) -> tuple[int, float]:
         """The calls of a run and their cost in USD; an attempt that never ended counts as estimated."""
         with self._locked():

@@ -17,6 +17,7 @@ _OPTIONS = [
         help="GPUs of each process of --engine ray, for models of similarity, such as 1 or 0.5.",
     ),
     option("--remote", metavar="ADDRESS", help="The Spark Connect server of --engine spark: sc://HOST:15002."),
+    option("--cluster-judges", is_flag=True, help="Judges ask from the machines of --engine ray, under shared limits."),
     option(
         "--max-failed-tasks", type=IntRange(min=0), default=0, show_default=True, metavar="N",
         help="Tasks of an engine that may fail; their rows are unscored.",
@@ -31,12 +32,14 @@ def engine_options(command: Command) -> Command:
 
 def read_engine(options: dict[str, Any]) -> None:
     """Take what is about a cluster out of a command's options, and give it to the engine."""
-    for flag, name in (("address", "ray"), ("gpus", "ray"), ("remote", "spark")):
-        if (value := options.pop(flag)) is None:
+    members = {"address": "address", "gpus": "gpus", "remote": "remote", "cluster_judges": "judges"}
+    for flag, member in members.items():
+        if (value := options.pop(flag)) in (None, False):
             continue
         from karat.runs.scoring.tasks.local import find_engine  # noqa: PLC0415  (heavy)
 
         engine: Any = None if options["engine"] is None else find_engine(options["engine"])
-        if not hasattr(engine, flag):
-            raise UsageError(f"--{flag} is that of a cluster: it needs --engine {name}")
-        options["engine"] = replace(engine, **{flag: value})
+        if not hasattr(engine, member):
+            name = "spark" if flag == "remote" else "ray"
+            raise UsageError(f"--{flag.replace('_', '-')} is that of a cluster: it needs --engine {name}")
+        options["engine"] = replace(engine, **{member: value})

@@ -164,8 +164,8 @@ class PartsRun:
     parts: Sequence[Part]
     done: dict[int, Done]
 
-    def finish(self, values: Mapping[str, Any], rows: int) -> Run:
-        """Write the rest of the run, and rename its folder to its name."""
+    def finish(self, values: Mapping[str, Any], rows: int, models: Mapping[str, Any] | None = None) -> Run:
+        """Write the rest of the run, with what its judges used, and rename its folder to its name."""
         written = self.folder.folder / "run"
         for leftover in written.glob("*/.*.new"):  # of a process that was killed
             leftover.unlink(missing_ok=True)
@@ -175,7 +175,7 @@ class PartsRun:
                 digests.setdefault(role, sha256()).update(digest.encode())
         write_text(written / VALUES, json.dumps(values, ensure_ascii=False, indent=2) + "\n")
         by_role = {role: f"parts:{digest.hexdigest()[:32]}" for role, digest in digests.items()}
-        write_manifest(replace(self.manifest, digests=by_role, n=rows), written)
+        write_manifest(replace(self.manifest, digests=by_role, n=rows, models=models), written)
         written.rename(self.target)
         sync(self.target.parent)
         return open_run(self.target)

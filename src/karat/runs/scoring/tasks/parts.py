@@ -20,6 +20,7 @@ from karat.data.storage.addresses import hide_secrets
 from karat.runs.scoring.arguments import Destination
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
+from karat.runs.scoring.provenance import ModelUsage
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.buckets import Buckets, merge_matches, plan_buckets
 from karat.runs.scoring.tasks.engine import Engine, Failed
@@ -31,6 +32,7 @@ from karat.runs.store.manifest import Manifest
 from karat.runs.store.parts import Done, PartsFolder, open_parts
 
 TASK_ROWS = 1 << 20  # at most, in a task
+JUDGED_ROWS = 1 << 10  # in a task with a judge, whose rows wait for an endpoint
 LEAST_ROWS = 1 << 16  # in a task, where the rows are divided among known workers
 PREDICTIONS = "predictions"  # the folder of those that were ordered by task
 TASKS_A_WORKER = 4  # so that all are busy until the end
@@ -52,9 +54,10 @@ class InParts:
         if manifest is None:
             tasks = dict(enumerate(parts)) if self._buckets is None else self._buckets.buckets
             return self._score(tasks, {}, progress, None)
+        usage = ModelUsage(self.plan.metrics)
         with open_parts(manifest, self.plan.output.schema, parts, predictions, resume=self.resume) as run:
             result = self._score(dict(enumerate(run.parts)), run.done, progress, run.folder)
-            return replace(result, run=run.finish(result.as_dict(), result.n))
+            return replace(result, run=run.finish(result.as_dict(), result.n, usage.since_start()))
 
     @cached_property
     def _buckets(self) -> Buckets | None:
@@ -64,6 +67,8 @@ class InParts:
         return plan_buckets(self.plan.joined, self.engine, self._task_rows())
 
     def _task_rows(self) -> int:
+        if any(metric.definition.judge for metric in self.plan.metrics):
+            return JUDGED_ROWS
         if self.engine.workers is None:
             return TASK_ROWS
         each = ceil((self.plan.base.rows or 0) / (TASKS_A_WORKER * self.engine.workers))
@@ -149,14 +154,16 @@ def plan_parts(plan: Plan, destination: Destination) -> InParts | None:
 
 def _why_not(plan: Plan, destination: Destination) -> str | None:
     """Why the rows of a plan cannot be scored in tasks."""
-    waiting = [metric.spec for metric in plan.metrics if metric.waits]
+    judges = getattr(destination.engine, "judges", False)
+    waiting = [each.spec for each in plan.metrics if each.waits and not (judges and each.definition.judge)]
     models = [metric.spec for metric in plan.metrics if metric.definition.remote]
     in_threads = destination.engine in (None, "threads") or isinstance(destination.engine, Threads)
     reasons = {
         f"{plan.base.name} is not in Parquet files": not plan.base.parts,
         "limit (--limit) counts rows one after the other": plan.selection.limit is not None,
         "people's labels (human, --human) need the scores of all rows": plan.correction is not None,
-        f"{', '.join(waiting)} waits for another process, such as an endpoint: leave the engine out": bool(waiting),
+        f"{', '.join(waiting)} waits for another process, such as an endpoint: leave the engine out, or let the "
+        "machines of a Ray cluster ask the models of judges, Ray(judges=True) (--cluster-judges)": bool(waiting),
         f"{', '.join(models)} runs a model, which keeps all cores busy by itself: leave the engine out": (
             bool(models) and in_threads
         ),

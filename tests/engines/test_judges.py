@@ -1,0 +1,198 @@
+"""Judges on four workers of Ray, and an endpoint that counts: one set of limits, and the values of one machine."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import karat
+from karat import Governor, Judge
+from karat.engines import Ray, judges
+from karat.judges import use_governor
+from karat.models.reply_cache import ReplyCache
+from karat.models.testing.fake import FakeServer, script_reader
+from karat.runs.scoring.tasks import parts as parts_module
+from karat.runs.store.run import open_run
+
+ray = pytest.importorskip("ray")
+pytest.importorskip("aiohttp")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # what Ray warns of is Ray's
+ROWS, EACH = 80, 10  # rows, and those of a task
+JUDGE = Judge("conciseness", model="fake")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """Four workers on this machine."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def rows(tmp_path, monkeypatch):
+    """A file of eight tasks."""
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(parts_module, "JUDGED_ROWS", EACH)
+    table = pa.table({"question": [f"{at}?" for at in range(ROWS)], "answer": [f"say {at}" for at in range(ROWS)]})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=EACH)
+    return str(tmp_path / "rows.parquet")
+
+
+@pytest.fixture
+def store(tmp_path):
+    with ReplyCache(tmp_path / "replies.sqlite") as cache:
+        yield cache
+
+
+def rows_of(run):
+    return sorted(run.rows.parent.glob(run.rows.name))
+
+
+def score(rows, server, governor, **settings):
+    with use_governor(governor, base_url=server.url):
+        return karat.score(rows, JUDGE, **{"engine": Ray(judges=True)} | settings)
+
+
+def test_values_rows_and_usage_are_those_of_one_machine(rows, store):
+    with FakeServer(price=(1.0, 1.0)) as server:
+        there = score(rows, server, governor := Governor(store=store), run="there")
+        assert governor.totals.calls == server.calls == ROWS
+        again = score(rows, server, Governor(store=store))
+        assert server.calls == ROWS  # all replies are in the cache
+        here = score(rows, server, own := Governor(), run="here", engine=None)
+    assert there.as_dict() == again.as_dict() == here.as_dict()
+    assert governor.totals.cost == pytest.approx(own.totals.cost)
+    kept, mine = (pa.concat_tables(map(pq.read_table, rows_of(open_run(name)))) for name in ("there", "here"))
+    columns = [name for name in mine.schema.names if not name.endswith("latency")]
+    assert kept.select(columns).to_pydict() == mine.select(columns).to_pydict()
+    assert open_run("there").manifest.models["calls"] == ROWS
+
+
+@pytest.mark.parametrize(
+    ("limits", "calls"), [({"max_calls": 30}, 30), ({"budget": 0.01, "price": (1.0, 1.0)}, None), ({"rpm": 500}, ROWS)]
+)
+def test_four_workers_keep_to_one_cap(rows, store, limits, calls):
+    with FakeServer(latency=0.05, price=(1.0, 1.0)) as server:
+        governor = Governor(store=store, run="run", **limits)
+        result = score(rows, server, governor)
+        usage = script_usage(server)
+    assert server.calls == governor.totals.calls == store.spent("run")[0]
+    assert calls in (None, server.calls)
+    if "budget" in limits:
+        assert 0 < usage <= limits["budget"]
+        assert store.spent("run")[1] == pytest.approx(usage)
+    value = result.values[JUDGE.spec]
+    assert (value.n, value.scored) == (ROWS, server.calls)
+
+
+def script_usage(server):
+    """USD of all requests, at 1 USD per million tokens."""
+    read, cost = script_reader(None), 0
+    for body in server.requests:
+        schema = body["response_format"]["json_schema"]["schema"]
+        texts = [sum(len(message["content"]) for message in body["messages"]), len(read(body["messages"], schema).text)]
+        cost += sum(-(-size // 4) for size in texts) / 1e6
+    return cost
+
+
+def workers():
+    """The processes of this cluster that carry out a task."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cmdline").read_bytes().startswith(b"ray::karat") and grandparent(folder) == os.getpid():
+                yield int(folder.name)
+        except OSError:  # it has ended
+            pass
+
+
+def grandparent(folder):
+    def parent(path):
+        return Path("/proc", (path / "stat").read_text().rpartition(")")[2].split()[1])
+
+    return int(parent(parent(folder)).name)
+
+
+def test_the_permits_of_a_killed_worker_come_back(rows, store, monkeypatch):
+    monkeypatch.setattr(judges, "LEASE", 2.0)
+    killed = []
+
+    def answer(_):
+        if len(server.requests) == 25:
+            killed.extend(list(workers())[:1])
+            os.kill(killed[0], signal.SIGKILL)
+        return {"explanation": "short", "label": "concise"}
+
+    with FakeServer(answer, latency=0.3) as server:
+        result = score(rows, server, governor := Governor(store=store, run="run", concurrency=8))
+    assert len(killed) == 1
+    assert result.values[JUDGE.spec].scored == ROWS
+    assert ROWS < server.calls <= ROWS + 8
+    assert governor.totals.calls == store.spent("run")[0] >= server.calls
+
+
+COMMAND = """
+import sys
+from karat.cli.main import main
+from karat.runs.scoring.tasks import parts
+parts.JUDGED_ROWS = 10
+main()
+"""
+
+
+def test_a_run_that_is_stopped_and_resumed_keeps_its_caps(rows, store):
+    address = ray.get_runtime_context().gcs_address
+    settings = ["-m", "judge:conciseness", "--model", "fake", "--max-calls", "20", "--run", "first"]
+    settings += ["--engine", "ray", "--address", address, "--cluster-judges"]
+
+    def start(*more):
+        command = [sys.executable, "-c", COMMAND, "score", rows, *settings, "--base-url", server.url, *more]
+        environment = {**os.environ, "KARAT_CACHE": store.path}
+        return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    with FakeServer(latency=0.1) as server:
+        with start("--rpm", "12") as process:
+            while server.calls < 12 and process.poll() is None:
+                time.sleep(0.1)
+            time.sleep(0.5)
+            assert server.calls == 12
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert "models: 12 calls, 0 retries, 0 cached" in said
+        assert "--resume continues" in said
+        with start("--resume") as process:
+            printed, said = process.communicate(timeout=60)
+        assert re.search("models: 8 calls, 0 retries, .* 0 failed, 60 not asked", said)
+        assert re.search(r"80 +20 +60 ", printed)  # rows of parts that were finished are not asked again
+        assert server.calls == 20
+
+
+@pytest.mark.parametrize(
+    ("judge", "governor", "message"),
+    [
+        (Judge("conciseness", model=lambda *_: None), None, "is defined in this process"),
+        (Judge("own", instructions="Is it?", inputs=["answer"], outputs=["yes"], model="fake"), None, "TOML file"),
+        (JUDGE, lambda _: Governor(store=ReplyCache(":memory:")), "cache of replies is in memory"),
+        (JUDGE, lambda store: karat.BatchGovernor(store=store), "requests in batches, and dry runs"),
+    ],
+)
+def test_what_other_machines_cannot_do_says_why(rows, store, judge, governor, message):
+    with (
+        use_governor((governor or (lambda _: Governor()))(store), base_url="http://localhost:1/v1"),
+        pytest.raises(karat.SpecError, match=message),
+    ):
+        karat.score(rows, judge, engine=Ray(judges=True))
+
+
+def test_without_the_flag_the_message_names_it(rows):
+    with pytest.raises(karat.SpecError, match=r"leave the engine out, or let .*Ray\(judges=True\)"):
+        karat.score(rows, JUDGE, engine=Ray())
