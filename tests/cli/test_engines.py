@@ -34,10 +34,9 @@ def test_the_address_and_the_failures_allowed_reach_the_engine(file, monkeypatch
     monkeypatch.setattr(
         "karat.runs.scoring.tasks.local.find_engine", lambda engine: Ray() if engine == "ray" else engine
     )
-    run(
-        file, "-m", "em", "--engine", "ray", "--address", "ray://head:10001", "--gpus", "0.5", "--max-failed-tasks", "2"
-    )
-    assert seen["engine"] == Ray("ray://head:10001", gpus=0.5)
+    flags = ["--address", "ray://head:10001", "--gpus", "0.5", "--cluster-judges", "--max-failed-tasks", "2"]
+    run(file, "-m", "em", "--engine", "ray", *flags)
+    assert seen["engine"] == Ray("ray://head:10001", gpus=0.5, judges=True)
     assert seen["max_failed_tasks"] == 2
 
 
@@ -53,7 +52,13 @@ def test_the_server_reaches_spark(file, monkeypatch):
 def test_an_address_without_a_cluster_is_refused(file, engine):
     assert "it needs --engine ray" in run(file, "-m", "em", "--address", "auto", *engine).output
     assert "it needs --engine ray" in run(file, "-m", "em", "--gpus", "1", *engine).output
+    assert "it needs --engine ray" in run(file, "-m", "em", "--cluster-judges", *engine).output
     assert "it needs --engine spark" in run(file, "-m", "em", "--remote", "sc://host", *engine).output
+
+
+def test_a_dry_run_of_a_judge_needs_no_engine(file):
+    flags = ["-m", "judge:equivalence", "--model", "fake", "--base-url", "http://localhost:1/v1", "--dry-run"]
+    assert "18 calls" in run(file, *flags, "--engine", "ray").stdout
 
 
 def test_the_nearest_engine_is_named(file):

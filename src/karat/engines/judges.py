@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -119,12 +119,13 @@ def lend_permits(ray: Any, governor: Governor | None) -> Iterator[Borrowing | No
         yield Borrowing(lender, governor.limits, governor.patience, path is not None, models)
     finally:
         try:
-            ray.get(lender.drain.remote(GRACE))
-            totals, local.caps.calls, local.caps.spent = ray.get(lender.usage.remote())
-            for each in fields(totals):
-                used = getattr(totals, each.name)
-                if used is not None:
-                    setattr(local.totals, each.name, (getattr(local.totals, each.name) or 0) + used)
+            with suppress(ray.exceptions.RayError):  # the actor has died, which its workers say
+                ray.get(lender.drain.remote(GRACE))
+                totals, local.caps.calls, local.caps.spent = ray.get(lender.usage.remote())
+                for each in fields(totals):
+                    used = getattr(totals, each.name)
+                    if used is not None:
+                        setattr(local.totals, each.name, (getattr(local.totals, each.name) or 0) + used)
         finally:
             ray.kill(lender)
 
