@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -68,42 +68,19 @@ def score_judged_part(packed: bytes, borrowing: Borrowing | None, task: int, par
         borrowing.lender.leave.remote(permits.worker)
 
 
-def find_governor(metrics: Sequence[Metric]) -> Governor | None:
-    """The governor of the judges among some metrics; None without a judge.
+def lend_permits(ray: Any, metrics: Sequence[Metric]) -> Lending:
+    """Within the block workers ask the judges' models under the limits of their governor, which counts what they use.
 
-    Raises `SpecError` for what other machines cannot do.
+    At the end no further call starts, and the running ones get `GRACE` seconds, so that their replies are kept.
+
+    Raises `SpecError` for judges that other machines cannot score.
     """
-    judges = [metric for metric in metrics if metric.definition.judge]
-    if not judges:
-        return None
-    governors = {metric.definition.governor or current_models().governor for metric in judges}
-    governor = governors.pop()
-    for judge in judges:
-        if not _is_portable(judge):
-            problem = f"{judge.spec} is defined in this process: other machines know it neither by name nor by path"
-            raise SpecError(f"{problem}; name its model, and write its instructions as a TOML file")
-    reasons = {
-        "they have several governors: let them share one": bool(governors),
-        "requests in batches, and dry runs, are those of one process": type(governor) is not Governor,
-        "traces (OpenTelemetry) are recorded in this process": telemetry.on(),
-        "the cache of replies is in memory: give it a file": governor.local.store is not None
-        and governor.local.store.path in ("", ":memory:"),
-    }
-    for reason, holds in reasons.items():
-        if holds:
-            raise SpecError(f"judges are not scored on a cluster where {reason}; or leave the engine out")
-    return governor
+    governor = _find_governor(metrics)
+    return nullcontext() if governor is None else _lend(ray, governor)
 
 
 @contextmanager
-def lend_permits(ray: Any, governor: Governor | None) -> Iterator[Borrowing | None]:
-    """Within the block workers ask models under the limits of a governor; at the end it knows what they used.
-
-    At the end no further call starts, and the running ones get `GRACE` seconds, so that their replies are kept.
-    """
-    if governor is None:
-        yield None
-        return
+def _lend(ray: Any, governor: Governor) -> Iterator[Borrowing]:
     local = governor.local
     path = None if local.store is None else str(Path(local.store.path).absolute())
     if path is not None and ray.util.client.ray.is_connected():
@@ -128,6 +105,33 @@ def lend_permits(ray: Any, governor: Governor | None) -> Iterator[Borrowing | No
                         setattr(local.totals, each.name, (getattr(local.totals, each.name) or 0) + used)
         finally:
             ray.kill(lender)
+
+
+def _find_governor(metrics: Sequence[Metric]) -> Governor | None:
+    """The governor of the judges among some metrics; None without a judge.
+
+    Raises `SpecError` for what other machines cannot do.
+    """
+    judges = [metric for metric in metrics if metric.definition.judge]
+    if not judges:
+        return None
+    governors = {metric.definition.governor or current_models().governor for metric in judges}
+    governor = governors.pop()
+    for judge in judges:
+        if not _is_portable(judge):
+            problem = f"{judge.spec} is defined in this process: other machines know it neither by name nor by path"
+            raise SpecError(f"{problem}; name its model, and write its instructions as a TOML file")
+    reasons = {
+        "they have several governors: let them share one": bool(governors),
+        "requests in batches, and dry runs, are those of one process": type(governor) is not Governor,
+        "traces (OpenTelemetry) are recorded in this process": telemetry.on(),
+        "the cache of replies is in memory: give it a file": governor.local.store is not None
+        and governor.local.store.path in ("", ":memory:"),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise SpecError(f"judges are not scored on a cluster where {reason}; or leave the engine out")
+    return governor
 
 
 def _is_portable(judge: Metric) -> bool:

@@ -19,7 +19,7 @@ from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.parallel import threads
 from karat.data.join.buckets import HalfPart
 from karat.data.source import Part
-from karat.engines.judges import Borrowing, Lending, find_governor, lend_permits, score_judged_part
+from karat.engines.judges import Borrowing, Lending, lend_permits, score_judged_part
 from karat.engines.worker import divide_packed_half, pack_recipe, score_packed_bucket, score_packed_frame
 from karat.runs.scoring.tasks.engine import Failed
 from karat.runs.scoring.tasks.frames import Frame
@@ -44,7 +44,6 @@ class Ray:
     `gpus` is for metrics that run a model, such as `semantic_similarity`: how many GPUs each process has, a whole
     number, or a fraction of one that processes share. As many processes as have room start as actors, which keep
     their GPUs, and the model that they have loaded, until the end.
-
     With `judges` the machines of the cluster ask models, all under the limits and caps of one governor.
     """
 
@@ -62,10 +61,9 @@ class Ray:
     def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
         """Yield what comes back from each task, as it finishes; tasks wait here until the cluster has room for them."""
         del advance  # rows are counted when their task is done
-        governor = find_governor(recipe.plan.metrics)
         with _connect(self.address) as ray:
+            lending = lend_permits(ray, recipe.plan.metrics)
             packed = ray.put(pack_recipe(recipe, ray.cloudpickle.dumps))
-            lending = lend_permits(ray, governor)
             if self.gpus:
                 yield from _score_on_gpus(ray, packed, tasks, lending, self.gpus)
             else:

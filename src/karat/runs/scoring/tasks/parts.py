@@ -61,13 +61,17 @@ class InParts:
 
     @cached_property
     def _buckets(self) -> Buckets | None:
-        """The tasks where gold is large; rows that are kept, or may stay unscored, are scored in gold's order."""
-        if self.plan.joined is None or self.max_failed_tasks:
+        """The tasks where gold is large; rows that are kept, judged, or may stay unscored go in gold's order."""
+        if self.plan.joined is None or self.max_failed_tasks or self._judged:
             return None
         return plan_buckets(self.plan.joined, self.engine, self._task_rows())
 
+    @property
+    def _judged(self) -> bool:
+        return any(metric.definition.judge for metric in self.plan.metrics)
+
     def _task_rows(self) -> int:
-        if any(metric.definition.judge for metric in self.plan.metrics):
+        if self._judged:
             return JUDGED_ROWS
         if self.engine.workers is None:
             return TASK_ROWS
