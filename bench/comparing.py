@@ -17,7 +17,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.aggregate import Bounds, Finish
+from karat.stats.aggregate import Bounds, Finish, Scale
+from karat.stats.inference import Inference
+from karat.stats.paired.compare import Pairing
 from karat.stats.paired.multiple import holm
 from karat.stats.paired.paired_rows import PairedRows
 from karat.stats.paired.power import pairs_needed, rows_needed
@@ -171,6 +173,28 @@ def simulate_clusters(times: int = 1_000) -> None:
             print(f"| {name} | {clusters} | {100 * held / times:.1f} % | {100 * found / times:.1f} % |", flush=True)
 
 
+def simulate_many(times: int = 1_000, rows: int = 20_000) -> None:
+    """More rows than are kept apart: they are added up, in groups by a hash of their keys; no true difference."""
+    print(f"\n| {rows:,} rows, added up | intervals that hold 0 | p ≤ .05 |")
+    print("|---|---|---|")
+    cases: list[tuple[str, Draw, Scale]] = [
+        ("F1-like, 90 % drawn anew", scores(0.9), Scale()),
+        ("micro-F1 0.7, all drawn anew", labels(1.0, (0.7, 0.7)), Scale(micro_f1)),
+        ("word error rate .15 (bootstrap)", words((0.15, 0.15)), Scale(ratio, (0.0, None))),
+    ]
+    for name, draw, scale in cases:
+        held = found = 0
+        for _ in range(times):
+            a, b = draw(rows)
+            pairing = Pairing(scale, a.shape[1], inference=Inference(seed=int(random.integers(2**32))))
+            pairing.add(a, b, random.integers(2**64, size=rows, dtype=np.uint64))
+            compared = pairing.compare()
+            low, high = compared.low, compared.high
+            held += (low is None or low <= 0) and (high is None or high >= 0)
+            found += compared.p is not None and compared.p <= 0.05
+        print(f"| {name} | {100 * held / times:.1f} % | {100 * found / times:.1f} % |", flush=True)
+
+
 def unrelated(n: int) -> list[tuple[Array, Array]]:
     """Ten metrics that have nothing to do with each other: five of right and wrong, five of scores between."""
     right, between = answers(0.2, 0.0), scores(0.3)
@@ -228,6 +252,7 @@ def main() -> None:
     start = time.perf_counter()
     simulate_coverage()
     simulate_clusters()
+    simulate_many()
     simulate_null()
     simulate_power()
     print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)

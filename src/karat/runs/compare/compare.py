@@ -19,10 +19,11 @@ from karat.runs.compare.flips import find_flips
 from karat.runs.compare.row_alignment import ORDER, Alignment, align
 from karat.runs.compare.systems import System, list_specs, open_systems
 from karat.runs.labels.human import Human, split_on_labels
-from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
+from karat.runs.scoring.groups import check_group_column, cluster_keys, encode_groups
 from karat.runs.store.run import Run
+from karat.stats.aggregate import Scale
 from karat.stats.inference import Inference
-from karat.stats.paired.compare import compare as compare_rows
+from karat.stats.paired.compare import Pairing
 
 if TYPE_CHECKING:
     from karat.runs.compare.people import People
@@ -85,14 +86,14 @@ def compare(
     if not allow_different:
         check_comparable(runs, shared, rows)
     cluster = cluster or _cluster_column(runs)
-    clusters = None if cluster is None else cluster_keys(_column(runs, rows, cluster))
-    slices = {} if by is None else group_rows(_column(runs, rows, by), set(), by)
     labels = None
     if people is not None:
         from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
 
+        rows = replace(rows, in_step=False)  # labels are matched with rows in the order of the ids, in memory
         labels = read_people(people, runs, shared, rows)
-    paired = _PairedRows(runs, rows, clusters, slices, labels)
+    clusters = None if cluster is None else _read_clusters(runs, rows, cluster)
+    paired = _PairedRows(runs, rows, clusters, None if by is None else _read_slices(runs, rows, by), labels)
     findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])
     return Compared(
         systems=tuple(run.name for run in runs),
@@ -113,8 +114,16 @@ def compare(
 
 
 @dataclass(frozen=True)
+class _Slices:
+    """The labels of slices, and for each matched row the number of its label, shape (n,)."""
+
+    labels: Sequence[str]
+    codes: Array
+
+
+@dataclass(frozen=True)
 class _PairedRows:
-    """The runs and their matched rows, with the cluster keys of these rows and the row numbers of each slice.
+    """The runs and their matched rows, with the cluster keys of these rows and their slices.
 
     `people` corrects differences by people's labels, where there are any.
     """
@@ -122,36 +131,112 @@ class _PairedRows:
     runs: Sequence[Run]
     rows: Alignment
     clusters: Array | None
-    slices: dict[str, Array]
+    slices: _Slices | None
     people: People | None
 
     def compare(self, metric: SharedMetric, inference: Inference) -> Iterator[Finding]:
         """Compare each system with the first, over all rows and over each slice."""
-        columns = zip(self.runs, metric.by_run, self.rows.orders, strict=True)
-        first, *others = (run.statistics(scored.spec)[order] for run, scored, order in columns)
-        parts: list[tuple[str | None, Any]] = [(None, slice(None)), *sorted(self.slices.items())]
-        for at, (run, other) in enumerate(zip(self.runs[1:], others, strict=True), 1):
-            width = max(first.shape[1], other.shape[1])
-            one, two = widen(first, width), widen(other, width)
-            unscored = np.isnan(one).all() and np.isnan(two).all()
-            scale = replace(metric.scale, finish=None) if unscored and width == 1 else metric.scale
-            for label, part in parts:
-                keys = None if self.clusters is None else self.clusters[part]
-                comparison = compare_rows(one[part], two[part], scale, keys=keys, inference=inference)
+        labels = sorted(self.slices.labels) if self.slices else []
+        pairings = self._pair(metric, inference)
+        for at, run in enumerate(self.runs[1:], 1):
+            scores = self._read_scores(metric, at) if self.people else None
+            for label in (None, *labels):
+                comparison = pairings[at, label].compare()
                 finding = Finding(metric.spec, self.runs[0].name, run.name, label, comparison, metric.scale.bounds)
-                if self.people is not None:
-                    scores = (one[:, 0], two[:, 0])
+                if self.people and scores:
+                    part = self._find_rows(label)
+                    keys = None if self.clusters is None else self.clusters[part]
                     corrected = self.people.correct(metric.by_run[0], at, scores, part, keys, inference)
                     reversals = () if label is not None else self.people.reversals(metric.by_run[0], at, scores, keys)
                     finding = replace(finding, corrected=corrected, reversals=reversals)
                 yield finding
 
+    def _pair(self, metric: SharedMetric, inference: Inference) -> dict[tuple[int, str | None], Pairing]:
+        """The statistics of each system beside those of the first, over all rows and over each slice."""
+        widths = [run.count_statistics(scored.spec) for run, scored in zip(self.runs, metric.by_run, strict=True)]
+        widths = [max(widths[0], width) for width in widths]
+        pairings = {
+            (at, label): Pairing(scale, width, clustered=self.clusters is not None, inference=inference)
+            for at, width in enumerate(widths)
+            if at
+            for scale in (self._scale(metric, at, width),)
+            for label in (None, *(self.slices.labels if self.slices else ()))
+        }
+        first = 0
+        for one, *others in self.rows.read(self._open(metric)):
+            rows = slice(first, first + len(one))
+            first = rows.stop
+            parts: list[tuple[str | None, Any]] = [(None, slice(None)), *self._split(rows)]
+            numbers, clusters = self.rows.numbers[rows], None if self.clusters is None else self.clusters[rows]
+            for at, other in enumerate(others, 1):
+                a, b = widen(one, widths[at]), widen(other, widths[at])
+                for label, part in parts:
+                    keys = None if clusters is None else clusters[part]
+                    pairings[at, label].add(a[part], b[part], numbers[part], keys)
+        return pairings
 
-def _column(runs: Sequence[Run], rows: Alignment, name: str) -> pa.Array:
-    """A column of the first run that has it, in the order of the aligned rows."""
+    def _open(self, metric: SharedMetric) -> list[Iterator[Array]]:
+        """The statistics of each run, as they come."""
+        return [run.read_statistics(scored.spec) for run, scored in zip(self.runs, metric.by_run, strict=True)]
+
+    def _scale(self, metric: SharedMetric, at: int, width: int) -> Scale:
+        """That of the metric; where neither system has a score, rows have no counts that its finish could take."""
+        if width > 1 or metric.scale.finish is None:
+            return metric.scale
+        streams = self._open(metric)
+        unscored = all(np.isnan(each).all() for stream in (streams[0], streams[at]) for each in stream)
+        return replace(metric.scale, finish=None) if unscored else metric.scale
+
+    def _split(self, rows: slice) -> Iterator[tuple[str, Array]]:
+        """The rows of each slice among these."""
+        if self.slices is not None:
+            codes = self.slices.codes[rows]
+            ends = np.cumsum(np.bincount(codes, minlength=len(self.slices.labels)))[:-1]
+            for label, part in zip(self.slices.labels, np.split(np.argsort(codes, kind="stable"), ends), strict=True):
+                if len(part):
+                    yield label, part
+
+    def _read_scores(self, metric: SharedMetric, at: int) -> tuple[Array, Array]:
+        """The first statistic of the first system and of that at this position, of all matched rows."""
+        pairs = [(self.runs[each], metric.by_run[each].spec, self.rows.orders[each]) for each in (0, at)]
+        one, other = (run.statistics(spec)[order, 0] for run, spec, order in pairs)
+        return one, other
+
+    def _find_rows(self, label: str | None) -> Any:
+        """The rows of a slice, or all."""
+        if self.slices is None or label is None:
+            return slice(None)
+        return np.flatnonzero(self.slices.codes == self.slices.labels.index(label))
+
+
+def _read_column(runs: Sequence[Run], rows: Alignment, name: str) -> Iterator[pa.Array]:
+    """A column of the first run that has it, in the order in which the matched rows are read, in parts."""
     at = next((at for at, run in enumerate(runs) if name in run.schema.names), 0)
     check_group_column(runs[at].schema, name, runs[at].name)
-    return runs[at].column(name).combine_chunks().take(pa.array(rows.orders[at]))
+    if rows.in_step:
+        return (batch.column(0) for batch in runs[at].batches([name]))
+    return iter([runs[at].column(name).combine_chunks().take(pa.array(rows.orders[at]))])
+
+
+def _read_clusters(runs: Sequence[Run], rows: Alignment, name: str) -> Array:
+    """The key of each matched row's cluster, shape (n,)."""
+    keys, first = np.empty(len(rows), np.uint64), 0
+    for part in _read_column(runs, rows, name):
+        here = slice(first, first + len(part))
+        keys[here] = cluster_keys(part, rows.numbers[here])
+        first = here.stop
+    return keys
+
+
+def _read_slices(runs: Sequence[Run], rows: Alignment, name: str) -> _Slices:
+    codes, first = np.empty(len(rows), np.int16), 0
+    seen, numbers = set[str](), dict[str, int]()
+    for part in _read_column(runs, rows, name):
+        own, labels = encode_groups(part, seen, name)
+        there = np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int16)
+        codes[first : first + len(part)] = there[own]
+        first += len(part)
+    return _Slices(list(numbers), codes)
 
 
 def _cluster_column(runs: Sequence[Run]) -> str | None:

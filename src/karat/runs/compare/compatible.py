@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from karat.core.columns.arrow import from_numpy
-from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
 from karat.core.metric.spec import parse
 from karat.core.parallel import map_ordered
@@ -84,9 +83,9 @@ def check_comparable(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: 
             if difference := _compare_signatures(metric.by_run[0], scored):
                 problem = f"{metric.spec} was scored differently in {runs[0].name} and {run.name}: {difference}"
                 raise DataError(f"{problem}. Score both in the same way, or {_ALLOW}")
-    for run, order in zip(runs[1:], rows.orders[1:], strict=True):
-        if different := _compare_gold(runs[0], rows.orders[0], run, order):
-            first = f"first in that of {rows.by} {rows.read_ids()[different[0]].as_py()}"
+    for at, run in enumerate(runs[1:], 1):
+        if different := _compare_gold(runs[0], run, at, rows):
+            first = f"first in that of {rows.by} {rows.all_ids[different[0]].as_py()}"
             raise DataError(
                 f"{runs[0].name} and {run.name} were scored against different gold: it differs in {len(different)} of "
                 f"{len(rows)} rows, {first}. Score both against the same, or {_ALLOW}"
@@ -121,27 +120,29 @@ def _compare_signatures(ours: ScoredMetric, theirs: ScoredMetric) -> str | None:
     return " and ".join(settings or side or "" for settings, side in zip(only, sides, strict=True))
 
 
-def _compare_gold(first: Run, ours: Array, run: Run, theirs: Array) -> list[int]:
-    """The rows of the first run whose gold differs; none where a run has no column of gold."""
+def _compare_gold(first: Run, run: Run, at: int, rows: Alignment) -> list[int]:
+    """The rows of the first run whose gold differs in the run at this position; none where one has no gold."""
     columns = [column for each in (first, run) if (column := gold_column(each))]
     if len(columns) < 2:
         return []
     digests = [each.manifest.digests.get("reference", each.manifest.digests.get("relevant")) for each in (first, run)]
-    if digests[0] is not None and digests[0] == digests[1] and np.array_equal(ours, theirs):
-        return []
-    if np.array_equal(ours, theirs):
+    if rows.in_step or np.array_equal(rows.orders[0], rows.orders[at]):
+        if digests[0] is not None and digests[0] == digests[1]:
+            return []
         streams = [
             (batch.column(0) for batch in each.batches([column]))
             for each, column in zip((first, run), columns, strict=True)
         ]
         if all(left.equals(right) for left, right in zip_pieces(streams)):
             return []
+    ours, theirs = (rows.place(each, np.arange(len(rows))) for each in (0, at))
     pairs = list(zip((first, run), columns, strict=True))
     gold, other = map_ordered(lambda pair: pair[0].column(pair[1]).combine_chunks(), pairs)
     there = np.full(len(gold), -1)
     there[ours] = theirs
-    rows = np.flatnonzero(there >= 0)
-    gold, there = (gold, there) if len(rows) == len(gold) else (gold.take(from_numpy(rows)), there[rows])
+    matched = np.flatnonzero(there >= 0)
+    if len(matched) < len(gold):
+        gold, there = gold.take(from_numpy(matched)), there[matched]
 
     def differences(start: int) -> list[int]:
         part = slice(start, start + _SLICE)
@@ -151,7 +152,7 @@ def _compare_gold(first: Run, ours: Array, run: Run, theirs: Array) -> list[int]
         cells = zip(left.to_pylist(), right.to_pylist(), strict=True)
         return [start + at for at, (one, other) in enumerate(cells) if _as_list(one) != _as_list(other)]
 
-    return [int(rows[at]) for found in map_ordered(differences, range(0, len(rows), _SLICE)) for at in found]
+    return [int(matched[each]) for found in map_ordered(differences, range(0, len(matched), _SLICE)) for each in found]
 
 
 def _as_list(gold: Any) -> Any:

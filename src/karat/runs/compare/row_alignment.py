@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
+from karat.core.columns.hashes import hash_texts
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.core.parallel import map_ordered
 from karat.data.json.raw import spell_ids
 from karat.runs.compare.systems import gold_column
-from karat.runs.compare.text_order import sort_texts
+from karat.runs.compare.text_order import find_twice, sort_texts
 from karat.runs.row_ids import id_columns
 from karat.runs.store.run import Run, ScoredFile
+from karat.stats.aggregate import LIMIT
 
 ORDER = "order"
 """The `by` of an alignment without a column: rows are matched by their position."""
@@ -29,35 +32,81 @@ _MANY = 2_000_000  # ids that are read again, which takes longer, rather than he
 
 @dataclass(frozen=True)
 class Alignment:
-    """The matched rows of several runs, sorted by their ids as text.
+    """The matched rows of several runs.
 
     `by` is the column of the ids, or "order" where rows are matched by position. `read_ids` gives the ids of all rows
-    of the first run, in its order; `orders` has for each run the row numbers in the order of the ids, shape (n,).
-    `left_out` counts for each run the rows that not all of the runs have; () where all have the same.
+    of the first run, in its order; `sort` gives for each run the row numbers in the order of the ids as text.
+    `in_step`: all runs have the same ids in the same order, so that rows can be read from the files as they come.
+    `left_out` counts for each run the rows that not all of the runs have; () where all have the same. `hashes`: those
+    of the ids of the first run, where they are known.
     """
 
     by: str
-    read_ids: Callable[[], pa.Array]
-    orders: tuple[Array, ...]
+    rows: int
+    read_ids: Callable[[], Iterable[pa.Array]]
+    sort: Callable[[], tuple[Array, ...]]
     left_out: tuple[int, ...] = ()
+    in_step: bool = False
+    hashes: Array | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        return len(self.orders[0])
+        return self.rows
+
+    @cached_property
+    def orders(self) -> tuple[Array, ...]:
+        """For each run the row numbers in the order of the ids as text, shape (n,)."""
+        return self.sort()
+
+    @property
+    def all_ids(self) -> pa.Array:
+        """The ids of all rows of the first run, in its order."""
+        parts = list(self.read_ids())
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
     @cached_property
     def ids(self) -> pa.Array:
-        """The ids of the rows, sorted, shape (n,), which are seldom needed, and then kept."""
-        return self.read_ids().take(from_numpy(self.orders[0]))
+        """The ids of the matched rows, sorted, shape (n,), which are seldom needed, and then kept."""
+        return self.all_ids.take(from_numpy(self.orders[0]))
+
+    @cached_property
+    def numbers(self) -> Array:
+        """A number of each row that does not depend on the rows' order, uint64, in the order of `read`.
+
+        Up to 16,384 rows these are their places in the order of the ids, of more rows hashes of the ids.
+        """
+        if self.rows <= LIMIT:
+            return np.arange(self.rows, dtype=np.uint64)
+        parts = (part[at : at + _SLICE] for part in self.read_ids() for at in range(0, len(part), _SLICE))
+        hashes = np.concatenate(list(map_ordered(hash_texts, parts))) if self.hashes is None else self.hashes
+        return hashes if self.in_step else hashes[self.orders[0]]
 
     def in_first(self, run: int) -> Array:
         """The row numbers of a run in the order of the first one's rows, shape (n,), where no run has other rows."""
         return _place(self.orders[0], self.orders[run])
 
+    def read(self, streams: Sequence[Iterable[Array]]) -> Iterator[list[Array]]:
+        """Arrays of the runs, which come in the order of their rows, in pieces of the same matched rows.
+
+        Runs in step are read as they come, others are held, and taken in the order of the ids.
+        """
+        if self.in_step or not self.rows:
+            yield from zip_pieces(streams)
+            return
+        held = [np.concatenate(list(stream)) for stream in streams]
+        for start in range(0, self.rows, _SLICE):
+            rows = slice(start, start + _SLICE)
+            yield [array[order[rows]] for array, order in zip(held, self.orders, strict=True)]
+
+    def place(self, run: int, rows: Array) -> Array:
+        """The row numbers in a run of matched rows, which are numbered in the order of `read`."""
+        return rows if self.in_step else self.orders[run][rows]
+
 
 def align_numbers(rows: int, runs: int = 1) -> Alignment:
     """Rows that are matched by their position; their ids are their numbers, from 1."""
     order = np.arange(rows)
-    return Alignment(ORDER, lambda: from_numpy(order + 1).cast(pa.large_string()), tuple(order for _ in range(runs)))
+    orders = tuple(order for _ in range(runs))
+    return Alignment(ORDER, rows, lambda: [from_numpy(order + 1).cast(pa.large_string())], lambda: orders)
 
 
 def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -> Alignment:
@@ -87,7 +136,7 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
                 if common and len(shared):
                     return shared
                 raise JoinError(_describe_difference(runs[0], first.ids, run, ranked.ids, columns[0], len(shared)))
-        return Alignment(columns[0], first.read_keys, tuple(ranked.order for ranked in (first, *others)))
+        return _aligned(columns[0], first, tuple(ranked.order for ranked in (first, *others)))
     if alignment := _by_order(runs):
         return alignment
     remedy = "; ".join(["name one that holds an id with on (--on)", *problems])
@@ -124,9 +173,6 @@ class _Ranked:
 
     keys: pa.Array
     order: Array
-
-    def read_keys(self) -> pa.Array:
-        return self.keys
 
     def matches(self, first: _Ranked) -> bool:
         """Whether the ids are those of the first run."""
@@ -172,39 +218,51 @@ def _rank(keys: pa.Array, where: str) -> _Ranked:
     return _Ranked(keys, order)
 
 
+def _aligned(by: str, first: _Ranked, orders: tuple[Array, ...], left_out: tuple[int, ...] = ()) -> Alignment:
+    return Alignment(by, len(orders[0]), lambda: [first.keys], lambda: orders, left_out)
+
+
 def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | None:
     """The rows of large stored runs with the same ids in the same order, which are not held in memory; else None."""
-    if len(runs) < 2 or any(isinstance(run, ScoredFile) or run.starts[-1] < _MANY for run in runs):
+    if len(runs) < 2 or any(isinstance(run, ScoredFile) or run.starts[-1] < max(_MANY, LIMIT + 1) for run in runs):
         return None
+    places = [f"{run.name}: column {column!r}" for run, column in zip(runs, columns, strict=True)]
 
-    def read(run: Run, column: str) -> Iterator[pa.Array]:
-        return (spell_ids(batch.column(0), f"{run.name}: column {column!r}") for batch in run.batches([column]))
+    def read(run: Run, column: str, where: str) -> Iterator[pa.Array]:
+        return (spell_ids(batch.column(0), where) for batch in run.batches([column]))
 
-    pairs = list(zip(runs, columns, strict=True))
-    for first, *others in zip_pieces([read(*pair) for pair in pairs]):
+    sources = list(zip(runs, columns, places, strict=True))
+    hashes, row = np.empty(runs[0].starts[-1], np.uint64), 0
+    for first, *others in zip_pieces([read(*source) for source in sources]):
         if first.null_count or not all(other.equals(first) for other in others):
             return None
-    order, twice = sort_texts(lambda: read(*pairs[0]))
-    if twice is not None:
-        return None
+        hashes[row : row + len(first)] = hash_texts(first)
+        row += len(first)
 
-    def read_ids() -> pa.Array:
-        return pa.concat_arrays(list(read(*pairs[0])))
+    def read_first() -> Iterator[pa.Array]:
+        return read(*sources[0])
 
-    return Alignment(columns[0], read_ids, tuple(order for _ in runs))
+    if (twice := find_twice(hashes, read_first)) is not None:
+        raise JoinError(f"{places[0]} has {twice!r} more than once")
+
+    def sort() -> tuple[Array, ...]:
+        order, _ = sort_texts(read_first)
+        return tuple(order for _ in runs)
+
+    return Alignment(columns[0], row, read_first, sort, in_step=True, hashes=hashes)
 
 
-def zip_pieces(streams: Sequence[Iterator[pa.Array]]) -> Iterator[list[pa.Array]]:
+def zip_pieces(streams: Sequence[Iterable[Any]]) -> Iterator[list[Any]]:
     """Several streams of arrays in pieces of the same rows; the last pieces differ in length where the streams do."""
-    streams = [filter(len, stream) for stream in streams]
-    held = [pa.nulls(0, pa.large_string()) for _ in streams]
+    filled = [filter(len, stream) for stream in streams]
+    held: list[Any] = [pa.nulls(0, pa.large_string()) for _ in streams]
     while True:
-        held = [each if len(each) else next(stream, each) for each, stream in zip(held, streams, strict=True)]
+        held = [each if len(each) else next(stream, each) for each, stream in zip(held, filled, strict=True)]
         if not any(map(len, held)):
             return
         rows = min(map(len, held)) or max(map(len, held))
-        yield [each.slice(0, rows) for each in held]
-        held = [each.slice(rows) for each in held]
+        yield [each[:rows] for each in held]
+        held = [each[rows:] for each in held]
 
 
 def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
@@ -213,7 +271,7 @@ def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
     for each in ranked[1:]:
         ids = ids.filter(pc.is_in(ids, each.keys))
     orders = tuple(each.order[np.asarray(pc.is_in(each.ids, ids))] for each in ranked)
-    return Alignment(by, ranked[0].read_keys, orders, tuple(len(each.keys) - len(ids) for each in ranked))
+    return _aligned(by, ranked[0], orders, tuple(len(each.keys) - len(ids) for each in ranked))
 
 
 def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Array, column: str, shared: int) -> str:

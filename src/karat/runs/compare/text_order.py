@@ -1,4 +1,4 @@
-"""The order of many texts by their bytes, in little memory."""
+"""The order of many texts by their bytes, and whether one is there twice, in little memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from karat.core.columns.hashes import WORD, read_words
 from karat.core.columns.kinds import Array
 
 _SLICE = 65_536  # texts of which the words are found at a time
+_PARTS = 16  # of the hashes that are sorted at a time
 
 
 def sort_texts(read: Callable[[], Iterable[pa.Array]]) -> tuple[Array, str | None]:
@@ -43,6 +44,27 @@ def sort_texts(read: Callable[[], Iterable[pa.Array]]) -> tuple[Array, str | Non
     texts = texts.take(ranks)
     twice = pc.index(pc.equal(texts[1:], texts[:-1]), value=True).as_py()
     return order, None if twice < 0 else texts[twice].as_py()
+
+
+def find_twice(hashes: Array, read: Callable[[], Iterable[pa.Array]]) -> str | None:
+    """A text that is there twice, if any is; `hashes`, shape (n,), are those of the texts that `read` gives.
+
+    The hashes are sorted in parts, by one of their bytes, and texts compared where they are equal: beside the hashes
+    three bytes a row are held.
+
+    >>> from karat.core.columns.hashes import hash_texts
+    >>> texts = [pa.array(["a", "b"], pa.large_string()), pa.array(["a"], pa.large_string())]
+    >>> find_twice(np.concatenate([hash_texts(each) for each in texts]), lambda: texts)
+    'a'
+    """
+    equal, parts = [np.empty(0, hashes.dtype)], hashes.view(np.uint8)[::8] % _PARTS
+    for number in range(_PARTS):
+        part = np.sort(hashes[parts == number])
+        equal.append(part[1:][part[1:] == part[:-1]])
+    if not any(map(len, equal)):
+        return None
+    texts = _take(read, np.flatnonzero(np.isin(hashes, np.concatenate(equal))))
+    return next((each["values"] for each in pc.value_counts(texts).to_pylist() if each["counts"] > 1), None)
 
 
 def _number_words(read: Callable[[], Iterable[pa.Array]]) -> Array:

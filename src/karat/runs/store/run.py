@@ -12,13 +12,12 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from glob import escape, has_magic
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
@@ -34,6 +33,7 @@ from karat.data.storage.validate import name_errors
 from karat.runs.named_columns import decode_numbers
 from karat.runs.output_columns import find_reason_column
 from karat.runs.store import folders
+from karat.runs.store.files import count_rows, count_width, find_files, parts_pattern, read_counts, read_table
 from karat.runs.store.folders import MANIFEST, partial_folder, run_names, runs_folder
 from karat.runs.store.lock import lock
 from karat.runs.store.manifest import Manifest, ScoredMetric, describe_metric, read_manifest
@@ -68,17 +68,17 @@ class Run:
     def rows(self) -> str | Path:
         """The file of the rows, or the pattern of its files (`glob`) where they were written in parts."""
         one = join_path(self.path, ROWS)
-        return one if exists(one) else _parts_pattern(self.path, ROWS)
+        return one if exists(one) else parts_pattern(self.path, ROWS)
 
     @cached_property
     def files(self) -> Sequence[str | Path]:
         """The files of the rows, in their order."""
-        return _find_files(self.path, ROWS)
+        return find_files(self.path, ROWS)
 
     @cached_property
     def starts(self) -> Array:
         """The number of the first row of each of the `files`, and that of all rows: shape (files + 1,), int64."""
-        return np.cumsum([0, *(_count_rows(file) for file in self.files)])
+        return np.cumsum([0, *(count_rows(file) for file in self.files)])
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -95,7 +95,7 @@ class Run:
     def _read(self, names: list[str]) -> pa.Table:
         if split_name(self.rows) == ("parquet", None):
             with name_errors(str(self.rows)):
-                tables = [_read_columns(file, names) for file in self.files]
+                tables = [read_table(file, names) for file in self.files]
                 return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
         return pa.Table.from_batches(self.batches(names), pa.schema([self.schema.field(name) for name in names]))
 
@@ -109,19 +109,22 @@ class Run:
 
     def scores(self, spec: str) -> Array:
         """Each row's score, shape (n,), NaN where it has none; `SpecError` for a metric that was not scored."""
-        metric = self.manifest.metric(spec)
-        where, first, parts = f"column {metric.column!r}", 0, [np.empty(0)]
+        return np.concatenate([np.empty(0), *self.read_scores(spec)])
+
+    def read_scores(self, spec: str) -> Iterator[Array]:
+        """The `scores` in batches of bounded size."""
+        metric, first = self.manifest.metric(spec), 0
+        where = f"column {metric.column!r}"
+        low, high = -np.inf if metric.low is None else metric.low, np.inf if metric.high is None else metric.high
         for batch in self.batches([metric.column]):
             numbers = decode_numbers(batch.column(0), where, partial(self._name_row, first))
-            parts.append(numbers.to_numpy(zero_copy_only=False))
+            scores = numbers.to_numpy(zero_copy_only=False)
+            if (beyond := (scores < low - ROUNDING) | (scores > high + ROUNDING)).any():
+                at = int(np.argmax(beyond))
+                problem = f"expected a score from {low:g} to {high:g}, found {scores[at]:g}"
+                raise ColumnError(f"{self._name_row(first, at)}, {where}: {problem}")
+            yield scores
             first += len(batch)
-        scores = np.concatenate(parts)
-        low, high = -np.inf if metric.low is None else metric.low, np.inf if metric.high is None else metric.high
-        if (beyond := (scores < low - ROUNDING) | (scores > high + ROUNDING)).any():
-            at = int(np.argmax(beyond))
-            problem = f"expected a score from {low:g} to {high:g}, found {scores[at]:g}"
-            raise ColumnError(f"{self._name_row(0, at)}, {where}: {problem}")
-        return scores
 
     def _name_row(self, first: int, at: int) -> str:
         """The place of a row, for messages: the one `at` rows after the `first`, from 0."""
@@ -132,13 +135,24 @@ class Run:
 
         `DataError` where the counts are not stored, as in a scored file that is no run.
         """
-        metric = self.manifest.metric(spec)
-        return self._read_counts(metric) if metric.counts else self.scores(spec)[:, None]
+        return stack_statistics([np.empty((0, 1)), *self.read_statistics(spec)])
 
-    def _read_counts(self, metric: ScoredMetric) -> Array:
-        with name_errors(str(join_path(self.path, STATISTICS))):
-            tables = [_read_columns(file, [metric.spec]) for file in _find_files(self.path, STATISTICS)]
-            return stack_statistics([_to_counts(table.column(0)) for table in tables])
+    def count_statistics(self, spec: str) -> int:
+        """The number of statistics a row of a metric; 1 where no row is scored."""
+        metric = self.manifest.metric(spec)
+        return max((count_width(file, metric.spec) for file in self._find_counts(metric)), default=1)
+
+    def read_statistics(self, spec: str) -> Iterator[Array]:
+        """The `statistics` in batches of bounded size."""
+        metric = self.manifest.metric(spec)
+        return (
+            read_counts(self._find_counts(metric), metric.spec)
+            if metric.counts
+            else (each[:, None] for each in self.read_scores(spec))
+        )
+
+    def _find_counts(self, metric: ScoredMetric) -> Sequence[str | Path]:
+        return find_files(self.path, STATISTICS) if metric.counts else ()
 
     def value(self, spec: str) -> Value:
         """A metric's value: the stored one, else the one of the rows, as for a scored file."""
@@ -170,40 +184,11 @@ class ScoredFile(Run):
     def files(self) -> Sequence[str | Path]:
         return [file.path for file in list_files(self.path)] if is_address(self.path) else [self.path]
 
-    def _read_counts(self, metric: ScoredMetric) -> Array:
+    def _find_counts(self, metric: ScoredMetric) -> Sequence[str | Path]:
+        if not metric.counts:
+            return ()
         problem = f"the value of {metric.spec} is computed from counts, which only a stored run has"
         raise DataError(f"{self.name}: {problem}; score it again with run='NAME' (--run NAME)")
-
-
-def _find_files(run: str | Path, name: str) -> Sequence[str | Path]:
-    """The files of a run's rows, or of its counts, in their order: one, or those of its parts."""
-    one = join_path(run, name)
-    if exists(one):
-        return [one]
-    if is_address(run):
-        return [file.path for file in list_files(_parts_pattern(run, name))]
-    return sorted(Path(run, Path(name).stem).glob("part-*.parquet")) or [one]
-
-
-def _parts_pattern(run: str | Path, name: str) -> str | Path:
-    return join_path(escape(str(run)), Path(name).stem, "part-*.parquet")
-
-
-def _count_rows(file: str | Path) -> int:
-    with open_file(file) as stored:
-        return int(pq.read_metadata(stored).num_rows)
-
-
-def _read_columns(file: str | Path, names: list[str]) -> pa.Table:
-    with open_file(file) as stored:
-        return pq.read_table(stored, columns=names, partitioning=None)
-
-
-def _to_counts(column: pa.ChunkedArray) -> Array:
-    lists, width = column.combine_chunks(), column.type.list_size
-    counts = np.full((len(lists), width), np.nan)
-    counts[np.asarray(lists.is_valid())] = np.asarray(lists.flatten()).reshape(-1, width)
-    return counts
 
 
 def open_run(name: str | Path) -> Run:

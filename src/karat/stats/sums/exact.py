@@ -9,6 +9,8 @@ numbers. Carries are moved after `ROUND` values, so that no limb overflows.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -99,6 +101,11 @@ class ExactSums:
             sizes = np.ldexp((leading | rest).astype(np.float64), exponents)  # the bit for the rest decides ties
         signed: Floats = np.where(negative, -sizes, sizes)
         return signed
+
+    def fraction(self, cell: int) -> Fraction:
+        """The sum of a cell, not rounded."""
+        limbs = enumerate(self.limbs[cell].tolist(), self.low)
+        return Fraction(sum(limb << 32 * at for at, limb in limbs), 1 << POINT)
 
     def to_array(self) -> tuple[int, NDArray[np.uint32]]:
         """The first limb's number, and the sums as integers of as few 32-bit limbs as they need, shape (cells, limbs).

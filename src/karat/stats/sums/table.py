@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,10 @@ class SumTable:
     def rounded(self) -> Floats:
         """The sums as the nearest floats, and the sizes after them, shape (units, columns + 1)."""
         return np.column_stack([*(sums.rounded() for sums in self._columns), self.sizes])
+
+    def fractions(self, unit: int) -> list[Fraction]:
+        """The sums of a unit, not rounded."""
+        return [sums.fraction(unit) for sums in self._columns]
 
     def state(self) -> tuple[list[tuple[int, int]], list[bytes]]:
         """What `restore` needs: the first limb and the number of limbs of each column, and the numbers as bytes."""

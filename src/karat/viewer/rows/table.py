@@ -45,7 +45,7 @@ class RowTable:
         aligned = _align(runs, on)
         if not allow_different:
             check_comparable(runs, self.metrics, aligned)
-        self.by, self.n, self._ids, self._ranked = aligned.by, len(aligned), aligned.read_ids(), aligned.orders[0]
+        self.by, self.n, self._ids, self._ranked = aligned.by, len(aligned), aligned.all_ids, aligned.orders[0]
         self._orders = [_in_first(aligned, at) for at in range(len(runs))]
         self.columns = tuple(map(RunColumns.of, runs))
         self.texts = Texts(runs)

@@ -1,0 +1,66 @@
+"""The Parquet files of a stored run: where they are, and how rows and counts are read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from glob import escape
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from karat.core.columns.kinds import Array
+from karat.core.metric.rows import widen
+from karat.data.storage.addresses import is_address, join_path
+from karat.data.storage.remote_files import exists, list_files, open_file
+from karat.data.storage.validate import name_errors
+
+
+def find_files(run: str | Path, name: str) -> Sequence[str | Path]:
+    """The files of a run's rows, or of its counts, in their order: one, or those of its parts."""
+    one = join_path(run, name)
+    if exists(one):
+        return [one]
+    if is_address(run):
+        return [file.path for file in list_files(parts_pattern(run, name))]
+    return sorted(Path(run, Path(name).stem).glob("part-*.parquet")) or [one]
+
+
+def parts_pattern(run: str | Path, name: str) -> str | Path:
+    """The pattern of the files of a run that was written in parts."""
+    return join_path(escape(str(run)), Path(name).stem, "part-*.parquet")
+
+
+def count_rows(file: str | Path) -> int:
+    """The number of rows of a file."""
+    with open_file(file) as stored:
+        return int(pq.read_metadata(stored).num_rows)
+
+
+def count_width(file: str | Path, spec: str) -> int:
+    """The number of statistics a row in a file of counts; 1 where no row is scored."""
+    with name_errors(str(file)), open_file(file) as stored:
+        return int(pq.read_schema(stored).field(spec).type.list_size)
+
+
+def read_table(file: str | Path, names: list[str]) -> pa.Table:
+    """Some columns of a file."""
+    with open_file(file) as stored:
+        return pq.read_table(stored, columns=names, partitioning=None)
+
+
+def read_counts(files: Sequence[str | Path], spec: str) -> Iterator[Array]:
+    """The counts of a metric, shape (rows, statistics) each, NaN where a row is not scored, in batches."""
+    width = max((count_width(file, spec) for file in files), default=1)
+    for file in files:
+        with name_errors(str(file)), open_file(file) as stored:
+            for batch in pq.ParquetFile(stored).iter_batches(columns=[spec]):
+                yield widen(_to_counts(batch.column(0)), width)
+
+
+def _to_counts(lists: pa.Array) -> Array:
+    width = lists.type.list_size
+    counts = np.full((len(lists), width), np.nan)
+    counts[np.asarray(lists.is_valid())] = np.asarray(lists.flatten()).reshape(-1, width)
+    return counts
