@@ -70,7 +70,9 @@ class Spark:
         packed = _pack(recipe)
         with self._open() as session:
             divided = _spread(session, halves).mapInArrow(partial(_divide_halves, packed), SHUFFLED_COLUMNS)
-            scored = divided.groupBy("bucket").applyInArrow(lambda rows: _score_shuffled(packed, rows), OUTCOME)
+            # few buckets a partition, as a batch of Arrow holds at most 2 GB of binary values
+            placed = divided.repartition(next(iter(halves.values())).buckets, "bucket")
+            scored = placed.groupBy("bucket").applyInArrow(lambda rows: _score_shuffled(packed, rows), OUTCOME)
             yield from _collect(session, scored)
 
     def open_frame(self, data: Any) -> Frame | None:
