@@ -27,7 +27,7 @@ def micro_f1(sums):
 SCALES = {
     "right or wrong": (Scale(), 1, [0.0, 1.0]),
     "shares": (Scale(direction="minimize"), 1, [0.0, 0.1, 1 / 3, 0.7, 1.0]),
-    "open": (Scale(bounds=OPEN), 1, [-1e9, -0.1, 0.0, 2.5, 1e-3]),
+    "open": (Scale(bounds=OPEN), 1, [-8.0, -0.1, 0.0, 2.5, 1e-3]),
     "counts": (Scale(micro_f1), 3, [0.0, 1.0, 2.0, 5.0]),
 }
 
@@ -87,6 +87,15 @@ def test_the_variance_of_differences_that_are_almost_equal_is_not_rounded_away(s
     for name in (each.name for each in fields(rows.row_spread)):
         assert getattr(sums.row_spread, name) == pytest.approx(getattr(rows.row_spread, name), rel=1e-6)
     assert sums.varies == rows.varies
+
+
+@given(st.floats(-1e100, 1e100), st.integers(2, 9))
+def test_equal_differences_have_no_variance(difference, rows):
+    b = np.full((rows, 1), difference)
+    sums = PairedSums(1, None, OPEN, 0, clustered=False)
+    sums.add(np.zeros_like(b), b, np.arange(rows, dtype=np.uint64))
+    assert sums.row_spread.variance <= 1e-300
+    assert not sums.varies or abs(difference) < 1e-100
 
 
 def test_differences_whose_squares_are_beyond_all_numbers_have_no_variance():

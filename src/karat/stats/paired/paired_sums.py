@@ -85,16 +85,18 @@ class PairedSums(Pairs):
         rows, square = self.rows, sum(squares)
         if rows < 2 or math.isinf(self._table.rounded()[0, 2 * self._width + 1]):
             return Spread(rows, math.nan if rows < 2 else math.inf, math.nan)
-        return Spread(rows, float((square - total**2 / rows) / (rows - 1)), float(fourth / square) if square else 0.0)
+        variance = max(0.0, float((square - total**2 / rows) / (rows - 1)))  # squares below all numbers are lost
+        return Spread(rows, variance, float(fourth / square) if square else 0.0)
 
 
 def _moments(differences: Array) -> list[Array]:
     """What is summed of differences: themselves, their squares, which are the sum of three columns, their fourth power.
 
     The difference of two sums of squares that are almost equal would be rounding alone. So squares are not rounded:
-    those of the leading half of a number's bits, of the others, and twice the product of both.
+    those of the leading 26 bits of a number, rounded, of what is left, and twice the product of both.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        leading = (np.ascontiguousarray(differences).view(np.uint64) & np.uint64(2**64 - 2**27)).view(np.float64)
+        bits = np.ascontiguousarray(differences).view(np.uint64) + np.uint64(2**26)
+        leading = (bits & np.uint64(2**64 - 2**27)).view(np.float64)
         rest = differences - leading
         return [differences, leading**2, 2 * leading * rest, rest**2, (differences * differences) ** 2]
