@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.stats.aggregate import Bounds, Finish, Units
-from karat.stats.interval import interval
+from karat.stats.intervals.interval import interval
 
 Array = NDArray[np.float64]
 random = np.random.default_rng(7)

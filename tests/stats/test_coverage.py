@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from karat.stats.aggregate import Units
-from karat.stats.interval import interval
+from karat.stats.intervals.interval import interval
 
 TIMES = 6_000
 SLACK = 3.1 * np.sqrt(0.07 * 0.93 / TIMES)

@@ -6,8 +6,8 @@ from scipy import stats
 
 from karat.core.errors import DataError, SpecError
 from karat.stats.aggregate import LIMIT, Units
-from karat.stats.interval import interval
-from karat.stats.wilson import jackknife, unit_weight, wilson_interval
+from karat.stats.intervals.interval import interval
+from karat.stats.intervals.wilson import jackknife, unit_weight, wilson_interval
 
 random = np.random.default_rng(0)
 SHARE = (0.0, 1.0)

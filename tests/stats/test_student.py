@@ -6,7 +6,7 @@ from statistics import NormalDist
 import pytest
 from scipy import stats
 
-from karat.stats.student import student_quantile
+from karat.stats.intervals.student import student_quantile
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 29, 299, 10_000, 1_000_000])

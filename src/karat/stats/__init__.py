@@ -1,6 +1,6 @@
 """Statistics: from the row statistics of a metric to values with intervals, and to paired tests. Open `value` first.
 
 Everything takes arrays and a `Scale`; nothing knows a metric, a file or a run. `aggregate` adds up row statistics by
-unit, exactly (`sums`); `interval` chooses `wilson` (two bounds) or `bootstrap`, `paired` compares two systems and says
-what a comparison can show, `agreement` how far raters agree, `corrected` adds people's labels to a judge's scores.
+unit, exactly (`sums`); `intervals` has the interval of one value, `paired` compares two systems and says what a
+comparison can show, `agreement` how far raters agree, `corrected` adds people's labels to a judge's scores.
 """

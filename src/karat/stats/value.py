@@ -10,7 +10,7 @@ import numpy as np
 
 from karat.stats.aggregate import Finish, Scale, Units, observe
 from karat.stats.inference import Inference
-from karat.stats.interval import interval
+from karat.stats.intervals.interval import interval
 
 
 @dataclass(frozen=True)

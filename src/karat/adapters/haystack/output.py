@@ -13,7 +13,7 @@ from haystack.dataclasses import ChatMessage, ExtractedAnswer, GeneratedAnswer
 
 from karat.core.errors import RowError
 from karat.stats.aggregate import Units
-from karat.stats.interval import interval
+from karat.stats.intervals.interval import interval
 
 Evaluator = TypeVar("Evaluator")
 

@@ -14,9 +14,9 @@ from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, did_you_mean
 from karat.data.roles import matches_role, singular
+from karat.runs.columns.output import find_reason_column
 from karat.runs.compare.row_query import select_rows
 from karat.runs.compare.systems import gold_column, question_column
-from karat.runs.output_columns import find_reason_column
 from karat.runs.store.run import Run
 
 Order = Literal["worst", "best", "unscored"]

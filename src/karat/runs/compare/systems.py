@@ -17,9 +17,9 @@ from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.data.roles import map_columns
 from karat.data.storage.addresses import is_file, to_path
-from karat.runs.named_columns import fit_range, suggest_column
-from karat.runs.output_columns import OutputColumns
-from karat.runs.row_ids import find_question
+from karat.runs.columns.ids import find_question
+from karat.runs.columns.named import fit_range, suggest_column
+from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.result import Result
 from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.manifest import Manifest, describe_metric

@@ -12,6 +12,8 @@ import pyarrow as pa
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
+from karat.runs.columns.named import fit_range
+from karat.runs.columns.output import OutputColumns
 from karat.runs.judge_report.examined import Answers, Examined, ExaminedRows, Labelled
 from karat.runs.judge_report.findings import JudgeFindings, as_json
 from karat.runs.judge_report.kept_calibration import (
@@ -23,8 +25,6 @@ from karat.runs.judge_report.labelled_rows import SCORE, WEIGHT, label_rows
 from karat.runs.judge_report.rewordings import REWORDINGS
 from karat.runs.judge_report.votes import VOTES, GivenVotes, RepeatedJudge, Votes, repeat
 from karat.runs.labels.human import Human
-from karat.runs.named_columns import fit_range
-from karat.runs.output_columns import OutputColumns
 from karat.runs.scoring.groups import cluster_keys, group_rows
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.progress import Progress

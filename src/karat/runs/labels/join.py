@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
 from karat.data.source import Source
+from karat.runs.columns.ids import find_id, read_ids
 from karat.runs.labels.human import Human, check_files
 from karat.runs.labels.labels import Labels, match_labels, note_names, read_labels
 from karat.runs.labels.systems import SYSTEM, find_system, list_systems
-from karat.runs.row_ids import find_id, read_ids
 from karat.runs.store.manifest import ScoredMetric
 from karat.stats.aggregate import Bounds
 from karat.stats.agreement.threshold import fit_threshold

@@ -21,9 +21,9 @@ from karat.data.roles import matches_role, singular
 from karat.data.source import RAW, Source
 from karat.data.storage.disk_table import DiskTable
 from karat.data.storage.file_names import name_row
+from karat.runs.columns.ids import find_id
 from karat.runs.labels.layout import LABELS, PROBABILITY
 from karat.runs.labels.systems import SYSTEM
-from karat.runs.row_ids import find_id
 from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.run import Run, open_run
 

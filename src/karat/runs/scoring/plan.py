@@ -27,9 +27,9 @@ from karat.data.nested import add_nested, find_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
-from karat.runs.named_columns import decode_numbers, fit_range
-from karat.runs.output_columns import OutputColumns
-from karat.runs.row_ids import number_rows
+from karat.runs.columns.ids import number_rows
+from karat.runs.columns.named import decode_numbers, fit_range
+from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.groups import check_group_column
 from karat.runs.scoring.sources import open_sources

@@ -18,7 +18,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
-from karat.runs.row_ids import KeySample
+from karat.runs.columns.ids import KeySample
 from karat.runs.scoring.groups import cluster_keys, collect_groups, group_rows
 from karat.runs.scoring.plan import Plan
 from karat.stats.aggregate import Scale, Units

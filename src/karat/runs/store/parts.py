@@ -28,7 +28,7 @@ from karat.data.formats.writers import WRITERS
 from karat.data.join.match import Unmatched
 from karat.data.source import Part
 from karat.data.storage.addresses import hide_secrets
-from karat.runs.output_columns import OutputColumns
+from karat.runs.columns.output import OutputColumns
 from karat.runs.store.checkpoint import count_rows
 from karat.runs.store.digest import Digests
 from karat.runs.store.folders import PARTS, STATES, partial_folder

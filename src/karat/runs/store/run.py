@@ -30,8 +30,8 @@ from karat.data.storage.addresses import hide_secrets, is_address, join_path, to
 from karat.data.storage.file_names import name_row, split_name
 from karat.data.storage.remote_files import exists, list_files, open_file
 from karat.data.storage.validate import name_errors
-from karat.runs.named_columns import decode_numbers
-from karat.runs.output_columns import find_reason_column
+from karat.runs.columns.named import decode_numbers
+from karat.runs.columns.output import find_reason_column
 from karat.runs.store import folders
 from karat.runs.store.files import count_rows, count_width, find_files, parts_pattern, read_counts, read_table
 from karat.runs.store.folders import MANIFEST, partial_folder, run_names, runs_folder

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from karat.core.errors import RowError
 from karat.stats.agreement.coefficient import Coefficient, shares_of, undefined
 from karat.stats.agreement.distance import Distance, Labels
-from karat.stats.wilson import Ends
+from karat.stats.intervals.wilson import Ends
 
 Scores: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[np.float64] | None

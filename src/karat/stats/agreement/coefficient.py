@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.student import student_quantile
+from karat.stats.intervals.student import student_quantile
+from karat.stats.intervals.wilson import ROUNDING, Ends, effective_interval
 from karat.stats.value import Estimate
-from karat.stats.wilson import ROUNDING, Ends, effective_interval
 
 FEWEST = 2  # independent rows that an interval needs
 

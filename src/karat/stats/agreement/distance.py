@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
-from karat.stats.wilson import Ends
+from karat.stats.intervals.wilson import Ends
 
 Level: TypeAlias = Literal["nominal", "linear", "quadratic", "ordinal"]
 """How far two labels are apart: `ordinal` is the square of the difference of their mean ranks."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from karat.stats.agreement.accuracy import NO_ROWS, Scores, Weights, both
 from karat.stats.agreement.auroc import auroc, binary
 from karat.stats.agreement.coefficient import Coefficient
-from karat.stats.wilson import ROUNDING
+from karat.stats.intervals.wilson import ROUNDING
 
 Clusters: TypeAlias = NDArray[np.int64] | None
 FOLDS = 10

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.student import student_quantile
+from karat.stats.intervals.student import student_quantile
 
 Ends: TypeAlias = tuple[float, float | None, float | None]  # a value, low and high
 Moves: TypeAlias = NDArray[np.float64]  # how much each row or cluster moves a value

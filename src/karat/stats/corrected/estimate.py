@@ -17,9 +17,9 @@ from karat.stats.corrected.fit import Fit, add_up, mean_score, p_value
 from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.judged import Judged
 from karat.stats.inference import Inference
-from karat.stats.interval import interval
+from karat.stats.intervals.interval import interval
+from karat.stats.intervals.wilson import ROUNDING
 from karat.stats.paired.paired_rows import PairedRows
-from karat.stats.wilson import ROUNDING
 
 
 def corrected_mean(

@@ -105,7 +105,7 @@ def p_value(value: float, ends: Callable[[float], Bounds]) -> float | None:
     So p and interval never contradict each other, whatever the method of the interval. None where the end towards 0 is
     not known.
 
-    >>> from karat.stats.student import student_quantile
+    >>> from karat.stats.intervals.student import student_quantile
     >>> reach = lambda confidence: student_quantile((1 + confidence) / 2, math.inf)
     >>> round(p_value(2.5, lambda confidence: (2.5 - reach(confidence), 2.5 + reach(confidence))), 4)
     0.0124

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.stats.aggregate import Bounds
-from karat.stats.bootstrap import Studentised, studentise
 from karat.stats.corrected.corrected import Method
-from karat.stats.student import student_quantile
-from karat.stats.wilson import effective_interval
+from karat.stats.intervals.bootstrap import Studentised, studentise
+from karat.stats.intervals.student import student_quantile
+from karat.stats.intervals.wilson import effective_interval
 
 ENOUGH = (
     25  # typical deviations from which the normal approximation holds; by simulation: docs/explanation/statistics.md

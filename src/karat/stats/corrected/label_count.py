@@ -12,7 +12,7 @@ from karat.stats.corrected.fit import add_up
 from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.interval import Spread
 from karat.stats.corrected.judged import Judged
-from karat.stats.student import student_quantile
+from karat.stats.intervals.student import student_quantile
 
 
 @dataclass(frozen=True)

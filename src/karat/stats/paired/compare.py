@@ -14,11 +14,11 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, RowError, SpecError
 from karat.stats.aggregate import LIMIT, Scale
 from karat.stats.inference import Inference
+from karat.stats.intervals.wilson import ROUNDING
 from karat.stats.paired.comparison import Comparison
 from karat.stats.paired.paired_rows import BATCH, PairedRows
 from karat.stats.paired.paired_sums import PairedSums
 from karat.stats.paired.pairs import Pairs
-from karat.stats.wilson import ROUNDING
 
 
 def compare(

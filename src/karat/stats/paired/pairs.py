@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array
 from karat.stats.aggregate import Bounds, Finish, Units, observe
-from karat.stats.interval import interval
+from karat.stats.intervals.interval import interval
+from karat.stats.intervals.student import student_quantile
 from karat.stats.paired.comparison import Test
 from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
 from karat.stats.paired.permutation import permutation_test
 from karat.stats.paired.power import smallest_share, smallest_visible
-from karat.stats.student import student_quantile
 
 NOISE = 1e-12  # a standard deviation this small, relative to the scores, counts as 0
 

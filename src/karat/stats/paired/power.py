@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from karat.core.errors import SpecError
-from karat.stats.student import NODES, WEIGHTS, student_quantile
+from karat.stats.intervals.student import NODES, WEIGHTS, student_quantile
 
 NORMAL = NormalDist()
 CLOSE = 1e-9  # relative precision of bisection

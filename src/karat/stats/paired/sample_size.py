@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 
 from karat.core.errors import DataError
 from karat.stats.aggregate import Scale, Units, observe
+from karat.stats.intervals.wilson import ROUNDING, jackknife
 from karat.stats.paired.comparison import Comparison
 from karat.stats.paired.power import paired_deviation, pairs_needed, rows_needed, smallest_share, smallest_visible
-from karat.stats.wilson import ROUNDING, jackknife
 
 
 @dataclass(frozen=True)

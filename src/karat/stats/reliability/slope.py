@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.student import student_quantile
+from karat.stats.intervals.student import student_quantile
 from karat.stats.value import Estimate
 
 FEWEST = 10  # rows or clusters below which no slope is reported

@@ -16,7 +16,7 @@ from karat.core.columns.ids import SPAN_IDS
 from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
 from karat.judges.judge import JudgeFunction
-from karat.runs.output_columns import OutputColumns
+from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.result import Result
 
 SPANS, POSITIONS = "context_spans", "context_positions"  # for each context: the span that retrieved it, and its place

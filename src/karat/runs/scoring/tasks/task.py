@@ -15,7 +15,7 @@ from karat.data.join.parts import JoinedPart, open_joined
 from karat.data.nested import add_nested
 from karat.data.source import Part, Source
 from karat.data.storage.validate import validate_source
-from karat.runs.row_ids import number_rows
+from karat.runs.columns.ids import number_rows
 from karat.runs.scoring.plan import Nested, Plan
 from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.batches import Batch, score_batches

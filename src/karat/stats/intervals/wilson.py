@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from karat.core.errors import DataError
 from karat.stats.aggregate import Finish, Units, observe
-from karat.stats.student import student_quantile
+from karat.stats.intervals.student import student_quantile
 
 Ends: TypeAlias = tuple[float, float]  # of an interval
 PRIOR = 0.375  # unseen units at an end, where all seen are; by simulation: docs/explanation/statistics.md

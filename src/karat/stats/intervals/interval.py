@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from karat.core.errors import SpecError
 from karat.stats.aggregate import Bounds, Finish, Units, observe
-from karat.stats.bootstrap import bootstrap_interval
-from karat.stats.wilson import bounded_interval
+from karat.stats.intervals.bootstrap import bootstrap_interval
+from karat.stats.intervals.wilson import bounded_interval
 
 
 def interval(
