@@ -20,15 +20,22 @@ from karat.models.testing.fake import FakeModel, FakeServer
 trace = pytest.importorskip("opentelemetry.trace")
 sdk = pytest.importorskip("opentelemetry.sdk.trace")
 memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+logs = pytest.importorskip("opentelemetry._logs")
 CORRECT = {"explanation": "Both say Paris.", "label": "correct"}
 ROWS = [{"question": "Capital of France?", "prediction": "Paris", "reference": ["Paris"]}]
 
 
 class Spans:
-    """What was exported."""
+    """What was exported: spans and log events."""
 
     def __init__(self, **options):
+        from opentelemetry.sdk._logs import LoggerProvider
+        from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
         from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+        self.log_exporter = InMemoryLogRecordExporter()
+        self.logger_provider = LoggerProvider()
+        self.logger_provider.add_log_record_processor(SimpleLogRecordProcessor(self.log_exporter))
 
         self.exporter = memory.InMemorySpanExporter()
         self.provider = sdk.TracerProvider(**options)
@@ -37,15 +44,26 @@ class Spans:
     def __iter__(self):
         return iter(sorted(self.exporter.get_finished_spans(), key=lambda span: span.start_time))
 
+    def events(self, span=None):
+        """The attributes of the log events, or of those within a span."""
+        records = [each.log_record for each in self.log_exporter.get_finished_logs()]
+        assert {record.event_name for record in records} <= {"gen_ai.evaluation.result"}
+        return [
+            {key.removeprefix("gen_ai.evaluation."): value for key, value in record.attributes.items()}
+            for record in records
+            if span is None or (record.trace_id, record.span_id) == (span.context.trace_id, span.context.span_id)
+        ]
+
     def of(self, kind):
         return [span for span in self if span.attributes["openinference.span.kind"] == kind]
 
 
 @pytest.fixture
 def spans(monkeypatch):
-    """A provider for the length of a test: a process can set only one for good."""
+    """Providers for the length of a test: a process can set only one of each for good."""
     found = Spans()
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: found.provider)
+    monkeypatch.setattr(logs, "get_logger_provider", lambda: found.logger_provider)
     return found
 
 
@@ -53,11 +71,6 @@ def judged(model, governor=None, rows=ROWS):
     judge = Judge("correctness", model=model, governor=governor or Governor())
     result = karat.score(rows, judge)
     return judge.spec, result.table.to_pylist()
-
-
-def events(span):
-    return [{key.removeprefix("gen_ai.evaluation."): value for key, value in event.attributes.items()}
-            for event in span.events if event.name == "gen_ai.evaluation.result"]  # fmt: skip
 
 
 def test_a_judged_row_is_a_span_with_its_calls_within(spans):
@@ -72,7 +85,7 @@ def test_a_judged_row_is_a_span_with_its_calls_within(spans):
         {"name": "judge:correctness", "score": 1.0, "label": "correct", "explanation": "Both say Paris."}
     ]
     assert json.loads(evaluation.attributes["metadata"]) == {"evaluator.kind": "llm", "evaluator.class": "Judge"}
-    assert events(evaluation) == [
+    assert spans.events(evaluation) == [
         {"name": "judge:correctness", "score.value": 1.0, "score.label": "correct", "explanation": "Both say Paris."}
     ]
     assert call.parent.span_id == evaluation.context.span_id
@@ -137,7 +150,7 @@ def test_a_row_without_a_verdict_is_a_span_that_failed(spans):
     assert len(spans.of("LLM")) == 2
     assert not evaluation.status.is_ok
     assert evaluation.status.description == row["reason"]
-    assert events(evaluation) == []
+    assert spans.events(evaluation) == [{"name": "judge:correctness", "error.type": "no_verdict"}]
     assert row[f"{spec}.trace_id"] == f"{evaluation.context.trace_id:032x}"
 
 
@@ -150,7 +163,7 @@ def test_a_reply_from_the_cache_has_no_span_and_the_evaluation_says_so(spans, tm
     assert len(spans.of("LLM")) == 1
     assert "cached_replies" not in json.loads(first.attributes["metadata"])
     assert json.loads(second.attributes["metadata"])["cached_replies"] == 1
-    assert events(second) == events(first)
+    assert spans.events(second) == spans.events(first)
 
 
 def test_a_call_that_a_cap_forbids_has_no_span(spans):
@@ -161,15 +174,11 @@ def test_a_call_that_a_cap_forbids_has_no_span(spans):
 
 
 def test_a_metric_that_computes_is_one_span_a_run(spans):
-    rows = [
-        {"prediction": "a", "reference": "a"},
-        {"prediction": "b", "reference": "a"},
-        {"prediction": None, "reference": ""},
-    ]
+    rows = {"prediction": ["a", "b", None], "reference": ["a", "a", ""]}
     result = karat.score(rows, ["exact_match", "token_f1"])
     first, second = spans
     assert (first.name, second.name) == ("exact_match.score", "token_f1.score")
-    assert events(first) == [{"name": "exact_match", "score.value": 0.5}]
+    assert spans.events(first) == [{"name": "exact_match", "score.value": 0.5}]
     about = json.loads(first.attributes["metadata"])
     value = result.values["exact_match"]
     assert about["signature"] == result.metrics[0].signature
@@ -202,7 +211,7 @@ def test_results_and_inputs_are_told_whatever_they_are(spans):
     (span,) = spans
     assert span.name == "mine.async_evaluate"
     assert json.loads(span.attributes["input.value"]) == {"a": [0, 1], "b": "<class 'object'>", "3": "{1}"}
-    assert events(span) == [{"name": "x", "score.value": 0.5, "score.label": "True"}]
+    assert spans.events(span) == [{"name": "x", "score.value": 0.5, "score.label": "True"}]
     assert json.loads(span.attributes["output.value"])[1] == {"name": "y", "explanation": "only told"}
 
 
@@ -211,20 +220,28 @@ def test_texts_can_be_left_out(spans, monkeypatch):
     monkeypatch.setenv("OPENINFERENCE_HIDE_OUTPUTS", "TRUE")
     judged(FakeModel(CORRECT))
     assert "Paris" not in "".join(span.to_json() for span in spans)
-    assert events(spans.of("EVALUATOR")[0]) == [
+    assert spans.events(spans.of("EVALUATOR")[0]) == [
         {"name": "judge:correctness", "score.value": 1.0, "score.label": "correct"}
     ]
 
 
-def test_what_is_not_sampled_has_no_spans_either_for_its_calls(monkeypatch):
+@pytest.mark.parametrize("traced", [True, False])
+def test_results_are_events_also_where_no_span_is_recorded(spans, monkeypatch, traced):
     from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-    spans = Spans(sampler=ALWAYS_OFF)
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: spans.provider)
+    unsampled = Spans(sampler=ALWAYS_OFF)
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: unsampled.provider if traced else None)
     spec, (row,) = judged(FakeModel(CORRECT))
-    assert list(spans) == []
-    assert row[spec] == 1.0
-    assert row[f"{spec}.trace_id"] is None
+    karat.score([{"prediction": "a", "reference": "a"}], "exact_match")
+    with pytest.raises(KeyError), tracing.evaluation("mine", {}):
+        raise KeyError("x")
+    assert [*spans, *unsampled] == []
+    assert (row[spec], row.get(f"{spec}.trace_id"), f"{spec}.trace_id" in row) == (1.0, None, traced)
+    assert spans.events() == [
+        {"name": "judge:correctness", "score.value": 1.0, "score.label": "correct", "explanation": "Both say Paris."},
+        {"name": "exact_match", "score.value": 1.0},
+        {"name": "mine", "error.type": "KeyError"},
+    ]
 
 
 def test_where_tracing_is_suppressed_there_are_no_spans(spans):
@@ -237,7 +254,7 @@ def test_where_tracing_is_suppressed_there_are_no_spans(spans):
 
 
 class Broken:
-    """A provider, tracer and span of which nothing works."""
+    """A provider, tracer, logger and span of which nothing works."""
 
     def get_tracer(self, *_):
         return self
@@ -259,6 +276,7 @@ class Half(Broken):
 @pytest.mark.parametrize("provider", [Broken(), Half(), None], ids=["broken", "half", "none"])
 def test_spans_that_go_wrong_take_no_score_with_them(monkeypatch, provider):
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    monkeypatch.setattr(logs, "get_logger_provider", lambda: provider)
     spec, (row,) = judged(FakeModel(CORRECT))
     assert row[spec] == 1.0
     assert karat.score(ROWS, "exact_match").values["exact_match"].value == 1.0
@@ -374,7 +392,7 @@ def test_a_column_of_a_frame_tells_its_mean_and_one_taken_by_rows_leaves_no_span
     from karat.adapters.phoenix import evaluate_dataframe, exact_match
 
     evaluate_dataframe(pd.DataFrame({"output": ["a", "b"], "expected": ["a", "c"]}), [exact_match])
-    assert [events(span) for span in spans] == [[{"name": "exact_match", "score.value": 0.5}]]
+    assert [spans.events(span) for span in spans] == [[{"name": "exact_match", "score.value": 0.5}]]
     spans.exporter.clear()
     with pytest.warns(UserWarning, match="str is expected"):
         evaluate_dataframe(pd.DataFrame({"output": ["a", 3], "expected": ["a", "c"]}), [exact_match])

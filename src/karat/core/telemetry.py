@@ -1,10 +1,11 @@
-"""Evaluations as OpenTelemetry spans, if the process has set up OpenTelemetry; karat itself never imports it.
+"""Evaluations as OpenTelemetry spans and events, if the process has set it up; karat itself never imports it.
 
-It is set up when `opentelemetry` is imported and the process has a tracer provider. Attributes have the names of
-OpenInference (https://arize-ai.github.io/openinference/spec), and each result is an event
-`gen_ai.evaluation.result` (https://github.com/open-telemetry/semantic-conventions-genai) on the span of its evaluation.
-`OPENINFERENCE_HIDE_INPUTS=true` and `OPENINFERENCE_HIDE_OUTPUTS=true` leave texts out. An error in a span
-never affects the evaluation.
+It is set up when `opentelemetry` is imported and the process has a tracer provider, which records spans, or a logger
+provider, which records events. Attributes of spans have the names of OpenInference
+(https://arize-ai.github.io/openinference/spec). Each result is a log event `gen_ai.evaluation.result`
+(https://github.com/open-telemetry/semantic-conventions-genai, `docs/gen-ai/gen-ai-events.md`) within the span of its
+evaluation. `OPENINFERENCE_HIDE_INPUTS=true` and `OPENINFERENCE_HIDE_OUTPUTS=true` leave texts out. An error in a span
+or an event never affects the evaluation.
 
 >>> on()
 False
@@ -18,8 +19,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from itertools import chain
 from math import isfinite
 from traceback import format_exception
@@ -36,11 +38,27 @@ _HIDDEN = {
 }
 _OFF: AbstractContextManager[None] = nullcontext()
 _known: tuple[Any, Any] = (None, None)  # the tracer provider, and its tracer
+RESULT = "gen_ai.evaluation.result"
 
 
 def on() -> bool:
+    """Whether spans or events are recorded in this process."""
+    return records_spans() or _logger() is not None
+
+
+def records_spans() -> bool:
     """Whether spans are recorded in this process."""
     return "opentelemetry.trace" in sys.modules and _tracer() is not None
+
+
+def _logger() -> Any | None:
+    """The logger of events; None where the process has set up none."""
+    with suppress(Exception):
+        logs = sys.modules["opentelemetry._logs"]
+        provider = logs.get_logger_provider()
+        if not type(provider).__module__.startswith("opentelemetry._logs"):  # the providers that do nothing
+            return provider.get_logger("karat")
+    return None
 
 
 def _tracer() -> Any | None:
@@ -104,11 +122,15 @@ class Span:
 
 
 class Evaluation(Span):
-    """The span of one evaluation. `trace_id` is that of its trace, in 32 hexadecimal digits."""
+    """The span of the evaluation `name`, and the events of its results.
 
-    def __init__(self, span: Any) -> None:
+    `trace_id` is that of its trace, in 32 hexadecimal digits; None where only events are recorded.
+    """
+
+    def __init__(self, span: Any, name: str) -> None:
         super().__init__(span)
-        self.trace_id = f"{span.get_span_context().trace_id:032x}"
+        self.name = name
+        self.trace_id = f"{span.get_span_context().trace_id:032x}" if span.is_recording() else None
         self.metadata: dict[str, Any] = {}
         self.cached = 0  # the number of replies from the cache, which have no spans
         self._results: list[dict[str, Any]] = []
@@ -116,18 +138,24 @@ class Evaluation(Span):
     def result(
         self, name: str | None, score: float | None = None, label: object = None, explanation: str | None = None
     ) -> None:
-        """Add one result, as an event and to the span's output."""
+        """Record one result, as an event and in the span's output."""
         score = _finite(score)
         result = {"name": name, "score": score, "label": label, "explanation": explanation}
         self._results.append({key: value for key, value in result.items() if value is not None})
         if score is not None or label is not None:
-            about = {
-                "gen_ai.evaluation.name": name,
-                "gen_ai.evaluation.score.value": score,
-                "gen_ai.evaluation.score.label": None if label is None else str(label),
-                "gen_ai.evaluation.explanation": explanation,
-            }
-            self.event("gen_ai.evaluation.result", about)
+            self._emit(result_attributes(name, score, label, explanation))
+
+    def fail(self, message: str, kind: str | None = None) -> None:
+        """Mark the span as failed, and record that there is no result."""
+        super().fail(message, kind)
+        self._emit({"gen_ai.evaluation.name": self.name, "error.type": kind or "_OTHER"})
+
+    def _emit(self, attributes: Mapping[str, Any]) -> None:
+        with suppress(Exception):
+            if (logger := _logger()) is not None:
+                context = sys.modules["opentelemetry.trace"].set_span_in_context(self._span)
+                record = sys.modules["opentelemetry._logs"].LogRecord
+                logger.emit(record(context=context, event_name=RESULT, attributes=_shown(attributes)))
 
     def end(self) -> None:
         """Set the attributes that are known only at the end, and end the span."""
@@ -152,22 +180,24 @@ def evaluation(
     start: int | None = None,
     **metadata: Any,
 ) -> AbstractContextManager[Evaluation | None]:
-    """A span `<name>.<how>` around an evaluation of `given`; None where spans are not recorded, or this one is not.
+    """A span `<name>.<how>` around an evaluation of `given`; None where neither spans nor events are recorded.
 
     `kind` is that of the evaluator (code, llm, human), `cls` its class. `start` is in nanoseconds of `time.time_ns`;
     the default is now. An exception of the block becomes the span's status and is raised again.
     """
-    if "opentelemetry.trace" not in sys.modules or (tracer := _tracer()) is None:
+    if not on():
         return _OFF
     about = {"evaluator.kind": kind and kind.lower(), "evaluator.class": cls, **metadata}
-    return _evaluating(tracer, f"{name}.{how}", given, about, start)
+    return _evaluating(name, how, given, about, start)
 
 
 @contextmanager
 def _evaluating(
-    tracer: Any, name: str, given: Any, about: dict[str, Any], start: int | None
+    name: str, how: str, given: Any, about: dict[str, Any], start: int | None
 ) -> Iterator[Evaluation | None]:
-    with _recorded(tracer, name, "EVALUATOR", Evaluation, start=start) as recorded:
+    tracer = _tracer() or sys.modules["opentelemetry.trace"].NoOpTracer()
+    evaluation = partial(Evaluation, name=name)
+    with _recorded(tracer, f"{name}.{how}", "EVALUATOR", evaluation, start=start) as recorded:
         if recorded is not None:
             recorded.metadata = {key: value for key, value in about.items() if value is not None}
             recorded.put({"input.value": spell(given), "input.mime_type": JSON})
@@ -190,7 +220,13 @@ def call(name: str, kind: str) -> AbstractContextManager[Span | None]:
 
 @contextmanager
 def _recorded(
-    tracer: Any, name: str, kind: str, span_class: type[AnySpan], *, start: int | None = None, leaves: bool = False
+    tracer: Any,
+    name: str,
+    kind: str,
+    record: Callable[[Any], AnySpan],
+    *,
+    start: int | None = None,
+    leaves: bool = False,
 ) -> Iterator[AnySpan | None]:
     attached: AbstractContextManager[Any] = _OFF
     recorded: AnySpan | None = None
@@ -201,7 +237,7 @@ def _recorded(
             attributes = {"openinference.span.kind": kind}
             span = tracer.start_span(name, kind=direction, attributes=attributes, start_time=start)
             attached = trace.use_span(span, record_exception=False, set_status_on_exception=False)
-            recorded = span_class(span) if span.is_recording() else None
+            recorded = record(span) if span.is_recording() or (not leaves and _logger() is not None) else None
     with attached:
         try:
             yield recorded
@@ -219,6 +255,18 @@ def spell(value: Any) -> str | None:
     with suppress(Exception):
         return json.dumps(value, ensure_ascii=False, default=_plain)
     return None
+
+
+def result_attributes(
+    name: str | None, score: float | None = None, label: object = None, explanation: str | None = None
+) -> dict[str, Any]:
+    """The attributes of the event of one result, None where there is no such value."""
+    return {
+        "gen_ai.evaluation.name": name,
+        "gen_ai.evaluation.score.value": score,
+        "gen_ai.evaluation.score.label": None if label is None else str(label),
+        "gen_ai.evaluation.explanation": explanation,
+    }
 
 
 def _finite(score: Any) -> float | None:

@@ -149,7 +149,7 @@ class JudgeFunction:
     @cached_property
     def _traced(self) -> bool:
         """Whether rows have a `trace_id`: computed once, since all batches of a run need the same columns."""
-        return telemetry.on()
+        return telemetry.records_spans()
 
     @cached_property
     def prompt_prefix(self) -> list[Message]:

@@ -87,14 +87,14 @@ async def ask_member(governor: Governor, member: PanelMember, prompt: Sequence[M
 
 
 async def trace_vote(name: str, record: Any, voting: Awaitable[Vote], *, cls: str = "Judge") -> Vote:
-    """Await the vote in an OpenTelemetry span that holds its result; requests to models are spans inside it."""
+    """Await the vote in an OpenTelemetry span, and record its result; requests to models are spans inside it."""
     with telemetry.evaluation(name, record, kind="llm", cls=cls) as span:
         vote = await voting
         if span is None:
             return vote
         verdict = vote.verdict
         if verdict is None:
-            span.fail(vote.error or "no verdict")
+            span.fail(vote.error or "no verdict", "no_verdict")
         elif verdict.reason is not None:
             span.metadata["reason"] = verdict.reason
         else:

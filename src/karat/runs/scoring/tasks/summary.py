@@ -56,7 +56,7 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
 def _trace_values(result: Result, started: int) -> None:
     """Record a span for each value; judges record theirs for each row. `started` is in ns of `time.time_ns`."""
     for metric in result.metrics:
-        if "trace_id" in metric.details:
+        if metric.definition.judge:
             continue
         value = result.values[metric.spec]
         about: dict[str, Any] = {"rows": value.n, "unscored": value.failed, "interval": [value.low, value.high]}
