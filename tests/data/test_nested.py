@@ -1,12 +1,19 @@
-"""Values inside objects, in structs or in text, as columns named by their path."""
+"""Values inside objects and lists, of Arrow or in text, as columns named by their path."""
 
 from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
 import karat
+from karat.data.formats.frames import open_frame
+from karat.data.json.raw import decode_text
+from karat.data.nested import extract_nested
+from karat.data.open import open_source
+from karat.data.source import RAW
+from karat.data.write import write
 
 TIERS = [{"tier": "paid", "n": 10}, {"tier": "free", "n": 9}, None, {"tier": "paid", "n": 8}]
 
@@ -33,3 +40,69 @@ def test_a_condition_is_told_that_names_with_dots_stand_in_quotes():
     data = {"output": ["a"], "gold": ["a"], "attributes.metadata": [{"tier": "paid"}]}
     with pytest.raises(karat.DataError, match=r'need double quotes: "attributes\.metadata\.tier"'):
         karat.score(data, "em", where="attributes.metadata.tier = 'paid'")
+
+
+REPLY = {"choices": [{"message": {"content": "Paris"}}, {"message": {"content": "Rome"}}]}
+PAGES = [{"page_content": "one", "metadata": {"n": 1.10}}, {"page_content": "two", "metadata": {"n": 2}}]
+
+
+@pytest.mark.parametrize("spell", [lambda value: value, json.dumps, str], ids=["Arrow", "JSON", "Python"])
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("reply.choices[0].message.content", "Paris"),
+        ("reply.choices[-1].message.content", "Rome"),
+        ("reply.choices[2].message.content", None),
+        ("reply.choices[*].message.content", ["Paris", "Rome"]),
+        ("pages[*].page_content", ["one", "two"]),
+        ("pages[1].page_content", "two"),
+        ("groups[*].texts[*]", ["a", "b", "c"]),
+        ("answers.text", ["x"]),
+        ("answers.text[0]", "x"),
+    ],
+)
+def test_paths_lead_into_lists_of_frames_json_and_python(path, expected, spell):
+    row = {"reply": REPLY, "pages": PAGES, "groups": [{"texts": ["a", "b"]}, {"texts": []}, {"texts": ["c"]}]}
+    row |= {"answers": {"text": ["x"]}}
+    rows = [{key: spell(value) for key, value in row.items()}, dict.fromkeys(row)]
+    nested = extract_nested(open_frame(rows), [path])
+    (column,) = [batch.column(path) for batch in nested.batches()] if path in nested.schema.names else [pa.nulls(2)]
+    assert (decode_text(column) if column.type == RAW else column).to_pylist() == [expected, None]
+
+
+def test_numbers_in_json_keep_their_spelling_behind_a_path_into_lists(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": [{"n": 1.10}, {"n": 1e3}], "b": "x"}\n{"a": "text", "b": "y"}\n{"a": []}\n')
+    (batch,) = extract_nested(open_source(path), ["a[*].n", "a[1].n"]).batches()
+    assert decode_text(batch.column("a[*].n")).to_pylist() == [["1.10", "1e3"], None, []]
+    assert decode_text(batch.column("a[1].n")).to_pylist() == ["1e3", None, None]
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.parquet"])
+def test_metrics_groups_and_conditions_take_paths_into_lists(tmp_path, name):
+    rows = [
+        {"reply": {"choices": [{"text": text}]}, "answers": {"text": ["Paris", "paris"]}, "tags": [{"kind": kind}]}
+        for text, kind in (("Paris", "city"), ("Rome", "city"), ("paris", "town"))
+    ]
+    table = pa.Table.from_pylist(rows)
+    write(table.to_batches(), table.schema, tmp_path / name)
+    roles = {"prediction": "reply.choices[0].text", "reference": "answers.text"}
+    result = karat.score(tmp_path / name, "em(normalize=none)", map=roles, by="tags[0].kind")
+    (groups,) = result.groups.values()
+    assert {label: group.value for label, group in groups.items()} == {"city": 0.5, "town": 1}
+    where = """ "tags[0].kind" = 'town' """
+    assert karat.score(tmp_path / name, "em(normalize=none)", map=roles, where=where).n == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("answers.text", r"'answers\.text' leads nowhere in column 'answers'.*all are answers\[\*\]"),
+        ("answers[*].txt", r"'answers\[\*\]\.txt' leads nowhere in column 'answers'"),
+        ("answr.text", r"no column 'answr\.text' for reference"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_named_with_what_the_column_holds(path, problem):
+    data = [{"prediction": "a", "answers": [{"text": "a"}]}]
+    with pytest.raises(karat.ColumnError, match=problem):
+        karat.score(data, "em", map={"reference": path})

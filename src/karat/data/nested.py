@@ -1,30 +1,41 @@
-"""Values inside objects as columns of their own, by path: `attributes.metadata.gold`."""
+"""Values inside objects and lists as columns of their own, by path: `metadata.gold`, `choices[0].text`."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.arrow import is_text
+from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
 from karat.core.columns.kinds import Array
-from karat.data.json.raw import extract_members, from_python
+from karat.core.errors import ColumnError
+from karat.data.json.members import extract_paths
+from karat.data.json.raw import extract_items, extract_members, from_python
 from karat.data.source import RAW, Source
+
+_STEP = re.compile(r"\[(\*|-?\d+)\]\.?")
+"""A step into a list: the number of an item, from 0, from the end where it is negative, or `*` for all items."""
 
 
 def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = True) -> Source:
     """The source with a further column for each path that leads into one of its columns.
 
-    A path is keys joined by dots; a key may itself contain dots. Objects are structs or JSON text. Values in JSON text
-    come as `RAW` with their spelling, or as plain text without `keep_json`. A path that leads nowhere adds no column.
+    A path is keys joined by dots; a key may itself contain dots. `[0]` is the first item of a list, `[-1]` the last,
+    `[*]` the list of what the rest of the path finds in each item; lists in which two `[*]` are make one flat list.
+    Objects and lists are Arrow's or JSON text. Values in JSON text come as `RAW` with their spelling, or as plain text
+    without `keep_json`. A path that leads nowhere adds no column; where it leads nowhere in a row, that is null.
 
     >>> from karat.data.formats.frames import open_frame
-    >>> source = extract_nested(open_frame([{"meta": {"gold": "Paris"}}, {"meta": None}]), ["meta.gold"])
-    >>> [batch.column("meta.gold").to_pylist() for batch in source.batches()]
-    [['Paris', None]]
+    >>> rows = [{"meta": {"gold": "Paris"}, "passages": [{"text": "a"}, {"text": "b"}]}, {"meta": None}]
+    >>> paths = ["meta.gold", "passages[*].text", "passages[0].text"]
+    >>> [batch.select(paths).to_pylist()[0] for batch in extract_nested(open_frame(rows), paths).batches()]
+    [{'meta.gold': 'Paris', 'passages[*].text': ['a', 'b'], 'passages[0].text': 'a'}]
     """
     return add_nested(source, find_nested(source, paths), keep_json=keep_json)
 
@@ -43,8 +54,8 @@ def add_nested(source: Source, types: Mapping[str, pa.DataType], *, keep_json: b
     def extend(batch: pa.RecordBatch) -> pa.RecordBatch:
         added = []
         for path, kind in kinds.items():
-            column = _column(batch, path)
-            added.append((unquote(column) if types[path] != kind else column).cast(kind))
+            column = _read_path(batch, path)
+            added.append(unquote(column.storage).cast(kind) if column.type == RAW != kind else column.cast(kind))
         schema = pa.schema([*batch.schema, *kinds.items()])
         return pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
@@ -57,49 +68,128 @@ def add_nested(source: Source, types: Mapping[str, pa.DataType], *, keep_json: b
     return replace(source, schema=pa.schema([*source.schema, *kinds.items()]), read=read, numbered=read_numbered)
 
 
+def check_paths(source: Source, paths: Iterable[str]) -> None:
+    """Raise `ColumnError` for a path into a column of the source that leads nowhere in any row."""
+    for path in paths:
+        for name in source.schema.names if path not in source.schema.names else ():
+            if _rest(path, name):
+                kind = source.schema.field(name).type
+                hint = f"; an item of a list is {name}[0], all are {name}[*]" if is_list(kind) else ""
+                held = "JSON" if kind == RAW else kind
+                raise ColumnError(f"{source.name}: {path!r} leads nowhere in column {name!r}, which holds {held}{hint}")
+
+
 def _find_type(source: Source, path: str) -> pa.DataType | None:
     """The type of the values at a path; `RAW` in JSON text if any row has a value there; else None."""
     if path in source.schema.names:
         return None
-    holders = [name for name in source.schema.names if path.startswith(f"{name}.")]
-    for name in holders:
-        empty = pa.nulls(0, source.schema.field(name).type)
-        if (inside := _field(empty, path[len(name) + 1 :])) is not None:
-            return inside.type
-    kinds = [source.schema.field(name).type for name in holders]
-    present = (any(value is not None for value in _column(batch, path).to_pylist()) for batch in source.batches())
-    return RAW if any(kind == RAW or is_text(kind) for kind in kinds) and any(present) else None
-
-
-def _column(batch: pa.RecordBatch, path: str) -> pa.Array:
-    for name in batch.schema.names:
-        if path.startswith(f"{name}."):
-            column, rest = batch.column(name), path[len(name) + 1 :]
-            if (inside := _field(column, rest)) is not None:
-                return inside
-            if column.type == RAW or is_text(column.type):
-                cells = (column.storage if column.type == RAW else column).to_pylist()
-                return pa.array([None if cell is None else _extract_text(cell, rest) for cell in cells], pa.string())
-    return pa.nulls(batch.num_rows, pa.string())
-
-
-def unquote(column: pa.Array) -> pa.Array:
-    """JSON values as text: strings without quotes and escapes, null for `null`, other values as they are spelled."""
-    cells = (json.loads(cell) if cell == "null" or (cell and cell[0] == '"') else cell for cell in column.to_pylist())
-    return pa.array(cells, pa.string())
-
-
-def _field(column: pa.Array, path: str) -> pa.Array | None:
-    """The column at a path inside structs, None if there is none."""
-    if not pa.types.is_struct(column.type):
+    empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in source.schema.types], schema=source.schema)
+    if (inside := _find_path(empty, path)) is None:
         return None
-    for at, field in enumerate(column.type):
-        if field.name == path:
-            return pc.struct_field(column, [at])
-        below = path[len(field.name) + 1 :] if path.startswith(f"{field.name}.") else None
-        if below is not None and (inside := _field(pc.struct_field(column, [at]), below)) is not None:
-            return inside
+    if inside.type == RAW and all(_read_path(batch, path).null_count == len(batch) for batch in source.batches()):
+        return None
+    return inside.type
+
+
+def _read_path(batch: pa.RecordBatch, path: str) -> pa.Array:
+    """The values at a path that one of the columns can have."""
+    return pa.nulls(len(batch)) if (inside := _find_path(batch, path)) is None else inside
+
+
+def _find_path(batch: pa.RecordBatch, path: str) -> pa.Array | None:
+    """The values at a path into one of the columns; None if no column can have it."""
+    holders = [(name, rest) for name in batch.schema.names if (rest := _rest(path, name))]
+    inside = (_descend(batch.column(name), rest) for name, rest in sorted(holders, key=lambda each: -len(each[0])))
+    return next((found for found in inside if found is not None), None)
+
+
+def _rest(path: str, key: str) -> str | None:
+    """What follows a key at the start of a path: empty at its end, None where the path starts with another key."""
+    if not path.startswith(key) or path[len(key) :][:1] not in ("", ".", "["):
+        return None
+    return path[len(key) :].removeprefix(".")
+
+
+def _descend(column: pa.Array, path: str) -> pa.Array | None:
+    """The values at a path inside a column of objects, lists, or JSON text; None if its type has no such place."""
+    if not path:
+        return column
+    if column.type == RAW or is_text(column.type):
+        texts = column.storage if column.type == RAW else column.cast(pa.string())
+        return _read_json(texts, path, is_json=column.type == RAW).cast(RAW)
+    if pa.types.is_struct(column.type):
+        fields = ((at, _rest(path, field.name)) for at, field in enumerate(column.type))
+        inside = (_descend(pc.struct_field(column, [at]), rest) for at, rest in fields if rest is not None)
+        return next((found for found in inside if found is not None), None)
+    if is_list(column.type) and (step := _STEP.match(path)):
+        lists, below = plain_lists(column), path[step.end() :]
+        bounds = np.asarray(whole_offsets(lists))
+        if step[1] == "*":
+            values = _descend(lists.values, below)
+            return None if values is None else keep_nulls(_lists(bounds, values, below), column)
+        chosen = int(step[1]) + bounds[int(step[1]) < 0 :][: len(lists)]
+        there = (bounds[:-1] <= chosen) & (chosen < bounds[1:]) & np.asarray(lists.is_valid())
+        return _descend(lists.values.take(pa.array(chosen, mask=~there)), below)
     return None
+
+
+def _lists(bounds: Array, values: pa.Array, path: str) -> pa.Array:
+    """Lists of values with these bounds; one flat list where the path that led to the values holds `[*]` too."""
+    if values.type == RAW:
+        values = unquote(values.storage)
+    if "[*]" in path:
+        inner = plain_lists(values)
+        bounds, values = np.asarray(whole_offsets(inner))[bounds], inner.values
+    return pa.LargeListArray.from_arrays(pa.array(bounds, pa.int64()), values)
+
+
+def _read_json(texts: pa.Array, path: str, *, is_json: bool) -> pa.Array:
+    """The JSON text of the values at a path in JSON text, null where there is none or it is `null`."""
+    step = re.search(_STEP, path)
+    keys = path[: step.start()] if step else path
+    if keys:
+        texts = _read_member(texts, keys, is_json=is_json)
+    if step is None:
+        return texts
+    below = path[step.end() :]
+    items = [_items(text, step[1]) for text in texts.to_pylist()]
+    flat = pa.array([item for row in items for item in row or ()], pa.string())
+    inside = iter((_read_json(flat, below, is_json=True) if below else flat).to_pylist())
+    cells = [None if row is None else [next(inside) for _ in row] for row in items]
+    if step[1] != "*":
+        return pa.array([cell[0] if cell else None for cell in cells], pa.string())
+    if "[*]" in below:
+        cells = [None if row is None else [item for one in row if one for item in extract_items(one)] for row in cells]
+    return pa.array([None if row is None else f"[{', '.join(item or 'null' for item in row)}]" for row in cells])
+
+
+def _items(text: str | None, which: str) -> list[str] | None:
+    """The items of a JSON list that a step leads to, all or one; None where there are none."""
+    try:
+        items = extract_items(json.loads(text) if text and text.startswith('"') else text or "")
+        if which == "*":
+            return list(items)
+        return list(islice(items, int(which), int(which) + 1)) if int(which) >= 0 else [list(items)[int(which)]]
+    except (ValueError, IndexError):
+        again = from_python(text) if text and text.startswith("[") else None
+        return None if again is None or again == text else _items(again, which)
+
+
+def _read_member(texts: pa.Array, keys: str, *, is_json: bool) -> pa.Array:
+    """The JSON text of the values under keys, joined by dots, in objects that are JSON text."""
+    found = extract_paths(texts, [keys]) if is_json else None
+    if found is None:
+        cells = (None if text is None else _extract_text(text, keys) for text in texts.to_pylist())
+        return pa.array(cells, pa.string())
+    values = found.get(keys, pa.nulls(len(texts), pa.string()))
+    named = pc.fill_null(pc.match_substring(texts, keys.partition(".")[0]), False)
+    missed = np.flatnonzero(pc.and_(pc.is_null(values), named))
+    if not len(missed):
+        return values
+    cells = values.to_pylist()
+    for row in missed:  # a string on the way may itself hold JSON
+        cells[row] = _extract_text(texts[row].as_py(), keys)
+    return pa.array(cells, pa.string())
 
 
 def _extract_text(text: str, path: str) -> str | None:
@@ -115,3 +205,9 @@ def _extract_text(text: str, path: str) -> str | None:
         if path.startswith(f"{key}.") and (inside := _extract_text(value, path[len(key) + 1 :])) is not None:
             return inside
     return None
+
+
+def unquote(column: pa.Array) -> pa.Array:
+    """JSON values as text: strings without quotes and escapes, null for `null`, other values as they are spelled."""
+    cells = (json.loads(cell) if cell == "null" or (cell and cell[0] == '"') else cell for cell in column.to_pylist())
+    return pa.array(cells, pa.string())

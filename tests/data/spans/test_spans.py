@@ -325,7 +325,7 @@ def test_a_path_leads_through_text_that_holds_json():
 
 
 def test_a_path_that_leads_nowhere_is_an_error(tmp_path):
-    with pytest.raises(karat.ColumnError, match=r"no column 'attributes\.metadata\.golden'"):
+    with pytest.raises(karat.ColumnError, match=r"'attributes\.metadata\.golden' leads nowhere in column 'attributes'"):
         karat.score(FORMS["JSON Lines"](tmp_path), "exact_match", map={"reference": "attributes.metadata.golden"})
 
 

@@ -51,6 +51,26 @@ def extract_members(document: str) -> dict[str, str]:
     return members
 
 
+def extract_items(document: str) -> Iterator[str]:
+    """The items of a JSON list, each as the exact text that it has there.
+
+    Raises `ValueError` for text that is not a JSON list, once the items before the fault have been yielded.
+
+    >>> list(extract_items('[1.10, {"a": 1e3}]'))
+    ['1.10', '{"a": 1e3}']
+    """
+    at = _skip(document, 0)
+    if document[at : at + 1] != "[":
+        raise ValueError("expected a list […]")
+    at = _skip(document, at + 1)
+    while document[at : at + 1] != "]":
+        _, end = _DECODER.raw_decode(document, at)
+        yield document[at:end]
+        at = _skip(document, end)
+        if document[at : at + 1] == ",":
+            at = _skip(document, at + 1)
+
+
 def _skip(document: str, at: int) -> int:
     match = _SPACE.match(document, at)
     return match.end() if match else at

@@ -23,7 +23,7 @@ from karat.core.metric.setting import SEVERAL
 from karat.core.metric.spec import parse_all
 from karat.data.join.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
-from karat.data.nested import add_nested, find_nested
+from karat.data.nested import add_nested, check_paths, find_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
@@ -136,6 +136,7 @@ def plan_run(
     source = number_rows(add_nested(source, nested.groups, keep_json=False), selection.id)
     nested = replace(nested, roles=find_nested(source, roles.values()))
     every = source = add_nested(source, nested.roles)
+    check_paths(source, (*by_value, *roles.values()))
     if selection.where is not None or selection.limit is not None:
         from karat.data.filter import filter_rows, names_in  # noqa: PLC0415  (seldom needed)
 
