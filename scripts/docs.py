@@ -1,6 +1,7 @@
-"""Write what the pages of docs/ take from the code: three generated pages, and the output of the commands shown.
+"""Write what the pages of docs/ take from the code: four generated pages, and the output of the commands shown.
 
-- reference/metrics.md, edge-cases.md and cli.md follow from the definitions of the metrics and of the commands.
+- reference/metrics.md, edge-cases.md and cli.md follow from the definitions of the metrics and of the commands,
+  reference/json.md from the schemas of what commands print.
 - In every page, the commands of a ```console block run in order, in a folder of the page's own with `examples` in it.
   Their output replaces the one shown; `...` in an output shown stands for any text and stays.
 
@@ -26,6 +27,7 @@ import pyarrow as pa
 from click.testing import CliRunner
 
 from karat.cli.main import main
+from karat.cli.schemas import load_schema, schema_names
 from karat.core.columns.kinds import TEXT, TEXTS
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import all_metrics
@@ -83,7 +85,12 @@ EXIT_CODES = {
 
 def pages() -> dict[str, str]:
     """The text of each generated page, by name."""
-    return {"metrics.md": metrics_page(), "edge-cases.md": edge_case_page(), "cli.md": cli_page()}
+    return {
+        "metrics.md": metrics_page(),
+        "edge-cases.md": edge_case_page(),
+        "cli.md": cli_page(),
+        "json.md": json_page(),
+    }
 
 
 def by_task() -> dict[str, list[Metric]]:
@@ -215,6 +222,59 @@ def cli_page() -> str:
             innermost = click.Context(under, info_name=verb, parent=inner)
             parts += ["", f"### karat {name} {verb}", "", "```text", under.get_help(innermost), "```"]
     return "\n".join(parts) + "\n"
+
+
+def json_page() -> str:
+    """What each command prints with --json, and what is in several of these."""
+    parts = ["# JSON", "", NOTE, ""]
+    parts += _wrapped(
+        "What commands print with `--json`. `karat schema COMMAND` prints the same as a "
+        "[JSON Schema](https://json-schema.org), to which the tests hold every output. A property marked * is there "
+        "only where it applies, all others always. Objects have no other properties."
+    )
+    shared: dict[str, Any] = {}
+    for command in schema_names():
+        schema = load_schema(command)
+        shared |= schema.get("$defs", {})
+        parts += ["", f"## karat {command}", "", *_members(schema)]
+    parts += ["", "## Parts of several"]
+    for name, schema in sorted(shared.items()):
+        parts += ["", f"### {name}", "", *_members(schema)]
+    return "\n".join(parts) + "\n"
+
+
+def _members(schema: dict[str, Any]) -> list[str]:
+    """A schema as a table of its properties; a line where it has none."""
+    about = [*_wrapped(schema["description"]), ""] if "description" in schema else []
+    if "properties" not in schema:
+        return [*about, *_wrapped(_kind(schema))]
+    rows = [f"| {path} | {_kind(each)} | {each.get('description', '')} |" for path, each in _walk(schema, "")]
+    return [*about, "| property | type | is |", "|---|---|---|", *rows]
+
+
+def _walk(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The path and the schema of each property, those of properties too."""
+    for name, each in schema.get("properties", {}).items():
+        inner, here = each, f"{path}.{name}" if path else name
+        yield f"`{here}`{'' if name in schema['required'] else ' *'}", each
+        while deeper := inner.get("items") or inner.get("additionalProperties"):
+            inner, here = deeper, here + ("[]" if "items" in inner else ".NAME")
+        yield from _walk(inner, here)
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """The type of a value in words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name})"
+    if (choices := schema.get("anyOf") or schema.get("oneOf")) is not None:
+        return " or ".join(map(_kind, choices))
+    if "enum" in schema:
+        return ", ".join(f"`{each}`" for each in schema["enum"])
+    kinds = schema.get("type", "any")
+    kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
+    inner = schema.get("items") or schema.get("additionalProperties")
+    return f"{kind} of {_kind(inner)}" if inner else kind
 
 
 def run_commands(page: str) -> str:
