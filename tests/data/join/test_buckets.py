@@ -58,7 +58,9 @@ def tables(random, unknown=17):
     )
 
 
-@pytest.mark.parametrize("columns", [None, {"kind", "lists"}, {"karat_row"}, {"prediction"}], ids=str)
+@pytest.mark.parametrize(
+    "columns", [None, {"kind", "lists"}, {"karat_row"}, {"prediction"}], ids=["all", "two", "numbers", "texts"]
+)
 def test_the_buckets_have_the_rows_of_the_whole(tmp_path, columns):
     joined = write(tmp_path, *tables(np.random.default_rng(3)))
     whole = pa.Table.from_batches(joined.batches(), joined.schema).to_pylist()
