@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import karat
+from karat.runs.store.run import open_run
 from karat.testing import assert_at_least, assert_better
 
 pytest_plugins = ["pytester"]
@@ -79,7 +81,6 @@ def test_better_fails_with_the_verdict_and_the_rows_that_lose_most():
 
 
 def test_the_fixture_scores_and_leaves_values_in_the_report(pytester):
-    pytester.makeconftest("from karat.pytest_plugin import karat_score\n")  # as the entry point would
     pytester.makepyfile(
         """
         from karat.testing import assert_at_least
@@ -107,3 +108,139 @@ def test_the_plugin_loads_nothing_before_a_test_asks_for_it():
     assert [
         name for name in loaded if not name.startswith(("karat.core", "karat.pytest_plugin")) and name != "karat"
     ] == []
+
+
+MARKED = """
+    import pytest
+
+    CASES = [(f"c{row}", "yes" if row < RIGHT else "no") for row in range(12)]
+
+    @pytest.mark.karat("exact_match", gates={"em": 0.5}, baseline="main")
+    @pytest.mark.parametrize(("case", "answer"), CASES, ids=[case for case, _ in CASES])
+    def test_answers(karat_row, case, answer):
+        karat_row(prediction=answer, reference=["yes"])
+
+    def test_of_something_else():
+        pass
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _modules():
+    """What a session in a test imports is forgotten after it: import it before."""
+    karat.compare(system(10), system(20))
+    assert all(import_module(f"karat.cli.options.{table}_table") for table in ("comparison", "result"))
+
+
+def session(pytester, right, *options, code=MARKED):
+    pytester.makepyfile(test_marked=code.replace("RIGHT", str(right)))
+    return pytester.runpytest("-p", "no:cacheprovider", *options)
+
+
+def test_marked_cases_are_rows_of_one_run_that_is_kept_and_compared(pytester):
+    missing = session(pytester, 12)
+    assert missing.ret == pytest.ExitCode.TESTS_FAILED
+    missing.stdout.fnmatch_lines(
+        ["FAILED karat test_answers: there is no run test_answers-main to compare with: pytest --karat-save main*"]
+    )
+    kept = session(pytester, 12, "--karat-save", "main")
+    assert kept.ret == 0
+    kept.stdout.fnmatch_lines(
+        ["*= karat: test_answers =*", "exact_match * 1.0000 * 12 * 12 * 0", "run test_answers-main*"]
+    )
+    assert open_run(pytester.path / "karat-runs/test_answers-main").value("em").value == 1
+    again = session(pytester, 11)
+    assert again.ret == 0, "one row fewer is no proof"
+    again.stdout.fnmatch_lines(["exact_match * 0.9167 *"])
+    worse = session(pytester, 2)
+    assert worse.ret == pytest.ExitCode.TESTS_FAILED
+    worse.assert_outcomes(passed=13)
+    worse.stdout.fnmatch_lines(
+        [
+            "FAILED karat test_answers: exact_match is 0.1667 * on 12 rows; at least 0.5 is expected",
+            "FAILED karat test_answers: exact_match: test_answers is worse than test_answers-main by 83.3 points *",
+        ]
+    )
+
+
+def test_a_part_of_the_cases_is_compared_with_the_same_rows(pytester):
+    session(pytester, 12, "--karat-save", "main")
+    part = session(pytester, 12, "-k", "c1")
+    assert part.ret == 0
+    part.stdout.fnmatch_lines(["exact_match * 1.0000 * 3 * 3 * 0"])
+
+
+def test_rows_of_all_workers_are_one_run_in_the_order_of_the_tests(pytester):
+    done = session(pytester, 9, "-n", "2", "--karat-save", "main")
+    done.stdout.fnmatch_lines(["exact_match * 0.7500 * 12 * 12 * 0"])
+    assert done.ret == 0
+    rows = open_run(pytester.path / "karat-runs/test_answers-main").read(["id", "prediction"]).to_pylist()
+    assert rows == [{"id": f"c{row}", "prediction": "yes" if row < 9 else "no"} for row in range(12)]
+
+
+def test_a_case_that_fails_before_its_row_is_unscored_and_one_that_is_skipped_is_none(pytester):
+    code = """
+        import pytest
+
+        @pytest.fixture
+        def broken(case):
+            assert case != "setup"
+
+        @pytest.mark.karat("em", run="named")
+        @pytest.mark.parametrize("case", ["right", "setup", "fails", "skips", "fails after"])
+        def test_answers(karat_row, broken, case):
+            if case == "skips":
+                pytest.skip()
+            assert case != "fails"
+            karat_row(prediction="a", reference="a")
+            assert case != "fails after"
+    """
+    done = session(pytester, 0, code=code)
+    done.assert_outcomes(passed=1, failed=2, errors=1, skipped=1)
+    done.stdout.fnmatch_lines(["*= karat: named =*", "exact_match * 1.0000 * 4 * 2 * 2 *"])
+
+
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        ("()", "expected a metric"),
+        ("('exact_mach')", "*did you mean 'exact_match'?"),
+        ("('em', gate={})", "there is no 'gate'; did you mean 'gates'?"),
+        ("('em', gates={'f1': 1})", "a gate for token_f1, which is not among exact_match"),
+    ],
+)
+def test_a_mistake_in_the_mark_ends_the_session_before_a_test_runs(pytester, mark, expected):
+    code = f"import pytest\n@pytest.mark.karat{mark}\ndef test_answers(karat_row): pass\n"
+    done = session(pytester, 0, code=code)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines([f"ERROR: test_marked.py::test_answers: mark karat: *{expected}*"])
+
+
+def test_runs_of_the_same_name_and_rows_that_are_none_are_refused(pytester):
+    test = "@pytest.mark.karat('em')\n    def test_answers(self, karat_row): pass\n"
+    done = session(pytester, 0, code=f"import pytest\nclass TestA:\n    {test}class TestB:\n    {test}")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*the run 'test_answers' is also that of *TestA::test_answers: name each (run=…)*"])
+    code = """
+        import pytest
+
+        @pytest.mark.karat("em")
+        def test_twice(karat_row):
+            with pytest.raises(TypeError, match="karat_row: prediction: expected text"):
+                karat_row(prediction=object())
+            karat_row(prediction="a", reference="a")
+            karat_row(prediction="b", reference="a")
+
+        def test_unmarked(karat_row):
+            pass
+    """
+    done = session(pytester, 0, code=code)
+    done.assert_outcomes(failed=1, errors=1)
+    done.stdout.fnmatch_lines(["*karat_row needs @pytest.mark.karat*", "*ValueError: karat_row: a case has one row*"])
+
+
+def test_without_the_mark_nothing_is_said(pytester):
+    done = session(pytester, 0, "--karat-save", "main", code="def test_it():\n    pass\n")
+    assert done.ret == 0
+    done.stdout.no_fnmatch_line("*karat:*")
+    assert not (pytester.path / "karat-runs").exists()
