@@ -132,3 +132,19 @@ def test_power_says_how_many_rows_are_needed_and_what_these_can_see(run):
     )
     assert more["exact_match"]["rows"] > two["exact_match"]["rows"]
     assert run("power", "--run", "before", "--difference", "0").exit_code == 2
+
+
+def test_a_comparison_is_written_to_a_file(run, tmp_path):
+    result = run("compare", "before", "after", "-m", "em", "-o", "out.tex", "--percent", "--plus-minus", "--json")
+    assert json.loads(result.stdout)["n"] == N
+    value, text = 100 * RIGHT["before"].mean(), (tmp_path / "out.tex").read_text()
+    assert rf"exact\_match & {value:.1f} & \textbf{{" in text
+    result = run("compare", "before", "after", "-o", "out.pdf")
+    assert (result.exit_code, "expected a name that ends in .md" in result.stderr) == (1, True)
+
+
+def test_a_comparison_of_rows_without_scores_never_ends_well(run, tmp_path):
+    (tmp_path / "a.csv").write_text("id,exact_match\n1,\n2,\n")
+    for flags in ([], ["--json"], ["--fail-if-worse"]):
+        result = run("compare", "a.csv", "a.csv", *flags)
+        assert (result.exit_code, "no row is scored in both" in result.stderr) == (1, True)

@@ -89,11 +89,11 @@ def test_values_are_exported_as_a_table_of_markdown(run):
     run("score", "answers.jsonl", "-m", "em", "--by", "topic", "--run", "first")
     run("runs", "export", "first", "-o", "out.md")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in Path("out.md").read_text().splitlines()[2:]]
-    assert rows[0] == ["metric", "value", "95 % interval", "n", "scored", "failed"]
+    assert rows[0] == ["metric", "value", "95 % interval", "n", "unscored", "worst to best"]
     assert [(row[0], row[1], *row[3:]) for row in rows[2:]] == [
-        ("`exact_match`", "0.5000", "3", "2", "1"),
-        ("rivers", "0.0000", "2", "1", "1"),
-        ("towns", "1.0000", "1", "1", "0"),
+        (r"exact\_match", "0.5000", "3", "1", "0.3333 to 0.6667"),
+        ("&emsp;rivers", "0.0000", "2", "1", "0.0000 to 0.5000"),
+        ("&emsp;towns", "1.0000", "1", "0", "1.0000 to 1.0000"),
     ]
 
 
@@ -120,7 +120,7 @@ def test_rows_are_exported_as_tests_of_junit(run):
         (["score", "answers.jsonl", "-m", "em", "--run", "x", "--max-calls", "3"], 2, "--max-calls is about models"),
         (["runs", "show", "frist"], 1, "did you mean 'first'"),
         (["runs", "remove", "frist"], 1, "did you mean 'first'"),
-        (["runs", "export", "first", "-o", "out.xlsx"], 1, ".md, .xml, or one of rows"),
+        (["runs", "export", "first", "-o", "out.xlsx"], 1, ".md, .tex, .html, .xml, .json"),
         (["runs", "export", "first", "-o", "nowhere/out.md"], 1, "there is no folder nowhere"),
         (["runs", "export", "first", "-o", "karat-runs/first/rows.parquet"], 1, "is an input file"),
     ],

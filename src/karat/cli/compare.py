@@ -10,6 +10,7 @@ import click
 
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
+from karat.cli.options.tables import table_options
 
 WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 
@@ -24,6 +25,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
     "--flipped", type=click.IntRange(min=0), default=0, metavar="N",
     help="Show N rows on which a system does worst against A, and N on which it does best.",
 )  # fmt: skip
+@table_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--common", is_flag=True, help="Compare the rows that all systems have; say how many were left out.")
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
@@ -35,7 +37,16 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 @correction_options
 @confidence_option("Of the intervals; 1 minus it is the level of the tests.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
-def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **options: Any) -> None:
+def compare(
+    systems: tuple[str, ...],
+    *,
+    output: str | None,
+    percent: bool,
+    plus_minus: bool,
+    as_json: bool,
+    fail_if_worse: bool,
+    **options: Any,
+) -> None:
     """Compare systems on the same rows, each with the first, A.
 
     A system is a run, by its name or folder, or a file of scored rows (`karat score -o`). Every metric of every system
@@ -45,6 +56,7 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
     karat compare before after
     karat compare before after -m token_f1 --by topic --flipped 5
     karat compare before.parquet after.parquet --on question --fail-if-worse
+    karat compare before after -o table.tex --percent
     karat compare before after --human before=labels_a.csv --human after=labels_b.csv --label-map good=1,bad=0
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if len(systems) < 2:
@@ -52,20 +64,24 @@ def compare(systems: tuple[str, ...], *, as_json: bool, fail_if_worse: bool, **o
     from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
 
     options["human"] = read_label_options(options, systems=systems)
+    if output is not None:
+        from karat.runs.display.document import check_document  # noqa: PLC0415
+
+        check_document(output)
     compared = compare_systems(*systems, **options)
+    if output is not None:
+        compared.save(output, percent=percent, plus_minus=plus_minus)
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))
     else:
         from karat.cli.options.comparison_table import print_comparison  # noqa: PLC0415  (heavy)
 
         print_comparison(compared, by=options["by"])
-    if not fail_if_worse:
-        return
-    for finding in compared.worse:
-        shown = finding.sentence if finding.verdict_by_people is None else finding.corrected_sentence
-        click.echo(f"{finding.heading}: {shown}", err=True)
-    if compared.worse:
+    if fail_if_worse and compared.worse:
+        for finding in compared.worse:
+            shown = finding.sentence if finding.verdict_by_people is None else finding.corrected_sentence
+            click.echo(f"{finding.heading}: {shown}", err=True)
         sys.exit(WORSE)
     for finding in compared.findings:
-        if finding.slice is None and not finding.known:
+        if finding.slice is None and (not finding.comparison.scored or (fail_if_worse and not finding.known)):
             raise click.ClickException(f"{finding.heading}, {finding.system}: {finding.sentence}")

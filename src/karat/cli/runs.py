@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options.people import correction_options, read_label_options
+from karat.cli.options.tables import spelling_options
 
 if TYPE_CHECKING:
     from karat.runs.scoring.result import Result
@@ -67,17 +68,19 @@ def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
 @runs.command()
 @click.argument("name")
 @click.option("-o", "--output", required=True, metavar="OUT", help="The file; its ending is the format.")
-def export(name: str, output: str) -> None:
+@click.option("--values", is_flag=True, help="Write the values instead of the rows to .csv, .json, .parquet, …")
+@spelling_options
+def export(name: str, output: str, **options: bool) -> None:
     """Write the run NAME to a file.
 
-    The ending says what is written. .csv, .tsv, .json, .jsonl, .parquet, .arrow: the rows. .md: a table of the values.
-    .xml: JUnit, a suite for each metric and a test case for each row, which fails with the lowest score there can be
-    and is an error without a score.
+    The ending says what is written. .csv, .tsv, .json, .jsonl, .parquet, .arrow: the rows. .md, .tex, .html: a table of
+    the values. .xml: JUnit, a suite for each metric and a test case for each row, which fails with the lowest score
+    there can be and is an error without a score.
     """
     from karat.runs.store.export import export_run  # noqa: PLC0415  (heavy)
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
-    export_run(open_run(name), output)
+    export_run(open_run(name), output, **options)
 
 
 @runs.command()

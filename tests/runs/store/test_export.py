@@ -1,5 +1,6 @@
 """Exports of runs and of scored files."""
 
+import json
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -48,4 +49,20 @@ def test_rows_without_an_id_are_numbered(exported):
 def test_the_values_of_a_scored_file_are_those_of_the_run(exported):
     run, file = exported("md", "a.parquet")
     assert run.splitlines()[1:] == file.splitlines()[1:]
-    assert "| `exact_match` | 0.5000 |" in file
+    assert "| exact\\_match | 0.5000 |" in file
+
+
+def test_rows_or_values_are_exported_as_the_ending_says(exported, tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
+    result = karat.score({**ROWS, "topic": ["x", "y", "y"]}, METRICS, by="topic", run="a", output=tmp_path / "a.csv")
+    export_run(result.run, tmp_path / "rows.json")
+    export_run(result.run, tmp_path / "values.json", values=True)
+    export_run(result.run, tmp_path / "values.csv", values=True)
+    export_run(result.run, tmp_path / "values.tex", percent=True, plus_minus=True)
+    assert len(json.loads((tmp_path / "rows.json").read_text())) == 3
+    assert json.loads((tmp_path / "values.json").read_text()) == result.as_dict()
+    rows = (tmp_path / "values.csv").read_text().splitlines()
+    assert [row.split(",")[:3] for row in rows[1:4]] == [
+        ['"exact_match"', "", "0.5"], ['"exact_match"', '"x"', "1"], ['"exact_match"', '"y"', "0"],
+    ]  # fmt: skip
+    assert r"exact\_match & 50.0 $\pm$ 4" in (tmp_path / "values.tex").read_text()

@@ -110,6 +110,7 @@ def compare(
         ),
         confidence=confidence,
         left_out={run.name: count for run, count in zip(runs, rows.left_out, strict=False) if count},
+        created=tuple(run.manifest.created for run in runs),
     )
 
 

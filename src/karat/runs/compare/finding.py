@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from karat.runs.display.forest import Line, corrected_line, spell_value
+from karat.runs.display.forest import Line, corrected_line, half_width, spell_value
 from karat.stats.aggregate import Bounds, points
 from karat.stats.paired.comparison import Comparison, Verdict
 from karat.stats.paired.multiple import HolmTest, holm_tests
@@ -57,6 +57,14 @@ class Finding:
         if found is None or test is None or found.p is None:
             return None
         return replace(self.comparison, difference=found.value, p=found.p).verdict(test.level)
+
+    @property
+    def decision(self) -> Verdict:
+        """The verdict by people where they have one, else by scores.
+
+        Whoever has people label does not take the scores for the truth.
+        """
+        return self.verdict_by_people or self.verdict
 
     @property
     def could_turn(self) -> bool:
@@ -124,6 +132,11 @@ class Finding:
         claim = self._claim(self.verdict_by_people, (found.value, found.low, found.high), adjusted, family)
         return f"corrected by people, {claim}; {found.worth_in_words}"
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The finding in words, and where people labelled the corrected difference."""
+        return tuple(text for text in (self.sentence, self.corrected_sentence) if text is not None)
+
     def _claim(
         self, verdict: Verdict | None, ends: tuple[float, float | None, float | None], p: float | None, family: int
     ) -> str:
@@ -146,36 +159,45 @@ class Finding:
     def _size(self, size: float) -> str:
         return f"{self._scaled(size)} points" if self.scale > 1 else self._scaled(size)
 
-    def _scaled(self, number: float | None) -> str:
+    def _scaled(self, number: float | None, *, percent: bool = True) -> str:
         if number is None:
             return "?"
-        return f"{number * self.scale:.1f}" if self.scale > 1 else f"{number:.4g}"
+        return spell_value(number, self.scale if percent else 1) if self.scale > 1 else f"{number:.4g}"
 
-    def lines(self, *, several: bool) -> Iterator[Line]:
-        """The line of a forest plot, and one of the difference corrected by people; `several`: it names the system."""
-        found = self.comparison
+    def lines(self, *, several: bool, percent: bool = True) -> Iterator[Line]:
+        """The line of a forest plot, and one of the difference corrected by people; `several`: it names the system.
+
+        `percent`: values from 0 to 1 are in points.
+        """
+        found, factor = self.comparison, self.scale if percent else 1.0
         of = f" · {self.system}" if several else ""
         label, part = (f"{self.metric}{of}", False) if self.slice is None else (self.slice, True)
         counts = f"{found.wins} / {found.losses} / {found.ties}"
         cells = (
-            spell_value(found.a, self.scale),
-            spell_value(found.b, self.scale),
-            *self._difference(found),
+            spell_value(found.a, factor),
+            spell_value(found.b, factor),
+            *self._difference(found, percent=percent),
             _spell_p(self.adjusted),
             counts,
         )
-        reach = (found.least, found.most) if found.scored < found.n else (None, None)
-        yield Line(label, found.difference, found.low, found.high, cells, self.verdict, reach, part)
+        yield Line(
+            label, found.difference, found.low, found.high, cells, self.verdict, part=part,
+            reach=(found.least, found.most) if found.scored < found.n else (None, None),
+            half=self._scaled(half_width(found.low, found.high), percent=percent),
+            strong={"worse": 0, "better": 1}.get(self.verdict),
+        )  # fmt: skip
         if (corrected := self.corrected) is not None and corrected.value is not None:
             p = "" if self.by_people is None else _spell_p(self.by_people.adjusted)
-            line = corrected_line(corrected, ("", "", *self._difference(corrected), p, ""))
+            half = self._scaled(half_width(corrected.low, corrected.high), percent=percent)
+            line = corrected_line(corrected, ("", "", *self._difference(corrected, percent=percent), p, ""), half)
             yield replace(line, kind=self.verdict_by_people or "unclear")
 
-    def _difference(self, found: Comparison | Corrected) -> tuple[str, str]:
+    def _difference(self, found: Comparison | Corrected, *, percent: bool) -> tuple[str, str]:
         """A difference with its sign, and its interval."""
         value = found.difference if isinstance(found, Comparison) else found.value
         sign = "+" if value is not None and value > 0 else ""
-        shown = f"{sign}{self._scaled(value)}", f"{self._scaled(found.low)} to {self._scaled(found.high)}"
+        low, high = (self._scaled(end, percent=percent) for end in (found.low, found.high))
+        shown = f"{sign}{self._scaled(value, percent=percent)}", f"{low} to {high}"
         return shown[0].replace("-", "−"), shown[1].replace("-", "−")
 
     def as_dict(self) -> dict[str, Any]:

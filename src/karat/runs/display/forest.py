@@ -26,7 +26,8 @@ _COLOURS = {"better": "#2277b8", "worse": "#bb5a14"}  # where no style sheet say
 class Line:
     """One line: a label, a value, the ends of its interval, and the texts beside the plot.
 
-    `reach` are the worst and the best value that it could have had; `part`: it is a part of the line above.
+    `reach` are the worst and the best value that it could have had; `part`: it is a part of the line above. `half` is
+    half the width of its interval, as it is written, `strong` the number of the cell that a test supports: it is bold.
     """
 
     label: str
@@ -37,6 +38,8 @@ class Line:
     kind: Kind = "value"
     reach: tuple[float | None, float | None] = (None, None)
     part: bool = False
+    half: str = ""
+    strong: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,18 +47,25 @@ class Forest:
     """Lines on one axis.
 
     `headings` are those of the label, of the plot, and of each cell. `difference`: zero means that nothing differs.
-    `factor`: what values are multiplied with on the axis, 100 for points.
+    `factor`: what values are multiplied with on the axis, 100 for points. `estimate`: the number of the cell that holds
+    the value; its interval is in the next one.
     """
 
     headings: tuple[str, ...]
     lines: tuple[Line, ...]
     difference: bool = False
     factor: float = 1.0
+    estimate: int = 0
 
     @property
     def drawn(self) -> tuple[Line, ...]:
         """The lines in the unit of the axis."""
         return tuple(self._scale(each) for each in self.lines)
+
+    @property
+    def judged(self) -> bool:
+        """Whether a line has a verdict."""
+        return any(each.kind != "value" for each in self.lines)
 
     @property
     def axis(self) -> Axis:
@@ -68,10 +78,15 @@ class Forest:
         return replace(line, value=value, low=low, high=high, reach=(reach[0], reach[1]))
 
 
-def corrected_line(found: Corrected, cells: tuple[str, ...]) -> Line:
+def corrected_line(found: Corrected, cells: tuple[str, ...], half: str) -> Line:
     """The line of a value corrected by people, below the line that it corrects."""
     label = f"↳ corrected by people ({found.labelled} labels)"
-    return Line(label, found.value, found.low, found.high, cells, part=True)
+    return Line(label, found.value, found.low, found.high, cells, part=True, half=half)
+
+
+def half_width(low: float | None, high: float | None) -> float | None:
+    """Half the width of an interval; None where it has no end."""
+    return None if low is None or high is None else (high - low) / 2
 
 
 def value_lines(
@@ -88,10 +103,12 @@ def value_lines(
     cells = [spell_value(value.value, factor), spell(value.low, value.high), f"{value.n}", f"{value.failed}"]
     more = [spell(value.worst, value.best)] if bounds else []
     reach = (value.worst, value.best) if bounds else (None, None)
-    yield Line(label, value.value, value.low, value.high, (*cells, *more), reach=reach, part=part)
+    half = spell_value(half_width(value.low, value.high), factor)
+    yield Line(label, value.value, value.low, value.high, (*cells, *more), reach=reach, part=part, half=half)
     if corrected is not None and corrected.value is not None:
         shown = (spell_value(corrected.value, factor), spell(corrected.low, corrected.high), f"{corrected.n}", "")
-        yield corrected_line(corrected, (*shown, *([""] if bounds else [])))
+        half = spell_value(half_width(corrected.low, corrected.high), factor)
+        yield corrected_line(corrected, (*shown, *([""] if bounds else [])), half)
 
 
 def value_headings(confidence: float, *, bounds: bool, factor: float) -> tuple[str, ...]:
@@ -123,7 +140,7 @@ def forest_table(forest: Forest, caption: str) -> str:
     >>> table[:94]
     '<table class="data forest"><caption class="hidden-label">Values</caption><thead><tr><th scope='
     """
-    axis, judged = forest.axis, any(each.kind != "value" for each in forest.lines)
+    axis, judged = forest.axis, forest.judged
     names = [*forest.headings, *(["verdict"] if judged else [])]
     figures = range(2, len(forest.headings))
     heads = (

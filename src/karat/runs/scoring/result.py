@@ -13,10 +13,10 @@ from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.runs.display.figure import draw
-from karat.runs.display.forest import Forest, Line, value_headings, value_lines
-from karat.runs.display.frame import corrected_columns, make_frame
+from karat.runs.display.forest import Forest
+from karat.runs.display.frame import make_frame
 from karat.runs.display.notebook import show_forests
-from karat.stats.aggregate import points
+from karat.runs.display.values import MetricValue, value_document, value_forests
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
@@ -120,11 +120,21 @@ class Result:
         >>> karat.score([{"prediction": "a", "gold": "a"}], "em").to_frame()[["metric", "value", "n"]].values.tolist()
         [['exact_match', 1.0, 1]]
         """
-        rows = [
-            {"metric": spec, "slice": label, **value.as_dict(), **corrected_columns(self._corrected(spec, label))}
-            for spec, label, value in self._each()
-        ]
-        return make_frame(rows, "Result.to_frame")
+        return make_frame([each.as_row() for each in self._each()], "Result.to_frame")
+
+    def save(self, path: str | Path, *, percent: bool = False, plus_minus: bool = False) -> None:
+        """Write the values to a file; its ending selects the format. `score(..., output=)` writes the rows.
+
+        `.md` and `.tex`: a table, in LaTeX with the rules of `booktabs`. `.html`: what a notebook shows, as a page.
+        `.json`: `as_dict`. `.csv`, `.parquet` and the other endings of rows: `to_frame`.
+
+        `percent`: in tables of Markdown and LaTeX, values from 0 to 1 are in per cent. `plus_minus`: in LaTeX, values
+        are ± half the width of their intervals. Raises `DataError` for another ending and for a file that cannot be
+        written.
+        """
+        values = list(self._each())
+        document = value_document(f"{self.n} rows", values, self.confidence, self.as_dict(), percent=percent)
+        document.save(path, plus_minus=plus_minus)
 
     def plot(self, *metrics: str, ax: Any = None) -> Any:
         """The values with their intervals as a forest plot of matplotlib: returns its `Axes`.
@@ -141,27 +151,15 @@ class Result:
 
         Those from 0 to 1 are in points, as everywhere where karat draws.
         """
-        ranges = {each.spec: (each.definition.low, each.definition.high) for each in self.metrics}
         chosen = {match_spec(spec, self.values) for spec in metrics} or set(self.values)
-        bounds = any(value.failed for value in self.values.values())
-        grouped = dict[Any, list[Line]]()
-        for spec, label, value in self._each():
-            if spec not in chosen:
-                continue
-            found = self._corrected(spec, label)
-            limits = ranges.get(spec, (None, None))
-            part, factor = label is not None, points(limits)
-            lines = value_lines(label or spec, value, found, bounds=bounds, part=part, factor=factor)
-            grouped.setdefault(limits, []).extend(lines)
-        plots = ((points(limits), tuple(lines)) for limits, lines in grouped.items())
-        headed = ((value_headings(self.confidence, bounds=bounds, factor=each), lines, each) for each, lines in plots)
-        return [Forest(headings, lines, factor=factor) for headings, lines, factor in headed]
+        return value_forests([each for each in self._each() if each.spec in chosen], self.confidence)
 
-    def _each(self) -> Iterator[tuple[str, str | None, Value]]:
-        """Each metric's spec and value, then those of its groups with their label."""
+    def _each(self) -> Iterator[MetricValue]:
+        """Each metric's value, then those of its groups."""
+        ranges = {each.spec: (each.definition.low, each.definition.high) for each in self.metrics}
         for spec, value in self.values.items():
-            yield spec, None, value
-            yield from ((spec, label, each) for label, each in self.groups.get(spec, {}).items())
+            for label, each in ((None, value), *self.groups.get(spec, {}).items()):
+                yield MetricValue(spec, label, each, self._corrected(spec, label), ranges.get(spec, (None, None)))
 
     def _corrected(self, spec: str, label: str | None) -> Corrected | None:
         return self.corrected.get(spec) if label is None else self.corrected_groups.get(spec, {}).get(label)

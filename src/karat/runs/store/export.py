@@ -1,73 +1,63 @@
-"""Export of a run to one file: its rows, its values as Markdown, or its rows as JUnit test cases."""
+"""Export of a run to one file: its rows, a table of its values, or its rows as JUnit test cases."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path, PurePath
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from karat.core.errors import DataError
 from karat.data.open import open_source
-from karat.data.write import check_folder, is_writable, refuse_overwriting, whole_file, write
+from karat.data.write import is_writable, refuse_overwriting, write
+from karat.runs.display.document import check_document, write_lines
+from karat.runs.display.values import MetricValue, value_document
 from karat.runs.store.run import Run
-from karat.stats.value import format_value
+from karat.stats.corrected.corrected import Corrected
+from karat.stats.value import Value
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def export_run(run: Run, path: str | Path) -> None:
+def export_run(
+    run: Run, path: str | Path, *, values: bool = False, percent: bool = False, plus_minus: bool = False
+) -> None:
     """Write a run, or a scored file, to a file; its ending selects the format.
 
-    `.csv`, `.json`, `.jsonl`, `.parquet` and the other endings of `karat score -o`: the rows. `.md`: a table of the
-    values. `.xml`: JUnit, a test suite for each metric and a test case for each row, failed where the row has the worst
-    possible score, in error where it has none.
+    `.csv`, `.json`, `.jsonl`, `.parquet` and the other endings of `karat score -o`: the rows, with `values` the values.
+    `.md`, `.tex`, `.html`: a table of the values; `percent` and `plus_minus` as in `Result.save`. `.xml`: JUnit, a test
+    suite for each metric and a test case for each row, failed where the row has the worst possible score, in error
+    where it has none.
 
     Raises `DataError` for another ending and for a file that cannot be written.
     """
     refuse_overwriting(path, run.rows)
-    suffix = PurePath(path).suffix.lower()
-    if suffix == ".md":
-        _write_lines(path, _markdown(run))
-    elif suffix == ".xml":
-        _write_lines(path, _junit(run))
-    elif not is_writable(path):
-        raise DataError(f"{path}: expected a name that ends in .md, .xml, or one of rows: .csv, .json, .parquet, …")
-    else:
+    if PurePath(path).suffix.lower() == ".xml":
+        write_lines(path, _junit(run))
+    elif is_writable(path) and not values:
         source = open_source(run.rows)
         write(source.batches(), source.schema, path)
+    else:
+        check_document(path, ".xml")
+        confidence = run.manifest.settings.get("confidence", 0.95)
+        found = list(_read_values(run))
+        title = f"{run.name}: {found[0].value.n} rows" if found else run.name
+        document = value_document(title, found, confidence, run.values, percent=percent)
+        document.save(path, plus_minus=plus_minus)
 
 
-def _write_lines(path: str | Path, lines: Iterator[str]) -> None:
-    check_folder(path)
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
-
-
-def _markdown(run: Run) -> Iterator[str]:
-    """A table of the values with their intervals, the groups of a metric below it."""
-    confidence = 100 * run.manifest.settings.get("confidence", 0.95)
-    groups = {entry["spec"]: entry.get("groups", {}) for entry in run.values.get("metrics", ())}
-    yield f"### {run.name}\n"
-    yield f"| metric | value | {confidence:g} % interval | n | scored | failed |"
-    yield "|---|---:|---:|---:|---:|---:|"
-    for spec in run.specs:
-        yield _table_row(f"`{spec}`", run.value(spec).as_dict())
-        for label, group in groups.get(spec, {}).items():
-            yield _table_row(label, group)
-
-
-def _table_row(name: str, value: dict[str, Any]) -> str:
-    cells = (
-        name.replace("|", "\\|").replace("\n", " "),
-        format_value(value["value"]),
-        f"{format_value(value['low'])} – {format_value(value['high'])}",
-        *(str(value[each]) for each in ("n", "scored", "failed")),
-    )
-    return f"| {' | '.join(cells)} |"
+def _read_values(run: Run) -> Iterator[MetricValue]:
+    """The value of each metric, then those of its groups; of a scored file it is computed."""
+    stored: dict[str, dict[str, Any]] = {entry["spec"]: entry for entry in run.values.get("metrics", ())}
+    for metric in run.manifest.metrics:
+        whole: dict[str, Any] = stored.get(metric.spec) or run.value(metric.spec).as_dict()
+        for label, entry in ((None, whole), *whole.get("groups", {}).items()):
+            value = Value(**{each.name: entry[each.name] for each in fields(Value)})
+            corrected = Corrected(**entry["corrected"]) if "corrected" in entry else None
+            yield MetricValue(metric.spec, label, value, corrected, (metric.low, metric.high))
 
 
 def _junit(run: Run) -> Iterator[str]:

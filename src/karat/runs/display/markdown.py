@@ -1,0 +1,64 @@
+"""Tables in Markdown, as GitHub and GitLab read it: for a comment on a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from karat.runs.display.forest import Forest, Kind
+from karat.text.hidden import HIDDEN
+
+WORDS: dict[Kind, str] = {"value": "", "better": "▲ better", "worse": "▼ worse", "unclear": "○ unclear"}
+_MARKS = re.compile(r"([\\`*_\[\]~|$!])")
+_LINKS = re.compile(r"@|#(?=\d)|:(?=//)|www(?=\.)", re.IGNORECASE)
+_START = re.compile(r"^(\s*(?:[#+=-]*|\d+))([#+=.)-])(?=\s|$)")  # of a heading, a list or a line
+
+
+def escape_markdown(text: str) -> str:
+    r"""A text as text: no markup, no mention of a user, no link; line ends and what is not seen are shown.
+
+    >>> print(escape_markdown("<b>*a*</b> | @all #1\n\u202e"))
+    &lt;b&gt;\*a\*&lt;/b&gt; \| @&#8203;all #&#8203;1<br>U+202E
+    """
+    shown = HIDDEN.sub(lambda found: f"U+{ord(found[0]):04X}", text.replace("\r\n", "\n"))
+    shown = _START.sub(r"\1\\\2", _MARKS.sub(r"\\\1", escape(shown, quote=False)))
+    return _LINKS.sub(r"\g<0>&#8203;", shown).replace("\n", "<br>").replace("\t", " ")
+
+
+def markdown_table(table: Forest) -> Iterator[str]:
+    """The lines of a table, with a column of verdicts where there are any; what a test supports is bold."""
+    names = [table.headings[0], *table.headings[2:], *(["verdict"] if table.judged else [])]
+    rows = []
+    for line in table.lines:
+        cells = [escape_markdown(cell) for cell in line.cells]
+        if line.strong is not None:
+            cells[line.strong] = f"**{cells[line.strong]}**"
+        indent = "&emsp;" if line.part else ""
+        rows.append([indent + escape_markdown(line.label), *cells, *([WORDS[line.kind]] if table.judged else [])])
+    return markdown_rows([escape_markdown(name) for name in names], rows, left=1)
+
+
+def markdown_rows(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> Iterator[str]:
+    """A table of cells that are Markdown; all columns but the first `left` are aligned right."""
+    yield f"| {' | '.join(names)} |"
+    yield f"|{'---|' * left}{'---:|' * (len(names) - left)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def fold(summary: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines that are shown when a reader opens them."""
+    yield from ("", "<details>", f"<summary>{escape(summary)}</summary>", "", *lines, "", "</details>")
+
+
+def fit(lines: Iterable[str], most: int = 10_000) -> Iterator[str]:
+    """Lines of together at most so many characters, and how many more there are: a comment has at most 65,536."""
+    used = left = 0
+    for line in lines:
+        used += len(line)
+        if used <= most:
+            yield line
+        else:
+            left += 1
+    if left:
+        yield from ("", f"… and {left:,} more")

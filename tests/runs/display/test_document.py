@@ -1,0 +1,160 @@
+"""Figures as files: Markdown that stays a comment, LaTeX that compiles, and rows that other tools read."""
+
+import json
+import re
+import shutil
+import string
+import subprocess
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import karat
+from karat.core.errors import DataError
+from karat.runs.display.forest import Forest, Line
+from karat.runs.display.latex import escape_latex, latex_table
+from karat.runs.display.markdown import escape_markdown, fit
+
+HOSTILE = "</summary><script>x</script> [a](http://b.c) **b** | `c` @all #12 \\ $x$ \u202e\ud800\n# d"
+N = 60
+RIGHT = {"main": [n % 3 == 0 for n in range(N)], "branch": [n % 5 != 1 for n in range(N)]}
+
+
+def score(right, wrong="no", **more):
+    rows = {
+        "id": range(N),
+        "topic": ["a_b", "c|d"] * (N // 2),
+        "question": [f"{n}?" for n in range(N)],
+        "gold": ["yes"] * N,
+        "prediction": ["yes" if ok else wrong for ok in right],
+    }
+    return karat.score(rows, ["em", "f1"], by="topic", **more)
+
+
+@pytest.fixture(scope="module")
+def compared():
+    runs = [score(right, wrong=HOSTILE.replace("\ud800", "")) for right in RIGHT.values()]
+    return karat.compare(*runs, by="topic", flipped=3)
+
+
+def read(document, path, **options):
+    document.save(path, **options)
+    return path.read_text("utf-8")
+
+
+def test_texts_of_others_have_no_markup_in_markdown():
+    shown = escape_markdown(HOSTILE)
+    assert "<script" not in shown
+    assert not re.search(r"(?<!\\)[`*\[\]|$]", shown)
+    assert not re.search(r"@\w|#\d|://|[\n\u202e]", shown.replace("&#8203;", "&zero;"))
+    assert [escape_markdown(text) for text in ("# a", "1. b", "- c", "---", "-0.5", "0.5")] == [
+        r"\# a", r"1\. b", r"\- c", r"--\-", "-0.5", "0.5",
+    ]  # fmt: skip
+
+
+@given(st.text(st.sampled_from([*string.punctuation, "a", " ", "\n", "\u202e"])))
+def test_texts_of_others_hold_no_command_in_latex(text):
+    shown = escape_latex(text)
+    left = re.sub(r"\\(text\w+\{\}|[{}$&#_%])|\$\\?\w+\$|-\{\}", "", shown)
+    assert not set(left) & set('\\{}$&#^_~%<>|"`\n\u202e')
+    assert "--" not in left
+
+
+def test_a_comment_has_the_verdict_first_and_what_was_not_shown_folded(compared, tmp_path):
+    text = read(compared, tmp_path / "out.md", percent=True)
+    lines = text.splitlines()
+    better = sum(each.verdict == "better" for each in compared.findings)
+    assert lines[0] == f"### ▲ B against A: better in {better} of {len(compared.findings)} tests"
+    shown, folded = text.split("<details>", 1)
+    for finding in compared.findings:
+        part = shown if finding.verdict == "better" else folded
+        assert f"| {escape_markdown(finding.heading)} |" in part
+        assert escape_markdown(finding.sentence) in part
+    assert "| exact\\_match | 33.3 | **80.0** | +46.7 |" in shown
+    assert "<summary>Rows that differ: 12</summary>" in folded
+    assert text.count("<details>") == text.count("</details>") == text.count("\n\n<details>")
+    assert "<script" not in text
+    assert "When A was scored is not known." in text
+
+
+def test_a_comment_names_the_age_of_the_first_system_and_what_is_worse(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    for name, day in (("branch", 1), ("main", 5)):
+        score(RIGHT[name], run=name)
+        manifest = tmp_path / name / "manifest.json"
+        manifest.write_text(
+            json.dumps(json.loads(manifest.read_text()) | {"created": f"2026-11-0{day}T08:30:00+00:00"})
+        )
+    text = read(karat.compare("branch", "main", metrics="em"), tmp_path / "out.md")
+    assert text.startswith("### ▼ main against branch: worse in 1 of 1 test\n")
+    assert "| exact\\_match | **0.8000** | 0.3333 | −0.4667 |" in text
+    assert "branch was scored on 2026-11-01 at 08:30 UTC, 4 days before." in text
+
+
+def test_a_comment_stays_below_the_longest_that_there_may_be():
+    lines = list(fit(["x" * 90] * 1_000))
+    assert lines[-1] == "… and 889 more"
+    assert list(fit(["a"])) == ["a"]
+
+
+def test_a_latex_table_marks_what_is_shown_and_what_is_not():
+    cells = ("0.10", "0.90", "+0.80", "0.70 to 0.90", "0.01")
+    lines = (
+        Line("f1", 0.8, 0.7, 0.9, cells, "better", half="0.10", strong=1),
+        Line("a&b", 0.8, None, None, cells, "unclear", part=True),
+    )
+    table = Forest(("metric", "", "A", "B", "difference", "95 % interval", "p"), lines, estimate=2)
+    rows = [line for line in latex_table(table, ["Bold: better."]) if line.endswith(r"\\")]
+    assert rows[1:] == [
+        r"f1 & 0.10 & \textbf{0.90} & +0.80 & 0.70 to 0.90 & 0.01 \\",
+        r"\quad a\&b & 0.10 & 0.90 & +0.80\rlap{$^\dagger$} & 0.70 to 0.90 & 0.01 \\",
+    ]
+    rows = [line for line in latex_table(table, [], plus_minus=True) if line.endswith(r"\\")]
+    assert rows[0] == r"metric & A & B & difference $\pm$ half the 95 \% interval & p \\"
+    assert rows[1] == r"f1 & 0.10 & \textbf{0.90} & +0.80 $\pm$ 0.10 & 0.01 \\"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_tables_compile(compared, tmp_path):
+    compared.save(tmp_path / "a.tex", percent=True, plus_minus=True)
+    score(RIGHT["main"]).save(tmp_path / "b.tex")
+    names = [HOSTILE.replace("\ud800", ""), string.punctuation, "−±·↳–…≤†--é"]
+    table = Forest(("metric", "", "value", "95 % interval"), tuple(Line(name, 1, 0, 2, ("1", "2")) for name in names))
+    (tmp_path / "c.tex").write_text("\n".join(latex_table(table, names)), "utf-8")
+    inputs = "\n".join(rf"\begin{{table}}\centering\input{{{name}.tex}}\end{{table}}" for name in "abc")
+    head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
+    (tmp_path / "all.tex").write_text(f"{head}{inputs}\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Missing character" not in (tmp_path / "all.log").read_text(errors="replace")
+
+
+def test_the_other_endings_hold_the_same_figures(compared, tmp_path):
+    names = [f"out{ending}" for ending in (".json", ".json.gz", ".csv", ".parquet", ".html")]
+    for name in names:
+        compared.save(tmp_path / name)
+    assert json.loads((tmp_path / "out.json").read_text()) == json.loads(json.dumps(compared.as_dict()))
+    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert [row["p_adjusted"] for row in rows] == [each.adjusted for each in compared.findings]
+    assert [row["slice"] for row in rows] == [None, "a_b", "c|d"] * 2
+    assert (tmp_path / "out.csv").read_text().count("\n") == 1 + len(rows)
+    page = (tmp_path / "out.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    assert compared._repr_html_() in page
+    with pytest.raises(DataError, match=r"expected a name that ends in \.md, \.tex"):
+        compared.save(tmp_path / "out.pdf")
+
+
+def test_values_are_written_as_tables_and_as_rows(tmp_path):
+    result = score(RIGHT["main"])
+    text = read(result, tmp_path / "out.md")
+    assert text.startswith("### 60 rows\n\n| metric | value | 95 % interval | n | unscored |\n")
+    assert "| exact\\_match | 0.3333 |" in text
+    assert "| &emsp;c\\|d | 0.3333 |" in text
+    assert r"\quad a\_b & 33.3 $\pm$ 1" in read(result, tmp_path / "out.tex", percent=True, plus_minus=True)
+    assert json.loads(read(result, tmp_path / "out.json")) == result.as_dict()
+    result.save(tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").to_pandas().equals(result.to_frame())
