@@ -1,0 +1,22 @@
+"""``karat mcp``: let an agent read runs, compare them and score files, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False))
+@click.option("--allow-models", is_flag=True, help="Let metrics ask models, which may cost money, or load them.")
+def mcp(folder: str, *, allow_models: bool) -> None:
+    """Serve an agent on standard input and output (Model Context Protocol): runs, comparisons and scoring.
+
+    The agent reads files below FOLDER, by default the working directory, and the runs of $KARAT_RUNS. It writes nothing
+    but the runs that it asks to keep. Its program starts this command, as in:
+
+    \b
+    {"mcpServers": {"karat": {"command": "karat", "args": ["mcp", "results"]}}}
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    from karat.adapters.mcp import create_server  # noqa: PLC0415  (heavy, and an extra)
+
+    create_server(folder, judges=allow_models).run()
