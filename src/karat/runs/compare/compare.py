@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import widen
 from karat.runs.compare.comparison import Compared
-from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, list_unsigned, share_metrics
+from karat.runs.compare.compatible import SharedMetric, check_comparable, share_metrics
 from karat.runs.compare.finding import Finding, apply_holm
 from karat.runs.compare.flips import find_flips
-from karat.runs.compare.row_alignment import ORDER, Alignment, align
+from karat.runs.compare.row_alignment import Alignment, align
+from karat.runs.compare.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
 from karat.runs.compare.systems import System, list_specs, open_systems
 from karat.runs.labels.human import Human, split_on_labels
-from karat.runs.scoring.groups import check_group_column, cluster_keys, encode_groups
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Scale
 from karat.stats.inference import Inference
@@ -85,15 +84,15 @@ def compare(
     rows = align(runs, on, common=common)
     if not allow_different:
         check_comparable(runs, shared, rows)
-    cluster = cluster or _cluster_column(runs)
+    cluster = cluster or find_cluster_column(runs)
     labels = None
     if people is not None:
         from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
 
         rows = replace(rows, in_step=False)  # labels are matched with rows in the order of the ids, in memory
         labels = read_people(people, runs, shared, rows)
-    clusters = None if cluster is None else _read_clusters(runs, rows, cluster)
-    paired = _PairedRows(runs, rows, clusters, None if by is None else _read_slices(runs, rows, by), labels)
+    clusters = None if cluster is None else read_clusters(runs, rows, cluster)
+    paired = _PairedRows(runs, rows, clusters, None if by is None else read_slices(runs, rows, by), labels)
     findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])
     return Compared(
         systems=tuple(run.name for run in runs),
@@ -102,7 +101,7 @@ def compare(
         findings=findings,
         flipped=find_flips(runs, shared, rows, flipped),
         notes=(
-            *_notes(runs, shared, rows, cluster),
+            *note_rows(runs, shared, rows, cluster),
             *(labels.notes if labels else ()),
             *(people.notes if people else ()),
             *dict.fromkeys(note for finding in findings for note in finding.reversals),
@@ -115,14 +114,6 @@ def compare(
 
 
 @dataclass(frozen=True)
-class _Slices:
-    """The labels of slices, and for each matched row the number of its label, shape (n,)."""
-
-    labels: Sequence[str]
-    codes: Array
-
-
-@dataclass(frozen=True)
 class _PairedRows:
     """The runs and their matched rows, with the cluster keys of these rows and their slices.
 
@@ -132,7 +123,7 @@ class _PairedRows:
     runs: Sequence[Run]
     rows: Alignment
     clusters: Array | None
-    slices: _Slices | None
+    slices: Slices | None
     people: People | None
 
     def compare(self, metric: SharedMetric, inference: Inference) -> Iterator[Finding]:
@@ -167,7 +158,10 @@ class _PairedRows:
         for one, *others in self.rows.read(self._open(metric)):
             rows = slice(first, first + len(one))
             first = rows.stop
-            parts: list[tuple[str | None, Any]] = [(None, slice(None)), *self._split(rows)]
+            parts: list[tuple[str | None, Any]] = [
+                (None, slice(None)),
+                *(self.slices.split(rows) if self.slices else ()),
+            ]
             numbers, clusters = self.rows.numbers[rows], None if self.clusters is None else self.clusters[rows]
             for at, other in enumerate(others, 1):
                 a, b = widen(one, widths[at]), widen(other, widths[at])
@@ -188,15 +182,6 @@ class _PairedRows:
         unscored = all(np.isnan(each).all() for stream in (streams[0], streams[at]) for each in stream)
         return replace(metric.scale, finish=None) if unscored else metric.scale
 
-    def _split(self, rows: slice) -> Iterator[tuple[str, Array]]:
-        """The rows of each slice among these."""
-        if self.slices is not None:
-            codes = self.slices.codes[rows]
-            ends = np.cumsum(np.bincount(codes, minlength=len(self.slices.labels)))[:-1]
-            for label, part in zip(self.slices.labels, np.split(np.argsort(codes, kind="stable"), ends), strict=True):
-                if len(part):
-                    yield label, part
-
     def _read_scores(self, metric: SharedMetric, at: int) -> tuple[Array, Array]:
         """The first statistic of the first system and of that at this position, of all matched rows."""
         pairs = [(self.runs[each], metric.by_run[each].spec, self.rows.orders[each]) for each in (0, at)]
@@ -208,55 +193,6 @@ class _PairedRows:
         if self.slices is None or label is None:
             return slice(None)
         return np.flatnonzero(self.slices.codes == self.slices.labels.index(label))
-
-
-def _read_column(runs: Sequence[Run], rows: Alignment, name: str) -> Iterator[pa.Array]:
-    """A column of the first run that has it, in the order in which the matched rows are read, in parts."""
-    at = next((at for at, run in enumerate(runs) if name in run.schema.names), 0)
-    check_group_column(runs[at].schema, name, runs[at].name)
-    if rows.in_step:
-        return (batch.column(0) for batch in runs[at].batches([name]))
-    return iter([runs[at].column(name).combine_chunks().take(pa.array(rows.orders[at]))])
-
-
-def _read_clusters(runs: Sequence[Run], rows: Alignment, name: str) -> Array:
-    """The key of each matched row's cluster, shape (n,)."""
-    keys, first = np.empty(len(rows), np.uint64), 0
-    for part in _read_column(runs, rows, name):
-        here = slice(first, first + len(part))
-        keys[here] = cluster_keys(part, rows.numbers[here])
-        first = here.stop
-    return keys
-
-
-def _read_slices(runs: Sequence[Run], rows: Alignment, name: str) -> _Slices:
-    codes, first = np.empty(len(rows), np.int16), 0
-    seen, numbers = set[str](), dict[str, int]()
-    for part in _read_column(runs, rows, name):
-        own, labels = encode_groups(part, seen, name)
-        there = np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int16)
-        codes[first : first + len(part)] = there[own]
-        first += len(part)
-    return _Slices(list(numbers), codes)
-
-
-def _cluster_column(runs: Sequence[Run]) -> str | None:
-    """The column of clusters that the runs were scored with, where there is exactly one."""
-    names = {name for run in runs if (name := run.manifest.settings.get("cluster")) is not None}
-    return names.pop() if len(names) == 1 else None
-
-
-def _notes(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, cluster: str | None) -> Iterator[str]:
-    if rows.by == ORDER:
-        yield "no id or question tells the rows apart: they are taken in their order, in which the gold is the same"
-    if counts := [f"{count} of {run.name}" for run, count in zip(runs, rows.left_out, strict=False) if count]:
-        yield f"left out, since not all systems have them: {' and '.join(counts)}"
-    if cluster is not None:
-        yield f"rows that share {cluster} are taken together"
-    if specs := list_unshared(runs, shared):
-        yield f"not compared: {', '.join(specs)}"
-    if names := list_unsigned(runs, shared):
-        yield f"{', '.join(names)}: a file does not say how it was scored, so that could not be checked"
 
 
 def _note_draws(findings: Sequence[Finding]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,8 +25,8 @@ from karat.runs.scoring.result import Result
 from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.manifest import Manifest, describe_metric
 from karat.runs.store.run import Run, ScoredFile, find_scores, is_run_address, open_run, open_scored
+from karat.stats.ranking.letters import name_letter
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 System: TypeAlias = str | Path | Run | Result
 """A run (its name, its folder or a `Run`), a file of scored rows, or a `Result` of `karat.score`."""
 
@@ -92,11 +93,10 @@ def add_named_columns(run: Run, metrics: Metrics) -> Run:
 def open_systems(systems: Sequence[System], metrics: Metrics = (), *, scored: bool = True) -> list[Run]:
     """Open systems as runs: results in memory are called A, B, …; one with the name of an earlier one gets a number.
 
-    Raises what `open_system` raises, and `SpecError` for more systems than there are letters.
+    Raises what `open_system` raises.
     """
-    if len(systems) > len(_LETTERS):
-        raise SpecError(f"expected at most {len(_LETTERS)} systems, found {len(systems)}")
-    labels = _LETTERS if len(systems) > 1 else ["the result"]
+    letters = (name_letter(at).upper() for at in count())
+    labels = letters if len(systems) > 1 else ["the result"]
     wanted = list_specs(metrics)
     runs = [open_system(system, label, wanted, scored=scored) for system, label in zip(systems, labels, strict=False)]
     names = [run.name for run in runs]

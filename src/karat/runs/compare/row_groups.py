@@ -1,0 +1,84 @@
+"""Slices and clusters of matched rows, by the values of a column, and remarks on how rows were matched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from karat.core.columns.kinds import Array
+from karat.runs.compare.compatible import SharedMetric, list_unshared, list_unsigned
+from karat.runs.compare.row_alignment import ORDER, Alignment
+from karat.runs.scoring.groups import check_group_column, cluster_keys, encode_groups
+from karat.runs.store.run import Run
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The labels of slices, and for each matched row the number of its label, shape (n,)."""
+
+    labels: Sequence[str]
+    codes: Array
+
+    def split(self, rows: slice) -> Iterator[tuple[str, Array]]:
+        """The rows of each slice among these."""
+        codes = self.codes[rows]
+        ends = np.cumsum(np.bincount(codes, minlength=len(self.labels)))[:-1]
+        for label, part in zip(self.labels, np.split(np.argsort(codes, kind="stable"), ends), strict=True):
+            if len(part):
+                yield label, part
+
+
+def _read_column(runs: Sequence[Run], rows: Alignment, name: str) -> Iterator[pa.Array]:
+    """A column of the first run that has it, in the order in which the matched rows are read, in parts."""
+    at = next((at for at, run in enumerate(runs) if name in run.schema.names), 0)
+    check_group_column(runs[at].schema, name, runs[at].name)
+    if rows.in_step:
+        return (batch.column(0) for batch in runs[at].batches([name]))
+    return iter([runs[at].column(name).combine_chunks().take(pa.array(rows.orders[at]))])
+
+
+def read_clusters(runs: Sequence[Run], rows: Alignment, name: str) -> Array:
+    """The key of each matched row's cluster, shape (n,)."""
+    keys, first = np.empty(len(rows), np.uint64), 0
+    for part in _read_column(runs, rows, name):
+        here = slice(first, first + len(part))
+        keys[here] = cluster_keys(part, rows.numbers[here])
+        first = here.stop
+    return keys
+
+
+def read_slices(runs: Sequence[Run], rows: Alignment, name: str) -> Slices:
+    """The slice of each matched row."""
+    codes, first = np.empty(len(rows), np.int16), 0
+    seen, numbers = set[str](), dict[str, int]()
+    for part in _read_column(runs, rows, name):
+        own, labels = encode_groups(part, seen, name)
+        there = np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int16)
+        codes[first : first + len(part)] = there[own]
+        first += len(part)
+    return Slices(list(numbers), codes)
+
+
+def find_cluster_column(runs: Sequence[Run]) -> str | None:
+    """The column of clusters that the runs were scored with, where there is exactly one."""
+    names = {name for run in runs if (name := run.manifest.settings.get("cluster")) is not None}
+    return names.pop() if len(names) == 1 else None
+
+
+def note_rows(
+    runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, cluster: str | None
+) -> Iterator[str]:
+    """Remarks for the reader: what matches rows, what is left out, and what could not be checked."""
+    if rows.by == ORDER:
+        yield "no id or question tells the rows apart: they are taken in their order, in which the gold is the same"
+    if counts := [f"{count} of {run.name}" for run, count in zip(runs, rows.left_out, strict=False) if count]:
+        yield f"left out, since not all systems have them: {' and '.join(counts)}"
+    if cluster is not None:
+        yield f"rows that share {cluster} are taken together"
+    if specs := list_unshared(runs, shared):
+        yield f"not compared: {', '.join(specs)}"
+    if names := list_unsigned(runs, shared):
+        yield f"{', '.join(names)}: a file does not say how it was scored, so that could not be checked"
