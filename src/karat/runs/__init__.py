@@ -1,8 +1,8 @@
 """Runs of metrics over tables: scoring, storing, comparing, and experiments. Open `scoring/pipeline.py` first.
 
 `columns` knows which columns tell rows apart and which scoring adds; on it builds `store`, on that `scoring`, on that
-`compare` and `experiment`, `agreement`, which compares judges with people, and `judge_report`, which asks judges
-several times.
+`compare`, `rank` and `experiment`, `agreement`, which compares judges with people, and `judge_report`, which asks
+judges several times.
 Scoring, comparing and reports read labels by people (`labels`), which knows none of them. Metrics, statistics and
 readers of files are not here, nor anything that prints (`karat.cli`). `display` draws plain values; all may call it.
 """

@@ -2,5 +2,6 @@
 
 Everything takes arrays and a `Scale`; nothing knows a metric, a file or a run. `aggregate` adds up row statistics by
 unit, exactly (`sums`); `intervals` has the interval of one value, `paired` compares two systems and says what a
-comparison can show, `agreement` how far raters agree, `corrected` adds people's labels to a judge's scores.
+comparison can show, `ranking` puts many in an order, `agreement` says how far raters agree, `corrected` adds people's
+labels to a judge's scores.
 """

@@ -1,4 +1,8 @@
-"""Holm's correction for several tests: it bounds the probability that any true null hypothesis is rejected."""
+"""Corrections for several tests: Holm's, and the one of Benjamini and Hochberg.
+
+Holm's bounds the probability that any true null hypothesis is rejected, the other the share of true ones among those
+that are rejected.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,26 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
     for (p, row), times in _step(ps):
         largest = max(largest, min(1.0, times * p))
         adjusted[row] = largest
+    return adjusted
+
+
+def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
+    """Each p adjusted so that those at most a level are false discoveries in at most that share, on average.
+
+    None stands for a test that was not possible, which does not count. For tests that are independent or positively
+    dependent, as those of differences between many systems nearly are.
+
+    Source: Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", Journal of the Royal Statistical
+    Society B 57 (1995).
+
+    >>> benjamini_hochberg([0.01, None, 0.04, 0.03])
+    [0.03, None, 0.04, 0.04]
+    """
+    adjusted: list[float | None] = [None] * len(ps)
+    ranked, least = _step(ps), 1.0
+    for (p, row), larger in reversed(ranked):
+        least = min(least, p * len(ranked) / (len(ranked) - larger + 1))
+        adjusted[row] = least
     return adjusted
 
 

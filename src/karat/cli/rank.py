@@ -1,0 +1,85 @@
+"""``karat rank``: the order of many systems, and what of it the data supports."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from karat.cli.options.scoring import confidence_option, read_pair, scored_metric_option
+
+
+@click.command()
+@click.argument("systems", nargs=-1, metavar="[SYSTEM]...")
+@scored_metric_option
+@click.option("--by", metavar="COLUMN", help="Also rank for each value of this column.")
+@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
+@click.option("--on", metavar="COLUMN", help="The id that matches the rows of the systems.")
+@click.option("--common", is_flag=True, help="Rank on the rows that all systems have; say how many were left out.")
+@click.option("--allow-different", is_flag=True, help="Rank even runs whose metrics, settings or gold differ.")
+@click.option("--verdicts", metavar="FILE", help="Rank by verdicts on pairs: a row with systems a, b and the winner.")
+@click.option(
+    "--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column of --verdicts is a, b, winner."
+)
+@click.option("--label-map", metavar="MAP", help="What labels of --verdicts are: win=1,loss=0,draw=0.5 of the first.")
+@click.option("--no-order-effect", is_flag=True, help="Do not estimate what standing first does to the verdicts.")
+@click.option(
+    "--correction", type=click.Choice(["holm", "bh"]), default="holm", show_default=True,
+    help="Of p for the number of pairs: Holm, or Benjamini and Hochberg, which separates more and errs more.",
+)  # fmt: skip
+@click.option("--pairs", is_flag=True, help="Show every pair of systems with its test.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@confidence_option("Of the intervals and the sets of ranks; 1 minus it is the level of the tests.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
+def rank(systems: tuple[str, ...], *, pairs: bool, as_json: bool, **options: Any) -> None:
+    """Rank systems that were scored on the same rows, or by verdicts on pairs of their answers.
+
+    A system is a run, by its name or folder, or a file of scored rows (`karat score -o`). Systems that share a letter
+    are not separated by the data; beside its rank, each system has the ranks that it may really have.
+
+    \b
+    karat rank first second third
+    karat rank runs/* -m token_f1 --by topic --json
+    karat rank a.csv b.csv c.csv --on id -m "column(score)"
+    karat rank --verdicts battles.csv --map a=model_a --map b=model_b --cluster question_id
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    ranked = _rank_verdicts(systems, options) if options["verdicts"] is not None else _rank(systems, options)
+    if as_json:
+        click.echo(json.dumps(ranked.as_dict(), ensure_ascii=False))
+    else:
+        from karat.cli.options.rank_table import print_ranked  # noqa: PLC0415  (heavy)
+
+        print_ranked(ranked, pairs=pairs)
+
+
+def _rank(systems: tuple[str, ...], options: dict[str, Any]) -> Any:
+    from karat.runs.rank.rank import rank as rank_systems  # noqa: PLC0415  (heavy)
+
+    _refuse(options, ["mapping", "label_map", "no_order_effect"], "says how verdicts are read: --verdicts FILE")
+    if len(systems) < 2:
+        raise click.UsageError("expected at least two systems, karat rank A B, or --verdicts FILE")
+    names = ("metrics", "by", "cluster", "on", "common", "allow_different", "correction", "confidence", "seed")
+    return rank_systems(*systems, **{name: options[name] for name in names})
+
+
+def _rank_verdicts(systems: tuple[str, ...], options: dict[str, Any]) -> Any:
+    from karat.runs.rank.verdicts import rank_verdicts  # noqa: PLC0415  (heavy)
+
+    if systems:
+        raise click.UsageError(f"--verdicts FILE names the systems itself, found {', '.join(systems)} beside it")
+    _refuse(options, ["metrics", "by", "on", "common", "allow_different"], "is of scored rows, and not of --verdicts")
+    return rank_verdicts(
+        options["verdicts"],
+        map=dict(read_pair(text, "--map") for text in options["mapping"]),
+        order_effect=not options["no_order_effect"],
+        **{name: options[name] for name in ("label_map", "cluster", "correction", "confidence")},
+    )
+
+
+def _refuse(options: dict[str, Any], names: list[str], why: str) -> None:
+    """Raise `UsageError` for an option that has no meaning here."""
+    flags = {"mapping": "map", "metrics": "metric"}
+    for name in names:
+        if options[name]:
+            raise click.UsageError(f"--{flags.get(name, name).replace('_', '-')} {why}")

@@ -1,0 +1,215 @@
+"""The result of ranking systems: for each metric and slice their order, groups and possible ranks, and every pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from karat.core.metric.definition import Direction
+from karat.runs.display.frame import make_frame
+from karat.stats.ranking.standing import Correction, PairTests, Standing, stand
+from karat.stats.value import Estimate, Value, format_value
+
+
+@dataclass(frozen=True)
+class RankedSystem:
+    """One system in a ranking.
+
+    `rank` is that of its value, 1 for the best; `rank_low` and `rank_high` are the ends of the set of ranks that it may
+    have. Systems that share a letter in `groups` are not separated. `low` and `high` are the ends of the value's
+    interval; `missing` counts the rows, or verdicts, that this system has no score for.
+    """
+
+    system: str
+    rank: int
+    rank_low: int
+    rank_high: int
+    groups: tuple[str, ...]
+    value: float | None
+    low: float | None
+    high: float | None
+    missing: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two systems in a ranking: `system` is the one with the better value, `difference` its value minus the other's.
+
+    `low` and `high` are the ends of the difference's interval, `p` is that of the test, and `p_adjusted` is corrected
+    for all tests of the rankings. `separated`: whether it is at most 1 - confidence.
+    """
+
+    system: str
+    other: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_adjusted: float | None
+    separated: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What one metric says about systems, over all rows or over one slice of them.
+
+    Of `n` rows, `scored` have a score in every system, and count. `values`, and `missing`, the number of rows that a
+    system has no score for, are in the order of the systems, as are the arrays of `tests`.
+    """
+
+    metric: str
+    slice: str | None
+    direction: Direction
+    n: int
+    scored: int
+    values: Sequence[Value | Estimate]
+    missing: Sequence[int]
+    tests: PairTests = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking(Evidence):
+    """The systems, called `names`, in the order of one metric; `standing` has the ranks and the corrected tests."""
+
+    names: Sequence[str]
+    standing: Standing = field(repr=False)
+
+    @property
+    def heading(self) -> str:
+        """The metric, and the slice where the ranking is of one."""
+        return self.metric if self.slice is None else f"{self.metric}, {self.slice}"
+
+    @property
+    def systems(self) -> list[RankedSystem]:
+        """The systems, the best first."""
+        at = self.standing
+        return [
+            RankedSystem(
+                system=self.names[row],
+                rank=at.ranks[row],
+                rank_low=at.least[row],
+                rank_high=at.most[row],
+                groups=at.groups[row],
+                value=self.values[row].value,
+                low=self.values[row].low,
+                high=self.values[row].high,
+                missing=self.missing[row],
+            )
+            for row in at.order
+        ]
+
+    @property
+    def pairs(self) -> Iterator[Pair]:
+        """Every pair, in the order of the systems."""
+        order, tests = self.standing.order, self.tests
+        numbers = (tests.difference, tests.low, tests.high, tests.p, self.standing.adjusted)
+        for place, one in enumerate(order):
+            for other in order[place + 1 :]:
+                found = (None if np.isnan(each[one, other]) else float(each[one, other]) for each in numbers)
+                difference, low, high, p, adjusted = found
+                separated = bool(self.standing.separated[one, other])
+                yield Pair(self.names[one], self.names[other], difference, low, high, p, adjusted, separated)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The ranking for JSON."""
+        return {
+            "metric": self.metric,
+            "slice": self.slice,
+            "direction": self.direction,
+            "n": self.n,
+            "scored": self.scored,
+            "test": self.tests.test,
+            "systems": [asdict(each) | {"groups": list(each.groups)} for each in self.systems],
+            "pairs": [asdict(each) for each in self.pairs],
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Ranked:
+    """Systems in an order, by one or more metrics, and by slices of the rows.
+
+    `by`: the column that matches the rows of the systems, or "order"; None for verdicts. `correction` is that of the
+    `family` tests: "holm" or "bh". `notes`: remarks for the reader. `estimates`, of verdicts: how often ties are, and
+    what the order of the two answers does.
+    """
+
+    systems: tuple[str, ...]
+    by: str | None
+    rankings: tuple[Ranking, ...]
+    correction: Correction
+    confidence: float
+    notes: tuple[str, ...] = ()
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def family(self) -> int:
+        """The number of tests that p is corrected for."""
+        return sum(int(np.isfinite(each.tests.p[np.triu_indices(len(each.names), 1)]).sum()) for each in self.rankings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The rankings for JSON: what `karat rank --json` prints."""
+        return {
+            "systems": list(self.systems),
+            "aligned_by": self.by,
+            "confidence": self.confidence,
+            "correction": self.correction,
+            "family": self.family,
+            "notes": list(self.notes),
+            **(
+                {"estimates": {name: each.as_dict() for name, each in self.estimates.items()}} if self.estimates else {}
+            ),
+            "rankings": [each.as_dict() for each in self.rankings],
+        }
+
+    def to_frame(self, *, pairs: bool = False) -> Any:
+        """The systems of all rankings as a pandas frame, a row each; with `pairs` every pair instead.
+
+        Raises `MissingExtra` without pandas.
+        """
+        rows = [
+            {"metric": ranking.metric, "slice": ranking.slice, **asdict(each)}
+            for ranking in self.rankings
+            for each in (ranking.pairs if pairs else ranking.systems)
+        ]
+        return make_frame(rows, "Ranked.to_frame")
+
+    def __repr__(self) -> str:
+        lines = [f"<karat.Ranked of {len(self.systems)} systems"]
+        for ranking in self.rankings:
+            lines.append(f"  {ranking.heading}")
+            lines += (f"    {_spell(each)}" for each in ranking.systems)
+        return "\n".join(lines) + ">"
+
+
+def join_letters(groups: Sequence[str]) -> str:
+    """The letters of a system in one word, or in several where a letter is written with more than one.
+
+    >>> join_letters(["a", "b"]), join_letters(["z", "aa"])
+    ('ab', 'z aa')
+    """
+    return ("" if all(len(each) == 1 for each in groups) else " ").join(groups)
+
+
+def order_systems(
+    names: Sequence[str], found: Sequence[Evidence], correction: Correction, confidence: float
+) -> tuple[Ranking, ...]:
+    """A ranking of each piece of evidence; all tests are one family."""
+    standings = stand(
+        [[value.value for value in each.values] for each in found],
+        [each.tests for each in found],
+        [each.direction for each in found],
+        level=round(1 - confidence, 12),
+        correction=correction,
+    )
+    return tuple(
+        Ranking(**vars(each), names=names, standing=standing) for each, standing in zip(found, standings, strict=True)
+    )
+
+
+def _spell(system: RankedSystem) -> str:
+    """A system's rank, the ranks that it may have, its letters, its name and its value."""
+    ranks = f"{system.rank} ({system.rank_low} – {system.rank_high})"
+    return f"{ranks} {join_letters(system.groups)} {system.system} {format_value(system.value)}"

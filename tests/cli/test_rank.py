@@ -1,0 +1,69 @@
+"""`karat rank`: what it prints, as tables and as JSON, and which flags go together."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import karat
+from karat.cli.main import main
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, right in (("low", 4), ("middle", 9), ("high", 19)):
+        lines = [f"{n},{float(n < right)},{'xy'[n % 2]}" for n in range(20)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,score,topic", *lines]) + "\n")
+    verdicts = ["a,b,winner", *["m,n,m"] * 3, *["n,m,n"] * 3, "m,n,n", "n,m,tie"]
+    (tmp_path / "verdicts.csv").write_text("\n".join(verdicts) + "\n")
+    return ["low.csv", "middle.csv", "high.csv"]
+
+
+def run(*words):
+    return CliRunner().invoke(main, ["rank", *words])
+
+
+def test_scored_files_are_ranked_and_pairs_shown(files):
+    shown = run(*files, "--on", "id", "-m", "column(score, low=0, high=1)", "--pairs")
+    assert shown.exit_code == 0, shown.output
+    lines = shown.output.splitlines()
+    assert lines[0] == "20 rows, matched by id"
+    assert [line.split()[:6] for line in lines[4:7]] == [
+        ["high.csv", "a", "1", "1", "–", "1"],
+        ["middle.csv", "b", "2", "2", "–", "3"],
+        ["low.csv", "b", "3", "2", "–", "3"],
+    ]
+    assert "2 of 3 pairs are separated: McNemar's test, p corrected for 3 tests (Holm) at most 0.05" in shown.output
+    assert any(line.startswith("high.csv     low.csv") and line.endswith("yes") for line in lines)
+
+
+def test_json_is_that_of_the_library(files):
+    words = ["--on", "id", "-m", "column(score)", "--by", "topic", "--correction", "bh", "--json"]
+    shown = json.loads(run(*files, *words).output)
+    assert shown == karat.rank(*files, on="id", metrics="column(score)", by="topic", correction="bh").as_dict()
+
+
+def test_verdicts_are_ranked(files):
+    shown = run("--verdicts", "verdicts.csv")
+    assert "bradley_terry: 8 verdicts" in shown.output
+    assert "the one that stands first wins" in shown.output
+    found = json.loads(
+        run("--verdicts", "verdicts.csv", "--no-order-effect", "--json", "--map", "a=b", "--map", "b=a").output
+    )
+    assert found == karat.rank_verdicts("verdicts.csv", order_effect=False, map={"a": "b", "b": "a"}).as_dict()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["low.csv"], "at least two systems"),
+        (["low.csv", "high.csv", "--map", "a=b"], "--map says how verdicts are read"),
+        (["low.csv", "--verdicts", "verdicts.csv"], "names the systems itself, found low.csv"),
+        (["--verdicts", "verdicts.csv", "-m", "em"], "--metric is of scored rows"),
+        (["--verdicts", "verdicts.csv", "--map", "a"], "expected ROLE=COLUMN"),
+    ],
+)
+def test_flags_that_do_not_go_together_are_wrong_usage(files, words, message):
+    shown = run(*words)
+    assert (shown.exit_code, message in shown.output) == (2, True)

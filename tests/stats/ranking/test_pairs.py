@@ -1,0 +1,124 @@
+"""Tests of every pair: equal to tests of two systems, in whatever batches rows come."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from karat.core.errors import RowError
+from karat.stats.aggregate import Scale
+from karat.stats.paired.compare import Pairing, compare
+from karat.stats.ranking.pairs import Systems
+
+OPEN = Scale(bounds=(None, None))
+
+
+def ratio(sums):
+    return sums[..., 0] / sums[..., 1]
+
+
+def add(rows, scale, keys=None, width=1, batch=10_000):
+    systems = Systems(rows.shape[1], width, scale, clustered=keys is not None)
+    for start in range(0, len(rows), batch):
+        part = slice(start, start + batch)
+        numbers = np.arange(start, start + len(rows[part]), dtype=np.uint64)
+        systems.add(rows[part].reshape(-1, rows.shape[1], width), numbers, None if keys is None else keys[part])
+    return systems
+
+
+def draw(n=60, systems=4, seed=0):
+    random = np.random.default_rng(seed)
+    return random.random((n, 1)) + random.random((n, systems)) + np.linspace(0, 0.3, systems)
+
+
+def test_right_and_wrong_answers_have_the_test_and_the_interval_of_two_systems():
+    rows = (draw() > 1).astype(float)
+    tests = add(rows, Scale()).test()
+    assert tests.test == "mcnemar"
+    for a, b in zip(*np.triu_indices(4, 1), strict=True):
+        two = compare(rows[:, [b]], rows[:, [a]], Scale())
+        found = [each[a, b] for each in (tests.difference, tests.low, tests.high, tests.p)]
+        assert found == pytest.approx([two.difference, two.low, two.high, two.p], rel=1e-12)
+        assert (tests.low[b, a], tests.high[b, a]) == (-tests.high[a, b], -tests.low[a, b])
+
+
+def test_other_scores_have_students_paired_test():
+    rows = draw()
+    tests = add(rows, OPEN).test()
+    for a, b in zip(*np.triu_indices(4, 1), strict=True):
+        reference = stats.ttest_rel(rows[:, a], rows[:, b])
+        low, high = reference.confidence_interval(0.95)
+        assert tests.p[a, b] == pytest.approx(reference.pvalue, rel=1e-9)
+        assert (tests.low[a, b], tests.high[a, b]) == pytest.approx((low, high), rel=1e-9)
+
+
+def test_clusters_of_one_size_are_compared_by_their_means():
+    rows, keys = draw(), np.repeat(np.arange(12, dtype=np.uint64), 5)
+    means = rows.reshape(12, 5, 4).mean(axis=1)
+    tests = add(rows, OPEN, keys).test()
+    for a, b in ((0, 1), (0, 3)):
+        reference = stats.ttest_rel(means[:, a], means[:, b])
+        assert tests.low[a, b] == pytest.approx(reference.confidence_interval(0.95).low, rel=1e-9)
+        assert tests.p[a, b] == pytest.approx(max(reference.pvalue, 2 / 2**12), rel=1e-9)
+
+
+def test_values_that_are_no_means_have_the_standard_error_of_two_systems():
+    random = np.random.default_rng(3)
+    rows = np.stack(
+        [np.column_stack([random.poisson(rate, 80), random.integers(8, 12, 80)]) for rate in (1, 2, 2.2)], 1
+    )
+    scale = Scale(ratio, (0.0, None), "minimize")
+    systems = add(rows.astype(float), scale, width=2)
+    tests, pairing = systems.test(), Pairing(scale, 2)
+    pairing.add(rows[:, 1].astype(float), rows[:, 2].astype(float), np.arange(80, dtype=np.uint64))
+    two = pairing.compare()
+    error = two.deviation / np.sqrt(80)
+    assert [value.value for value in systems.values()] == pytest.approx(ratio(rows.sum(axis=0)))
+    assert tests.difference[2, 1] == pytest.approx(two.difference)
+    assert tests.high[2, 1] - tests.difference[2, 1] == pytest.approx(error * stats.t.ppf(0.975, 79))
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_many_rows_give_the_same_bits_in_whatever_batches_and_order_they_come(clustered):
+    rows = draw(20_000, 3, seed=1) / 2.3
+    keys = np.arange(20_000, dtype=np.uint64) // (3 if clustered else 1)
+    order = np.random.default_rng(5).permutation(20_000)
+    one, other = (Systems(3, 1, Scale(), clustered=clustered) for _ in range(2))
+    one.add(rows[:, :, None], keys, keys)
+    for part in np.array_split(order, 7):
+        other.add(rows[part, :, None], keys[part], keys[part])
+    assert one.values() == other.values()
+    for name in ("difference", "low", "high", "p"):
+        assert (getattr(one.test(), name) == getattr(other.test(), name)).all()
+    if not clustered:
+        reference = stats.ttest_rel(rows[:, 0], rows[:, 1])
+        reach = np.diff(reference.confidence_interval(0.95))[0]
+        assert one.test().high[0, 1] - one.test().low[0, 1] == pytest.approx(reach, rel=0.05)
+
+
+def test_rows_count_on_which_all_systems_are_scored():
+    rows = draw(10)
+    rows[2, 1] = rows[5, 1] = rows[5, 3] = np.nan
+    systems = add(rows, OPEN)
+    assert (systems.n, systems.scored, systems.missing.tolist()) == (10, 8, [0, 2, 0, 1])
+    kept = add(np.delete(rows, [2, 5], axis=0), OPEN)
+    assert systems.values() == kept.values()
+    assert (systems.test().p == kept.test().p).all()
+
+
+def test_equal_systems_are_not_separated_nor_are_constant_differences_of_few_rows():
+    rows = np.tile(np.linspace(0.1, 0.9, 4)[:, None], (1, 3))
+    rows[:, 2] += 0.05
+    tests = add(rows, Scale()).test()
+    assert tests.p[0, 1] == 1
+    assert tests.p[0, 2] == 2 / 2**4  # what swapping four rows could give at least
+
+
+def test_without_rows_nothing_is_known():
+    tests = add(np.full((3, 2), np.nan), Scale()).test()
+    assert np.isnan(tests.p[0, 1])
+    assert np.isnan(tests.difference[0, 1])
+
+
+def test_an_infinite_statistic_is_an_error():
+    with pytest.raises(RowError, match="finite"):
+        add(np.array([[1.0, np.inf]]), OPEN)
