@@ -67,3 +67,28 @@ def test_verdicts_are_ranked(files):
 def test_flags_that_do_not_go_together_are_wrong_usage(files, words, message):
     shown = run(*words)
     assert (shown.exit_code, message in shown.output) == (2, True)
+
+
+def test_rankings_are_written_to_files_of_many_kinds(files, tmp_path):
+    words = [*files, "--on", "id", "-m", "column(score, low=0, high=1)"]
+    for name in ("out.md", "out.tex", "out.html", "out.json", "out.csv"):
+        assert run(*words, "-o", name, "--percent", "--plus-minus").exit_code == 0
+    assert (tmp_path / "out.md").read_text().splitlines()[:5] == [
+        r"### 3 systems: column(score, high=1, low=0), 20 rows".replace("_", r"\_"),
+        "",
+        "| system | points | 95 % interval | rank | may be | group |",
+        "|---|---:|---:|---:|---:|---:|",
+        "| high.csv | 95.0 | 76.4 to 99.1 | 1 | 1 to 1 | a |",
+    ]
+    assert r"high.csv & 95.0 $\pm$ 11.4 & 1 & 1 to 1 & a \\" in (tmp_path / "out.tex").read_text()
+    assert "share a letter" in (tmp_path / "out.html").read_text()
+    assert json.loads((tmp_path / "out.json").read_text()) == json.loads(run(*words, "--json").output)
+    assert (
+        (tmp_path / "out.csv")
+        .read_text()
+        .splitlines()[1]
+        .startswith('"column(score, high=1, low=0)",,"high.csv",1,1,1,"a"')
+    )
+    assert run(*words, "-o", "out.pdf").exit_code == 1
+    both = run(*words, "--by", "topic", "-o", "out.md")
+    assert "&emsp;high.csv" in (tmp_path / "out.md").read_text(), both.output

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from karat.cli.options.scoring import confidence_option, read_pair, scored_metric_option
+from karat.cli.options.tables import table_options
 
 
 @click.command()
@@ -29,10 +30,20 @@ from karat.cli.options.scoring import confidence_option, read_pair, scored_metri
     help="Of p for the number of pairs: Holm, or Benjamini and Hochberg, which separates more and errs more.",
 )  # fmt: skip
 @click.option("--pairs", is_flag=True, help="Show every pair of systems with its test.")
+@table_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @confidence_option("Of the intervals and the sets of ranks; 1 minus it is the level of the tests.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
-def rank(systems: tuple[str, ...], *, pairs: bool, as_json: bool, **options: Any) -> None:
+def rank(
+    systems: tuple[str, ...],
+    *,
+    pairs: bool,
+    output: str | None,
+    percent: bool,
+    plus_minus: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Rank systems that were scored on the same rows, or by verdicts on pairs of their answers.
 
     A system is a run, by its name or folder, or a file of scored rows (`karat score -o`). Systems that share a letter
@@ -41,10 +52,17 @@ def rank(systems: tuple[str, ...], *, pairs: bool, as_json: bool, **options: Any
     \b
     karat rank first second third
     karat rank runs/* -m token_f1 --by topic --json
+    karat rank first second third -o table.tex --percent
     karat rank a.csv b.csv c.csv --on id -m "column(score)"
     karat rank --verdicts battles.csv --map a=model_a --map b=model_b --cluster question_id
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    if output is not None:
+        from karat.runs.display.document import check_document  # noqa: PLC0415  (heavy)
+
+        check_document(output)
     ranked = _rank_verdicts(systems, options) if options["verdicts"] is not None else _rank(systems, options)
+    if output is not None:
+        ranked.save(output, percent=percent, plus_minus=plus_minus)
     if as_json:
         click.echo(json.dumps(ranked.as_dict(), ensure_ascii=False))
     else:

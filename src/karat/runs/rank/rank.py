@@ -112,6 +112,7 @@ class _Rows:
                 scored=each.scored,
                 values=each.values(),
                 missing=each.missing.tolist(),
+                bounds=metric.scale.bounds,
                 tests=each.test(),
             )
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from karat.core.metric.definition import Direction
+from karat.runs.display.document import Document
+from karat.runs.display.forest import Forest, Line, half_width, spell_range, spell_value
 from karat.runs.display.frame import make_frame
+from karat.runs.display.notebook import show_forests
+from karat.stats.aggregate import Bounds, points
 from karat.stats.ranking.standing import Correction, PairTests, Standing, stand
 from karat.stats.value import Estimate, Value, format_value
 
@@ -57,7 +62,8 @@ class Evidence:
     """What one metric says about systems, over all rows or over one slice of them.
 
     Of `n` rows, `scored` have a score in every system, and count. `values`, and `missing`, the number of rows that a
-    system has no score for, are in the order of the systems, as are the arrays of `tests`.
+    system has no score for, are in the order of the systems, as are the arrays of `tests`. `bounds` are the lowest and
+    the highest value that there can be.
     """
 
     metric: str
@@ -67,6 +73,7 @@ class Evidence:
     scored: int
     values: Sequence[Value | Estimate]
     missing: Sequence[int]
+    bounds: Bounds
     tests: PairTests = field(repr=False)
 
 
@@ -112,6 +119,20 @@ class Ranking(Evidence):
                 difference, low, high, p, adjusted = found
                 separated = bool(self.standing.separated[one, other])
                 yield Pair(self.names[one], self.names[other], difference, low, high, p, adjusted, separated)
+
+    def lines(self, *, part: bool = False, percent: bool = True) -> Iterator[Line]:
+        """A line of a table for each system; `part`: below a line of the ranking; `percent`: 0 to 1 in points."""
+        factor = points(self.bounds) if percent else 1.0
+        for each in self.systems:
+            cells = (
+                spell_value(each.value, factor),
+                spell_range(each.low, each.high, factor),
+                str(each.rank),
+                f"{each.rank_low} to {each.rank_high}",
+                join_letters(each.groups),
+            )
+            half = spell_value(half_width(each.low, each.high), factor)
+            yield Line(each.system, each.value, each.low, each.high, cells, part=part, half=half)
 
     def as_dict(self) -> dict[str, Any]:
         """The ranking for JSON."""
@@ -169,12 +190,69 @@ class Ranked:
 
         Raises `MissingExtra` without pandas.
         """
-        rows = [
+        return make_frame(self._rows(pairs=pairs), "Ranked.to_frame")
+
+    def save(self, path: str | Path, *, percent: bool = False, plus_minus: bool = False) -> None:
+        """Write the rankings to a file; its ending selects the format.
+
+        `.md` and `.tex`: a table, in LaTeX with the rules of `booktabs`. `.html`: what a notebook shows, as a page.
+        `.json`: `as_dict`. `.csv`, `.parquet` and the other endings of rows: `to_frame`, with letters in one text.
+
+        `percent`: in tables of Markdown and LaTeX, values from 0 to 1 are in per cent. `plus_minus`: in LaTeX, values
+        are ± half the width of their intervals. Raises `DataError` for another ending and for a file that cannot be
+        written.
+        """
+        several = len(self.rankings) > 1
+        lines = list[Line]()
+        for each in self.rankings:
+            lines += [Line(each.heading, None, None, None, ("",) * 5)] if several else []
+            lines += each.lines(part=several, percent=percent)
+        scaled = percent and all(points(each.bounds) > 1 for each in self.rankings)
+        unit = "; values from 0 to 1 in per cent" if percent else ""
+        Document(
+            title=self._title,
+            table=Forest(self._headings(in_points=scaled), tuple(lines)),
+            html=self._repr_html_(),
+            content=self.as_dict(),
+            rows=[row | {"groups": join_letters(row["groups"])} for row in self._rows()],
+            notes=[*self._explained, *self.notes],
+            marks=[f"{self._title}{unit}.", *self._explained],
+        ).save(path, plus_minus=plus_minus)
+
+    @property
+    def _title(self) -> str:
+        one = f": {self.rankings[0].heading}" if len(self.rankings) == 1 else ""
+        return f"{len(self.systems)} systems{one}, {self.rankings[0].n} {'verdicts' if self.by is None else 'rows'}"
+
+    @property
+    def _explained(self) -> tuple[str, ...]:
+        """What letters and sets of ranks mean."""
+        method = {"holm": "Holm", "bh": "Benjamini and Hochberg"}[self.correction]
+        corrected = f"p, corrected for {self.family} tests ({method}), is above {1 - self.confidence:.3g}"
+        return (
+            f"Systems that share a letter are not separated: {corrected}.",
+            f"With {100 * self.confidence:g} % confidence, all true ranks are among those that the systems may have.",
+        )
+
+    def _headings(self, *, in_points: bool) -> tuple[str, ...]:
+        value, interval = "points" if in_points else "value", f"{100 * self.confidence:g} % interval"
+        return ("system", "", value, interval, "rank", "may be", "group")
+
+    def _rows(self, *, pairs: bool = False) -> list[dict[str, Any]]:
+        return [
             {"metric": ranking.metric, "slice": ranking.slice, **asdict(each)}
             for ranking in self.rankings
             for each in (ranking.pairs if pairs else ranking.systems)
         ]
-        return make_frame(rows, "Ranked.to_frame")
+
+    def _repr_html_(self) -> str:
+        forests = []
+        for each in self.rankings:
+            factor = points(each.bounds)
+            name, *others = self._headings(in_points=factor > 1)
+            headings = (each.heading if len(self.rankings) > 1 else name, *others)
+            forests.append(Forest(headings, tuple(each.lines()), factor=factor))
+        return show_forests(self._title, forests, [*self._explained, *self.notes])
 
     def __repr__(self) -> str:
         lines = [f"<karat.Ranked of {len(self.systems)} systems"]

@@ -95,6 +95,7 @@ def rank_verdicts(
         scored=len(shares),
         values=found.intervals(),
         missing=verdicts.unscored.tolist(),
+        bounds=(None, None),
         tests=found.test(),
     )
     return Ranked(
