@@ -147,10 +147,14 @@ def test_text_that_looks_like_markup_stays_text(run, tmp_path):
         assert part in result.output
 
 
-def test_a_value_nobody_scored_is_warned_of(run):
+def test_a_command_in_which_nothing_was_scored_never_ends_well(run, tmp_path):
     result = run("score", "answers.jsonl", "-m", "em", "--where", "topic = 'none'")
-    assert result.exit_code == 0
-    assert "exact_match has no value: none of 0 rows is scored" in result.stderr
+    assert (result.exit_code, "nothing was scored by exact_match: none of 0 rows" in result.stderr) == (1, True)
+    (tmp_path / "empty.jsonl").write_text('{"prediction": null, "gold": "a"}\n' * 2)
+    result = run("score", "empty.jsonl", "-m", "em", "-m", "f1", "--json")
+    assert json.loads(result.stdout)["n"] == 2
+    assert result.exit_code == 1
+    assert "by exact_match, token_f1: none of 2 rows has a score; prediction is null" in result.stderr
 
 
 def test_reasons_are_counted_under_the_table(run):

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from karat.cli.options import scoring
+from karat.cli.options.gates import Gates, read_gate
 from karat.cli.options.models import ask_models, model_options
 
 
@@ -37,6 +38,7 @@ def experiment(
     mapping: tuple[str, ...],
     as_json: bool,
     floors: tuple[str, ...],
+    unscored: float | None,
     model_settings: Mapping[str, Any],
     **options: Any,
 ) -> None:
@@ -54,7 +56,7 @@ def experiment(
     if model_settings["dry_run"]:
         raise click.UsageError("--dry-run: the calls of judges depend on the answers: keep these, and score them dry")
     roles = dict(scoring.read_pair(each, "--map") for each in mapping)
-    bounds = [scoring.read_floor(each) for each in floors]
+    gates = Gates([read_gate(each) for each in floors], unscored)
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.experiment.experiment import experiment as run_experiment  # noqa: PLC0415
 
@@ -70,7 +72,8 @@ def experiment(
         kept = run is not None
         options |= {"map": roles, "resume": resume, "concurrency": concurrency}
         with ask_models(parsed, model_settings, same, kept=kept) as chosen, scoring.progress_bar() as progress:
+            gates = gates.check(parsed, chosen, options["by"], [data, options["gold"]])
             warnings.simplefilter("always", UserWarning)
             result = run_experiment(data, task, chosen, progress=progress, **options)
     lines = [str(warning.message) for warning in warned]
-    scoring.print_report(result, lines, bounds, as_json=as_json, by=options["by"])
+    scoring.print_report(result, lines, gates, as_json=as_json, by=options["by"])

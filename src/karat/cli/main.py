@@ -1,7 +1,8 @@
 """``karat``: the group of commands, and the exit code of each kind of error.
 
-Exit codes: 0 done, 1 could not run, 2 wrong usage, 3 a value is under `--fail-under`, 4 a system is worse under
-`--fail-if-worse`, 5 scores could not be logged, 130 interrupted.
+Exit codes: 0 done, 1 could not run or nothing was scored, 2 wrong usage, 3 a value is under `--fail-under` or too many
+rows are without a score under `--fail-unscored`, 4 a system is worse under `--fail-if-worse`, 5 scores could not be
+logged, 130 interrupted.
 """
 
 from __future__ import annotations

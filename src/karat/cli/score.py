@@ -11,6 +11,7 @@ import click
 
 from karat.cli.options import scoring
 from karat.cli.options.engines import engine_options, read_engine
+from karat.cli.options.gates import Gates, read_gate
 from karat.cli.options.hidden_pandas import hide_pandas
 from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.people import correction_options, read_label_options
@@ -35,6 +36,7 @@ def score(
     mapping: tuple[str, ...],
     as_json: bool,
     floors: tuple[str, ...],
+    unscored: float | None,
     model_settings: Mapping[str, Any],
     span_settings: Mapping[str, Any],
     **options: Any,
@@ -55,7 +57,7 @@ def score(
     roles = dict(scoring.read_pair(each, "--map") for each in mapping)
     if file is None and options["gold"] is None:
         check_span_map(roles, metrics)
-    bounds = [scoring.read_floor(each) for each in floors]
+    gates = Gates([read_gate(each) for each in floors], unscored)
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.scoring.pipeline import score as score_rows  # noqa: PLC0415
 
@@ -82,13 +84,15 @@ def score(
         if isinstance(data, str):  # what Phoenix' client reads are frames of pandas
             hide_pandas(parsed)
         with ask_models(parsed, model_settings, same, kept=kept) as chosen, scoring.progress_bar() as progress:
+            paid = any(each.asks_model for each in parsed)
+            gates = gates.check(parsed, chosen, options["by"], [file, options["gold"]] if paid else [])
             warnings.simplefilter("always", UserWarning)
             result = score_rows(data, chosen, map=roles, progress=progress, **options)
     if dry_run:
         return
     lines = [str(warning.message) for warning in warned]
     try:
-        scoring.print_report(result, lines, bounds, as_json=as_json, by=options["by"])
+        scoring.print_report(result, lines, gates, as_json=as_json, by=options["by"])
     finally:  # also where a value is under its floor
         if outbox is not None:
             annotate(result, span_settings["phoenix"], outbox)

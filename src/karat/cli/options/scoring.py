@@ -13,12 +13,12 @@ import click
 from click import option
 
 if TYPE_CHECKING:
+    from karat.cli.options.gates import Gates
     from karat.runs.scoring.result import Result
-    from karat.stats.value import Value
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-UNDER = 3  # exit code: a value is under --fail-under
+UNDER = 3  # exit code: a value is under --fail-under, or too many rows are unscored
 
 
 def _one(_: click.Context, parameter: click.Parameter, columns: tuple[str, ...]) -> str | None:
@@ -54,7 +54,12 @@ _OPTIONS = [
     confidence_option("Of the intervals."),
     option(
         "--fail-under", "floors", multiple=True, metavar="[SPEC=]VALUE",
-        help="Exit with 3 if a value (of this metric, else of any) is lower; for errors and rates of them: higher.",
+        help="Exit with 3 if a value (of this metric, else of any) is lower; for errors and rates of them: higher. "
+        "Of a slice and the lower end of its interval: `SPEC[COLUMN=VALUE].low=NUMBER`.",
+    ),
+    option(
+        "--fail-unscored", "unscored", type=click.FloatRange(0, 1), metavar="SHARE",
+        help="Exit with 3 if a larger share of the rows has no score.",
     ),
 ]  # fmt: skip
 
@@ -69,12 +74,13 @@ def add_options(command: Command, options: Sequence[Callable[[Command], Command]
     return reduce(lambda wrapped, each: each(wrapped), reversed(options), command)
 
 
-def print_report(
-    result: Result, warned: Iterable[str], floors: list[tuple[str, float]], *, as_json: bool, by: str | None
-) -> None:
-    """Print the result, and warnings on standard error; exit with 3 where a value is worse than its floor."""
-    values = {spec: value for spec, value in result.values.items() if value.value is None}
-    missing = (f"{spec} has no value: none of {value.n} rows is scored" for spec, value in values.items())
+def print_report(result: Result, warned: Iterable[str], gates: Gates, *, as_json: bool, by: str | None) -> None:
+    """Print the result, and warnings on standard error.
+
+    Exit with 3 where a value does not reach its gate or too many rows have no score, with 1 where all have none.
+    """
+    values = {spec: value for spec, value in result.values.items() if value.value is None and value.scored}
+    missing = (f"{spec} has no value: it is not defined for these {value.n} rows" for spec, value in values.items())
     for line in dict.fromkeys([*warned, *missing]):
         click.echo(f"warning: {line}", err=True)
     if as_json:
@@ -83,10 +89,14 @@ def print_report(
         from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
 
         print_result(result, by=by)
-    if worse := list(_below_floor(result, floors)):
-        for line in worse:
+    if failures := list(gates.failures(result)):
+        for line in failures:
             click.echo(line, err=True)
         sys.exit(UNDER)
+    if empty := [spec for spec, value in result.values.items() if not value.scored]:
+        reasons = [f"; {reason}" for reason in result.reasons.get(empty[0], {})][:1]
+        problem = f"nothing was scored by {', '.join(empty)}: none of {result.n} rows has a score"
+        raise click.ClickException(problem + "".join(reasons))
 
 
 def read_pair(text: str, flag: str) -> tuple[str, str]:
@@ -95,41 +105,6 @@ def read_pair(text: str, flag: str) -> tuple[str, str]:
     if not (left and equals and right):
         raise click.UsageError(f"{flag} {text!r}: expected ROLE=COLUMN, such as reference=gold")
     return left, right
-
-
-def read_floor(text: str) -> tuple[str, float]:
-    """The spec, empty for all metrics, and the number of a `--fail-under`."""
-    spec, _, number = text.rpartition("=")
-    try:
-        return spec, float(number)
-    except ValueError:
-        raise click.UsageError(f"--fail-under {text!r}: expected a number or SPEC=NUMBER") from None
-
-
-def _below_floor(result: Result, floors: list[tuple[str, float]]) -> Iterator[str]:
-    """A line for each value that is worse than its floor, or not known."""
-    for spec, floor in floors:
-        names = [_spec_of(spec, result)] if spec else list(result.values)
-        for metric in result.metrics:
-            if metric.spec in names and not _reaches(result.values[metric.spec], floor, metric.definition.direction):
-                value = result.values[metric.spec].value
-                yield f"{metric.spec} is {'not known' if value is None else f'{value:.6g}'}, {floor:g} was asked for"
-
-
-def _spec_of(text: str, result: Result) -> str:
-    from karat.core.metric.spec import parse  # noqa: PLC0415  (heavy)
-
-    spec = parse(text).spec
-    if spec not in result.values:
-        scored = ", ".join(result.values)
-        raise click.UsageError(f"--fail-under {text}: {spec} is not among the metrics scored ({scored})")
-    return spec
-
-
-def _reaches(value: Value, floor: float, direction: str) -> bool:
-    if value.value is None:
-        return False
-    return value.value >= floor if direction == "maximize" else value.value <= floor
 
 
 @contextmanager

@@ -113,6 +113,11 @@ def judge_report(
         click.echo(json.dumps(report.as_dict(), ensure_ascii=False))
     else:
         _print(report, file)
+    for found in report.judges:
+        lost = sum(found.errors.values()) + (found.unreadable.value or 0) * found.asked
+        if found.asked and lost > found.asked - 0.5:  # no verdict is left
+            reasons = "".join(f"; {reason}" for reason in found.errors)
+            raise click.ClickException(f"{found.judge.spec} gave no verdict on {found.n} rows{reasons}")
 
 
 def _print(report: JudgeReport, file: str) -> None:

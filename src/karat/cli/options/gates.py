@@ -1,0 +1,147 @@
+"""Gates: values that a result must reach, and rows that must have a score, else the command fails."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from karat.core.errors import SpecError, did_you_mean
+
+if TYPE_CHECKING:
+    from karat.core.metric.metric import Metric
+    from karat.runs.scoring.result import Result
+    from karat.stats.value import Value
+
+_ENDS = ("low", "high", "worst", "best")
+_GATE = re.compile(
+    rf"(?P<spec>.*?)(?:\[(?P<column>[^=\[\]]+)=(?P<label>.*)\])?(?:\.(?P<end>{'|'.join(_ENDS)}))?", re.DOTALL
+)
+_FORM = "[SPEC][[COLUMN=VALUE]][.low|.high|.worst|.best]=NUMBER"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The least that a value may be, or for errors and rates of them the most.
+
+    `spec` is empty for all metrics, `column` and `label` name a slice, `end` an end of the interval or of the range
+    that unscored rows leave open. `at` are the numbers of the metrics, in their order.
+    """
+
+    text: str
+    spec: str
+    column: str | None
+    label: str | None
+    end: str | None
+    floor: float
+    at: Sequence[int] = ()
+
+    def failures(self, result: Result) -> Iterator[str]:
+        """A line for each value that does not reach the gate, or is not known."""
+        for metric in (result.metrics[at] for at in self.at):
+            name = f"{metric.spec}{'' if self.column is None else f'[{self.column}={self.label}]'}"
+            name += "" if self.end is None else f".{self.end}"
+            groups: Mapping[str, Value] = {} if self.label is None else result.groups[metric.spec]
+            if self.label is not None and self.label not in groups:
+                yield f"{name} is not known: no row has this value{did_you_mean(self.label, groups)}"
+                continue
+            value = result.values[metric.spec] if self.label is None else groups[self.label]
+            number: float | None = getattr(value, self.end or "value")
+            if number is None:
+                yield f"{name} is not known, {self.floor:g} was asked for"
+            elif number < self.floor if metric.definition.direction == "maximize" else number > self.floor:
+                yield f"{name} is {number:.6g}, {self.floor:g} was asked for"
+
+
+def read_gate(text: str) -> Gate:
+    """The gate of a `--fail-under`.
+
+    >>> gate = read_gate("token_f1[topic=law].low=0.6")
+    >>> gate.spec, gate.column, gate.label, gate.end, gate.floor
+    ('token_f1', 'topic', 'law', 'low', 0.6)
+    """
+    name, _, number = text.rpartition("=")
+    with suppress(ValueError):
+        floor, found = float(number), _GATE.fullmatch(name)
+        if found is not None and math.isfinite(floor):
+            spec, column, label, end = found.group("spec", "column", "label", "end")
+            return Gate(text, spec, column, label, end, floor)
+    raise click.UsageError(f"--fail-under {text!r}: expected a number or SPEC=NUMBER; in full, {_FORM}")
+
+
+@dataclass(frozen=True)
+class Gates:
+    """All gates of a command; `unscored` is the largest share of rows that may have no score."""
+
+    gates: Sequence[Gate]
+    unscored: float | None = None
+
+    def check(self, metrics: Sequence[Metric], asked: Sequence[Metric], by: str | None, files: Sequence[Any]) -> Gates:
+        """The gates of these metrics, before anything is scored.
+
+        `asked` are the same metrics with their models; either spec names one. Where a model will be asked, the slices
+        are looked for in the `files`. Raises `click.UsageError`, with the nearest name, for a gate of another metric or
+        slice.
+        """
+        numbers = {metric.spec: at for each in (metrics, asked) for at, metric in enumerate(each)}
+        found = [replace(gate, at=_find(gate, numbers, by)) for gate in self.gates]
+        if by is not None and (wanted := [gate for gate in found if gate.column is not None]):
+            _check_slices(wanted, by, files)
+        return replace(self, gates=found)
+
+    def failures(self, result: Result) -> Iterator[str]:
+        """A line for each value that does not reach its gate, and for each metric with too few scores."""
+        for gate in self.gates:
+            yield from gate.failures(result)
+        for spec, value in result.values.items():
+            if self.unscored is not None and value.failed > self.unscored * value.n:
+                rows = f"{value.failed} of {value.n} rows"
+                yield f"{spec}: {rows} have no score; a share of at most {self.unscored:g} was asked for"
+
+
+def _find(gate: Gate, numbers: Mapping[str, int], by: str | None) -> Sequence[int]:
+    if gate.column is not None and gate.column != by:
+        remedy = f"--by {gate.column}" if by is None else f"the slices are those of --by {by}"
+        raise click.UsageError(f"--fail-under {gate.text}: {gate.column} makes no slices: {remedy}")
+    if not gate.spec:
+        return sorted(set(numbers.values()))
+    if (at := numbers.get(_name(gate.spec))) is not None:
+        return [at]
+    base, _, end = gate.spec.rpartition(".")
+    if _name(base) in numbers:
+        problem = f"{end!r} is no end{did_you_mean(end, _ENDS)}"
+    else:
+        problem = f"{_name(gate.spec)} is not among the metrics scored{did_you_mean(gate.spec, numbers)}"
+    raise click.UsageError(f"--fail-under {gate.text}: {problem}")
+
+
+def _name(spec: str) -> str:
+    """The spec as it is stored; what is no spec stays as it is."""
+    from karat.core.metric.spec import parse  # noqa: PLC0415  (heavy)
+
+    with suppress(SpecError):
+        return parse(spec).spec
+    return spec
+
+
+def _check_slices(gates: Sequence[Gate], by: str, files: Sequence[Any]) -> None:
+    """Raise `click.UsageError` for a gate of a slice that no row is in, where a file has the column."""
+    from karat.data.open import open_source  # noqa: PLC0415  (heavy)
+    from karat.runs.scoring.groups import encode_groups  # noqa: PLC0415
+
+    for source in (open_source(file) for file in files if isinstance(file, str) and file != "-"):
+        if by not in source.schema.names:
+            continue
+        labels = set[str]()
+        for batch in source.batches([by]):
+            encode_groups(batch.column(by), labels, by)
+        for gate in gates:
+            if gate.label not in labels:
+                problem = f"no row has {by} = {gate.label}{did_you_mean(str(gate.label), labels)}"
+                raise click.UsageError(f"--fail-under {gate.text}: {problem}")
+        return
