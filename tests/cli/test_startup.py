@@ -10,7 +10,19 @@ from karat.models.testing.fake import FakeServer
 
 HEAVY = {"numpy", "pyarrow", "duckdb", "rich", "pandas", "regex"}
 OPTIONAL = {
-    *("haystack", "httpx", "matplotlib", "mcp", "onnxruntime", "openai", "pandas", "phoenix", "polars", "pyspark"),
+    *(
+        "haystack",
+        "httpx",
+        "matplotlib",
+        "mcp",
+        "mlflow",
+        "onnxruntime",
+        "openai",
+        "pandas",
+        "phoenix",
+        "polars",
+        "pyspark",
+    ),
     *("rapidfuzz", "ray", "sacrebleu", "scipy", "sympy", "torch", "transformers"),
 }
 PLUGIN = """

@@ -1,4 +1,4 @@
-"""``karat runs``: list, show, export and remove the runs that are kept."""
+"""``karat runs``: list, show, export, publish and remove the runs that are kept."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.tables import spelling_options
+from karat.cli.options.targets import TARGETS, publish_run
 
 if TYPE_CHECKING:
     from karat.runs.scoring.result import Result
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of a table.")
 @click.pass_context
 def runs(context: click.Context, as_json: bool) -> None:
-    """List the runs that are kept, or show, export or remove one.
+    """List the runs that are kept, or show, export, publish or remove one.
 
     A run is a folder of $KARAT_RUNS, else of karat-runs, which `karat score --run NAME` makes: a manifest, the rows
     with their scores (Parquet) and the values (JSON), which other tools can read as they are.
@@ -81,6 +82,28 @@ def export(name: str, output: str, **options: bool) -> None:
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
     export_run(open_run(name), output, **options)
+
+
+@runs.command()
+@click.argument("name")
+@click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)), help="The tool or the format.")
+@click.option("-o", "--output", metavar="FILE", help="The file to write, for every-eval-ever and huggingface.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="What the target has to know besides.")
+def publish(name: str, target: str, output: str | None, settings: tuple[str, ...]) -> None:
+    """Send the run NAME, or a file of scored rows, to another tool, or write it in a format that others read.
+
+    Addresses and keys are those of the tool's own environment variables.
+
+    \b
+    karat runs publish first --to mlflow --set experiment=answers
+    karat runs publish first --to langfuse
+    karat runs publish first --to opentelemetry
+    karat runs publish first --to huggingface -o .eval_results/gpqa.yaml \\
+        --set dataset=Idavidrein/gpqa --set task=gpqa_diamond
+    karat runs publish first --to every-eval-ever -o first.json \\
+        --set model=acme/answers-7b --set dataset=openqa --set organization=Acme
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    click.echo(publish_run(name, target, output, settings), err=True)
 
 
 @runs.command()

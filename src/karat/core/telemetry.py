@@ -87,19 +87,19 @@ class Span:
     def put(self, attributes: Mapping[str, Any]) -> None:
         """Set attributes, without those that are None or are to be hidden."""
         with suppress(Exception):
-            self._span.set_attributes(_shown(attributes))
+            self._span.set_attributes(show(attributes))
 
     def event(self, name: str, attributes: Mapping[str, Any]) -> None:
         """Add an event; attributes as in `put`."""
         with suppress(Exception):
-            self._span.add_event(name, _shown(attributes))
+            self._span.add_event(name, show(attributes))
 
     def fail(self, message: str, kind: str | None = None) -> None:
         """Mark the span as failed, with a message and the kind of error."""
         self._failed = True
         self.put({"error.type": kind})
         with suppress(Exception):
-            shown = _shown({"status.description": message})
+            shown = show({"status.description": message})
             self._span.set_status(sys.modules["opentelemetry.trace"].StatusCode.ERROR, *shown.values())
 
     def raised(self, error: BaseException) -> None:
@@ -155,7 +155,7 @@ class Evaluation(Span):
             if (logger := _logger()) is not None:
                 context = sys.modules["opentelemetry.trace"].set_span_in_context(self._span)
                 record = sys.modules["opentelemetry._logs"].LogRecord
-                logger.emit(record(context=context, event_name=RESULT, attributes=_shown(attributes)))
+                logger.emit(record(context=context, event_name=RESULT, attributes=show(attributes)))
 
     def end(self) -> None:
         """Set the attributes that are known only at the end, and end the span."""
@@ -279,7 +279,8 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def _shown(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def show(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes without those that are None or are to be hidden."""
     on = [prefixes for name, prefixes in _HIDDEN.items() if os.environ.get(name, "").lower() == "true"]
     hidden = tuple(chain(*on))
     return {key: value for key, value in attributes.items() if value is not None and not key.startswith(hidden)}
