@@ -23,7 +23,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from karat.runs.store.folders import STATES, partial_folder, run_folder
+from karat.runs.store.folders import has_manifest, run_folder
+from karat.runs.store.parts import PartsFolder
 from karat.runs.store.run import open_run
 
 TASKS, ROWS = 40, 50  # rows of a task
@@ -72,7 +73,7 @@ def find_workers(process: int, mark: bytes) -> Iterator[int]:
 
 def find_complete(name: str) -> set[int]:
     """The tasks of an unfinished run whose states are on the disk."""
-    return {int(path.name.removeprefix("part-")) for path in (partial_folder(run_folder(name)) / STATES).glob("part-*")}
+    return set(PartsFolder(run_folder(name)).list_tasks())
 
 
 def read_calls() -> list[int]:
@@ -93,7 +94,7 @@ class Kills:
         """Carry out one run, however often it is killed."""
         Path("calls").unlink(missing_ok=True)
         self._complete = {}
-        while not run_folder(name).exists():
+        while not has_manifest(run_folder(name)):
             with start(name, self.engine, self.address) as driver:
                 for kind in ["worker"] * random.randint(0, MOST_DEATHS) + ["driver"]:
                     self._kill(driver, kind, name)
@@ -137,7 +138,7 @@ def cluster(engine: str) -> Iterator[str]:
 
 def check_same(name: str) -> None:
     """Raise where a run is not the undisturbed one, to the last byte."""
-    whole, other = run_folder("whole"), run_folder(name)
+    whole, other = Path(run_folder("whole")), Path(run_folder(name))
     for path in whole.rglob("part-*"):
         if path.is_file() and path.read_bytes() != (other / path.relative_to(whole)).read_bytes():
             raise SystemExit(f"{name}: {path.relative_to(whole)} has other bytes")

@@ -71,7 +71,7 @@ def test_two_versions_of_karat_are_named(planned, monkeypatch):
 
 def test_a_file_and_a_folder_of_another_machine_are_named(planned, tmp_path):
     recipe, part = planned("em", folder=PartsFolder(tmp_path / "elsewhere"))
-    with pytest.raises(karat.DataError, match=r"elsewhere is not on machine .* where it would be written: use a disk"):
+    with pytest.raises(karat.DataError, match=r"elsewhere.partial is not on machine .* would be written: use a disk"):
         raise score_packed_part(packed(recipe), 0, part).error
     (tmp_path / "rows.parquet").unlink()
     with pytest.raises(karat.DataError, match=r"rows\.parquet is not on machine .* where it would be read"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, Any
@@ -122,17 +123,17 @@ def _list(*, as_json: bool) -> None:
     from karat.runs.store.folders import run_names, unfinished_runs  # noqa: PLC0415
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
-    listed: list[dict[str, Any]] = []
-    for name in run_names():
+    def describe(name: str) -> dict[str, Any]:
         try:
             run = open_run(name)
         except DataError as error:
-            listed.append({"name": name, "created": "", "n": None, "state": str(error), "values": {}})
-            continue
+            return {"name": name, "created": "", "n": None, "state": str(error), "values": {}}
         values = {metric["spec"]: metric["value"] for metric in run.values["metrics"]}
         about = {"created": run.manifest.created, "n": run.manifest.n}
-        listed.append({"name": name, **about, "state": "finished", "values": values})
-    listed.sort(key=lambda run: str(run["created"]))
+        return {"name": name, **about, "state": "finished", "values": values}
+
+    with ThreadPoolExecutor() as pool:  # each waits for a store, where the runs are in one
+        listed = sorted(pool.map(describe, run_names()), key=lambda run: str(run["created"]))
     listed += [{"name": n, "created": "", "n": None, "state": "not finished", "values": {}} for n in unfinished_runs()]
     if as_json:
         for each in listed:

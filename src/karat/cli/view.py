@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options.people import read_choices
+from karat.core.errors import DataError
 
 if TYPE_CHECKING:
     from karat.viewer.page.label_file import LabelFile
@@ -47,9 +48,12 @@ def view(folder: str | None, *, port: int, no_open: bool, host: str, expose: boo
     karat view --labels labels.jsonl --label-map good=1,bad=0
     karat view --labels labels.jsonl --label-map good=1,bad=0 --rows proposed.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    from karat.runs.store.folders import runs_folder  # noqa: PLC0415
     from karat.viewer.page.server import is_loopback, open_port, require_extra, serve  # noqa: PLC0415  (only here)
 
     require_extra()
+    if folder is None and not isinstance(runs := runs_folder(), Path):
+        raise DataError(f"KARAT_RUNS is {runs}: the page shows runs of a disk; copy those to look at into a folder")
     if not expose and not is_loopback(host):
         raise click.UsageError(f"--host {host}: other machines could read these runs; --expose says that they may")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others keep 100 MB that a comparison has freed

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from karat.core.atomic import replacing
 from karat.core.errors import ColumnError, DataError
 from karat.data.formats.writers import WRITERS
 from karat.data.storage.addresses import covers, hide_secrets, is_address
 from karat.data.storage.file_names import COMPRESSIONS, FORMATS, split_name
+from karat.data.storage.whole_files import check_store, whole_file
 
 
 def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
@@ -45,8 +44,6 @@ def check_folder(path: str | Path) -> None:
     Of an address, raise it if its store or its bucket is out of reach.
     """
     if is_address(path):
-        from karat.data.storage.upload import check_store  # noqa: PLC0415  (seldom)
-
         check_store(str(path))
         return
     path = Path(path)
@@ -101,19 +98,6 @@ def _reads(source: str | Path, output: str | Path) -> bool:
     return any(file.samefile(output) for file in files)
 
 
-@contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
-    """A temporary file that is put at a path or an address when it is whole, and deleted if an error is raised."""
-    if is_address(path):
-        from karat.data.storage.upload import uploading  # noqa: PLC0415  (seldom)
-
-        with uploading(str(path)) as temporary:
-            yield temporary
-    else:
-        with replacing(Path(path), durable=False) as temporary:
-            yield temporary
-
-
 def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
     """Write record batches to a file in the format of its extension; return the number of rows.
 
@@ -128,7 +112,7 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path
     kind, compression = split_name(path)
     rows = 0
     with (
-        whole_file(path) as temporary,
+        whole_file(path, kept=True) as temporary,
         pa.output_stream(str(temporary), compression=compression) as sink,
         WRITERS[str(kind)](sink, schema) as put,
     ):

@@ -133,5 +133,5 @@ def _find_problems(recipe: Recipe, part: Part) -> Iterator[str]:
             yield f"{each.file} is not on {machine}, where it would be read"
         elif not is_same(each):
             yield f"{each.file} on {machine} is not the file that was opened, or has changed since"
-    if recipe.folder is not None and not recipe.folder.folder.exists():
-        yield f"{recipe.folder.folder} is not on {machine}, where it would be written"
+    if recipe.folder is not None and isinstance(written := recipe.folder.partial, Path) and not written.exists():
+        yield f"{written} is not on {machine}, where it would be written"

@@ -16,6 +16,7 @@ from karat.core.errors import DataError, MissingExtra
 from karat.data.open import open_source
 from karat.data.storage.http_file import HttpFile, describe, open_http
 from karat.data.storage.stores import azure_settings, find_store
+from karat.data.storage.whole_files import whole_file
 from karat.data.write import write
 
 ROWS = pa.table({"id": ["007", "1e3", "a"], "prediction": ["x", "null", "ü, \n"], "reference": ["x", "y", "z"]})
@@ -168,12 +169,15 @@ def test_an_output_appears_whole_or_not_at_all(s3, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         write(stopped(), ROWS.schema, "s3://lake/out.parquet")
     assert not any(tmp_path.iterdir())
-    for match in ("uploads", "partNumber"):
+    s3.match, s3.faults = "out", [403]
+    with pytest.raises(DataError, match=r"access is denied .*; the file is kept in .*parquet") as raised:
+        write(ROWS.to_batches(), ROWS.schema, "s3://lake/out.parquet")
+    assert rows(Path(str(raised.value).rpartition(" ")[2])) == ROWS.to_pylist()
+    for match in ("uploads", "partNumber"):  # of a file that is sent in several parts
         s3.match, s3.faults = match, [403] * 99
-        with pytest.raises(DataError, match=r"access is denied .*; the file is kept in .*parquet") as raised:
-            write(ROWS.to_batches(), ROWS.schema, "s3://lake/out.parquet")
+        with pytest.raises(DataError, match="access is denied"), whole_file("s3://lake/large") as temporary:
+            temporary.write_bytes(bytes(11 << 20))
         s3.faults = []
-        assert rows(Path(str(raised.value).rpartition(" ")[2])) == ROWS.to_pylist()
     assert "Contents" not in s3.client.list_objects_v2(Bucket="lake")
     for address, message in {
         "https://host/a.csv": "can only be read",
@@ -181,12 +185,6 @@ def test_an_output_appears_whole_or_not_at_all(s3, tmp_path, monkeypatch):
     }.items():
         with pytest.raises(DataError, match=message):
             write(ROWS.to_batches(), ROWS.schema, address)
-
-
-def test_runs_are_kept_in_folders_alone(monkeypatch):
-    monkeypatch.setenv("KARAT_RUNS", "s3://lake/runs")
-    with pytest.raises(DataError, match=r"KARAT_RUNS is s3://lake/runs: .*write the rows to the store with output"):
-        karat.score(ROWS, "exact_match", run="mine")
 
 
 @pytest.mark.parametrize("in_parts", [False, True])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from glob import escape
@@ -19,6 +18,8 @@ from karat.data.join.half import Half
 from karat.data.join.join import Joined, join_batches
 from karat.data.open import open_source
 from karat.data.source import BATCH_ROWS, Part, Source, collect_chunks, group_parts
+from karat.data.storage.addresses import join_path
+from karat.data.storage.whole_files import make_folder, remove_folder, whole_file
 
 CHUNK_BYTES = 256 << 20  # of predictions, ordered in memory
 
@@ -47,7 +48,7 @@ def open_joined(joined: Joined, part: JoinedPart, columns: Collection[str] | Non
 
 
 def place_predictions(
-    joined: Joined, parts: Sequence[Part], columns: Collection[str] | None, folder: Path | None
+    joined: Joined, parts: Sequence[Part], columns: Collection[str] | None, folder: str | Path | None
 ) -> list[JoinedPart]:
     """Where the predictions of each of these parts of the gold are.
 
@@ -98,7 +99,7 @@ def _place(part: Part, stored: Sequence[Part], partners: Array) -> JoinedPart:
 
 
 def _order_by_part(
-    predictions: Half, parts: Sequence[Part], partners: Array, folder: Path
+    predictions: Half, parts: Sequence[Part], partners: Array, folder: str | Path
 ) -> tuple[Sequence[Part], Array]:
     """Write the predictions, a file for as many as fit into memory, each with a row group for each part of the gold.
 
@@ -111,20 +112,22 @@ def _order_by_part(
         owner[own[own >= 0]] = at
     numbers = np.full(rows, -1, partners.dtype)
     first = written = 0
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
-    folder.mkdir()
+    remove_folder(folder)  # of a run that was stopped
+    make_folder(folder)
     for at, chunk in enumerate(collect_chunks(predictions.source.batches(), CHUNK_BYTES)):
         here = owner[first : first + len(chunk)]
         order = np.argsort(here, kind="stable")
         ends = np.searchsorted(here[order], np.arange(len(parts)), side="right").tolist()
         order = order[: ends[-1]]  # the rest belongs to no part
         ordered = chunk.take(pa.array(order))
-        path = folder / f"part-{at:06}.parquet"
-        with pq.ParquetWriter(path, chunk.schema, compression="lz4", use_dictionary=False) as writer:
+        with (
+            whole_file(join_path(folder, f"part-{at:06}.parquet")) as temporary,
+            pq.ParquetWriter(temporary, chunk.schema, compression="lz4", use_dictionary=False) as writer,
+        ):
             for low, high in pairwise([0, *ends]):
                 if low < high:
                     writer.write_table(ordered.slice(low, high - low), row_group_size=high - low)
         numbers[first + order] = np.arange(written, written + len(order), dtype=numbers.dtype)
         first, written = first + len(chunk), written + len(order)
-    stored = open_source(Path(escape(str(folder)), "part-*.parquet")).parts
+    stored = open_source(join_path(escape(str(folder)), "part-*.parquet")).parts
     return stored, np.where(partners < 0, partners, numbers[partners])

@@ -67,18 +67,47 @@ def open_file(path: str | Path) -> pa.NativeFile:
         raise DataError(_explain_missing(address)) from error
 
 
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a file, as they are stored; raises `DataError` as `open_file` does."""
+    with open_file(path) as file:
+        return bytes(file.read())
+
+
+def find_size(path: str | Path) -> int | None:
+    """The bytes of the file at a path, or at an address of a store, not of a web server; None where there is none."""
+    address = str(path)
+    if not is_address(address):
+        return Path(path).stat().st_size if Path(path).is_file() else None
+    store, inner = find_store(address)
+    with store_errors(address):
+        found = store.get_file_info(inner)
+        return int(found.size) if found.is_file else None
+
+
 def exists(path: str | Path) -> bool:
     """Whether there is a file at a path, or at an address of a store, not of a web server.
 
     >>> exists(__file__), exists("s3.parquet")
     (True, False)
     """
-    address = str(path)
-    if not is_address(address):
-        return Path(path).is_file()
+    return find_size(path) is not None
+
+
+def list_names(folder: str | Path) -> list[str]:
+    """The names of the files and folders in a folder, sorted; none where there is no such folder."""
+    if is_address(folder):
+        return list(list_times(str(folder)))
+    return sorted(path.name for path in Path(folder).iterdir()) if Path(folder).is_dir() else []
+
+
+def list_times(address: str) -> dict[str, float]:
+    """The names in the folder of a store, sorted, and the seconds, by its clock, at which files were written last."""
+    from pyarrow import fs  # noqa: PLC0415  (slow to import)
+
     store, inner = find_store(address)
     with store_errors(address):
-        return bool(store.get_file_info(inner).is_file)
+        found = store.get_file_info(fs.FileSelector(inner, allow_not_found=True))
+    return {each.base_name: (each.mtime_ns or 0) / 1e9 for each in sorted(found, key=lambda each: each.base_name)}
 
 
 def identify(path: str | Path) -> FileId:

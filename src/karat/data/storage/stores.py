@@ -96,6 +96,7 @@ def _s3(endpoint: str, region: str | None, anonymous: bool) -> fs.FileSystem:
         connect_timeout=10,
         request_timeout=60,
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+        allow_delayed_open=True,  # one request writes a small file
     )
 
 

@@ -28,8 +28,7 @@ from karat.runs.labels.join import name_system, read_human
 from karat.runs.labels.labels import Labels, match_labels, read_labels
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.scoring.result import Result
-from karat.runs.store.folders import MANIFEST, runs_folder
-from karat.runs.store.run import Run
+from karat.runs.store.run import Run, find_run
 from karat.stats.agreement.distance import MOST_CATEGORIES
 
 LabelMap: TypeAlias = Mapping[str, float] | str | None
@@ -218,6 +217,6 @@ def _open(system: Any, metrics: Metrics) -> Run:
     named = isinstance(system, str | Path)
     if isinstance(system, Run | Result) or (named and not is_file(system)):
         return open_system(system, metrics=metrics)
-    if named and (runs_folder() / system / MANIFEST).is_file():
+    if named and find_run(system) is not None:
         return open_system(system, metrics=metrics)
     return add_named_columns(open_rows(system), metrics)

@@ -22,9 +22,8 @@ from karat.runs.columns.ids import find_question
 from karat.runs.columns.named import fit_range, suggest_column
 from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.result import Result
-from karat.runs.store.folders import MANIFEST, runs_folder
 from karat.runs.store.manifest import Manifest, describe_metric
-from karat.runs.store.run import Run, ScoredFile, find_scores, is_run_address, open_run, open_scored
+from karat.runs.store.run import Run, ScoredFile, find_run, find_scores, open_run, open_scored
 from karat.stats.ranking.letters import name_letter
 
 System: TypeAlias = str | Path | Run | Result
@@ -49,7 +48,7 @@ def open_system(system: System, label: str = "", metrics: Metrics = (), *, score
         run = system
     elif not isinstance(system, str | Path):
         raise SpecError(f"expected a run, a file of scored rows or a Result, found {type(system).__name__}")
-    elif is_file(system) and not (is_run_address(system) or (runs_folder() / system / MANIFEST).is_file()):
+    elif is_file(system) and find_run(system) is None:
         run = open_scored(system)
         run = replace(run, manifest=replace(run.manifest, mapping=_infer_mapping(run)))
     else:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from karat.core.errors import DataError
 from karat.data.storage.file_names import split_name
-from karat.data.write import check_folder, is_writable, whole_file, write
+from karat.data.storage.whole_files import whole_file
+from karat.data.write import check_folder, is_writable, write
 from karat.runs.display.forest import Forest
 from karat.runs.display.html import element, plain
 from karat.runs.display.latex import latex_table
@@ -84,7 +85,10 @@ def check_document(path: str | Path, *more: str) -> None:
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Write a text file, whole or not at all; compressed where its name says so."""
     check_folder(path)
-    with whole_file(path) as temporary, pa.output_stream(str(temporary), compression=split_name(path)[1]) as file:
+    with (
+        whole_file(path, kept=True) as temporary,
+        pa.output_stream(str(temporary), compression=split_name(path)[1]) as file,
+    ):
         for line in lines:
             file.write(f"{line}\n".encode())
 

@@ -24,7 +24,7 @@ from karat.models.governor.governor import Governor
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Request
 from karat.runs.experiment.task import RowTask, TaskModel, failed_reply
-from karat.runs.store.folders import answers_folder, partial_folder, run_folder
+from karat.runs.store.folders import answers_folder, partial_folder, run_folder, runs_folder
 from karat.runs.store.lock import lock
 from karat.runs.store.writer import check_name_free, check_resumed, check_unchanged, other_name
 
@@ -46,8 +46,11 @@ def open_answers(name: str | None, settings: dict[str, Any], *, resume: bool) ->
             yield Path(temporary)
         return
     run = run_folder(name)
-    folder = answers_folder(run)
-    if not folder.exists() and partial_folder(run).exists():
+    if not isinstance(run, Path):
+        problem = "an experiment stores each answer as it comes, which needs a disk"
+        raise DataError(f"run {name}: KARAT_RUNS is {runs_folder()}, and {problem}: set it to a folder")
+    folder = Path(answers_folder(run))
+    if not folder.exists() and Path(partial_folder(run)).exists():
         raise DataError(f"run {name} was started without a task: {other_name(name)}")
     folder.mkdir(parents=True, exist_ok=True)
     with lock(folder / "lock", name):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,7 @@ from karat.data.storage.file_names import name_row
 from karat.runs.columns.ids import find_id
 from karat.runs.labels.layout import LABELS, PROBABILITY
 from karat.runs.labels.systems import SYSTEM
-from karat.runs.store.folders import MANIFEST, runs_folder
-from karat.runs.store.run import Run, open_run
+from karat.runs.store.run import Run, find_run, open_run
 
 _ROLES = ("question", "contexts", "reference", "prediction")
 
@@ -87,7 +85,7 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
 
 def _open(source: Any) -> tuple[str, Source, dict[str, str]]:
     """The name of a system, its rows, and the columns of roles that are known of a run."""
-    if isinstance(source, str) and any((path / MANIFEST).is_file() for path in (runs_folder() / source, Path(source))):
+    if isinstance(source, str) and find_run(source) is not None:
         run = open_run(source)
         return run.name, open_source(run.rows), shown_columns(run)
     opened = open_source(source)

@@ -9,16 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from time import monotonic
 
 import numpy as np
 import pyarrow as pa
 
-from karat.core.atomic import replacing
+from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import NOTHING, Rows, concat_rows
+from karat.data.storage.addresses import join_path
+from karat.data.storage.remote_files import list_names, open_file
 from karat.data.storage.validate import name_errors
+from karat.data.storage.whole_files import whole_file
 
 MIN_SECONDS = 1.0  # between two parts
 MIN_SHARE = 0.01  # of the run's time so far, between two parts: even long runs have few
@@ -32,7 +36,7 @@ class Checkpoint:
     `rows` is the number of rows in parts, `digests` are those of the scored columns up to the end of the last part.
     """
 
-    folder: Path
+    folder: str | Path
     metrics: Sequence[Metric]
     rows: int = 0
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -47,10 +51,16 @@ class Checkpoint:
             self.digests = json.loads(part.schema.metadata[b"digests"])
 
     def read_parts(self) -> Iterator[pa.RecordBatch]:
-        """The parts as they are stored, from the first."""
-        for path in sorted(self.folder.glob("part-*.arrow")):
-            with name_errors(str(path)), pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as part:
-                yield part.get_batch(0)
+        """The parts as they are stored, from the first; `DataError` where two processes wrote them."""
+        rows = 0
+        for path in _list_parts(self.folder):
+            with name_errors(str(path)), open_file(path) as file, pa.ipc.open_file(file) as part:
+                batch = part.get_batch(0)
+            if rows != (first := _first_row(path)):
+                problem = f"its first row is {first}, expected {rows}: two processes have written this run"
+                raise DataError(f"{path}: {problem}; remove the run, and start again")
+            rows += batch.num_rows
+            yield batch
 
     def __iter__(self) -> Iterator[list[Rows]]:
         """Some rows of each metric at a time: those in parts, then those pending."""
@@ -74,7 +84,7 @@ class Checkpoint:
         batch = _to_batch(self.metrics, self._pending)
         batch = batch.replace_schema_metadata({"digests": json.dumps(dict(self.digests))})
         with (
-            replacing(self.folder / f"part-{self.rows:012}.arrow") as temporary,
+            whole_file(join_path(self.folder, f"part-{self.rows:012}.arrow"), durable=True) as temporary,
             pa.OSFile(str(temporary), "wb") as file,
             pa.ipc.new_file(file, batch.schema) as writer,
         ):
@@ -83,12 +93,20 @@ class Checkpoint:
         self._pending, self._bytes, self._last = [], 0, monotonic()
 
 
-def count_rows(folder: Path) -> int:
+def count_rows(folder: str | Path) -> int:
     """How many rows the parts in a folder hold; the last part is read alone."""
-    if not (parts := sorted(folder.glob("part-*.arrow"))):
+    if not (parts := _list_parts(folder)):
         return 0
-    with name_errors(str(parts[-1])), pa.memory_map(str(parts[-1])) as file, pa.ipc.open_file(file) as part:
-        return int(parts[-1].stem.removeprefix("part-")) + int(part.get_batch(0).num_rows)
+    with name_errors(str(parts[-1])), open_file(parts[-1]) as file, pa.ipc.open_file(file) as part:
+        return _first_row(parts[-1]) + int(part.get_batch(0).num_rows)
+
+
+def _list_parts(folder: str | Path) -> list[str | Path]:
+    return [join_path(folder, name) for name in list_names(folder) if fnmatch(name, "part-*.arrow")]
+
+
+def _first_row(part: str | Path) -> int:
+    return int(Path(part).stem.removeprefix("part-"))
 
 
 @dataclass

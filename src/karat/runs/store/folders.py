@@ -1,60 +1,110 @@
-"""Where runs are on the disk, and which there are."""
+"""Where runs are, on a disk or in a store, and which there are."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import compress
 from pathlib import Path
 
 from karat.core.errors import DataError, SpecError
-from karat.data.storage.addresses import hide_secrets, is_address
+from karat.data.storage.addresses import hide_secrets, is_address, join_path, split_address
 
 MANIFEST = "manifest.json"
 PARTS, STATES = "parts.json", "states"  # of a run in parts, while it is written
 _NAME = re.compile(r"\w[\w.+@ -]*")
+_REQUESTS = 16  # that are on their way to a store at a time
+_STORES = ("s3", "gs", "az")  # that take many small files; a file on hf:// is a commit
 
 
-def runs_folder() -> Path:
-    """The folder of all runs: `$KARAT_RUNS`, else `karat-runs` in the working directory; `DataError` for an address."""
+def runs_folder() -> str | Path:
+    """The path or address of all runs: `$KARAT_RUNS`, else `karat-runs` in the working directory.
+
+    Raises `DataError` for an address where no runs are kept.
+    """
     folder = os.environ.get("KARAT_RUNS") or "karat-runs"
-    if is_address(folder):
-        remedy = "set it to a folder, and write the rows to the store with output (-o)"
-        raise DataError(
-            f"KARAT_RUNS is {hide_secrets(folder)}: a run is locked and renamed, which no store does; {remedy}"
-        )
-    return Path(folder)
+    if not is_address(folder):
+        return Path(folder)
+    store, path = split_address(folder)
+    if store not in _STORES or not path.strip("/") or hide_secrets(folder) != folder:
+        expected = "expected a folder, or an address s3://, gs:// or az:// without a query"
+        raise DataError(f"KARAT_RUNS is {hide_secrets(folder)}: {expected}")
+    return folder.rstrip("/")
 
 
-def run_folder(name: str) -> Path:
+def run_folder(name: str) -> str | Path:
     """The folder of the run with that name, which need not exist; `SpecError` for an invalid name."""
-    if not _NAME.fullmatch(name) or name != name.rstrip(". "):
+    if not is_name(name):
         raise SpecError(f"run {name!r}: expected a name of letters, digits and _ . + @ -")
-    return runs_folder() / name
+    return join_path(runs_folder(), name)
 
 
-def partial_folder(folder: Path) -> Path:
+def is_name(name: str) -> bool:
+    """Whether a run may have this name."""
+    return _NAME.fullmatch(name) is not None and name == name.rstrip(". ")
+
+
+def partial_folder(folder: str | Path) -> str | Path:
     """The folder in which a run is written until it is finished."""
-    return folder.with_name(f".{folder.name}.partial")
+    return _beside(folder, ".partial")
 
 
-def lock_file(folder: Path) -> Path:
+def written_folder(folder: str | Path) -> str | Path:
+    """Where the files of an unfinished run are: they keep their place in a store, which renames nothing."""
+    return folder if is_address(folder) else Path(partial_folder(folder), "run")
+
+
+def lock_file(folder: str | Path) -> str | Path:
     """The file that the process which writes a run locks."""
-    return folder.with_name(f".{folder.name}.lock")
+    return _beside(folder, ".lock")
 
 
-def answers_folder(folder: Path) -> Path:
+def answers_folder(folder: str | Path) -> str | Path:
     """The folder of an experiment's answers until its run is finished."""
-    return folder.with_name(f".{folder.name}.answers")
+    return _beside(folder, ".answers")
+
+
+def _beside(folder: str | Path, ending: str) -> str | Path:
+    parent, name = os.path.split(folder)
+    return join_path(parent if is_address(folder) else Path(parent), f".{name}{ending}")
+
+
+def has_manifest(folder: str | Path) -> bool:
+    """Whether a run is in this folder: a finished one, or an unfinished one where that is its partial folder."""
+    if not is_address(folder):
+        return Path(folder, MANIFEST).is_file()
+    from karat.data.storage.remote_files import find_size  # noqa: PLC0415  (slow to import)
+
+    return bool(find_size(join_path(folder, MANIFEST)))  # while a file is sent to Azure it may be empty
 
 
 def run_names() -> list[str]:
     """The names of all finished runs, sorted."""
-    found = (path.parent.name for path in runs_folder().glob(f"*/{MANIFEST}"))
-    return sorted(name for name in found if not name.startswith("."))
+    return _find_manifests(name for name in _list_names() if not name.startswith("."))
 
 
 def unfinished_runs() -> list[str]:
     """The names of the runs that were started and not finished, sorted."""
-    started = {path.parent.name[1 : -len(".partial")] for path in runs_folder().glob(f".*.partial/{MANIFEST}")}
-    started |= {path.name[1 : -len(".answers")] for path in runs_folder().glob(".*.answers")}
-    return sorted(name for name in started if not (runs_folder() / name).exists())
+    hidden = [name for name in _list_names() if name.startswith(".")]
+    started = {name[1 : -len(".partial")] for name in _find_manifests(hidden) if name.endswith(".partial")}
+    started |= {name[1 : -len(".answers")] for name in hidden if name.endswith(".answers")}
+    return sorted(started.difference(_find_manifests(started)))
+
+
+def _list_names() -> list[str]:
+    """What is in the folder of all runs."""
+    root = runs_folder()
+    if not is_address(root):
+        return [path.name for path in Path(root).iterdir()] if Path(root).is_dir() else []
+    from karat.data.storage.remote_files import list_names  # noqa: PLC0415  (slow to import)
+
+    return list_names(root)
+
+
+def _find_manifests(names: Iterable[str]) -> list[str]:
+    """Which of the folders of these names hold a manifest, sorted."""
+    root, names = runs_folder(), sorted(names)
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        return list(compress(names, pool.map(lambda name: has_manifest(join_path(root, name)), names)))

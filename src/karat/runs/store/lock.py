@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from karat.core.errors import DataError
+from karat.data.storage.addresses import is_address
 
 if sys.platform == "win32":
     import msvcrt
@@ -35,16 +36,24 @@ _FAR = 1 << 30
 
 
 @contextmanager
-def lock(path: Path, run: str) -> Iterator[None]:
-    """Hold the lock file `path` within the block; `DataError` at once where another process holds it.
+def lock(path: str | Path, run: str) -> Iterator[Callable[[], None]]:
+    """Hold the lock file `path` within the block; `DataError` where another process holds it.
 
-    The operating system releases the lock when the process ends, however it ends.
+    The operating system releases the lock when the process ends, however it ends; that of a store expires. What the
+    block gets raises `DataError` if the lock was lost, which only one of a store can be.
     """
+    if is_address(path):
+        from karat.runs.store.lease import hold_lease  # noqa: PLC0415  (seldom)
+
+        with hold_lease(str(path), run) as check:
+            yield check
+        return
+    path = Path(path)
     handle = _open_locked(path, run)
     try:
         os.truncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
-        yield
+        yield lambda: None
     finally:
         with suppress(OSError):  # Windows cannot remove an open file
             path.unlink()

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from karat.core.atomic import write_text
 from karat.core.errors import DataError, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.data.storage.addresses import join_path
-from karat.data.storage.remote_files import open_file
+from karat.data.storage.remote_files import read_bytes
+from karat.data.storage.whole_files import write_bytes
 from karat.runs.store.folders import MANIFEST
 from karat.stats.aggregate import Scale
 
@@ -95,17 +95,21 @@ class Manifest:
             raise SpecError(f"{self.name}: {error}") from None
 
 
-def write_manifest(manifest: Manifest, folder: Path) -> None:
+def write_manifest(manifest: Manifest, folder: str | Path) -> None:
     """Write the manifest of a run's folder, completely or not at all."""
-    write_text(folder / MANIFEST, json.dumps(asdict(manifest), ensure_ascii=False, indent=2) + "\n")
+    write_json(join_path(folder, MANIFEST), asdict(manifest))
+
+
+def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
+    """Write a file of JSON, completely or not at all."""
+    write_bytes(path, (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode())
 
 
 def read_manifest(folder: str | Path) -> Manifest:
     """The manifest in a folder or at its address; `DataError` where it is damaged or written by a newer karat."""
     path = join_path(folder, MANIFEST)
     try:
-        with open_file(path) as file:
-            content = json.loads(file.read())
+        content = json.loads(read_bytes(path))
         if content["format"] > FORMAT:
             formats = f"format {content['format']}, this one reads {FORMAT}"
             raise DataError(f"{path} is of a newer karat ({formats}): update it")

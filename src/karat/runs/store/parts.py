@@ -9,8 +9,8 @@ twice is the same.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -21,20 +21,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from karat.core.atomic import replacing, sync, write_bytes, write_text
 from karat.core.errors import DataError
 from karat.core.metric.rows import Rows, stack_statistics
 from karat.data.formats.writers import WRITERS
 from karat.data.join.match import Unmatched
 from karat.data.source import Part
-from karat.data.storage.addresses import hide_secrets
+from karat.data.storage.addresses import hide_secrets, join_path
+from karat.data.storage.remote_files import REQUESTS, exists, find_size, list_names, open_file, read_bytes
+from karat.data.storage.whole_files import make_folder, remove_folder, whole_file, write_bytes
 from karat.runs.columns.output import OutputColumns
 from karat.runs.store.checkpoint import count_rows
 from karat.runs.store.digest import Digests
-from karat.runs.store.folders import PARTS, STATES, partial_folder
-from karat.runs.store.manifest import Manifest, write_manifest
-from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
-from karat.runs.store.writer import check_unchanged, count_lists, open_partial, start_again, started_otherwise
+from karat.runs.store.folders import PARTS, STATES, partial_folder, written_folder
+from karat.runs.store.manifest import Manifest
+from karat.runs.store.run import ROWS, STATISTICS, Run
+from karat.runs.store.writer import Started, check_unchanged, count_lists, open_partial, start_again, started_otherwise
 
 MOST_PARTS = 1_000_000
 """The most parts of a run: their names have six digits, and their order is that of their names."""
@@ -59,23 +60,28 @@ class Done:
 
 @dataclass(frozen=True)
 class PartsFolder:
-    """The folder of a run in parts while it is written; it can be sent to other processes."""
+    """The `folder` of a run in parts, which is there when it is finished; this can be sent to other processes."""
 
-    folder: Path
+    folder: str | Path
+
+    @property
+    def partial(self) -> str | Path:
+        """The folder of what is kept until the run is finished."""
+        return partial_folder(self.folder)
 
     @contextmanager
     def write(self, task: int, output: OutputColumns, mapping: Mapping[str, str]) -> Iterator[PartWriter]:
         """Write the rows and counts of a part; they appear at the end of the block, whole."""
         rows = self._path(ROWS, task)
         with (
-            replacing(rows) as temporary,
+            whole_file(rows, durable=True) as temporary,
             pa.OSFile(str(temporary), "wb") as sink,
             WRITERS["parquet"](sink, output.schema) as put,
         ):
             writer = PartWriter(output, put, Digests(mapping))
             yield writer
         if any(metric.definition.finish for metric in output.metrics):
-            with replacing(self._path(STATISTICS, task)) as temporary:
+            with whole_file(self._path(STATISTICS, task), durable=True) as temporary:
                 writer.write_counts(temporary)
 
     def keep(self, done: Done) -> Done:
@@ -85,46 +91,48 @@ class PartsFolder:
         write_bytes(self._state(done.task), json.dumps(head).encode() + b"\n" + done.state)
         return done
 
-    def finished(self) -> Iterator[Done]:
-        """The parts that are finished, in their order; `DataError` for a damaged state.
+    def find(self, task: int) -> Done | None:
+        """The part, if it is finished: its files have the sizes in its state; `DataError` for a damaged state."""
+        if not find_size(path := self._state(task)):  # while a file is sent to Azure it may be empty
+            return None
+        head, _, state = read_bytes(path).partition(b"\n")
+        try:
+            known = json.loads(head)
+            if known.pop("sha256") != sha256(state).hexdigest():
+                raise ValueError("its checksum is another")
+            sizes, done = known.pop("sizes"), Done(state=state, **known)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{path} is damaged: {error}; remove it, and --resume scores its rows again") from error
+        return done if sizes == self._sizes(done.task) else None
 
-        The state of a part whose files are missing or not whole is removed: its rows must be scored again.
-        """
-        for path in self._states():
-            head, _, state = path.read_bytes().partition(b"\n")
-            try:
-                known = json.loads(head)
-                if known.pop("sha256") != sha256(state).hexdigest():
-                    raise ValueError("its checksum is another")
-                sizes, done = known.pop("sizes"), Done(state=state, **known)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise DataError(f"{path} is damaged: {error}; remove it, and --resume scores its rows again") from error
-            if sizes == self._sizes(done.task):
-                yield done
-            else:
-                path.unlink()
+    def finished(self) -> dict[int, Done]:
+        """The parts that are finished, by their numbers."""
+        with ThreadPoolExecutor(REQUESTS) as pool:
+            return {done.task: done for done in pool.map(self.find, self.list_tasks()) if done is not None}
 
     def count_rows(self) -> int:
         """How many rows the finished parts hold."""
         rows = 0
-        for path in self._states():
-            with path.open("rb") as file:
+        for task in self.list_tasks():
+            with open_file(self._state(task)) as file:
                 rows += json.loads(file.readline())["rows"]
         return rows
 
-    def _states(self) -> list[Path]:
-        return sorted((self.folder / STATES).glob("part-*"))
+    def list_tasks(self) -> list[int]:
+        """The parts that have a state, in their order."""
+        names = list_names(join_path(self.partial, STATES))
+        return [int(name.removeprefix("part-")) for name in names if name.startswith("part-")]
 
     def _sizes(self, task: int) -> dict[str, int]:
         """The sizes, in bytes, of the files of a part."""
-        paths = {kind: self._path(kind, task) for kind in (ROWS, STATISTICS)}
-        return {kind: path.stat().st_size for kind, path in paths.items() if path.exists()}
+        sizes = {kind: find_size(self._path(kind, task)) for kind in (ROWS, STATISTICS)}
+        return {kind: size for kind, size in sizes.items() if size is not None}
 
-    def _path(self, kind: str, task: int) -> Path:
-        return self.folder / "run" / Path(kind).stem / f"part-{task:06}.parquet"
+    def _path(self, kind: str, task: int) -> str | Path:
+        return join_path(written_folder(self.folder), Path(kind).stem, f"part-{task:06}.parquet")
 
-    def _state(self, task: int) -> Path:
-        return self.folder / STATES / f"part-{task:06}"
+    def _state(self, task: int) -> str | Path:
+        return join_path(self.partial, STATES, f"part-{task:06}")
 
 
 @dataclass
@@ -158,27 +166,22 @@ class PartWriter:
 class PartsRun:
     """A run in parts that is being written: which parts it has, and which of them are finished."""
 
-    target: Path
-    manifest: Manifest
+    started: Started
     folder: PartsFolder
     parts: Sequence[Part]
     done: dict[int, Done]
 
     def finish(self, values: Mapping[str, Any], rows: int, models: Mapping[str, Any] | None = None) -> Run:
-        """Write the rest of the run, with what its judges used, and rename its folder to its name."""
-        written = self.folder.folder / "run"
-        for leftover in written.glob("*/.*.new"):  # of a process that was killed
+        """Write the rest of the run, with what its judges used, and give it its name."""
+        written = written_folder(self.folder.folder)
+        for leftover in written.glob("*/.*.new") if isinstance(written, Path) else ():  # of a process that was killed
             leftover.unlink(missing_ok=True)
         digests: dict[str, Any] = {}
         for task in range(len(self.parts)):
             for role, digest in self.done[task].digests.items():
                 digests.setdefault(role, sha256()).update(digest.encode())
-        write_text(written / VALUES, json.dumps(values, ensure_ascii=False, indent=2) + "\n")
         by_role = {role: f"parts:{digest.hexdigest()[:32]}" for role, digest in digests.items()}
-        write_manifest(replace(self.manifest, digests=by_role, n=rows, models=models), written)
-        written.rename(self.target)
-        sync(self.target.parent)
-        return open_run(self.target)
+        return self.started.finish(values, digests=by_role, n=rows, models=models)
 
 
 @contextmanager
@@ -195,31 +198,31 @@ def open_parts(
     if len(parts) > MOST_PARTS:
         problem = f"expected at most {MOST_PARTS} parts, found {len(parts)}"
         raise DataError(f"run {manifest.name}: {problem}; put the rows into fewer files, with larger row groups")
-    with open_partial(manifest, resume=resume) as (target, started):
-        partial = partial_folder(target)
-        listed, folder = partial / PARTS, PartsFolder(partial.absolute())
+    with open_partial(manifest, resume=resume) as started:
+        whole = started.folder.absolute() if isinstance(started.folder, Path) else started.folder
+        listed, folder = join_path(started.partial, PARTS), PartsFolder(whole)
         columns = {f"column {each.name!r}": str(each.type) for each in schema}
-        if listed.exists():
-            before = json.loads(listed.read_text("utf-8"))
-            _check_files(started.name, before["files"], _identify([*parts, *others]))
-            check_unchanged(started.name, (before["columns"], columns))
+        if exists(listed):
+            before = json.loads(read_bytes(listed))
+            _check_files(manifest.name, before["files"], _identify([*parts, *others]))
+            check_unchanged(manifest.name, (before["columns"], columns))
             files = {hide_secrets(part.file): part for part in parts}
             parts = [replace(files[file], groups=tuple(groups), **rest) for file, groups, rest in before["parts"]]
         else:
-            if count_rows(partial):
-                raise started_otherwise(started.name, "row by row, without an engine")
-            shutil.rmtree(partial / "run", ignore_errors=True)
+            if count_rows(started.partial):
+                raise started_otherwise(manifest.name, "row by row, without an engine")
+            remove_folder(written := written_folder(started.folder))
             for name in (ROWS, STATISTICS):
-                (partial / "run" / Path(name).stem).mkdir(parents=True)
-            (partial / STATES).mkdir(exist_ok=True)
+                make_folder(join_path(written, Path(name).stem))
+            make_folder(join_path(started.partial, STATES))
             where = [(hide_secrets(part.file), part.groups, {"first": part.first, "rows": part.rows}) for part in parts]
             content = {"files": _identify([*parts, *others]), "columns": columns, "parts": where}
-            write_text(listed, json.dumps(content))
+            write_bytes(listed, json.dumps(content).encode())
         try:
-            yield PartsRun(target, started, folder, parts, {done.task: done for done in folder.finished()})
+            yield PartsRun(started, folder, parts, folder.finished())
         finally:
-            if not target.exists() and not any((partial / STATES).glob("part-*")):
-                shutil.rmtree(partial)
+            if not started.finished and not folder.list_tasks():
+                remove_folder(started.partial)
 
 
 def _identify(parts: Sequence[Part]) -> dict[str, list[int | str]]:

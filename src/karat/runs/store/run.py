@@ -1,14 +1,14 @@
 """Stored runs, each a folder with its manifest, rows, statistics and values, and files of scored rows.
 
-A run is in `$KARAT_RUNS`, else in `karat-runs`. Any tool can read its files: `manifest.json`, `rows.parquet` (with the
-scores), `statistics.parquet` (the counts of metrics whose value is not the mean of the scores) and `values.json`. Of
-large files the rows and the counts are in the folders `rows` and `statistics`: `part-000000.parquet` and so on.
+A run is in `$KARAT_RUNS`, a folder or the address of one in a store, else in `karat-runs`. Any tool can read its files:
+`manifest.json`, `rows.parquet` (with the scores), `statistics.parquet` (the counts of metrics whose value is not the
+mean of the scores) and `values.json`. Of large files the rows and the counts are in the folders `rows` and
+`statistics`: `part-000000.parquet` and so on.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -26,15 +26,17 @@ from karat.core.metric.score import ROUNDING
 from karat.core.metric.spec import parse
 from karat.data.formats.columnar import read_columns
 from karat.data.open import open_source
+from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address, join_path, to_path
 from karat.data.storage.file_names import name_row, split_name
-from karat.data.storage.remote_files import exists, list_files, open_file
+from karat.data.storage.remote_files import exists, list_files, list_names, read_bytes
 from karat.data.storage.validate import name_errors
+from karat.data.storage.whole_files import remove_file, remove_folder
 from karat.runs.columns.named import decode_numbers
 from karat.runs.columns.output import find_reason_column
 from karat.runs.store import folders
 from karat.runs.store.files import count_rows, count_width, find_files, parts_pattern, read_counts, read_table
-from karat.runs.store.folders import MANIFEST, partial_folder, run_names, runs_folder
+from karat.runs.store.folders import MANIFEST, has_manifest, is_name, partial_folder, run_names, runs_folder
 from karat.runs.store.lock import lock
 from karat.runs.store.manifest import Manifest, ScoredMetric, describe_metric, read_manifest
 from karat.stats.aggregate import Units
@@ -64,7 +66,7 @@ class Run:
         """The specs of the metrics that were scored."""
         return tuple(each.spec for each in self.manifest.metrics)
 
-    @property
+    @cached_property
     def rows(self) -> str | Path:
         """The file of the rows, or the pattern of its files (`glob`) where they were written in parts."""
         one = join_path(self.path, ROWS)
@@ -83,7 +85,11 @@ class Run:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the rows."""
-        return open_source(self.rows).schema
+        return self._source.schema
+
+    @cached_property
+    def _source(self) -> Source:
+        return open_source(self.rows)
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Some columns of the rows; `ColumnError` for one that does not exist."""
@@ -101,7 +107,7 @@ class Run:
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some columns of the rows, in batches of bounded size."""
-        return read_columns(open_source(self.rows), names)
+        return read_columns(self._source, names)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column of the rows."""
@@ -176,7 +182,7 @@ class Run:
 class ScoredFile(Run):
     """A file of scored rows, read like a run; `path` is the file. It has no counts, and no values but its rows'."""
 
-    @property
+    @cached_property
     def rows(self) -> str | Path:
         return self.path
 
@@ -196,15 +202,15 @@ def open_run(name: str | Path) -> Run:
 
     Raises `DataError`, with the nearest name, where it does not exist or was not finished.
     """
-    path = _find(str(name))
+    if (path := find_run(name)) is None:
+        raise DataError(_explain_missing(str(name)))
     manifest = replace(read_manifest(path), name=Path(path).absolute().name)  # it may be a link, a copy, or renamed
     return Run(path, manifest, _read_values(join_path(path, VALUES)))
 
 
 def _read_values(path: str | Path) -> dict[str, Any]:
     try:
-        with open_file(path) as file:
-            values: dict[str, Any] = json.loads(file.read())
+        values: dict[str, Any] = json.loads(read_bytes(path))
         for entry in values["metrics"]:
             Value(**{each.name: entry[each.name] for each in fields(Value)})
             str(entry["spec"])
@@ -219,20 +225,25 @@ def is_run_address(path: object) -> bool:
     """Whether a path is the address of a folder that holds a run."""
     if not (isinstance(path, str) and is_address(path)) or has_magic(path) or path.lower().startswith("http"):
         return False
-    return split_name(path)[0] is None and exists(join_path(path.rstrip("/"), MANIFEST))
+    return split_name(path)[0] is None and has_manifest(path.rstrip("/"))
 
 
-def _find(name: str) -> str | Path:
-    if is_run_address(name):
-        return name.rstrip("/")
+def find_run(name: str | Path) -> str | Path | None:
+    """The folder of a finished run by its name, or by the path or address of its folder; None where there is none."""
     if is_address(name):
-        raise DataError(f"{hide_secrets(name)}: there is no run in this folder, which would hold {MANIFEST}")
-    for path in (runs_folder() / name, Path(name)):
-        if (path / MANIFEST).is_file():
-            return path
-    if (partial_folder(runs_folder() / name) / MANIFEST).is_file():
-        raise DataError(f"run {name} was not finished: continue it with the same command and --resume")
-    raise DataError(f"there is no run {name!r} in {runs_folder()}{did_you_mean(name, run_names())}")
+        return str(name).rstrip("/") if is_run_address(name) else None
+    root = runs_folder()
+    named = [join_path(root, str(name))] if is_name(str(name)) or not is_address(root) else []
+    return next((folder for folder in (*named, Path(name)) if has_manifest(folder)), None)
+
+
+def _explain_missing(name: str) -> str:
+    folder = name.rstrip("/") if is_address(name) else join_path(runs_folder(), name)
+    if has_manifest(partial_folder(folder)):
+        return f"run {hide_secrets(name)} was not finished: continue it with the same command and --resume"
+    if is_address(name):
+        return f"{hide_secrets(name)}: there is no run in this folder, which would hold {MANIFEST}"
+    return f"there is no run {name!r} in {runs_folder()}{did_you_mean(name, run_names())}"
 
 
 def list_runs() -> list[Run]:
@@ -244,20 +255,22 @@ def remove_run(name: str) -> None:
     """Remove a run with all its files, finished or not; `DataError` where there is none of that name."""
     folder = folders.run_folder(name)
     partial, answers = partial_folder(folder), folders.answers_folder(folder)
-    if not (folder / MANIFEST).is_file() and not partial.is_dir() and not answers.is_dir():
+    if not has_manifest(folder) and not list_names(partial) and not list_names(answers):
         near = did_you_mean(name, [*run_names(), *folders.unfinished_runs()])
         raise DataError(f"there is no run {name!r} in {runs_folder()}{near}")
     with lock(folders.lock_file(folder), name):
-        if (folder / MANIFEST).is_file():
+        if not isinstance(folder, Path):
+            remove_file(join_path(folder, MANIFEST))  # first, so that a run of that name is never half removed
+            remove_folder(folder)
+        elif has_manifest(folder):
             removed = folder.with_name(f".{name}.removed")
-            shutil.rmtree(removed, ignore_errors=True)
-            folder.rename(removed)  # so that a run of that name is never half removed
-            shutil.rmtree(removed)
-        if partial.is_dir():
-            shutil.rmtree(partial)
-        if answers.is_dir():
+            remove_folder(removed)
+            folder.rename(removed)  # for the same reason
+            remove_folder(removed)
+        remove_folder(partial)
+        if isinstance(answers, Path) and answers.is_dir():
             with lock(answers / "lock", name):
-                shutil.rmtree(answers)
+                remove_folder(answers)
 
 
 def open_scored(path: str | Path) -> Run:

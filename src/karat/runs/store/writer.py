@@ -1,11 +1,13 @@
-"""Writing a run: in a hidden folder beside its place, which is renamed when the run is finished."""
+"""Writing a run: in a hidden folder beside its place, which is renamed when the run is finished.
+
+In a store, which renames nothing, the files are in their place from the start, and the manifest comes last.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,18 +17,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from karat.core.atomic import replacing, sync, write_text
+from karat.core.atomic import sync
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows, widen
 from karat.data.formats.writers import WRITERS
+from karat.data.storage.addresses import is_address, join_path
+from karat.data.storage.remote_files import exists
+from karat.data.storage.whole_files import check_store, make_folder, remove_folder, whole_file
 from karat.data.write import check_output
 from karat.runs.store.checkpoint import Checkpoint, Replay
 from karat.runs.store.digest import Digests
-from karat.runs.store.folders import MANIFEST, PARTS, lock_file, partial_folder, run_folder
+from karat.runs.store.folders import (
+    PARTS,
+    has_manifest,
+    lock_file,
+    partial_folder,
+    run_folder,
+    runs_folder,
+    written_folder,
+)
 from karat.runs.store.lock import lock
-from karat.runs.store.manifest import Manifest, read_manifest, write_manifest
+from karat.runs.store.manifest import Manifest, read_manifest, write_json, write_manifest
 from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
 
 
@@ -37,8 +50,7 @@ class RunWriter:
     The first `replayed` rows were scored before: pass their batches to `replay`, all others to `add`.
     """
 
-    folder: Path
-    manifest: Manifest
+    started: Started
     checkpoint: Checkpoint
     replayed: int = field(init=False)
     _replay: Replay = field(init=False)
@@ -49,7 +61,7 @@ class RunWriter:
     def __post_init__(self) -> None:
         self.replayed = self.checkpoint.rows
         self._replay = Replay(self.checkpoint.metrics, self.checkpoint.read_parts())
-        self._digests_before, self._digests = self.checkpoint.digests, Digests(self.manifest.mapping)
+        self._digests_before, self._digests = self.checkpoint.digests, Digests(self.started.manifest.mapping)
 
     def replay(self, batch: pa.RecordBatch) -> list[Rows]:
         """The stored rows of each metric for a batch; `DataError` where the table is not the one scored before."""
@@ -69,7 +81,7 @@ class RunWriter:
         """Write the scored rows, and yield them."""
         check_output(self._path(ROWS), schema)
         with (
-            replacing(self._path(ROWS)) as temporary,
+            whole_file(self._path(ROWS), durable=True) as temporary,
             pa.OSFile(str(temporary), "wb") as sink,
             WRITERS["parquet"](sink, schema) as write,
         ):
@@ -78,28 +90,23 @@ class RunWriter:
                 yield batch
 
     def finish(self, values: Mapping[str, Any], models: Mapping[str, Any] | None) -> Run:
-        """Write the rest of the run, and rename its folder to its name."""
+        """Write the rest of the run, and give it its name."""
         if self._rows < self.replayed:
             self._check_digests()
         if any(metric.definition.finish for metric in self.checkpoint.metrics):
-            with replacing(self._path(STATISTICS)) as temporary:
+            with whole_file(self._path(STATISTICS), durable=True) as temporary:
                 _write_statistics(self.checkpoint, temporary)
-        write_text(self._path(VALUES), json.dumps(values, ensure_ascii=False, indent=2) + "\n")
-        finished = replace(self.manifest, digests=self._digests.by_role, n=self._rows, models=models)
-        written = self._path(MANIFEST).parent
-        write_manifest(finished, written)
-        written.rename(self.folder)
-        sync(self.folder.parent)
-        return open_run(self.folder)
+        return self.started.finish(values, digests=self._digests.by_role, n=self._rows, models=models)
 
-    def _path(self, name: str) -> Path:
-        return partial_folder(self.folder) / "run" / name
+    def _path(self, name: str) -> str | Path:
+        return join_path(written_folder(self.started.folder), name)
 
     def _check_digests(self) -> None:
         now = self._digests.by_role
         if changed := [role for role, digest in self._digests_before.items() if now[role] != digest]:
-            columns = ", ".join(f"column {self.manifest.mapping[role]!r} ({role})" for role in changed)
-            name, problem = self.manifest.name, f"its first {self.replayed} rows are not those it was started with"
+            manifest = self.started.manifest
+            columns = ", ".join(f"column {manifest.mapping[role]!r} ({role})" for role in changed)
+            name, problem = manifest.name, f"its first {self.replayed} rows are not those it was started with"
             raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {start_again(name)}")
 
 
@@ -110,48 +117,81 @@ def open_writer(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> I
     Raises `DataError` where a run of that name exists, was started with other arguments, or is being written by another
     process.
     """
-    with open_partial(manifest, resume=resume) as (folder, started):
-        partial = partial_folder(folder)
-        if (partial / PARTS).exists():
-            raise started_otherwise(started.name, "in parts")
-        shutil.rmtree(partial / "run", ignore_errors=True)
-        (partial / "run").mkdir(parents=True)
-        writer = RunWriter(folder, started, Checkpoint(partial, metrics))
+    with open_partial(manifest, resume=resume) as started:
+        if exists(join_path(started.partial, PARTS)):
+            raise started_otherwise(manifest.name, "in parts")
+        remove_folder(written := written_folder(started.folder))
+        make_folder(written)
+        writer = RunWriter(started, Checkpoint(started.partial, metrics))
         try:
             yield writer
         finally:
-            if not folder.exists():
+            if not started.finished:
                 writer.checkpoint.flush()
-            if not folder.exists() and not writer.checkpoint.rows:
-                shutil.rmtree(partial)
+                if not writer.checkpoint.rows:
+                    remove_folder(started.partial)
+
+
+@dataclass
+class Started:
+    """A run that is being written: the folder that will hold it, and its manifest.
+
+    `check` raises `DataError` where its lock was lost.
+    """
+
+    folder: str | Path
+    manifest: Manifest
+    check: Callable[[], None]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the finished run is there."""
+        return has_manifest(self.folder)
+
+    @property
+    def partial(self) -> str | Path:
+        """The folder of what is kept until the run is finished."""
+        return partial_folder(self.folder)
+
+    def finish(self, values: Mapping[str, Any], **found: Any) -> Run:
+        """Write the values and, last, the manifest with what was `found`, and give the folder its name."""
+        written = written_folder(self.folder)
+        write_json(join_path(written, VALUES), values)
+        self.check()
+        write_manifest(replace(self.manifest, **found), written)
+        if isinstance(written, Path):
+            written.rename(self.folder)
+            sync(written.parents[1])
+        return open_run(self.folder)
 
 
 @contextmanager
-def open_partial(manifest: Manifest, *, resume: bool) -> Iterator[tuple[Path, Manifest]]:
+def open_partial(manifest: Manifest, *, resume: bool) -> Iterator[Started]:
     """Lock the name of a run, and make the folder in which it is written, or with `resume` find it.
 
-    Gives the folder of the finished run, and its manifest. What was written is removed once the finished run is there.
+    What was kept for resuming is removed once the finished run is there.
     """
     folder = run_folder(manifest.name)
-    _make_folder(folder.parent)
-    partial = partial_folder(folder)
-    with lock(lock_file(folder), manifest.name):
+    _make_folder(runs_folder())
+    with lock(lock_file(folder), manifest.name) as check:
         check_name_free(folder)
-        stored = (partial / MANIFEST).exists()
-        started = _resume(manifest, read_manifest(partial), resume=resume) if stored else manifest
-        partial.mkdir(parents=True, exist_ok=True)
-        write_manifest(started, partial)
+        started = Started(folder, manifest, check)
+        if has_manifest(started.partial):
+            started.manifest = _resume(manifest, read_manifest(started.partial), resume=resume)
+        make_folder(started.partial)
+        write_manifest(started.manifest, started.partial)
         try:
-            yield folder, started
+            yield started
         finally:
-            if folder.exists():
-                shutil.rmtree(partial)
+            if started.finished:
+                remove_folder(started.partial)
 
 
-def check_name_free(folder: Path) -> None:
+def check_name_free(folder: str | Path) -> None:
     """Raise `DataError` where a finished run is in that folder."""
-    if folder.exists():
-        raise DataError(f"run {folder.name} exists already, in {folder}: {other_name(folder.name)}")
+    if has_manifest(folder) if is_address(folder) else Path(folder).exists():
+        name = Path(folder).name
+        raise DataError(f"run {name} exists already, in {folder}: {other_name(name)}")
 
 
 def other_name(name: str) -> str:
@@ -188,8 +228,11 @@ def check_resumed(name: str, *, resume: bool) -> None:
         raise DataError(f"run {name} was not finished: continue it with --resume, {start_again(name)}")
 
 
-def _make_folder(root: Path) -> None:
+def _make_folder(root: str | Path) -> None:
     """Create the folder of all runs; `DataError` where that is not possible or it is not writable."""
+    if not isinstance(root, Path):
+        check_store(root)
+        return
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -13,6 +13,7 @@ from karat.runs.store.checkpoint import count_rows
 from karat.runs.store.folders import (
     MANIFEST,
     answers_folder,
+    has_manifest,
     lock_file,
     partial_folder,
     run_folder,
@@ -54,7 +55,7 @@ class Catalog:
     def _describe_finished(self, name: str) -> dict[str, Any]:
         try:
             folder = run_folder(name)
-            changed = _changed(folder / MANIFEST), _changed(folder / VALUES)
+            changed = _changed(Path(folder, MANIFEST)), _changed(Path(folder, VALUES))
             if name not in self._finished or self._finished[name][0] != changed:
                 self._finished[name] = changed, _describe_finished(open_run(name))
             return self._finished[name][1]
@@ -93,13 +94,13 @@ def _describe_unfinished(name: str) -> dict[str, Any]:
     try:
         folder = run_folder(name)
         partial, answers = partial_folder(folder), answers_folder(folder)
-        if is_locked(lock_file(folder)) or is_locked(answers / "lock"):
+        if is_locked(Path(lock_file(folder))) or is_locked(Path(answers, "lock")):
             state, problem = "running", None
-        if not (partial / MANIFEST).is_file():
+        if not has_manifest(partial):
             return _entry(name, state, problem=problem)
         manifest = read_manifest(partial)
         metrics = [describe_metric(each) | dict.fromkeys(_FIGURES) for each in manifest.metrics]
-        rows = count_rows(partial) + PartsFolder(partial).count_rows()
+        rows = count_rows(partial) + PartsFolder(folder).count_rows()
         return _check(_entry(name, state, created=manifest.created, rows=rows, metrics=metrics, problem=problem))
     except _DAMAGED as error:  # it may also have been finished or removed meanwhile
         return _entry(name, state, problem=_explain(error))

@@ -97,7 +97,7 @@ class Workspace:
 
     def clean(self, message: str) -> str:
         """A message without the folders of this machine, but for their own names."""
-        folders = [runs_folder(), Path(), *([] if self.labels is None else [self.labels.path.parent])]
+        folders = [Path(runs_folder()), Path(), *([] if self.labels is None else [self.labels.path.parent])]
         ways = (Path.absolute, os.path.abspath)  # the second one takes out ".."
         spelled = {str(spell(folder)) for folder in folders for spell in ways}
         for folder in sorted(spelled, key=len, reverse=True):

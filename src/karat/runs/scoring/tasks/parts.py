@@ -16,7 +16,7 @@ from time import time_ns
 from karat.core.errors import DataError, JoinError, KaratError, SpecError
 from karat.data.join.parts import place_predictions
 from karat.data.source import Part, group_parts
-from karat.data.storage.addresses import hide_secrets
+from karat.data.storage.addresses import hide_secrets, join_path
 from karat.runs.scoring.arguments import Destination
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
@@ -128,7 +128,7 @@ class InParts:
         else:
             with TemporaryDirectory(prefix="karat-") as temporary:
                 here = Path(temporary, PREDICTIONS) if isinstance(self.engine, Threads | Processes) else None
-                ordered = here if folder is None else folder.folder / PREDICTIONS
+                ordered = here if folder is None else join_path(folder.partial, PREDICTIONS)
                 placed = place_predictions(joined, list(tasks.values()), recipe.columns, ordered)
                 yield from self.engine.run(recipe, dict(zip(tasks, placed, strict=True)), advance)
 

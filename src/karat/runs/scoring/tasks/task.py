@@ -95,6 +95,7 @@ def _columns_read(plan: Plan, base: Source) -> list[str]:
 def score_part(recipe: Recipe, task: int, part: Part, advance: Advance | None = None) -> Done:
     """Read, score and write the rows of a part: the same part gives the same bytes on any machine, at any time.
 
+    What is written already is not scored again.
     Parts of one side of a join are divided into buckets of ids, and these are joined and scored.
     """
     if isinstance(part, HalfPart):
@@ -102,6 +103,8 @@ def score_part(recipe: Recipe, task: int, part: Part, advance: Advance | None = 
         return Done(task, part.rows, b"")
     if isinstance(part, Bucket):
         return score_bucket(recipe, task, part.read("reference"), part.read("prediction"), advance)
+    if recipe.folder is not None and (done := recipe.folder.find(task)) is not None:
+        return done  # of a task that is carried out again, since what it gave back was lost
     plan = recipe.open(part)
     if recipe.folder is None:
         return _score(plan, task, advance)
