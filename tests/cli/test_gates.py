@@ -80,8 +80,14 @@ def test_typos_are_found_before_a_judge_is_asked(run, own_replies, gate, problem
         result = run(*judge, "--fail-under", gate)
         assert (result.exit_code, problem in result.stderr) == (2, True), result.stderr
         assert server.calls == 0
-        gates = ["--fail-under", "judge:correctness[topic=law].low=0.5"]
-        result = run(*judge, *gates, "--fail-under", "judge:correctness(model=small)=1", "--fail-under", "em=0.7")
+
+
+def test_a_judge_is_named_with_or_without_its_model(run, own_replies):
+    names = ["judge:correctness[topic=law].low", "judge:correctness(model=small)", "em"]
+    gates = [word for name in names for word in ("--fail-under", f"{name}=0.5")]
+    with FakeServer(lambda _: {"explanation": "…", "label": "correct"}) as server:
+        judge = ["-m", "judge:correctness", "--model", "small", "--base-url", server.url, "-m", "em", "--by", "topic"]
+        result = run(*judge, *gates, "--fail-under", "em=0.7")
     assert result.stderr.splitlines()[-1] == "exact_match is 0.666667, 0.7 was asked for"
 
 
