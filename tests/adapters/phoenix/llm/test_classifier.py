@@ -276,8 +276,8 @@ def test_each_record_is_a_span_with_its_calls_and_its_trace(monkeypatch):
     assert evaluation.name == "c.evaluate"
     assert score.metadata["trace_id"] == f"{evaluation.context.trace_id:032x}"
     assert call.parent.span_id == evaluation.context.span_id
-    (event,) = evaluation.events
-    assert event.attributes["gen_ai.evaluation.score.value"] == 1.0
+    (result,) = json.loads(evaluation.attributes["output.value"])
+    assert result["score"] == 1.0
     assert json.loads(evaluation.attributes["metadata"])["evaluator.class"] == "ClassificationEvaluator"
     exporter.clear()
     scored = evaluate_dataframe(frame(["a", "b"]), [evaluator])
