@@ -80,7 +80,7 @@ def test_better_fails_with_the_verdict_and_the_rows_that_lose_most():
         assert_better(system(10), than=system(28))
 
 
-def test_the_fixture_scores_and_leaves_values_in_the_report(pytester):
+def test_the_fixture_scores_and_leaves_values_in_the_report(pytester, monkeypatch):
     pytester.makepyfile(
         """
         from karat.testing import assert_at_least
@@ -93,6 +93,7 @@ def test_the_fixture_scores_and_leaves_values_in_the_report(pytester):
             assert_at_least(0.9, karat_score({"prediction": ["a", "b"], "gold": ["a", "c"]}, "em"), "em")
         """
     )
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")  # the plugin is found as it is installed
     done = pytester.runpytest("--junit-xml=report.xml")
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(["E*exact_match is 0.5000*at least 0.9 is expected", "E*0.0000  2 → b"])
@@ -132,9 +133,15 @@ def _modules():
     assert all(import_module(f"karat.cli.options.{table}_table") for table in ("comparison", "result"))
 
 
+@pytest.fixture(autouse=True)
+def _no_other_plugins(monkeypatch):
+    """Those that are installed take seconds to import."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def session(pytester, right, *options, code=MARKED):
     pytester.makepyfile(test_marked=code.replace("RIGHT", str(right)))
-    return pytester.runpytest("-p", "no:cacheprovider", *options)
+    return pytester.runpytest("-p", "no:cacheprovider", "-p", "karat.pytest_plugin", *options)
 
 
 def test_marked_cases_are_rows_of_one_run_that_is_kept_and_compared(pytester):
@@ -157,7 +164,7 @@ def test_marked_cases_are_rows_of_one_run_that_is_kept_and_compared(pytester):
     worse.assert_outcomes(passed=13)
     worse.stdout.fnmatch_lines(
         [
-            "FAILED karat test_answers: exact_match is 0.1667 * on 12 rows; at least 0.5 is expected",
+            "FAILED karat test_answers: exact_match is 0.166667, 0.5 was asked for",
             "FAILED karat test_answers: exact_match: test_answers is worse than test_answers-main by 83.3 points *",
         ]
     )
@@ -171,7 +178,7 @@ def test_a_part_of_the_cases_is_compared_with_the_same_rows(pytester):
 
 
 def test_rows_of_all_workers_are_one_run_in_the_order_of_the_tests(pytester):
-    done = session(pytester, 9, "-n", "2", "--karat-save", "main")
+    done = session(pytester, 9, "-p", "xdist", "-n", "2", "--karat-save", "main")
     done.stdout.fnmatch_lines(["exact_match * 0.7500 * 12 * 12 * 0"])
     assert done.ret == 0
     rows = open_run(pytester.path / "karat-runs/test_answers-main").read(["id", "prediction"]).to_pylist()
@@ -186,18 +193,25 @@ def test_a_case_that_fails_before_its_row_is_unscored_and_one_that_is_skipped_is
         def broken(case):
             assert case != "setup"
 
-        @pytest.mark.karat("em", run="named")
+        @pytest.mark.karat("em", run="named", gates={"em[half=2].low": 0.1, "em": 1}, unscored=0.4, by="half")
         @pytest.mark.parametrize("case", ["right", "setup", "fails", "skips", "fails after"])
         def test_answers(karat_row, broken, case):
             if case == "skips":
                 pytest.skip()
             assert case != "fails"
-            karat_row(prediction="a", reference="a")
+            karat_row(prediction="a", reference="a", half="1" if case == "right" else "2")
             assert case != "fails after"
     """
     done = session(pytester, 0, code=code)
     done.assert_outcomes(passed=1, failed=2, errors=1, skipped=1)
-    done.stdout.fnmatch_lines(["*= karat: named =*", "exact_match * 1.0000 * 4 * 2 * 2 *"])
+    done.stdout.fnmatch_lines(
+        [
+            "*= karat: named =*",
+            "exact_match * 1.0000 * 4 * 2 * 2 *",
+            "FAILED karat named: exact_match[[]half=2[]].low is 0, 0.1 was asked for",
+            "FAILED karat named: exact_match: 2 of 4 rows have no score; a share of at most 0.4 was asked for",
+        ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +220,7 @@ def test_a_case_that_fails_before_its_row_is_unscored_and_one_that_is_skipped_is
         ("()", "expected a metric"),
         ("('exact_mach')", "*did you mean 'exact_match'?"),
         ("('em', gate={})", "there is no 'gate'; did you mean 'gates'?"),
-        ("('em', gates={'f1': 1})", "a gate for token_f1, which is not among exact_match"),
+        ("('em', gates={'f1': 1})", "gate f1=1: token_f1 is not among the metrics scored"),
     ],
 )
 def test_a_mistake_in_the_mark_ends_the_session_before_a_test_runs(pytester, mark, expected):

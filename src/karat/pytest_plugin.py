@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from karat.runs.scoring.result import Result
 
 _MARK = (
-    "karat(*metrics, gates=None, baseline=None, run=None, by=None, cluster=None, map=None, confidence=0.95, seed=0): "
+    "karat(*metrics, gates=None, unscored=None, baseline=None, run=None, by=None, cluster=None, map=None, "
+    "confidence=0.95, seed=0): "
     "score the rows that the cases give to the fixture karat_row, all together, with these metrics. "
-    "gates={SPEC: VALUE}: the session fails where a value is worse. baseline=LABEL: it fails where the run is worse "
-    "than the one that --karat-save LABEL kept. run: the name of the run, by default that of the test."
+    "gates={SPEC: VALUE}: the session fails where a value is worse; unscored=SHARE: where more rows have no score; "
+    "baseline=LABEL: where the run is worse than the one that --karat-save LABEL kept. run: the name of the run, by "
+    "default that of the test."
 )
 _SETTINGS = ("by", "cluster", "map", "confidence", "seed")
 
@@ -34,7 +36,8 @@ class _Case:
     run: str
     test: str
     metrics: Sequence[str]
-    gates: Mapping[str, float] = field(default_factory=dict)
+    gates: Sequence[str] = ()
+    unscored: float | None = None
     baseline: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     number: int = 0
@@ -44,7 +47,7 @@ class _Case:
     @property
     def plan(self) -> tuple[Any, ...]:
         """What all cases of a run have in common."""
-        return self.metrics, self.gates, self.baseline, self.settings
+        return self.metrics, self.gates, self.unscored, self.baseline, self.settings
 
 
 _CASE = pytest.StashKey[_Case]()
@@ -118,27 +121,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _read_mark(item: pytest.Item, mark: pytest.Mark, baseline: str | None) -> _Case:
-    from karat.core.errors import KaratError, did_you_mean  # noqa: PLC0415  (only for marked tests)
+    from click import UsageError  # noqa: PLC0415  (only for marked tests)
+
+    from karat.cli.options.gates import Gates, read_gate  # noqa: PLC0415
+    from karat.core.errors import KaratError, did_you_mean  # noqa: PLC0415
     from karat.core.metric.spec import parse  # noqa: PLC0415
 
-    known = ("gates", "baseline", "run", *_SETTINGS)
+    known = ("gates", "unscored", "baseline", "run", *_SETTINGS)
     test = item.nodeid.partition("[")[0]
     for name in mark.kwargs:
         if name not in known:
             raise pytest.UsageError(f"{test}: mark karat: there is no {name!r}{did_you_mean(name, known)}")
     if not mark.args:
         raise pytest.UsageError(f"{test}: mark karat: expected a metric, such as pytest.mark.karat('exact_match')")
+    gates = [f"{gate}={value}" for gate, value in (mark.kwargs.get("gates") or {}).items()]
     try:
-        specs = [parse(metric).spec if isinstance(metric, str) else metric.spec for metric in mark.args]
-        gates = {parse(spec).spec: float(value) for spec, value in (mark.kwargs.get("gates") or {}).items()}
-    except (KaratError, ValueError) as error:
-        raise pytest.UsageError(f"{test}: mark karat: {error}") from None
-    if wrong := [spec for spec in gates if spec not in specs]:
-        raise pytest.UsageError(f"{test}: mark karat: a gate for {wrong[0]}, which is not among {', '.join(specs)}")
+        metrics = [parse(metric) if isinstance(metric, str) else metric for metric in mark.args]
+        Gates([read_gate(gate) for gate in gates]).check(metrics, metrics, mark.kwargs.get("by"), ())
+    except (KaratError, UsageError) as error:
+        raise pytest.UsageError(f"{test}: mark karat: {str(error).replace('--fail-under', 'gate')}") from None
     callspec, name = getattr(item, "callspec", None), getattr(item, "originalname", item.name)
     settings = {name: mark.kwargs[name] for name in _SETTINGS if name in mark.kwargs}
     run, label = mark.kwargs.get("run") or name, baseline or mark.kwargs.get("baseline")
-    return _Case(run, test, specs, gates, label, settings, id=callspec.id if callspec else name)
+    specs = [metric.spec for metric in metrics]
+    return _Case(
+        run, test, specs, gates, mark.kwargs.get("unscored"), label, settings, id=callspec.id if callspec else name
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -188,6 +196,7 @@ class _Runs:
     def _finish(self, name: str, cases: Sequence[_Case]) -> Iterator[str]:
         """Score, keep and compare a run, print its values, and yield what fails the session."""
         from karat.cli.options.comparison_table import print_comparison  # noqa: PLC0415  (only for marked tests)
+        from karat.cli.options.gates import Gates, read_gate  # noqa: PLC0415
         from karat.cli.options.result_table import print_result  # noqa: PLC0415
         from karat.core.errors import KaratError  # noqa: PLC0415
         from karat.runs.compare.compare import compare  # noqa: PLC0415
@@ -195,7 +204,6 @@ class _Runs:
         from karat.runs.scoring.pipeline import score  # noqa: PLC0415
         from karat.runs.store.folders import run_names  # noqa: PLC0415
         from karat.runs.store.run import remove_run  # noqa: PLC0415
-        from karat.testing import assert_at_least  # noqa: PLC0415
 
         first, saved = cases[0], self.config.getoption("karat_save")
         rows = [{"id": case.id, **(case.row or {})} for case in cases]
@@ -204,12 +212,10 @@ class _Runs:
             if saved and f"{name}-{saved}" in run_names():
                 remove_run(f"{name}-{saved}")
             result = score(columns, first.metrics, run=saved and f"{name}-{saved}", **first.settings)
-            print_result(result, by=first.settings.get("by"))
-            for spec, bound in first.gates.items():
-                try:
-                    assert_at_least(bound, result, spec)
-                except AssertionError as error:
-                    yield str(error)
+            by = first.settings.get("by")
+            print_result(result, by=by)
+            gates = Gates([read_gate(gate) for gate in first.gates], first.unscored)
+            yield from gates.check(result.metrics, result.metrics, by, ()).failures(result)
             if first.baseline in {None, saved}:
                 return
             baseline = f"{name}-{first.baseline}"
