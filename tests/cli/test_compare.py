@@ -139,8 +139,13 @@ def test_a_comparison_is_written_to_a_file(run, tmp_path):
     assert json.loads(result.stdout)["n"] == N
     value, text = 100 * RIGHT["before"].mean(), (tmp_path / "out.tex").read_text()
     assert rf"exact\_match & {value:.1f} & \textbf{{" in text
-    result = run("compare", "before", "after", "-o", "out.pdf")
-    assert (result.exit_code, "expected a name that ends in .md" in result.stderr) == (1, True)
+    for words, code, problem in (
+        (["-o", "out.pdf"], 1, "expected a name that ends in .md"),
+        (["-o", "before.parquet"], 1, "is an input file"),
+        (["--percent"], 2, "--percent is about the file of -o OUT"),
+    ):
+        result = run("compare", "before.parquet", "after.parquet", *words)
+        assert (result.exit_code, problem in result.stderr) == (code, True)
 
 
 def test_a_comparison_of_rows_without_scores_never_ends_well(run, tmp_path):

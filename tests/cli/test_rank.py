@@ -92,3 +92,10 @@ def test_rankings_are_written_to_files_of_many_kinds(files, tmp_path):
     assert run(*words, "-o", "out.pdf").exit_code == 1
     both = run(*words, "--by", "topic", "-o", "out.md")
     assert "&emsp;high.csv" in (tmp_path / "out.md").read_text(), both.output
+
+
+def test_rows_without_scores_are_no_ranking(files, tmp_path):
+    (tmp_path / "empty.csv").write_text("id,exact_match\n1,\n2,\n")
+    result = run("empty.csv", "empty.csv", "--json")
+    assert json.loads(result.stdout)
+    assert (result.exit_code, "nothing was ranked by exact_match" in result.stderr) == (1, True)

@@ -10,7 +10,7 @@ import click
 
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
-from karat.cli.options.tables import table_options
+from karat.cli.options.tables import TableFile, table_options
 
 WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 
@@ -40,9 +40,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 def compare(
     systems: tuple[str, ...],
     *,
-    output: str | None,
-    percent: bool,
-    plus_minus: bool,
+    table: TableFile,
     as_json: bool,
     fail_if_worse: bool,
     **options: Any,
@@ -64,13 +62,9 @@ def compare(
     from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
 
     options["human"] = read_label_options(options, systems=systems)
-    if output is not None:
-        from karat.runs.display.document import check_document  # noqa: PLC0415
-
-        check_document(output)
+    table.check(*systems)
     compared = compare_systems(*systems, **options)
-    if output is not None:
-        compared.save(output, percent=percent, plus_minus=plus_minus)
+    table.write(compared)
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))
     else:

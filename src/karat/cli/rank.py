@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from karat.cli.options.scoring import confidence_option, read_pair, scored_metric_option
-from karat.cli.options.tables import table_options
+from karat.cli.options.tables import TableFile, table_options
 
 
 @click.command()
@@ -38,9 +38,7 @@ def rank(
     systems: tuple[str, ...],
     *,
     pairs: bool,
-    output: str | None,
-    percent: bool,
-    plus_minus: bool,
+    table: TableFile,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -56,19 +54,18 @@ def rank(
     karat rank a.csv b.csv c.csv --on id -m "column(score)"
     karat rank --verdicts battles.csv --map a=model_a --map b=model_b --cluster question_id
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if output is not None:
-        from karat.runs.display.document import check_document  # noqa: PLC0415  (heavy)
-
-        check_document(output)
+    table.check(*systems, options["verdicts"])
     ranked = _rank_verdicts(systems, options) if options["verdicts"] is not None else _rank(systems, options)
-    if output is not None:
-        ranked.save(output, percent=percent, plus_minus=plus_minus)
+    table.write(ranked)
     if as_json:
         click.echo(json.dumps(ranked.as_dict(), ensure_ascii=False))
     else:
         from karat.cli.options.rank_table import print_ranked  # noqa: PLC0415  (heavy)
 
         print_ranked(ranked, pairs=pairs)
+    for each in ranked.rankings:
+        if each.slice is None and not each.scored:
+            raise click.ClickException(f"nothing was ranked by {each.metric}: no row is scored in all systems")
 
 
 def _rank(systems: tuple[str, ...], options: dict[str, Any]) -> Any:
