@@ -77,6 +77,9 @@ def test_each_row_and_metric_is_a_score_of_its_trace_and_sending_again_replaces_
         *(("token_f1", trace, span) for trace, span in (("t1", "o1"), ("t2", None))),
     ]
     assert [score["value"] for score in scores[:2]] == [1.0, 0.0]
+    own = {"id" if name == "trace_id" else name: values for name, values in ROWS.items()}
+    assert send_scores(karat.score(own, "em"), trace="id") == 2
+    assert len(server.scores) == 4, "the same ids again"
 
 
 def test_a_verdict_is_a_number_a_label_and_a_comment(server, tmp_path):
@@ -105,6 +108,8 @@ def test_scores_that_were_not_taken_and_what_is_missing_are_told(server, monkeyp
         send_scores(karat.score({**ROWS, "trace_id": ["t1", "unknown", "t3"]}, "em"))
     with pytest.raises(ColumnError, match="no column holds the id of each row's trace"):
         send_scores(karat.score({name: ROWS[name] for name in ("prediction", "reference")}, "em"))
+    with pytest.raises(ColumnError, match="there is no column 'trace'; did you mean 'trace_id'"):
+        send_scores(karat.score(ROWS, "em"), trace="trace")
     monkeypatch.delenv("LANGFUSE_SECRET_KEY")
     with pytest.raises(DataError, match="LANGFUSE_SECRET_KEY is not set"):
         send_scores(karat.score(ROWS, "em"))

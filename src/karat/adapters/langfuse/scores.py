@@ -26,22 +26,23 @@ _TIMEOUT = 60.0
 _RETRIES = RetryPolicy(6, longest_pause=15.0, unreachable_attempts=1)
 
 
-def send_scores(system: System, *, host: str | None = None) -> int:
+def send_scores(system: System, *, trace: str | None = None, host: str | None = None) -> int:
     """Send each row's score by each metric as a score of the row's trace; the number that was sent.
 
-    The rows need a column `trace_id`; with `observation_id` or `span_id` a score is that of an observation. Its name is
-    the metric's spec and its comment the judge's explanation; the label of a judge is a categorical score
-    `SPEC.label`. Rows without a score send none. Sending again replaces: the id of a score follows from the trace,
-    the observation and the metric's signature. `host` is by default `LANGFUSE_HOST`; `LANGFUSE_PUBLIC_KEY` and
-    `LANGFUSE_SECRET_KEY` are the keys.
+    `trace` is the column of the ids of traces, by default `trace_id`; with a column `observation_id` or `span_id` a
+    score is that of an observation. Rows without an id, and without a score, send none. A score's name is the metric's
+    spec and its comment the judge's explanation; the label of a judge is a categorical score `SPEC.label`. Sending
+    again replaces: the id of a score follows from the trace, the observation and the metric's signature. `host` is by
+    default `LANGFUSE_HOST`; `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY` are the keys.
 
     Raises `ColumnError` without a column of traces, `DataError` where a key is missing and for scores that Langfuse
     did not take.
     """
     run = open_system(system)
-    trace = next((name for name in _TRACES if name in run.schema.names), None)
+    trace = trace or next((name for name in _TRACES if name in run.schema.names), None)
     if trace is None:
-        raise ColumnError(f"{run.name}: no column holds the id of each row's trace: {' or '.join(_TRACES)} is expected")
+        expected = f"{' or '.join(_TRACES)} is expected, or trace=COLUMN says which one does"
+        raise ColumnError(f"{run.name}: no column holds the id of each row's trace: {expected}")
     span = next((name for name in _SPANS if name in run.schema.names), None)
     signatures = {metric.spec: metric.signature or metric.spec for metric in run.manifest.metrics}
     columns = [trace] if span is None else [trace, span]
