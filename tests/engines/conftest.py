@@ -26,7 +26,19 @@ def interactive():
 
 
 @pytest.fixture(scope="session")
-def serve():
+def store(moto):
+    """Machines of clusters know a store from the start; `s3` makes its bucket."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "an-access-key")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-key")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{moto}")
+        patch.setenv("AWS_REGION", "us-east-1")
+        yield
+
+
+@pytest.fixture(scope="session")
+def serve(store):
     """Starts Sail, whose workers import karat as this process does, and the modules of a folder.
 
     It gives the process and its address.
@@ -49,7 +61,7 @@ def serve():
 
 
 @pytest.fixture(scope="session")
-def serve_apache():
+def serve_apache(store):
     """Starts Apache Spark in the same way; the test skips where there is none."""
 
     @contextmanager

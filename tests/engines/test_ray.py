@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
+from karat.data.storage.remote_files import read_bytes
 from karat.engines import Ray
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.store.folders import STATES, partial_folder, run_folder
@@ -31,7 +32,7 @@ METRICS = ["em", "f1", "bleu"]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster():
+def cluster(store):
     """A cluster on this machine, which all tests share."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(
@@ -78,6 +79,18 @@ def test_files_give_the_bits_and_bytes_of_one_machine(files):
     assert len(written) == 12
     for path in written:
         assert path.read_bytes() == (run_folder("there") / path.relative_to(run_folder("here"))).read_bytes()
+
+
+def test_files_and_runs_in_a_store_give_the_bytes_of_a_disk(files, s3, monkeypatch):
+    here = karat.score(files, METRICS, run="a", engine="threads").run
+    for at in range(2):
+        s3.put(f"log/{at}.parquet", Path(files).with_name(f"{at}.parquet").read_bytes())
+    monkeypatch.setenv("KARAT_RUNS", "s3://lake/runs")
+    there = karat.score("s3://lake/log/*.parquet", METRICS, run="a", engine=Ray()).run
+    assert there.path == "s3://lake/runs/a"
+    assert there.values == here.values
+    for path in filter(Path.is_file, here.path.rglob("part-*")):
+        assert read_bytes(f"{there.path}/{path.relative_to(here.path)}") == path.read_bytes()
 
 
 def test_a_dataset_gives_the_bits_of_its_table_whatever_its_order(table):

@@ -12,6 +12,7 @@ import pytest
 
 import karat
 from karat import DataError, MissingExtra, SpecError
+from karat.data.storage.remote_files import read_bytes
 from karat.engines.spark import Spark
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.store.folders import run_folder
@@ -109,6 +110,15 @@ def test_a_run_on_a_shared_folder_is_that_of_one_machine(files, remote):
     assert there.values == here.values
     for path in run_folder("here").rglob("part-*"):
         assert path.read_bytes() == (run_folder("there") / path.relative_to(run_folder("here"))).read_bytes()
+
+
+def test_a_run_in_a_store_has_the_bytes_of_a_disk(files, remote, s3, monkeypatch):
+    here = karat.score(files, METRICS, run="a", engine="threads").run
+    monkeypatch.setenv("KARAT_RUNS", "s3://lake/runs")
+    there = karat.score(files, METRICS, run="a", engine=Spark(remote)).run
+    assert there.values == here.values
+    for path in filter(Path.is_file, here.path.rglob("part-*")):
+        assert read_bytes(f"s3://lake/runs/a/{path.relative_to(here.path)}") == path.read_bytes()
 
 
 def test_a_task_that_fails_comes_back_with_its_words(files, remote, tmp_path):
