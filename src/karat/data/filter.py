@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
-from karat.data.nested import add_nested, find_nested
+from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
 from karat.data.storage.duckdb import connect, explain, interruptible
 

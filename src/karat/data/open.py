@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from karat.core.errors import DataError
+from karat.data.formats.logs.lighteval import add_golds, is_lighteval
 from karat.data.roles import Side, is_spans
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address
@@ -53,6 +54,8 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
         from karat.data.spans.source import open_spans  # noqa: PLC0415
 
         source = open_spans(source)
+    if is_lighteval(source.schema):
+        source = add_golds(source)
     if where is None and limit is None:
         return source
     from karat.data.filter import filter_rows  # noqa: PLC0415
@@ -175,10 +178,14 @@ def _guess(head: bytes) -> str:
 
 def _open_format(path: Path, name: str, kind: str, role: Side) -> Source:
     if kind in ("jsonl", "json"):
+        from karat.data.formats.logs.openai_evals import is_openai_evals, open_openai_evals  # noqa: PLC0415
         from karat.data.spans.otlp import is_otlp, open_otlp  # noqa: PLC0415
 
-        if is_otlp(read_head(path)):
+        head = read_head(path)
+        if is_otlp(head):
             return open_otlp(path, name)
+        if is_openai_evals(head):
+            return open_openai_evals(path, name)
     if kind == "jsonl":
         from karat.data.json.reader import open_json_rows  # noqa: PLC0415
 
@@ -192,9 +199,9 @@ def _open_format(path: Path, name: str, kind: str, role: Side) -> Source:
 
         return open_delimited(path, name, kind)
     if kind == "inspect":
-        from karat.data.formats.logs import open_inspect  # noqa: PLC0415
+        from karat.data.formats.logs.inspect import open_inspect  # noqa: PLC0415
 
-        return replace(open_inspect(path, name), name=name)
+        return open_inspect(path, name)
     if kind in ("run", "qrels"):
         from karat.data.retrieval.trec import open_trec  # noqa: PLC0415
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import product
 from typing import Literal
@@ -22,9 +24,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "reference": (
         *("gold", "ground_truth", "ground_truth_answer", "gold_answer", "golden_answer", "golden_label", "target"),
         *("expected", "expected_output", "expected_response", "expected_answer", "reference_output", "label", "answer"),
-        *("reference_answer", "correct_answer", "ideal"),
+        *("reference_answer", "correct_answer", "ideal", "expectation"),
     ),
-    "question": ("query", "input", "user_input", "prompt", "instruction"),
+    "question": ("query", "input", "user_input", "prompt", "instruction", "request"),
     "contexts": ("context", "retrieved_context", "retrieval_context", "retrieved_document", "document", "passage"),
     "retrieved": (
         *("retrieved_document", "retrieved_doc", "retrieved_id", "retrieved_doc_id", "retrieved_document_id"),
@@ -40,6 +42,114 @@ ALIASES: dict[str, tuple[str, ...]] = {
 """Names of each role in other tools, singular and in lower case. Sources: Haystack, Ragas, DeepEval,
 MLflow, Phoenix, Opik, autoevals, openevals, pydantic-evals, Inspect, DataFlow, torchmetrics, OpenQA-eval,
 REMem, ranx."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The rows of a tool's files: the columns that tell them apart, and the paths to the values of roles.
+
+    `paths`: for each role the paths that versions and tasks of the tool have; the first that leads anywhere counts.
+    `is_log`: other files do not have these columns; objects in JSON Lines stay JSON text, which is read faster.
+    """
+
+    tool: str
+    columns: frozenset[str]
+    paths: Mapping[str, tuple[str, ...]]
+    is_log: bool = True
+
+
+def _layout(tool: str, columns: str, *, is_log: bool = True, **paths: str) -> Layout:
+    return Layout(tool, frozenset(columns.split()), {role: tuple(of.split()) for role, of in paths.items()}, is_log)
+
+
+_VARS = "vars.expected vars.reference vars.ground_truth vars.answer"
+LAYOUTS = (
+    _layout(
+        "lm-evaluation-harness",
+        "doc_id target arguments resps filtered_resps",
+        prediction="filtered_resps[0]",
+        reference="target",
+        question="doc.question doc.query doc.problem arguments.gen_args_0.arg_0 arguments[0][0]",
+    ),
+    *(
+        _layout(
+            "lighteval",
+            f"{mark}doc{mark} {mark}model_response{mark}",
+            prediction=f"{mark}model_response{mark}.text_post_processed[0] {mark}model_response{mark}.text[0]",
+            question=f"{mark}doc{mark}.query",
+        )
+        for mark in ("", "__")
+    ),
+    _layout("lighteval", "example predictions gold metrics", prediction="predictions[0]", question="example"),
+    _layout("DeepEval", "actualOutput metricsData", contexts="retrievalContext context"),
+    _layout("HELM", "instance_id predicted_text stats", prediction="mapped_output predicted_text"),
+    _layout(
+        "promptfoo",
+        "promptIdx testIdx testCase",
+        prediction="response.output",
+        reference=f"testCase.assert[type=equals].value testCase.assert[type=similar].value {_VARS}",
+        question="vars.question vars.query vars.input prompt.raw",
+        contexts="vars.contexts vars.context",
+    ),
+    _layout(
+        "the Batch API of OpenAI",
+        "custom_id response error",
+        prediction="response.body.choices[0].message.content response.body.output[type=message].content[0].text",
+    ),
+    _layout(
+        "EvalScope",
+        "index target sample_score",
+        prediction="sample_score.score.extracted_prediction sample_score.score.prediction",
+        reference="target",
+        question="input messages[role=user].content",
+    ),
+    _layout("EvalScope", "index model model_output messages", prediction="model_output.choices[0].message.content"),
+    _layout(
+        "Every Eval Ever",
+        "evaluation_id sample_id interaction_type evaluation",
+        prediction="answer_attribution[is_terminal=true].extracted_value output.raw[0] messages[-1].content",
+        reference="input.reference",
+        question="input.raw",
+    ),
+    _layout("Weave", "inputs output op_name", prediction="output.output", reference="inputs.example.expected"),
+    _layout(
+        "DPR",
+        "question gold_answers predictions",
+        prediction="predictions[0].prediction.text",
+        reference="gold_answers",
+        contexts="predictions[*].prediction.passage",
+    ),
+    _layout("DPR", "question answers ctxs", reference="answers", contexts="ctxs[*].text", retrieved="ctxs[*].id"),
+    _layout("SQuAD of Hugging Face", "id question answers", is_log=False, reference="answers.text answers[*].text"),
+    _layout("Ragas", "user_input retrieved_contexts response"),
+    _layout("LangSmith", "inputs outputs reference_outputs"),
+    _layout("Langfuse", "traceId input output"),
+    _layout("Braintrust", "input output expected scores"),
+    _layout("OpenCompass", "origin_prompt prediction gold", question="origin_prompt[-1].prompt origin_prompt"),
+    _layout(
+        "KILT",
+        "id input output",
+        is_log=False,
+        prediction="output[0].answer",
+        reference="output[*].answer",
+        retrieved="output[0].provenance[*].wikipedia_id",
+        relevant="output[*].provenance[*].wikipedia_id",
+    ),
+)
+"""Tools whose files have roles inside of objects. Sources: lm-evaluation-harness 0.4, lighteval 0.13, DeepEval 4.1,
+HELM 0.5, promptfoo 0.121, EvalScope 1.0, instance_level_eval 0.2 of Every Eval Ever, Weave 0.52, OpenAI's Batch API,
+DPR, KILT, SQuAD on the Hugging Face Hub."""
+
+
+def find_layout(names: Collection[str]) -> Layout | None:
+    """The layout of a known tool that has these columns; None for other tables.
+
+    >>> found = find_layout(["custom_id", "response", "error", "id"])
+    >>> None if found is None else found.tool
+    'the Batch API of OpenAI'
+    """
+    return next((layout for layout in LAYOUTS if layout.columns.issubset(names)), None)
+
 
 _SIDE_OF_ROLE: dict[str, Side] = {"prediction": "prediction", "retrieved": "prediction"}
 _SIDE_OF_ROLE |= {"reference": "reference", "relevant": "reference"}
@@ -66,6 +176,15 @@ def matches_role(role: str, name: str) -> bool:
     (True, False)
     """
     return singular(name) in (singular(role), *ALIASES.get(role, ()))
+
+
+def is_side_of(role: str, side: str) -> bool:
+    """Whether a file of this side may hold a role: any but those of the other side.
+
+    >>> is_side_of("retrieved", "reference"), is_side_of("question", "reference")
+    (False, True)
+    """
+    return _SIDE_OF_ROLE.get(role, side) == side
 
 
 def is_known_name(name: str) -> bool:
@@ -150,10 +269,10 @@ def _candidates(role: str, columns: Sequence[str], sides: Mapping[str, Side], na
 def singular(name: str) -> str:
     """A name in the singular, lower case, with underscores.
 
-    >>> singular("Ground Truth Answers"), singular("hypothesis"), singular("queries")
-    ('ground_truth_answer', 'hypothesis', 'query')
+    >>> singular("Ground Truth Answers"), singular("hypothesis"), singular("queries"), singular("actualOutput")
+    ('ground_truth_answer', 'hypothesis', 'query', 'actual_output')
     """
-    plain = name.strip().lower().replace(" ", "_").replace("-", "_")
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower().replace(" ", "_").replace("-", "_")
     if plain.endswith("ies"):
         return f"{plain[:-3]}y"
     return plain[:-1] if plain.endswith("s") and not plain.endswith(("ss", "is", "_ans")) else plain

@@ -78,6 +78,8 @@ class Source:
     """Counts made while reading, such as `comments`; complete once all rows have been read."""
     parts: tuple[Part, ...] = ()
     """All rows in order, in parts that can be read on their own; none where the source is only read as a whole."""
+    tool: str = ""
+    """The tool whose log this is, where a reader recognised it."""
     numbered: Callable[[frozenset[str]], Iterator[tuple[Array, pa.RecordBatch]]] | None = None
     """As `read`, with the numbers of the rows before they were filtered; None where all rows are read."""
 
@@ -98,6 +100,11 @@ class Source:
         for batch in self.batches(text):
             yield np.arange(first, first + len(batch), dtype=np.uint64), batch
             first += len(batch)
+
+    @property
+    def files(self) -> list[tuple[str | None, Source, Mapping[str, str]]]:
+        """What was opened: the side of a join, the source, and the names that its columns have here."""
+        return [(None, self, {name: name for name in self.schema.names})]
 
     def without_rows(self) -> Self:
         """The source with its name and schema alone, which can be sent to other processes."""

@@ -261,11 +261,12 @@ def test_wrong_settings_of_the_run_leave_what_stands_under_output(tmp_path):
         karat.score(out, "em", output=out)
 
 
-def test_lists_that_csv_made_text_are_warned_of(tmp_path):
+def test_lists_that_csv_made_text_are_read_as_lists_and_warned_of_where_they_are_mapped_as_text(tmp_path):
     out = tmp_path / "scored.csv"
     karat.score(ROWS, "em", output=out)
+    assert karat.score(out, "em").values["em"].value == 0.25
     with pytest.warns(UserWarning, match="'gold' .reference. looks like JSON lists"):
-        karat.score(out, "em")
+        karat.score(out, "em", map={"reference": "gold"})
 
 
 @pytest.mark.parametrize("cell", ['["Lyon", "Paris"]', ' {"answer": "Paris"}\n', '[{"text": "Paris"}]'])
@@ -298,14 +299,14 @@ def test_objects_where_text_is_expected_name_file_row_column_and_remedy(tmp_path
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"a": 1}, "--map ROLE=COLUMN.KEY.*: 'a'"),
+        ({"a": 1, "b": 2}, "holds objects with the keys 'a', 'b'.*--map {role}={role}.a"),
         ([["a"]], "each row needs one flat list"),
-        ([{"a": 1}], "one flat list"),
+        ([{"a": 1, "b": 2}], "with the keys 'a', 'b'.*--map {role}={role}.*.a"),
     ],
 )
 @pytest.mark.parametrize("role", ["prediction", "reference"])
 def test_nested_columns_of_frames_say_what_to_do(role, value, message):
-    with pytest.raises(ColumnError, match=f"column '{role}'.*{message}"):
+    with pytest.raises(ColumnError, match=f"column '{role}.*'.*{message.format(role=role)}"):
         karat.score([{"prediction": "x", "reference": "x"} | {role: value}], "em")
 
 

@@ -23,7 +23,8 @@ def print_result(result: Result, by: str | None) -> None:
     screen = open_screen()
     named = {role for metric in result.metrics for role in metric.definition.named_columns}
     if mapping := [f"{role} ← {column}" for role, column in result.mapping.items() if role not in named]:
-        screen.line("  ".join(mapping), "dim")
+        tools = f"{' and '.join(result.tools)}: " if result.tools else ""
+        screen.line(tools + "  ".join(mapping), "dim")
     if result.joined is not None:
         for line in _describe_join(result):
             screen.line(line)

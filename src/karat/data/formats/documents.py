@@ -8,6 +8,7 @@ import string
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ import pyarrow as pa
 
 from karat.core.errors import DataError, RowError
 from karat.data.formats.frames import is_by_query, open_frame
-from karat.data.formats.logs import inspect_rows, is_inspect, is_ragas, ragas_rows
+from karat.data.formats.logs.helm import helm_rows, is_helm
+from karat.data.formats.logs.inspect import inspect_rows, is_inspect
+from karat.data.formats.logs.ragas import is_ragas, ragas_rows
 from karat.data.json.explain import explain_errors, reject_duplicates
 from karat.data.json.reader import open_json_rows
 from karat.data.roles import Side, is_known_name
@@ -27,15 +30,24 @@ _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _LAYOUTS = (
     "an array of objects, JSON Lines, SQuAD's {data: [{paragraphs: [{qas: …}]}]}, {id: answer}, {id: [answers]}, "
-    "{column: [values]} or {query: {document: number}}"
+    "{id: {column: value}}, {column: [values]}, {columns: […], data: [[…]]}, {query: {document: number}} or an object "
+    "with one list of rows in it"
 )
+_ROWS = {
+    "results.results": "promptfoo",
+    "testCases": "DeepEval",
+    "testRunData.testCases": "DeepEval",
+    "evaluation_results": "Every Eval Ever",
+}
+"""Where documents of other tools have their rows."""
 
 
 def open_document(path: Path, name: str, role: Side) -> Source:
     """Open a `.json` file by its layout.
 
-    An array of objects, and JSON Lines, are rows. An object is SQuAD's layout, a log of Inspect, annotations of
-    ragas, columns or a single row (if a key is a known column name), numbers of documents by query, or answers by id.
+    An array of objects, and JSON Lines, are rows. An object is SQuAD's layout, a log of another tool (Inspect, HELM,
+    promptfoo, DeepEval, Every Eval Ever, annotations of ragas), a table of pandas or MLflow, columns or a single row
+    (if a key is a known column name), numbers of documents by query, answers or rows by id, or holds one list of rows.
     Raises `DataError`, with the layouts, for any other object.
     """
     head = read_head(path).removeprefix(BOM).lstrip()
@@ -69,20 +81,31 @@ def _is_row(document: Any) -> bool:
         and any(map(is_known_name, document))
         and not all(isinstance(value, list) for value in document.values())
         and not is_inspect(document)
+        and not any(_rows_at(document, path) for path in _ROWS)
     )
+
+
+def _rows_at(document: Any, path: str) -> list[dict[str, Any]]:
+    """The rows at a path in a document: a list of objects; empty if there is none."""
+    for key in path.split("."):
+        document = document.get(key) if isinstance(document, dict) else None
+    is_rows = isinstance(document, list) and document and all(isinstance(row, dict) for row in document)
+    return document if is_rows else []
 
 
 def _read_object(document: Any, name: str, role: str) -> Source:
     if not isinstance(document, dict) or not document:
         raise DataError(f"{name}: expected {_LAYOUTS}")
-    if isinstance(document.get("data"), list):
+    if isinstance(document.get("columns"), list) and isinstance(document.get("data"), list):
+        return open_frame(list(_split_rows(document["columns"], document["data"], name)))
+    if any("paragraphs" in article for article in _rows_at(document, "data")):
         return open_frame(list(_squad(document["data"], name)))
     if is_by_query(document):
         return open_frame(document)
-    if is_inspect(document):
-        return open_frame(list(inspect_rows(document)))
-    if is_ragas(document):
-        return open_frame(list(ragas_rows(document)))
+    if (log := _read_log(document, name)) is not None:
+        return log
+    if all(isinstance(row, dict) and any(map(is_known_name, row)) for row in document.values()):
+        return open_frame([{"id": key, **row} for key, row in document.items()])
     lists = [isinstance(value, list) for value in document.values()]
     if all(lists) and any(map(is_known_name, document)):
         return open_frame(document)
@@ -90,12 +113,37 @@ def _read_object(document: Any, name: str, role: str) -> Source:
         return _by_id(document, pa.string(), role)
     if all(lists) and all(isinstance(item, str) for value in document.values() for item in value):
         return _by_id(document, pa.list_(pa.string()), "references")
+    tables = [found for key in document if (found := _rows_at(document, key))]
+    if len(tables) == 1:
+        return open_frame(tables[0])
     key, value = next((key, value) for key, value in document.items() if not isinstance(value, str))
     raise DataError(f"{name}: expected {_LAYOUTS}, but {key!r} holds {type(value).__name__}")
 
 
+def _read_log(document: dict[str, Any], name: str) -> Source | None:
+    """The rows of another tool's document, None if it is no such document."""
+    logs = (
+        ("Inspect", is_inspect, inspect_rows),
+        ("HELM", is_helm, partial(helm_rows, name=name)),
+        ("ragas", is_ragas, ragas_rows),
+    )
+    for tool, is_log, rows in logs:
+        if is_log(document):
+            return replace(open_frame(list(rows(document))), tool=tool)
+    found = ((tool, _rows_at(document, path)) for path, tool in _ROWS.items())
+    return next((replace(open_frame(rows), tool=tool) for tool, rows in found if rows), None)
+
+
 def _by_id(answers: dict[str, Any], kind: pa.DataType, column: str) -> Source:
     return open_frame({"id": pa.array(answers, pa.string()), column: pa.array(answers.values(), kind)})
+
+
+def _split_rows(columns: list[Any], data: list[Any], name: str) -> Iterator[dict[str, Any]]:
+    """The rows of a table with its columns apart, as pandas (`orient="split"`) and MLflow write it."""
+    for number, cells in enumerate(data, 1):
+        if not isinstance(cells, list) or len(cells) != len(columns):
+            raise RowError(f"{name}, row {number}: expected {len(columns)} values, one for each of `columns`")
+        yield dict(zip(map(str, columns), cells, strict=True))
 
 
 def _squad(articles: list[Any], name: str) -> Iterator[dict[str, Any]]:

@@ -37,6 +37,11 @@ class Joined(Source):
     halves: tuple[Half, ...] = ()
     match: Callable[[], Match] = field(kw_only=True, repr=False, compare=False)
 
+    @property
+    def files(self) -> list[tuple[str | None, Source, Mapping[str, str]]]:
+        """Predictions and gold, each with the names that its columns have in the join."""
+        return [(half.side, half.source, half.names) for half in reversed(self.halves)]
+
     def without_rows(self) -> Joined:
         """The join without its rows, which can be sent to other processes."""
         halves = tuple(half.without_rows() for half in self.halves)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from karat.data.json.arrow_types import has_numbers, replace_null_types, same_but_case, to_type, unify_types
 from karat.data.json.uniform import count_lines
-from karat.data.roles import is_spans
+from karat.data.roles import find_layout, is_spans
 from karat.data.source import RAW
 from karat.data.storage.duckdb import interruptible, literal, one_file, quote, structure
 
@@ -55,17 +55,18 @@ def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[
     """
     shaped = f"SELECT json_structure(json) AS shape, json FROM {file.objects()}"  # noqa: S608
     kinds, rows, size, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {FIRST_ROWS}", {})
-    if spans := is_spans(kinds):  # nested values differ from span to span and stay JSON text
+    layout = find_layout(kinds)
+    if log := is_spans(kinds) or (layout is not None and layout.is_log):  # nested values differ from row to row
         kinds = _keep_nested_as_text(kinds)
     elif rows == FIRST_ROWS:
         kinds, rows, size, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
-    lines = (rows == _SAMPLE or spans) and _is_flat(kinds) and file.layout == "newline_delimited"
+    lines = (rows == _SAMPLE or log) and _is_flat(kinds) and file.layout == "newline_delimited"
     if lines and (plain := count_lines(file.path, kinds)):
         return {key: replace_null_types(kind) for key, kind in kinds.items()}, *plain
-    if rows == _SAMPLE or spans:
+    if rows == _SAMPLE or log:
         shaped = _shape_of_unexpected(file, kinds) if _is_flat(kinds) else shaped
         kinds, rows, size, unexpected = _unite_shapes(connection, shaped, kinds)
-    kinds = _keep_nested_as_text(kinds) if spans else kinds
+    kinds = _keep_nested_as_text(kinds) if log else kinds
     ambiguous = {"", *same_but_case(list(kinds))}
     kinds = {key: RAW if key in ambiguous else replace_null_types(kind) for key, kind in kinds.items()}
     for key in _too_long(connection, file, kinds) if unexpected else []:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.filter import OFFLINE, names_in
-from karat.data.nested import extract_nested
 from karat.data.open import open_source
+from karat.data.paths.nested import extract_nested
 from karat.data.storage.duckdb import connect, explain, interruptible, quote
 from karat.runs.compare.row_alignment import align
 from karat.runs.store.run import Run

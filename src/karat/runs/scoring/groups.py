@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, did_you_mean
-from karat.data.nested import unquote
+from karat.data.paths.nested import unquote
 from karat.data.source import RAW, Source
 
 MAX_GROUPS = 1_000  # values of a column of groups; a column with more holds ids

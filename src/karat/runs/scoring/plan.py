@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
 from karat.core.columns.arrow import from_numpy, is_text
-from karat.core.columns.kinds import NUMBER, Array, Kind
+from karat.core.columns.kinds import NUMBER, TEXT, TEXTS, Array, Kind
 from karat.core.errors import RowError
 from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns
@@ -23,7 +23,8 @@ from karat.core.metric.setting import SEVERAL
 from karat.core.metric.spec import parse_all
 from karat.data.join.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
-from karat.data.nested import add_nested, check_paths, find_nested
+from karat.data.paths.known import find_inside, find_layout_paths, find_text_files
+from karat.data.paths.nested import add_nested, check_paths, find_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
@@ -37,6 +38,9 @@ from karat.stats.inference import Inference
 
 if TYPE_CHECKING:
     from karat.runs.scoring.correction import Correction
+
+
+_TEXTS = ("question", "prediction", "reference", "contexts")
 
 
 @dataclass(frozen=True)
@@ -127,16 +131,28 @@ def plan_run(
     named = {role: name for metric in chosen for role, name in metric.definition.named_columns.items()}
     kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
     own = {name: name for name in named.values() if name in kinds}  # `column(prediction)` takes it from no other metric
-    roles = {**named, **own, **selection.map}
+    fixed = {**named, **own, **selection.map}
     ranked = any(metric.definition.reads_rankings for metric in chosen)
     source = open_sources(selection.data, selection.gold, selection.joins_gold, ranked=ranked)
     joined = source if isinstance(source, Joined) else None
     by_value = selection.by_value
     base, nested = source, Nested(groups=find_nested(source, by_value))
     source = number_rows(add_nested(source, nested.groups, keep_json=False), selection.id)
+    roles = find_layout_paths(base, kinds.keys() - fixed.keys()) | fixed
     nested = replace(nested, roles=find_nested(source, roles.values()))
-    every = source = add_nested(source, nested.roles)
+    source = add_nested(source, nested.roles)
     check_paths(source, (*by_value, *roles.values()))
+    sides, original = ({}, {}) if joined is None else (joined.sides, joined.original_names)
+    mapping = map_columns(
+        source.schema.names, list(kinds), roles, sides=sides, original_names=original, where=source.name
+    )
+    texts = {role: mapping[role] for role in kinds.keys() - fixed.keys() if _takes_text(chosen, kinds, role)}
+    lists = [role for role in texts if kinds[role] is TEXTS or role == "reference"]
+    inside = find_inside(source, texts, lists=lists, of_text=find_text_files(base))
+    if inside:
+        nested = replace(nested, roles={**nested.roles, **find_nested(source, inside.values())})
+        source, mapping = add_nested(source, find_nested(source, inside.values())), mapping | inside
+    every = source
     if selection.where is not None or selection.limit is not None:
         from karat.data.filter import filter_rows, names_in  # noqa: PLC0415  (seldom needed)
 
@@ -144,10 +160,6 @@ def plan_run(
             names = names_in(selection.where)
             nested = replace(nested, where=find_nested(source, names), named=frozenset(names))
         source = filter_rows(source, selection.where, selection.limit, nested.where)
-    sides, original = ({}, {}) if joined is None else (joined.sides, joined.original_names)
-    mapping = map_columns(
-        source.schema.names, list(kinds), roles, sides=sides, original_names=original, where=source.name
-    )
     chosen = [fit_range(metric, source) for metric in chosen]
     text = {mapping[role] for role, kind in kinds.items() if kind is not NUMBER and not kind.ranked}
     for name in by_value:
@@ -163,6 +175,17 @@ def plan_run(
     from karat.runs.scoring.correction import plan_correction  # noqa: PLC0415  (only where people labelled rows)
 
     return replace(plan, correction=plan_correction(selection.human, selection, source, every, chosen))
+
+
+def _takes_text(metrics: Iterable[Metric], kinds: Mapping[str, Kind], role: str) -> bool:
+    """Whether a role holds texts that no metric reads as JSON."""
+    readers = [metric for metric in metrics if role in metric.definition.columns]
+    return role in _TEXTS and kinds[role] in (TEXT, TEXTS) and not any(_reads_json(each, role) for each in readers)
+
+
+def _reads_json(metric: Metric, role: str) -> bool:
+    """Whether a metric reads the JSON in the texts of a role, or extracts an answer from them."""
+    return metric.definition.reads_json or (role == "prediction" and metric.settings.get("extract", "none") != "none")
 
 
 def find_json_in_text(plan: Plan, batch: pa.RecordBatch, warned: dict[str, str], *, first: bool) -> None:
@@ -210,9 +233,7 @@ _MAY_START_JSON[[*b"[{ \t\n\r\f\v"]] = True
 
 def _scores_text(metric: Metric, role: str) -> bool:
     """Whether a metric takes the texts of a role as they are, and expects no JSON; a language model reads JSON."""
-    extracts = role == "prediction" and metric.settings.get("extract", "none") != "none"
-    reads_json = metric.definition.reads_json or metric.definition.judge
-    return role in metric.definition.columns and not (reads_json or extracts)
+    return role in metric.definition.columns and not (metric.definition.judge or _reads_json(metric, role))
 
 
 def _is_json(text: str) -> bool:

@@ -48,6 +48,7 @@ class Result:
     in these rows were `retrieved` and how many of them `unjudged`, and by side what reading counted (`comments`,
     `duplicates`). `corrected`, `corrected_groups`: the values that people would give, estimated from their labels, by
     spec, and by spec and group; `human`: what these labels are. `run`: the stored run, where `run` named one.
+    `tools`: the tools whose logs the files are.
     """
 
     metrics: tuple[Metric, ...]
@@ -64,6 +65,7 @@ class Result:
     confidence: float = 0.95
     output: str | Path | None = None
     run: Run | None = None
+    tools: tuple[str, ...] = ()
     batches: tuple[pa.RecordBatch, ...] | None = field(default=None, repr=False)
     schema: pa.Schema | None = field(default=None, repr=False)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from karat.core import telemetry
+from karat.data.paths.known import find_tools
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.result import Result, Values
 from karat.runs.scoring.totals import Totals
@@ -41,6 +42,7 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
         groups=Values(groups if plan.selection.by else {}),
         n=totals.n,
         mapping=plan.mapping,
+        tools=tuple(find_tools(plan.base)),
         joined=joined,
         corrected=Values(corrected),
         corrected_groups=Values(corrected_groups),

@@ -12,7 +12,7 @@ from karat.data.formats.columnar import open_part
 from karat.data.join.buckets import Bucket, HalfPart, join_bucket, write_buckets
 from karat.data.join.join import Joined
 from karat.data.join.parts import JoinedPart, open_joined
-from karat.data.nested import add_nested
+from karat.data.paths.nested import add_nested
 from karat.data.source import Part, Source
 from karat.data.storage.validate import validate_source
 from karat.runs.columns.ids import number_rows

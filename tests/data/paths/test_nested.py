@@ -10,8 +10,8 @@ import pytest
 import karat
 from karat.data.formats.frames import open_frame
 from karat.data.json.raw import decode_text
-from karat.data.nested import extract_nested
 from karat.data.open import open_source
+from karat.data.paths.nested import extract_nested
 from karat.data.source import RAW
 from karat.data.write import write
 
@@ -59,11 +59,13 @@ PAGES = [{"page_content": "one", "metadata": {"n": 1.10}}, {"page_content": "two
         ("groups[*].texts[*]", ["a", "b", "c"]),
         ("answers.text", ["x"]),
         ("answers.text[0]", "x"),
+        ("marks[name=f1].score", "0.5"),
+        ("marks[name=em].score", None),
     ],
 )
 def test_paths_lead_into_lists_of_frames_json_and_python(path, expected, spell):
     row = {"reply": REPLY, "pages": PAGES, "groups": [{"texts": ["a", "b"]}, {"texts": []}, {"texts": ["c"]}]}
-    row |= {"answers": {"text": ["x"]}}
+    row |= {"answers": {"text": ["x"]}, "marks": [{"name": "bleu", "score": "0.1"}, {"name": "f1", "score": "0.5"}]}
     rows = [{key: spell(value) for key, value in row.items()}, dict.fromkeys(row)]
     nested = extract_nested(open_frame(rows), [path])
     (column,) = [batch.column(path) for batch in nested.batches()] if path in nested.schema.names else [pa.nulls(2)]

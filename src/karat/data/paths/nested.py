@@ -19,15 +19,16 @@ from karat.data.json.members import extract_paths
 from karat.data.json.raw import extract_items, extract_members, from_python
 from karat.data.source import RAW, Source
 
-_STEP = re.compile(r"\[(\*|-?\d+)\]\.?")
-"""A step into a list: the number of an item, from 0, from the end where it is negative, or `*` for all items."""
+_STEP = re.compile(r"\[(?:(?P<all>\*)|(?P<number>-?\d+)|(?P<key>[^][=]+)=(?P<value>[^][]*))\]\.?")
+"""A step into a list: all items, the number of one, or the first in which a key has a value."""
 
 
 def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = True) -> Source:
     """The source with a further column for each path that leads into one of its columns.
 
     A path is keys joined by dots; a key may itself contain dots. `[0]` is the first item of a list, `[-1]` the last,
-    `[*]` the list of what the rest of the path finds in each item; lists in which two `[*]` are make one flat list.
+    `[role=user]` the first in which a key has this value, `[*]` the list of what the rest of the path finds in each
+    item; two `[*]` in a path make one flat list.
     Objects and lists are Arrow's or JSON text. Values in JSON text come as `RAW` with their spelling, or as plain text
     without `keep_json`. A path that leads nowhere adds no column; where it leads nowhere in a row, that is null.
 
@@ -124,13 +125,28 @@ def _descend(column: pa.Array, path: str) -> pa.Array | None:
     if is_list(column.type) and (step := _STEP.match(path)):
         lists, below = plain_lists(column), path[step.end() :]
         bounds = np.asarray(whole_offsets(lists))
-        if step[1] == "*":
+        if step["all"]:
             values = _descend(lists.values, below)
             return None if values is None else keep_nulls(_lists(bounds, values, below), column)
-        chosen = int(step[1]) + bounds[int(step[1]) < 0 :][: len(lists)]
+        chosen = _choose(lists, bounds, step)
+        if chosen is None:
+            return None
         there = (bounds[:-1] <= chosen) & (chosen < bounds[1:]) & np.asarray(lists.is_valid())
         return _descend(lists.values.take(pa.array(chosen, mask=~there)), below)
     return None
+
+
+def _choose(lists: pa.Array, bounds: Array, step: re.Match[str]) -> Array | None:
+    """Which of the values of lists a step leads to, shape (rows,); None if the items have no such key."""
+    if step["number"]:
+        return int(step["number"]) + bounds[int(step["number"]) < 0 :][: len(lists)]
+    keys = _descend(lists.values, step["key"])
+    if keys is None or pa.types.is_nested(keys.type):
+        return None
+    texts = unquote(keys.storage) if keys.type == RAW else keys.cast(pa.string())
+    found = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(texts, step["value"]), False)))
+    after = np.searchsorted(found, bounds[:-1])
+    return np.append(found, len(texts))[after]
 
 
 def _lists(bounds: Array, values: pa.Array, path: str) -> pa.Array:
@@ -152,27 +168,38 @@ def _read_json(texts: pa.Array, path: str, *, is_json: bool) -> pa.Array:
     if step is None:
         return texts
     below = path[step.end() :]
-    items = [_items(text, step[1]) for text in texts.to_pylist()]
+    items = [_items(text, step) for text in texts.to_pylist()]
     flat = pa.array([item for row in items for item in row or ()], pa.string())
     inside = iter((_read_json(flat, below, is_json=True) if below else flat).to_pylist())
     cells = [None if row is None else [next(inside) for _ in row] for row in items]
-    if step[1] != "*":
+    if not step["all"]:
         return pa.array([cell[0] if cell else None for cell in cells], pa.string())
     if "[*]" in below:
         cells = [None if row is None else [item for one in row if one for item in extract_items(one)] for row in cells]
     return pa.array([None if row is None else f"[{', '.join(item or 'null' for item in row)}]" for row in cells])
 
 
-def _items(text: str | None, which: str) -> list[str] | None:
+def _items(text: str | None, step: re.Match[str]) -> list[str] | None:
     """The items of a JSON list that a step leads to, all or one; None where there are none."""
     try:
         items = extract_items(json.loads(text) if text and text.startswith('"') else text or "")
-        if which == "*":
+        if step["all"]:
             return list(items)
-        return list(islice(items, int(which), int(which) + 1)) if int(which) >= 0 else [list(items)[int(which)]]
+        if step["key"]:
+            return [next(item for item in items if _text_at(item, step["key"]) == step["value"])]
+        number = int(step["number"])
+        return list(islice(items, number, number + 1)) if number >= 0 else [list(items)[number]]
+    except StopIteration:
+        return None
     except (ValueError, IndexError):
         again = from_python(text) if text and text.startswith("[") else None
-        return None if again is None or again == text else _items(again, which)
+        return None if again is None or again == text else _items(again, step)
+
+
+def _text_at(text: str, path: str) -> str | None:
+    """The value at a path in an object that is JSON text, as plain text."""
+    found = _extract_text(text, path) if text.startswith("{") else None
+    return json.loads(found) if found and found.startswith('"') else found
 
 
 def _read_member(texts: pa.Array, keys: str, *, is_json: bool) -> pa.Array:

@@ -1,0 +1,168 @@
+"""Where a table keeps what a role needs: by the layout of a known tool, or in the objects that its column holds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from karat.core.columns.arrow import is_text
+from karat.data.json.raw import from_python
+from karat.data.paths.nested import find_nested
+from karat.data.roles import UnmappedRoleError, find_layout, is_side_of, matches_role
+from karat.data.source import RAW, Source
+from karat.data.storage.file_names import name_row
+
+_SAMPLE = 100
+_DEEPEST = 4
+_MESSAGES = ("choices[0].message.content", "body.choices[0].message.content", "messages[-1].content")
+_CONTENTS = (
+    *("page_content", "text", "content", "passage", "document", "body", "chunk", "value"),
+    *("node.text", "node.text_resource.text", "text_resource.text", "kwargs.page_content", "document.page_content"),
+)
+"""What holds the text of a document or a message. Sources: LangChain, LlamaIndex, Haystack, OpenAI."""
+
+
+def find_layout_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
+    """The paths of roles in the layout of a known tool, for which no column has the role's own name.
+
+    Of a join, each side has its own layout. Only the first rows are looked at.
+
+    >>> from karat.data.formats.frames import open_frame
+    >>> rows = {"custom_id": ["a"], "response": [{"body": {"choices": [{"message": {"content": "4"}}]}}], "error": [""]}
+    >>> find_layout_paths(open_frame(rows), ["prediction", "reference"])
+    {'prediction': 'response.body.choices[0].message.content'}
+    """
+    found = dict[str, str]()
+    for side, file, names in source.files:
+        of_side = [role for role in roles if role not in found and (side is None or is_side_of(role, side))]
+        for role, path in _find_paths(file, of_side).items():
+            column = max((name for name in names if path.startswith(name)), key=len, default=None)
+            if column is not None:
+                found[role] = names[column] + path[len(column) :]
+    return found
+
+
+def find_tools(source: Source) -> list[str]:
+    """The tools whose logs a source, or each side of a join, was recognised as."""
+    layouts = ((file, find_layout(file.schema.names)) for _, file, _ in source.files)
+    tools = (file.tool or (layout.tool if layout is not None and layout.is_log else "") for file, layout in layouts)
+    return list(filter(None, tools))
+
+
+def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
+    names = source.schema.names
+    layout = find_layout(names)
+    wanted = {role: layout.paths[role] for role in roles if role in layout.paths} if layout else {}
+    wanted = {role: paths for role, paths in wanted.items() if role not in names}
+    if not wanted:
+        return {}
+    there = {*names, *find_nested(_first_rows(source), {path for paths in wanted.values() for path in paths})}
+    found = {role: path for role, paths in wanted.items() if (path := next(filter(there.__contains__, paths), None))}
+    columns = {role: path.partition("[")[0].partition(".")[0] for role, path in found.items()}
+    if columns.get("reference") == columns.get("prediction"):  # the same cells: predictions, and gold in another file
+        found.pop("reference", None)
+    return found
+
+
+def _first_rows(source: Source) -> Source:
+    """The first batch of a source."""
+    first = [batch.slice(0, _SAMPLE) for batch in islice(source.batches(), 1)]
+    return replace(source, read=lambda _text: iter(first), parts=(), numbered=None)
+
+
+def find_text_files(source: Source) -> set[str]:
+    """The columns of files in which all columns are text, as in CSV, where a cell may hold JSON."""
+    of_text = (names for _, file, names in source.files if all(is_text(kind) for kind in file.schema.types))
+    return {name for names in of_text for name in names.values()}
+
+
+def find_inside(
+    source: Source, columns: Mapping[str, str], *, lists: Collection[str] = (), of_text: Collection[str] = ()
+) -> dict[str, str]:
+    """The paths to the texts of roles whose columns hold objects; `lists` are the roles that take a list of texts.
+
+    In an object, this is the value under a name of the role, the content of the last message of a chat, or the only
+    value; in a list of objects, the content of each, as of LangChain's and LlamaIndex's documents. Objects and lists in
+    cells of text count in the columns `of_text`. A column with other values has none. Only the first rows are looked
+    at. Raises `UnmappedRoleError` where the keys do not tell.
+
+    >>> from karat.data.formats.frames import open_frame
+    >>> rows = [{"answer": {"text": "Paris", "tokens": 3}, "contexts": [{"page_content": "Paris is", "metadata": {}}]}]
+    >>> find_inside(open_frame(rows), {"prediction": "answer", "contexts": "contexts"}, lists=["contexts"])
+    {'prediction': 'answer.text', 'contexts': 'contexts[*].page_content'}
+    """
+    kinds = {name: source.schema.field(name).type for name in columns.values()}
+    may_hold = {name for name, kind in kinds.items() if pa.types.is_nested(kind) or kind == RAW or name in of_text}
+    if not may_hold:
+        return {}
+    first = list(_first_rows(source).batches())
+    found = dict[str, str]()
+    for role, name in columns.items():
+        if name in may_hold:
+            parsed = [_parse(cell) for batch in first for cell in batch.column(name).to_pylist()]
+            cells = [cell for cell in parsed if cell not in (None, "")]
+            row = next((at for at, cell in enumerate(parsed, 1) if cell not in (None, "")), 1)
+            path = _inside(name_row(source.name, row), role, name, cells)
+            if path == f"{name}[*]":  # lists of texts in cells of text; others need no path
+                listed = is_text(kinds[name]) and role in lists
+                path = path if listed and all(isinstance(item, str) for cell in cells for item in cell) else name
+            if path != name:
+                found[role] = path
+    return found
+
+
+def _parse(cell: Any) -> Any:
+    """The value of a cell; objects and lists that are JSON, or Python's `repr`, as text."""
+    if not isinstance(cell, str) or cell.lstrip()[:1] not in ("{", "["):
+        return cell
+    with suppress(ValueError, RecursionError):
+        return json.loads(cell)
+    text = from_python(cell)
+    return cell if text is None else json.loads(text)
+
+
+def _inside(where: str, role: str, path: str, values: list[Any], depth: int = 0) -> str:
+    """The path to the texts of a role in values at a path: the path itself where they are no objects."""
+    if values and all(isinstance(value, list) for value in values):
+        items = [item for value in values for item in value if item is not None]
+        if items and all(isinstance(item, dict) and {"role", "content"} <= item.keys() for item in items):
+            return f"{path}[-1].content"
+        path, values = (
+            (f"{path}[*]", items) if items and not any(isinstance(item, list) for item in items) else (path, [])
+        )
+    if not values or depth == _DEEPEST or not all(isinstance(value, dict) for value in values):
+        return path
+    keys = list(dict.fromkeys(key for value in values for key, inner in value.items() if inner is not None))
+    named = [key for key in keys if matches_role(role, key)]
+    chosen = named[0] if len(named) == 1 else next(_known(values, keys), None) if not named else None
+    if chosen is None:
+        shown = ", ".join(map(repr, keys))
+        raise UnmappedRoleError(
+            f"{where}: column {path!r} ({role}) holds objects with the keys {shown:.200}", role, f"{path}.{keys[0]}"
+        )
+    below = [_lead(value, chosen) for value in values]
+    return _inside(where, role, f"{path}.{chosen}", [each for each in below if each is not None], depth + 1)
+
+
+def _known(values: list[Any], keys: list[str]) -> Iterator[str]:
+    """The paths that may hold the text of objects, the most certain first."""
+    yield from (path for path in (*_MESSAGES, *_CONTENTS) if any(_lead(value, path) is not None for value in values))
+    yield from keys if len(keys) == 1 else ()
+
+
+def _lead(value: Any, path: str) -> Any:
+    """The value at a path in an object, None if there is none."""
+    if path in value:
+        return value[path]
+    with suppress(KeyError, IndexError, TypeError):
+        for key, number in re.findall(r"([^.[\]]+)|\[(-?\d+)\]", path):
+            value = value[int(number)] if number else value[key]
+        return value
+    return None
