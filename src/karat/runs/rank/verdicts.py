@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.data.json.raw import spell_ids
-from karat.data.nested import extract_nested
 from karat.data.open import open_source
+from karat.data.paths.nested import extract_nested
 from karat.data.roles import singular
 from karat.data.source import Source
 from karat.data.storage.file_names import name_row
