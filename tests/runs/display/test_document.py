@@ -90,7 +90,7 @@ def test_a_comment_names_the_age_of_the_first_system_and_what_is_worse(tmp_path,
     text = read(karat.compare("branch", "main", metrics="em"), tmp_path / "out.md")
     assert text.startswith("### ▼ main against branch: worse in 1 of 1 test\n")
     assert "| exact\\_match | **0.8000** | 0.3333 | −0.4667 |" in text
-    assert "branch was scored on 2026-11-01 at 08:30 UTC, 4 days before." in text
+    assert "branch was scored on 2026-11-01 at 08:30 UTC, 4 days before main." in text
 
 
 def test_a_comment_stays_below_the_longest_that_there_may_be():
@@ -158,3 +158,14 @@ def test_values_are_written_as_tables_and_as_rows(tmp_path):
     assert json.loads(read(result, tmp_path / "out.json")) == result.as_dict()
     result.save(tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").to_pandas().equals(result.to_frame())
+
+
+def test_systems_whose_values_differ_do_not_score_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    for name, extra in (("a", "no"), ("b", "no no no no no")):
+        karat.score({"id": range(8), "gold": ["yes"] * 8, "prediction": ["yes", extra] * 4}, "bleu", run=name)
+    finding = karat.compare("a", "b").findings[0]
+    assert finding.comparison.ties == 8
+    assert finding.comparison.difference != 0
+    assert finding.verdict == "unclear"
+    assert "score the same" not in finding.sentence

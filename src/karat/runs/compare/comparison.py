@@ -160,7 +160,8 @@ class Compared:
         begun = datetime.fromisoformat(first)
         line = f"{self.systems[0]} was scored on {begun:%Y-%m-%d at %H:%M} UTC"
         days = (datetime.fromisoformat(max(others)) - begun).days if any(others) else 0
-        return f"{line}, {days} day{'s' * (days > 1)} before." if days > 0 else f"{line}."
+        other = self.systems[1] if len(self.systems) == 2 else "the last of the others"
+        return f"{line}, {days} day{'s' * (days > 1)} before {other}." if days > 0 else f"{line}."
 
     def plot(self, *metrics: str, ax: Any = None) -> Any:
         """The differences with their intervals as a forest plot of matplotlib: returns its `Axes`.

@@ -109,7 +109,7 @@ class Finding:
         claim = self._claim(self.verdict, (found.difference, found.low, found.high), self.adjusted, self.family)
         if self.verdict != "unclear":
             yield claim
-        elif not found.wins and not found.losses:
+        elif not found.wins and not found.losses and not found.difference:
             yield f"{self.system} and {self.first} score the same on every row"
         else:
             yield claim
