@@ -134,13 +134,15 @@ def test_power_says_how_many_rows_are_needed_and_what_these_can_see(run):
     assert run("power", "--run", "before", "--difference", "0").exit_code == 2
 
 
-def test_a_comparison_is_written_to_a_file(run, tmp_path):
-    result = run("compare", "before", "after", "-m", "em", "-o", "out.tex", "--percent", "--plus-minus", "--json")
+def test_a_comparison_is_written_to_files(run, tmp_path):
+    files = ("-o", "out.tex", "-o", "out.json", "--percent", "--plus-minus")
+    result = run("compare", "before", "after", "-m", "em", *files, "--json")
     assert json.loads(result.stdout)["n"] == N
+    assert json.loads(result.stdout) == json.loads((tmp_path / "out.json").read_text())
     value, text = 100 * RIGHT["before"].mean(), (tmp_path / "out.tex").read_text()
     assert rf"exact\_match & {value:.1f} & \textbf{{" in text
     for words, code, problem in (
-        (["-o", "out.pdf"], 1, "expected a name that ends in .md"),
+        (["-o", "out.md", "-o", "out.pdf"], 1, "expected a name that ends in .md"),
         (["-o", "before.parquet"], 1, "is an input file"),
         (["--percent"], 2, "--percent is about the file of -o OUT"),
     ):

@@ -10,7 +10,7 @@ import click
 
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
-from karat.cli.options.tables import TableFile, table_options
+from karat.cli.options.tables import TableFiles, table_options
 
 WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 
@@ -40,7 +40,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 def compare(
     systems: tuple[str, ...],
     *,
-    table: TableFile,
+    table: TableFiles,
     as_json: bool,
     fail_if_worse: bool,
     **options: Any,

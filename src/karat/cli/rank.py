@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from karat.cli.options.scoring import confidence_option, read_pair, scored_metric_option
-from karat.cli.options.tables import TableFile, table_options
+from karat.cli.options.tables import TableFiles, table_options
 
 
 @click.command()
@@ -38,7 +38,7 @@ def rank(
     systems: tuple[str, ...],
     *,
     pairs: bool,
-    table: TableFile,
+    table: TableFiles,
     as_json: bool,
     **options: Any,
 ) -> None:

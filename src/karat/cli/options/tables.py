@@ -19,35 +19,34 @@ _OPTIONS = [
     option("--plus-minus", is_flag=True, help="In .tex: ± half the width of an interval instead of its ends."),
 ]
 _OUTPUT = option(
-    "-o", "--output", metavar="OUT",
+    "-o", "--output", "outputs", metavar="OUT", multiple=True,
     help="Also write it to this file: .md (a comment on a pull request), .tex, .html, .json, .csv, .parquet, …",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class TableFile:
-    """The file that a command writes its figures to, if any."""
+class TableFiles:
+    """The files that a command writes its figures to."""
 
-    output: str | None
+    outputs: tuple[str, ...]
     percent: bool
     plus_minus: bool
 
     def check(self, *sources: Any) -> None:
-        """Raise, before anything is computed, what writing would; `DataError` where the file is one of the sources."""
-        if self.output is None:
-            if self.percent or self.plus_minus:
-                raise click.UsageError(f"--{'percent' if self.percent else 'plus-minus'} is about the file of -o OUT")
-            return
+        """Raise, before anything is computed, what writing would; `DataError` where a file is one of the sources."""
+        if not self.outputs and (self.percent or self.plus_minus):
+            raise click.UsageError(f"--{'percent' if self.percent else 'plus-minus'} is about the file of -o OUT")
         from karat.data.write import refuse_overwriting  # noqa: PLC0415  (heavy)
         from karat.runs.display.document import check_document  # noqa: PLC0415
 
-        check_document(self.output)
-        refuse_overwriting(self.output, *sources)
+        for output in self.outputs:
+            check_document(output)
+            refuse_overwriting(output, *sources)
 
     def write(self, figures: Any) -> None:
         """Write what has figures and a method `save`."""
-        if self.output is not None:
-            figures.save(self.output, percent=self.percent, plus_minus=self.plus_minus)
+        for output in self.outputs:
+            figures.save(output, percent=self.percent, plus_minus=self.plus_minus)
 
 
 def spelling_options(command: Command) -> Command:
@@ -56,10 +55,10 @@ def spelling_options(command: Command) -> Command:
 
 
 def table_options(command: Command) -> Command:
-    """Give a command `--output`, `--percent` and `--plus-minus`; it gets them as one `TableFile`, `table`."""
+    """Give a command `--output`, `--percent` and `--plus-minus`; it gets them as one `TableFiles`, `table`."""
 
     @wraps(command)
     def wrapped(**values: Any) -> Any:
-        return command(table=TableFile(*(values.pop(name) for name in ("output", "percent", "plus_minus"))), **values)
+        return command(table=TableFiles(*(values.pop(name) for name in ("outputs", "percent", "plus_minus"))), **values)
 
     return cast("Command", add_options(wrapped, [_OUTPUT, *_OPTIONS]))
