@@ -56,6 +56,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "label_recall": LABELS,
     "label_f": LABELS,
     "column": {"name": "gpt4"},
+    "percentile": {"name": "gpt4"},
 }
 CASES = {
     "equal": ("Paris", ["Paris"]),

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from karat.core.metric.percentile import Percentile
 from karat.stats.aggregate import Finish, Scale, Units, observe
 from karat.stats.inference import Inference
 from karat.stats.intervals.interval import interval
+from karat.stats.percentiles.values import Values
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def format_value(value: float | None) -> str:
 
 
 def summarise(
-    units: Units,
+    units: Units | Values,
     scale: Scale,
     *,
     failed: int = 0,
@@ -91,7 +93,11 @@ def summarise(
     """
     finish, bounds, scored = scale.finish, scale.bounds, units.rows
     value, low, high = None, None, None
-    if scored:
+    if isinstance(units, Values) and isinstance(finish, Percentile):
+        if scored:
+            value = units.percentile(finish.share)
+            low, high = units.interval(finish.share, inference.confidence)
+    elif scored and isinstance(units, Units):
         observed, value_of = observe(units, finish)
         with np.errstate(all="ignore"):
             computed = float(value_of(observed.sum(axis=0)))
@@ -111,10 +117,12 @@ def summarise(
     return Value(value, low, high, scored + failed, scored, failed, worst, best)
 
 
-def _fill(units: Units, finish: Finish | None, bound: float | None, value: float | None, failed: int) -> float | None:
+def _fill(
+    units: Units | Values, finish: Finish | None, bound: float | None, value: float | None, failed: int
+) -> float | None:
     """The value if every failed row had scored `bound`; with a finish, rows have no scores, so the bound itself."""
     if failed == 0:
         return value
-    if bound is None or finish is not None:
+    if bound is None or finish is not None or isinstance(units, Values):
         return bound
     return (float(units.totals.sum()) + failed * bound) / (units.rows + failed)

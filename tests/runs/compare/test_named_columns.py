@@ -12,6 +12,8 @@ import karat
 from karat import metric
 from karat.cli.main import main
 from karat.core.errors import ColumnError, DataError, SpecError
+from karat.models.request import Reply
+from karat.models.testing.fake import FakeModel
 from karat.runs.compare.rows_needed import plan_rows
 from karat.runs.labels.human import Human
 from karat.runs.sampling.labels_needed import plan_labels, plan_labels_from_pilot
@@ -176,3 +178,36 @@ def test_the_commands_take_a_column(write):
         assert json.loads(done.stdout)
     done = CliRunner().invoke(main, ["label-next", name, "-m", spec, "-n", "5", "-o", "next.csv"])
     assert done.exit_code == 0, done.output
+
+
+def test_paths_lead_into_objects_of_files_results_and_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    for name, worse in (("a", 0), ("b", 3)):
+        rows = [{"id": n, "judge": {"score": n >= worse, "usage": [{"cost": n + worse}]}} for n in range(9)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        karat.score(tmp_path / f"{name}.jsonl", "column('judge.score')", run=name)
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    results = [karat.score(file, "column('judge.score')") for file in files]
+    specs = ["column('judge.score')", "column('judge.usage[0].cost', direction=minimize)"]
+    by_file, by_result, by_run = (karat.compare(*each, metrics=specs, on="id") for each in (files, results, ["a", "b"]))
+    for compared in (by_file, by_result, by_run):
+        assert [finding.comparison.difference for finding in compared.findings] == pytest.approx([-3 / 9, 3])
+        assert compared.findings[0].comparison.test == "mcnemar"  # yes and no have a range inside objects too
+        assert [finding.comparison for finding in compared.findings] == [each.comparison for each in by_run.findings]
+    with pytest.raises(ColumnError, match=r"no column 'judge\.scores' for"):
+        karat.compare(*files, metrics="column('judge.scores')", on="id")
+
+
+@pytest.mark.usefixtures("own_replies")
+def test_what_a_judge_took_stands_beside_what_it_says(tmp_path, monkeypatch):
+    """Cost, latency and tokens of a judge are columns of its run."""
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    rows = [{"id": n, "question": "When?", "gold": "now", "prediction": "now"} for n in range(9)]
+    for name, tokens in (("a", 10), ("b", 20)):
+        reply = Reply(json.dumps({"explanation": "it is", "label": "correct"}), tokens, 5)
+        judge = karat.Judge("correctness", model=FakeModel(reply), governor=karat.Governor())
+        karat.score(rows, ["em", judge], run=name)
+    spec = f"column({f'{judge.spec}.input_tokens'!r}, direction=minimize)"
+    found = karat.compare("a", "b", metrics=["em", spec]).findings
+    assert [each.comparison.difference for each in found] == [0, 10]
+    assert found[1].verdict == "worse"

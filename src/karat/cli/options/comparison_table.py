@@ -10,7 +10,7 @@ from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding
 from karat.stats.value import format_value
 
-_TESTS = {"mcnemar": "McNemar", "sign_flip": "sign flips", "swap": "swaps"}
+_TESTS = {"mcnemar": "McNemar", "sign_flip": "sign flips", "swap": "swaps", "exceedance": "exceedance"}
 _STYLES = {"better": "green", "worse": "red", "unclear": ""}
 _WIDE = 120  # columns of a terminal that hold the whole table
 

@@ -16,14 +16,15 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.registry import register
 
 
-def _specialise(definition: Definition, settings: Mapping[str, Any]) -> Definition:
+def name_column(definition: Definition, settings: Mapping[str, Any]) -> Definition:
     """The definition with the column, the range and the direction of the settings."""
     name, low, high = (settings[each] for each in ("name", "low", "high"))
+    metric = definition.name
     if not name:
-        raise SpecError("column needs the name of a column of numbers: column(NAME), such as column(gpt4)")
+        raise SpecError(f"{metric} needs the name of a column of numbers: {metric}(NAME), such as {metric}(gpt4)")
     if low is not None and high is not None and not low < high:
-        raise SpecError(f"column({name}): low={low} is not below high={high}, the least and the greatest score")
-    role = f"column({name})"  # no other metric has this role: a column may be called `reference`
+        raise SpecError(f"{metric}({name}): low={low} is not below high={high}, the least and the greatest score")
+    role = f"{metric}({name})"  # no other metric has this role: a column may be called `reference`
     return replace(
         definition,
         columns=MappingProxyType({role: definition.columns[next(iter(definition.columns))]}),
@@ -66,5 +67,5 @@ def column(
     return score
 
 
-column = Metric(replace(column.definition, positional="name", specialise=_specialise))
+column = Metric(replace(column.definition, positional="name", specialise=name_column))
 register(column)

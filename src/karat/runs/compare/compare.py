@@ -10,6 +10,7 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
+from karat.core.metric.percentile import Percentile
 from karat.core.metric.rows import widen
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.compatible import SharedMetric, check_comparable, share_metrics
@@ -23,6 +24,7 @@ from karat.runs.store.run import Run
 from karat.stats.aggregate import Scale
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import Pairing
+from karat.stats.percentiles.paired import PercentilePairing
 
 if TYPE_CHECKING:
     from karat.runs.compare.people import People
@@ -143,12 +145,14 @@ class _PairedRows:
                     finding = replace(finding, corrected=corrected, reversals=reversals)
                 yield finding
 
-    def _pair(self, metric: SharedMetric, inference: Inference) -> dict[tuple[int, str | None], Pairing]:
+    def _pair(
+        self, metric: SharedMetric, inference: Inference
+    ) -> dict[tuple[int, str | None], Pairing | PercentilePairing]:
         """The statistics of each system beside those of the first, over all rows and over each slice."""
         widths = [run.count_statistics(scored.spec) for run, scored in zip(self.runs, metric.by_run, strict=True)]
         widths = [max(widths[0], width) for width in widths]
         pairings = {
-            (at, label): Pairing(scale, width, clustered=self.clusters is not None, inference=inference)
+            (at, label): _make_pairing(scale, width, inference, clustered=self.clusters is not None)
             for at, width in enumerate(widths)
             if at
             for scale in (self._scale(metric, at, width),)
@@ -193,6 +197,12 @@ class _PairedRows:
         if self.slices is None or label is None:
             return slice(None)
         return np.flatnonzero(self.slices.codes == self.slices.labels.index(label))
+
+
+def _make_pairing(scale: Scale, width: int, inference: Inference, *, clustered: bool) -> Pairing | PercentilePairing:
+    if isinstance(scale.finish, Percentile):
+        return PercentilePairing(scale, clustered=clustered, inference=inference)
+    return Pairing(scale, width, clustered=clustered, inference=inference)
 
 
 def _note_draws(findings: Sequence[Finding]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,13 +17,14 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.data.roles import map_columns
+from karat.data.source import Source
 from karat.data.storage.addresses import is_file, to_path
 from karat.runs.columns.ids import find_question
 from karat.runs.columns.named import fit_range, suggest_column
 from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.result import Result
-from karat.runs.store.manifest import Manifest, describe_metric
-from karat.runs.store.run import Run, ScoredFile, find_run, find_scores, open_run, open_scored
+from karat.runs.store.manifest import Manifest, describe_metric, find_scores
+from karat.runs.store.run import Run, ScoredFile, find_run, open_run, open_scored
 from karat.stats.ranking.letters import name_letter
 
 System: TypeAlias = str | Path | Run | Result
@@ -72,21 +73,23 @@ def add_named_columns(run: Run, metrics: Metrics) -> Run:
 
     Raises `ColumnError` for a column that is not there, `SpecError` for a column that is named as if it was a metric.
     """
-    manifest, names = run.manifest, run.schema.names
     for spec in list_specs(metrics):
         try:
             metric = parse(spec)
         except SpecError:
-            if spec in names:
+            if spec in run.schema.names:
                 raise SpecError(f"{run.name}: {spec} is no metric{suggest_column(run, [spec])}") from None
             continue
         for role, name in metric.definition.named_columns.items():
-            if metric.spec in (each.spec for each in manifest.metrics):
+            if metric.spec in run.specs:
                 continue
-            if name not in names:
+            if name not in (names := run.schema.names):
+                run = run.with_path(name)
+            if name not in run.schema.names:
                 raise ColumnError(f"{run.name}: no column {name!r} for {role}{did_you_mean(name, names)}")
-            manifest = replace(manifest, metrics=(*manifest.metrics, describe_metric(fit_range(metric, run), name)))
-    return replace(run, manifest=manifest)
+            found = describe_metric(fit_range(metric, run), name)
+            run = replace(run, manifest=replace(run.manifest, metrics=(*run.manifest.metrics, found)))
+    return run
 
 
 def open_systems(systems: Sequence[System], metrics: Metrics = (), *, scored: bool = True) -> list[Run]:
@@ -122,14 +125,11 @@ class TableInMemory(ScoredFile):
     table: pa.Table = field(kw_only=True, repr=False)
 
     @cached_property
-    def schema(self) -> pa.Schema:
-        return self.table.schema
+    def _source(self) -> Source:
+        return open_source(self.table)
 
     def _read(self, names: list[str]) -> pa.Table:
-        return self.table.select(names)
-
-    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        yield from self.table.select(list(names)).to_batches()
+        return pa.Table.from_batches(self.batches(names), pa.schema([self.schema.field(name) for name in names]))
 
 
 def open_rows(data: Any) -> Run:

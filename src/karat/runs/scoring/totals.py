@@ -23,6 +23,7 @@ from karat.runs.scoring.groups import cluster_keys, collect_groups, group_rows
 from karat.runs.scoring.plan import Plan
 from karat.stats.aggregate import Scale, Units
 from karat.stats.inference import Inference
+from karat.stats.percentiles.values import Values, make_units
 from karat.stats.value import Value, summarise
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Total:
     metric: Metric
     clustered: bool
     inference: Inference
-    units: Units | None = None
+    units: Units | Values | None = None
     n: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
@@ -52,7 +53,9 @@ class Total:
         if not scored.any():
             return
         if self.units is None:
-            self.units = Units(rows.statistics.shape[1], clustered=self.clustered, seed=self.inference.seed)
+            self.units = make_units(
+                self.metric.finish, rows.statistics.shape[1], clustered=self.clustered, seed=self.inference.seed
+            )
         if scored.all():
             self.units.add(rows.statistics, keys)
         else:
@@ -71,7 +74,8 @@ class Total:
         self.n += about["n"]
         self.reasons.update(about["reasons"])
         if "units" in about:
-            units = Units.restore(about["units"], stored)
+            kept = Values if "values" in about["units"] else Units
+            units: Any = kept.restore(about["units"], stored)  # of the same kind as ours: one metric has one
             if self.units is None:
                 self.units = units
             else:

@@ -8,9 +8,13 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from karat.core.errors import DataError, SpecError
+import pyarrow as pa
+
+from karat.core.errors import ColumnError, DataError, SpecError
+from karat.core.metric.definition import Direction
 from karat.core.metric.metric import Metric
-from karat.core.metric.spec import match_spec
+from karat.core.metric.percentile import Percentile
+from karat.core.metric.spec import match_spec, parse
 from karat.data.storage.addresses import join_path
 from karat.data.storage.remote_files import read_bytes
 from karat.data.storage.whole_files import write_bytes
@@ -39,8 +43,15 @@ class ScoredMetric:
 
     @property
     def scale(self) -> Scale:
-        """The bounds and the direction; the finish is not stored."""
-        return Scale(None, (self.low, self.high), "minimize" if self.direction == "minimize" else "maximize")
+        """The bounds and the direction; the finish is not stored, but for a percentile's, which the spec has."""
+        direction: Direction = "minimize" if self.direction == "minimize" else "maximize"
+        return Scale(self.percentile, (self.low, self.high), direction)
+
+    @property
+    def percentile(self) -> Percentile | None:
+        """The finish of a percentile, whose statistics are the scores; None for any other metric."""
+        finish = parse(self.spec).finish if self.counts and self.spec.startswith("percentile(") else None
+        return finish if isinstance(finish, Percentile) else None
 
 
 def describe_metric(metric: Metric, column: str, *, signed: bool = True) -> ScoredMetric:
@@ -55,6 +66,21 @@ def describe_metric(metric: Metric, column: str, *, signed: bool = True) -> Scor
         high=definition.high,
         counts=definition.finish is not None,
     )
+
+
+def find_scores(schema: pa.Schema, where: str) -> tuple[ScoredMetric, ...]:
+    """The metrics whose spec is the name of a column; `ColumnError` where two columns could hold the scores of one."""
+    metrics = []
+    for name in schema.names:
+        try:
+            metric = parse(name)
+        except SpecError:
+            continue
+        if metric.spec == name:
+            if f"{name}_2" in schema.names:
+                raise ColumnError(f"{where}: are the scores of {name} in column {name!r} or {f'{name}_2'!r}?")
+            metrics.append(describe_metric(metric, name, signed=False))
+    return tuple(metrics)
 
 
 @dataclass(frozen=True)

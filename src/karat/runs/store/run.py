@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.core.metric.rows import stack_statistics
 from karat.core.metric.score import ROUNDING
-from karat.core.metric.spec import parse
 from karat.data.formats.columnar import read_columns
 from karat.data.open import open_source
+from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address, join_path, to_path
 from karat.data.storage.file_names import name_row, split_name
@@ -38,8 +38,8 @@ from karat.runs.store import folders
 from karat.runs.store.files import count_rows, count_width, find_files, parts_pattern, read_counts, read_table
 from karat.runs.store.folders import MANIFEST, has_manifest, is_name, partial_folder, run_names, runs_folder
 from karat.runs.store.lock import lock
-from karat.runs.store.manifest import Manifest, ScoredMetric, describe_metric, read_manifest
-from karat.stats.aggregate import Units
+from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest
+from karat.stats.percentiles.values import make_units
 from karat.stats.value import Value, summarise
 
 ROWS, STATISTICS, VALUES = "rows.parquet", "statistics.parquet", "values.json"
@@ -51,11 +51,13 @@ class Run:
 
     `path` is its folder (of a file of scored rows, its path or address), `manifest` says what was scored and how,
     `values` is the `Result.as_dict` of the scoring. Rows are read on access, and only the columns that are needed.
+    `paths` into objects and lists are columns too, of these types.
     """
 
     path: str | Path
     manifest: Manifest
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    paths: Mapping[str, pa.DataType] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -85,7 +87,11 @@ class Run:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the rows."""
-        return self._source.schema
+        return add_nested(self._source, self.paths).schema
+
+    def with_path(self, path: str) -> Run:
+        """The run with a column for a path into objects and lists, if it leads anywhere."""
+        return replace(self, paths={**self.paths, **find_nested(self._source, [path])})
 
     @cached_property
     def _source(self) -> Source:
@@ -99,7 +105,7 @@ class Run:
         return self._read(list(names))
 
     def _read(self, names: list[str]) -> pa.Table:
-        if split_name(self.rows) == ("parquet", None):
+        if split_name(self.rows) == ("parquet", None) and self.paths.keys().isdisjoint(names):
             with name_errors(str(self.rows)):
                 tables = [read_table(file, names) for file in self.files]
                 return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
@@ -107,7 +113,9 @@ class Run:
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some columns of the rows, in batches of bounded size."""
-        return read_columns(self._source, names)
+        if self.paths.keys().isdisjoint(names):
+            return read_columns(self._source, names)
+        return (batch.select(list(names)) for batch in add_nested(self._source, self.paths).batches())
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column of the rows."""
@@ -146,6 +154,8 @@ class Run:
     def count_statistics(self, spec: str) -> int:
         """The number of statistics a row of a metric; 1 where no row is scored."""
         metric = self.manifest.metric(spec)
+        if metric.percentile is not None:
+            return 1
         return max((count_width(file, metric.spec) for file in self._find_counts(metric)), default=1)
 
     def read_statistics(self, spec: str) -> Iterator[Array]:
@@ -153,7 +163,7 @@ class Run:
         metric = self.manifest.metric(spec)
         return (
             read_counts(self._find_counts(metric), metric.spec)
-            if metric.counts
+            if metric.counts and metric.percentile is None
             else (each[:, None] for each in self.read_scores(spec))
         )
 
@@ -168,7 +178,7 @@ class Run:
                 return Value(**{each.name: entry[each.name] for each in fields(Value)})
         statistics = self.statistics(metric.spec)
         scored = ~np.isnan(statistics).any(axis=1)
-        units = Units(statistics.shape[1])
+        units = make_units(metric.percentile, statistics.shape[1])
         units.add(statistics[scored], np.flatnonzero(scored).astype(np.uint64))
         return summarise(units, metric.scale, failed=int(np.count_nonzero(~scored)))
 
@@ -281,18 +291,3 @@ def open_scored(path: str | Path) -> Run:
     """
     path, name = to_path(path), hide_secrets(str(path))
     return ScoredFile(path, Manifest(name, "", find_scores(open_source(path).schema, name), {}))
-
-
-def find_scores(schema: pa.Schema, where: str) -> tuple[ScoredMetric, ...]:
-    """The metrics whose spec is the name of a column; `ColumnError` where two columns could hold the scores of one."""
-    metrics = []
-    for name in schema.names:
-        try:
-            metric = parse(name)
-        except SpecError:
-            continue
-        if metric.spec == name:
-            if f"{name}_2" in schema.names:
-                raise ColumnError(f"{where}: are the scores of {name} in column {name!r} or {f'{name}_2'!r}?")
-            metrics.append(describe_metric(metric, name, signed=False))
-    return tuple(metrics)

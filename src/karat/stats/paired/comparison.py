@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from karat.core.metric.definition import Direction
 
-Test: TypeAlias = Literal["mcnemar", "sign_flip", "swap"]
+Test: TypeAlias = Literal["mcnemar", "sign_flip", "swap", "exceedance"]
 Verdict: TypeAlias = Literal["better", "worse", "unclear"]
 
 

@@ -18,9 +18,10 @@ from karat.runs.compare.compatible import SharedMetric
 from karat.runs.compare.row_alignment import Alignment
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.store.run import Run
-from karat.stats.aggregate import Bounds, Units, points
+from karat.stats.aggregate import Bounds, points
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.inference import Inference
+from karat.stats.percentiles.values import make_units
 from karat.stats.value import Value, summarise
 from karat.viewer.report.choice import MetricScores
 
@@ -160,7 +161,9 @@ class Material:
                 continue
             part = rows[scored[rows]]
             inference = Inference(self.confidence, int(settings.get("seed", 0)))
-            units = Units(statistics.shape[1], clustered=keys is not None, seed=inference.seed)
+            units = make_units(
+                metric.scale.finish, statistics.shape[1], clustered=keys is not None, seed=inference.seed
+            )
             units.add(statistics[part], part.astype(np.uint64) if keys is None else keys[part])
             failed = len(rows) - len(part)
             yield label, summarise(units, metric.scale, failed=failed, inference=inference)

@@ -1,0 +1,96 @@
+"""Percentiles of many scores: NumPy's, in whatever parts rows come, and intervals that hold them by simulation."""
+
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from karat.core.errors import RowError, SpecError
+from karat.core.metric.percentile import Percentile
+from karat.stats.aggregate import Scale, Units
+from karat.stats.percentiles.values import Values, find_order
+from karat.stats.value import summarise
+
+FLOATS = st.floats(-1e6, 1e6)
+
+
+def keep(*parts):
+    whole = Values()
+    for part in parts:
+        one = Values()
+        one.add(np.asarray(part, float)[:, None])
+        about, stored = one.state()
+        whole.merge(Values.restore(about, iter(stored)))
+    return whole
+
+
+@given(st.lists(st.lists(FLOATS, min_size=1), min_size=1, max_size=4), st.floats(0.01, 0.99))
+def test_percentiles_of_parts_are_those_of_numpy(parts, share):
+    assert keep(*parts).percentile(share) == pytest.approx(
+        np.quantile(np.concatenate(parts), share), rel=1e-9, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_many_different_scores_are_in_bins_whatever_their_order_and_parts(sign):
+    scores = sign * np.random.default_rng(0).lognormal(0, 2, 40_000)
+    scores[:9] = 0
+    one, other = keep(scores), keep(*np.array_split(np.random.default_rng(1).permutation(scores), 7))
+    assert one.state() == other.state()
+    for share in (0.01, 0.5, 0.95, 0.999):
+        assert one.percentile(share) == pytest.approx(np.quantile(scores, share), rel=0.002)
+    assert len(one.state()[1][0]) < 8 * 16_384
+
+
+def test_few_different_scores_are_exact_however_many_rows_there_are():
+    tokens = np.random.default_rng(0).integers(0, 5_000, 300_000)
+    assert keep(*np.array_split(tokens, 3)).percentile(0.95) == np.quantile(tokens, 0.95)
+
+
+@pytest.mark.parametrize("rows", [5, 20, 100, 1_000])
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.95])
+def test_order_statistics_hold_the_percentile_as_often_as_the_binomial_distribution_says(rows, share):
+    low, high = find_order(rows, share, 0.95)
+    held = binom.cdf(high, rows, share) - binom.cdf(low, rows, share)
+    assert held >= 0.95 - 1e-12
+    assert low == -1 or binom.cdf(low, rows, share) <= 0.025
+    assert high == rows or binom.cdf(high - 1, rows, share) < 0.975 <= binom.cdf(high, rows, share)
+
+
+def test_intervals_of_many_rows_go_on_from_those_of_few():
+    (low, high), (lower, higher) = (find_order(rows, 0.95, 0.95) for rows in (16_384, 16_385))
+    assert abs(low - lower) <= 2
+    assert abs(high - higher) <= 2
+
+
+def test_intervals_hold_the_percentile_of_the_population_by_simulation():
+    random, true = np.random.default_rng(3), np.exp(NormalDist().inv_cdf(0.9))
+    held = 0
+    for _ in range(300):
+        low, high = keep(random.lognormal(size=150)).interval(0.9, 0.95)
+        held += low <= true <= high
+    assert 0.93 < held / 300 <= 1
+
+
+def test_few_rows_have_no_upper_end_and_rows_in_clusters_no_interval():
+    scale = Scale(Percentile(0.95), (0.0, None), "minimize")
+    few, clustered = Values(), Values(clustered=True)
+    for each in (few, clustered):
+        each.add(np.arange(1.0, 21.0)[:, None])
+    value = summarise(few, scale, failed=2)
+    assert (value.value, value.high, value.n, value.failed) == (pytest.approx(19.05), None, 22, 2)
+    assert value.low == 17
+    assert (summarise(clustered, scale).low, summarise(clustered, scale).high) == (None, None)
+    assert summarise(Values(), scale).value is None
+
+
+def test_sums_have_no_percentile():
+    units = Units(1)
+    units.add(np.ones((3, 1)))
+    with pytest.raises(SpecError, match="percentiles are not computed from sums"):
+        summarise(units, Scale(Percentile(0.5)))
+    with pytest.raises(RowError, match="row 1: a finite statistic expected"):
+        keep([1.0, np.inf])
