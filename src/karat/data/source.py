@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 from typing import Any, Self
 
@@ -100,6 +101,14 @@ class Source:
         for batch in self.batches(text):
             yield np.arange(first, first + len(batch), dtype=np.uint64), batch
             first += len(batch)
+
+    @cached_property
+    def first(self) -> pa.RecordBatch:
+        """The first 100 rows, in memory of their own; read once."""
+        rows = next(iter(self.batches()), None)
+        if rows is None:
+            return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in self.schema.types], schema=self.schema)
+        return rows.take(pa.array(range(min(100, len(rows)))))
 
     @property
     def files(self) -> list[tuple[str | None, Source, Mapping[str, str]]]:

@@ -16,6 +16,7 @@ from karat.core.errors import JoinError, RowError
 from karat.data.source import RAW
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_BLANKS = ("", " ", "\t", "\n", "\r")
 _DECODER = json.JSONDecoder()
 _SPELLED = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 
@@ -72,6 +73,8 @@ def extract_items(document: str) -> Iterator[str]:
 
 
 def _skip(document: str, at: int) -> int:
+    if document[at : at + 1] not in _BLANKS:
+        return at
     match = _SPACE.match(document, at)
     return match.end() if match else at
 

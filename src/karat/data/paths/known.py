@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +18,6 @@ from karat.data.roles import UnmappedRoleError, find_layout, is_side_of, matches
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
 
-_SAMPLE = 100
 _DEEPEST = 4
 _MESSAGES = ("choices[0].message.content", "body.choices[0].message.content", "messages[-1].content")
 _CONTENTS = (
@@ -63,18 +61,13 @@ def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     wanted = {role: paths for role, paths in wanted.items() if role not in names}
     if not wanted:
         return {}
-    there = {*names, *find_nested(_first_rows(source), {path for paths in wanted.values() for path in paths})}
+    first = replace(source, read=lambda _text: iter([source.first]), parts=(), numbered=None)
+    there = {*names, *find_nested(first, {path for paths in wanted.values() for path in paths})}
     found = {role: path for role, paths in wanted.items() if (path := next(filter(there.__contains__, paths), None))}
     columns = {role: path.partition("[")[0].partition(".")[0] for role, path in found.items()}
     if columns.get("reference") == columns.get("prediction"):  # the same cells: predictions, and gold in another file
         found.pop("reference", None)
     return found
-
-
-def _first_rows(source: Source) -> Source:
-    """The first batch of a source."""
-    first = [batch.slice(0, _SAMPLE) for batch in islice(source.batches(), 1)]
-    return replace(source, read=lambda _text: iter(first), parts=(), numbered=None)
 
 
 def find_text_files(source: Source) -> set[str]:
@@ -100,13 +93,10 @@ def find_inside(
     """
     kinds = {name: source.schema.field(name).type for name in columns.values()}
     may_hold = {name for name, kind in kinds.items() if pa.types.is_nested(kind) or kind == RAW or name in of_text}
-    if not may_hold:
-        return {}
-    first = list(_first_rows(source).batches())
     found = dict[str, str]()
     for role, name in columns.items():
         if name in may_hold:
-            parsed = [_parse(cell) for batch in first for cell in batch.column(name).to_pylist()]
+            parsed = [_parse(cell) for cell in source.first.column(name).to_pylist()]
             cells = [cell for cell in parsed if cell not in (None, "")]
             row = next((at for at, cell in enumerate(parsed, 1) if cell not in (None, "")), 1)
             path = _inside(name_row(source.name, row), role, name, cells)

@@ -66,7 +66,10 @@ def add_nested(source: Source, types: Mapping[str, pa.DataType], *, keep_json: b
     def read_numbered(text: frozenset[str]) -> Iterator[tuple[Array, pa.RecordBatch]]:
         return ((numbers, extend(batch)) for numbers, batch in source.numbered_batches(text - types.keys()))
 
-    return replace(source, schema=pa.schema([*source.schema, *kinds.items()]), read=read, numbered=read_numbered)
+    added = replace(source, schema=pa.schema([*source.schema, *kinds.items()]), read=read, numbered=read_numbered)
+    if "first" in vars(source):  # its rows need not be read again
+        vars(added)["first"] = extend(source.first)
+    return added
 
 
 def check_paths(source: Source, paths: Iterable[str]) -> None:
@@ -87,9 +90,13 @@ def _find_type(source: Source, path: str) -> pa.DataType | None:
     empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in source.schema.types], schema=source.schema)
     if (inside := _find_path(empty, path)) is None:
         return None
-    if inside.type == RAW and all(_read_path(batch, path).null_count == len(batch) for batch in source.batches()):
-        return None
-    return inside.type
+    if inside.type != RAW or _has_values(source.first, path):
+        return inside.type
+    return inside.type if any(_has_values(batch, path) for batch in source.batches()) else None
+
+
+def _has_values(batch: pa.RecordBatch, path: str) -> bool:
+    return bool(_read_path(batch, path).null_count < len(batch))
 
 
 def _read_path(batch: pa.RecordBatch, path: str) -> pa.Array:
@@ -169,6 +176,8 @@ def _read_json(texts: pa.Array, path: str, *, is_json: bool) -> pa.Array:
         return texts
     below = path[step.end() :]
     items = [_items(text, step) for text in texts.to_pylist()]
+    if step["key"]:
+        items = _first_with(items, step["key"], step["value"])
     flat = pa.array([item for row in items for item in row or ()], pa.string())
     inside = iter((_read_json(flat, below, is_json=True) if below else flat).to_pylist())
     cells = [None if row is None else [next(inside) for _ in row] for row in items]
@@ -180,26 +189,23 @@ def _read_json(texts: pa.Array, path: str, *, is_json: bool) -> pa.Array:
 
 
 def _items(text: str | None, step: re.Match[str]) -> list[str] | None:
-    """The items of a JSON list that a step leads to, all or one; None where there are none."""
+    """The items of a JSON list that a step may lead to, all or one; None where there are none."""
     try:
         items = extract_items(json.loads(text) if text and text.startswith('"') else text or "")
-        if step["all"]:
+        if not step["number"]:
             return list(items)
-        if step["key"]:
-            return [next(item for item in items if _text_at(item, step["key"]) == step["value"])]
         number = int(step["number"])
         return list(islice(items, number, number + 1)) if number >= 0 else [list(items)[number]]
-    except StopIteration:
-        return None
     except (ValueError, IndexError):
         again = from_python(text) if text and text.startswith("[") else None
         return None if again is None or again == text else _items(again, step)
 
 
-def _text_at(text: str, path: str) -> str | None:
-    """The value at a path in an object that is JSON text, as plain text."""
-    found = _extract_text(text, path) if text.startswith("{") else None
-    return json.loads(found) if found and found.startswith('"') else found
+def _first_with(rows: list[list[str] | None], key: str, value: str) -> list[list[str] | None]:
+    """Of each row's items, the first object that has a value, compared as plain text, under a key."""
+    flat = pa.array([item for row in rows for item in row or ()], pa.string())
+    has_value = iter(pc.equal(unquote(_read_member(flat, key, is_json=True)), value).to_pylist())
+    return [None if row is None else [item for item in row if next(has_value)][:1] for row in rows]
 
 
 def _read_member(texts: pa.Array, keys: str, *, is_json: bool) -> pa.Array:
