@@ -20,6 +20,7 @@ from karat import DataError
 from karat.cli.main import main
 from karat.data.join import parts as joined_parts
 from karat.data.write import write
+from karat.runs.compare.systems import open_systems
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.task import score_part
 from karat.runs.store import checkpoint, lease
@@ -72,7 +73,7 @@ def score_beside(rows, monkeypatch, tmp_path, **settings):
     return without_manifests(on_disk(tmp_path / "disk"))
 
 
-@pytest.mark.parametrize("engine", [None, "threads", "processes"])
+@pytest.mark.parametrize("engine", [None, "processes"])
 def test_a_run_has_the_files_of_one_on_a_disk_and_nothing_else(rows, s3, tmp_path, monkeypatch, engine):
     data = pq.read_table(rows).to_reader(max_chunksize=7) if engine is None else rows
     settings = {"metrics": ["em", "bleu"], "run": "a", "engine": engine}
@@ -89,6 +90,7 @@ def test_a_run_has_the_files_of_one_on_a_disk_and_nothing_else(rows, s3, tmp_pat
 
 def test_predictions_that_tasks_share_are_ordered_in_the_store(rows, s3, tmp_path, monkeypatch):
     monkeypatch.setattr(joined_parts, "BATCH_ROWS", 1)
+    monkeypatch.setattr(parts_module, "TASK_ROWS", 2 * ROWS)
     table = pq.read_table(rows)
     order = np.random.default_rng(1).permutation(len(table))
     pq.write_table(table.select(["id", "gold"]), tmp_path / "gold.parquet", row_group_size=ROWS)
@@ -107,7 +109,7 @@ def run_karat(*words):
     return result.output
 
 
-def test_every_command_finds_runs_in_a_store(rows, s3, tmp_path, monkeypatch):
+def test_commands_find_runs_in_a_store_by_name(rows, s3, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(parts_module, "TASK_ROWS", TASKS * ROWS // 2)
     for name, metrics in {"a": ["em", "bleu"], "b": ["em", "bleu", "f1"]}.items():
@@ -115,11 +117,9 @@ def test_every_command_finds_runs_in_a_store(rows, s3, tmp_path, monkeypatch):
     assert [run.name for run in list_runs()] == ["a", "b"] == run_names()
     assert "a" in run_karat("runs")
     assert "in s3://lake/runs/a" in run_karat("runs", "show", "a")
-    assert "exact_match" in run_karat("compare", "a", "b", "--on", "id")
-    assert "q0" in run_karat("show", "a", "--worst", "200")
-    run_karat("report", "a", "-o", "report.html")
+    assert [run.path for run in open_systems(["a", "b"])] == [f"{STORE}/a", f"{STORE}/b"]
     run_karat("runs", "export", "a", "-o", "a.csv")
-    assert "q119" in Path("report.html").read_text("utf-8") + Path("a.csv").read_text("utf-8")
+    assert "q119" in Path("a.csv").read_text("utf-8")
     assert "the page shows runs of a disk" in CliRunner().invoke(main, ["view", "--no-open"]).output
     run_karat("runs", "remove", "a", "b")
     assert stored(s3) == {}
