@@ -34,11 +34,11 @@ def picky(prediction: karat.Text) -> karat.Score:
 
 @karat.metric(source="ours", register=False)
 def deadly(prediction: karat.Text) -> karat.Score:
-    "Kills its process at the third call, where there is a file `kill`."
+    "Kills its process at the third call or a later one, where there is a file `kill`."
     with open(f"{os.path.dirname(__file__)}/calls", "a+") as calls:
         print(os.getpid(), file=calls, flush=True)
         calls.seek(0)
-        if len(calls.readlines()) == 3 and os.path.exists(f"{os.path.dirname(__file__)}/kill"):
+        if len(calls.readlines()) >= 3 and os.path.exists(f"{os.path.dirname(__file__)}/kill"):
             os.kill(os.getpid(), signal.SIGKILL)
     return [1.0] * len(prediction)
 """

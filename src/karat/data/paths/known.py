@@ -84,7 +84,7 @@ def find_inside(
     In an object, this is the value under a name of the role, the content of the last message of a chat, or the only
     value; in a list of objects, the content of each, as of LangChain's and LlamaIndex's documents. Objects and lists in
     cells of text count in the columns `of_text`. A column with other values has none. Only the first rows are looked
-    at. Raises `UnmappedRoleError` where the keys do not tell.
+    at, of a join those of each side: nothing is matched for it. Raises `UnmappedRoleError` where the keys do not tell.
 
     >>> from karat.data.formats.frames import open_frame
     >>> rows = [{"answer": {"text": "Paris", "tokens": 3}, "contexts": [{"page_content": "Paris is", "metadata": {}}]}]
@@ -93,10 +93,12 @@ def find_inside(
     """
     kinds = {name: source.schema.field(name).type for name in columns.values()}
     may_hold = {name for name, kind in kinds.items() if pa.types.is_nested(kind) or kind == RAW or name in of_text}
+    opened = {name: (file, column) for _, file, names in source.files for column, name in names.items()}
     found = dict[str, str]()
     for role, name in columns.items():
         if name in may_hold:
-            parsed = [_parse(cell) for cell in source.first.column(name).to_pylist()]
+            file, column = opened.get(name, (source, name))  # the source itself has the columns from paths
+            parsed = [_parse(cell) for cell in file.first.column(column).to_pylist()]
             cells = [cell for cell in parsed if cell not in (None, "")]
             row = next((at for at, cell in enumerate(parsed, 1) if cell not in (None, "")), 1)
             path = _inside(name_row(source.name, row), role, name, cells)

@@ -27,7 +27,7 @@ from karat.data.formats.writers import WRITERS
 from karat.data.join.match import Unmatched
 from karat.data.source import Part
 from karat.data.storage.addresses import hide_secrets, join_path
-from karat.data.storage.remote_files import REQUESTS, exists, find_size, list_names, open_file, read_bytes
+from karat.data.storage.remote_files import REQUESTS, exists, find_size, list_names, read_bytes
 from karat.data.storage.whole_files import make_folder, remove_folder, whole_file, write_bytes
 from karat.runs.columns.output import OutputColumns
 from karat.runs.store.checkpoint import count_rows
@@ -112,11 +112,8 @@ class PartsFolder:
 
     def count_rows(self) -> int:
         """How many rows the finished parts hold."""
-        rows = 0
-        for task in self.list_tasks():
-            with open_file(self._state(task)) as file:
-                rows += json.loads(file.readline())["rows"]
-        return rows
+        heads = (read_bytes(self._state(task)).partition(b"\n")[0] for task in self.list_tasks())
+        return sum(json.loads(head)["rows"] for head in heads)
 
     def list_tasks(self) -> list[int]:
         """The parts that have a state, in their order."""

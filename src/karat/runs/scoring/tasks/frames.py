@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.errors import SpecError
@@ -38,6 +41,11 @@ class Frame(Source):
     """
 
     work: Callable[[Recipe], Iterator[Done]] = field(kw_only=True)
+
+    @cached_property
+    def first(self) -> pa.RecordBatch:
+        """No rows: they stay where they are."""
+        return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in self.schema.types], schema=self.schema)
 
     def without_rows(self) -> Frame:
         """The frame without its rows, which can be sent to other processes."""
