@@ -1,14 +1,20 @@
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from karat import Counts, Score, SpecError, Text, metric
-from karat.core.metric.score import score_rows
+from karat import Counts, RowError, Score, SpecError, Text, metric
+from karat.core.metric.extract import extract_answers
+from karat.core.metric.score import score_columns, score_rows
 from karat.core.metric.spec import parse
 from karat.metrics import exact_match, matches_regex, token_f1
+from karat.text import columns
 from karat.text.extract import (
+    COMPILED,
     extract_regex,
     find_answer,
     find_boxed,
@@ -182,6 +188,82 @@ def test_the_last_match_of_a_pattern(pattern, texts, answers):
     assert extract_regex(pa.array(texts), pattern).to_pylist() == answers
 
 
+PIECES = ["#### ", "####", "the answer is ", "The answer is", "answer is ", "the ", "(A)", "B.", "1,250", "$", "-", "7"]
+PIECES += [
+    ".",
+    ",",
+    " ",
+    "\n",
+    "\r\n",
+    "\r",
+    "\t",
+    "\x00",
+    "\x85",
+    "\xa0",
+    "\u2028",
+    "\u3000",
+    "é",
+    "…",
+    "共",
+    "٣",
+    "😀",
+]
+REPLIES = st.lists(st.lists(st.sampled_from(PIECES), max_size=9).map("".join) | st.text(max_size=9), max_size=50)
+BY_REGEX = {  # the patterns of lm-evaluation-harness with the group that counts, the first match or the last
+    "gsm8k_strict": (r"#### (\-?[0-9\.\,]+)", 0),
+    "gsm8k_flexible": (r"((?:-?[$0-9.,]{2,})|(?:-?[0-9]+))", -1),
+    "mmlu_cot": (r"(?<=answer is )(.*)(?=.)", 0),
+    "bbh": (r"(?<=the answer is )(.*)(?=.)", 0),
+    "first_line": (r"^(.*?)(?=\n|$)", 0),
+}
+
+
+def by_regex(name, text):
+    pattern, which = BY_REGEX[name]
+    found = re.findall(pattern, text)
+    return (found[which].strip() or None) if found else None
+
+
+@given(REPLIES)
+def test_compiled_extractors_equal_their_definitions_and_the_patterns_of_lm_eval(texts):
+    for name, find in COMPILED.items():
+        expected = [by_regex(name, text) for text in texts]
+        assert [(find(text) or "").strip() or None for text in texts] == expected, name
+        assert extract_answers(pa.array(texts, pa.string()), name).to_pylist() == expected, name
+
+
+@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("piece", ["answer is ", "the answer is \n", "#### ", "#### -", "-", ".", "é", "  "])
+def test_compiled_extractors_read_long_replies(name, piece):
+    texts = [piece * 20_000, piece * 20_000 + "the answer is 1.\n#### 5"]
+    assert extract_answers(pa.array(texts), name).to_pylist() == [by_regex(name, text) for text in texts]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_compiled_extractors_read_every_layout(name, compiled, kind, monkeypatch):
+    monkeypatch.setattr(columns, "COMPILED", compiled and columns.COMPILED)
+    texts = ["so the answer is é 5.\n#### 5", "", "no", "the answer is \u3000.\n", None, "#### -1,000.", "   \nB"] * 2
+    expected = [None if text is None else by_regex(name, text) for text in texts]
+    column = pa.array(texts, kind)
+    for start, stop in [(0, 14), (1, 14), (3, 9), (7, 7), (13, 14)]:
+        answers = extract_answers(column[start:stop], name)
+        answers.validate(full=True)
+        assert answers.to_pylist() == expected[start:stop]
+    scores = [None if text is None else float(answer is not None) for text, answer in zip(texts, expected, strict=True)]
+    for layout in (column.dictionary_encode(), pa.chunked_array([column[:5], column[5:]])):
+        scored = exact_match(layout, [answer or "" for answer in expected], extract=name, missing="wrong")
+        assert scored.to_pylist() == scores
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_reply_that_is_not_utf8_is_named_by_its_row(name):
+    column = pa.array([b"fine", b"the answer is 5.\n#### 5\xff"]).view(pa.string())
+    with pytest.raises(RowError, match=r"row 1: .*UTF-8"):
+        extract_answers(column, name)
+
+
 def test_auto_tries_box_statement_number_and_then_takes_the_whole():
     assert find_answer(r"The answer is 3, \boxed{4}, 5") == "4"
     assert find_answer("The answer is 3, not 5") == "3, not 5"
@@ -233,13 +315,17 @@ def test_where_there_is_no_worst_score_the_empty_text_is_scored(options):
     assert length([r"\boxed{44}", "4"], extract="boxed", missing="wrong").to_pylist() == [2.0, 7.0]
 
 
-def test_each_prediction_is_extracted_once_however_many_references(monkeypatch):
+def test_each_prediction_is_extracted_once_however_many_references_and_metrics(monkeypatch):
     seen = []
     monkeypatch.setattr(
         "karat.core.metric.score.extract_answers", lambda column, how: seen.extend(column.to_pylist()) or column
     )
-    token_f1(["a", "b"], [["a", "b", "c"], ["b"]], extract="auto")
+    replies, references = pa.array(["a", "b"]), pa.array([["a", "b", "c"], ["b"]])
+    token_f1(replies, references, extract="auto")
     assert seen == ["a", "b"]
+    metrics = [each.using(extract="auto") for each in (token_f1, exact_match)]
+    score_columns(metrics, {"prediction": replies, "reference": references})
+    assert seen == ["a", "b"] * 2
 
 
 def test_several_predictions_are_extracted_one_by_one():

@@ -1,4 +1,4 @@
-"""Applies normalisers and tokenisers to Arrow columns.
+"""Applies normalisers, tokenisers and extractors to Arrow columns.
 
 A tokenised column holds the tokens of each row joined by single spaces. The compiled kernel, if built (`COMPILED`),
 returns the same as the definitions, which map the rows that it delegates, and all rows without it.
@@ -30,13 +30,6 @@ except ImportError:  # no compiler at install time
 
 INTERPRETED = {"drop", "math", "mlqa:ar", "mlqa:zh", "intl"}
 """Normalisers and tokenisers that have no kernel."""
-
-_BY_ARROW: dict[str, tuple[tuple[str, str], ...]] = {
-    "plain": (("[[:punct:]]", ""),),
-    "triviaqa": (("[[:punct:]]", " "),),
-    "gsm8k": (("[,$]", ""), (r"(?s)\A.*#### ", ""), (r"\.(\n?)\z", r"\1")),
-}
-"""Normalisers that for texts in ASCII are replacements by Arrow, and lower case; then triviaqa is `squad`."""
 
 _SPELLED = r"[\\ =/.\n]|frac"
 """What is in every text in ASCII that the normaliser `math` changes."""
@@ -101,6 +94,18 @@ def tokenise(column: pa.Array, name: str) -> pa.Array:
     return _mapped(column, name, lambda text: " ".join(split(text)))
 
 
+def extract(column: pa.Array, name: str, find: Callable[[str], str | None]) -> pa.Array:
+    r"""What `find` finds in each text, without surrounding whitespace; null where nothing is left, and for null.
+
+    Takes a string or large_string Array and returns large_string. The kernel has a map of that name, which equals
+    `find`. Raises RowError for a row that is not UTF-8.
+
+    >>> extract(pa.array(["Paris \nin France", ""]), "first_line", lambda text: text.partition("\n")[0]).to_pylist()
+    ['Paris', None]
+    """
+    return _map(column, name, lambda text: (find(text) or "").strip() or None)
+
+
 def has_marks(column: pa.Array) -> pa.Array:
     """Which texts may have marks that `drop_marks` drops; takes the same columns as `normalise`.
 
@@ -128,13 +133,13 @@ def drop_marks(column: pa.Array) -> pa.Array:
     return pc.replace_with_mask(column, marked, pa.array(texts, column.type)) if texts else column
 
 
-def _mapped(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
+def _mapped(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, _mapped(column.dictionary, name, define))
     return once(name, (column,), lambda: _map(column, name, define))
 
 
-def _map(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
+def _map(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa.Array:
     rows = len(column)
     if name == "drop":
         with suppress(UnicodeDecodeError):  # the row is named below
@@ -142,8 +147,6 @@ def _map(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
     if name == "math":
         with suppress(UnicodeDecodeError):
             return _map_formulas(column.cast(pa.large_string()), define)
-    if name in _BY_ARROW and COMPILED:
-        return _map_by_arrow(column.cast(pa.large_string()), name, define)
     if not COMPILED or name in INTERPRETED or not rows:
         return _map_by_definition(column, range(rows), define)
     column = column.cast(pa.large_string())
@@ -154,30 +157,22 @@ def _map(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
     delegated = np.zeros(rows, np.uint8)
     texts, mapped_texts = (np.frombuffer(buffer, np.uint8) for buffer in (data or b"\0", out))
     left = transform(name, bounds, texts, np.frombuffer(out_offsets, np.int64), mapped_texts, delegated)
-    valid = pa.py_buffer(np.packbits(column.is_valid(), bitorder="little")) if column.null_count else None
+    found = np.asarray(column.is_valid()) & (delegated != 2)
+    valid = None if found.all() else pa.py_buffer(np.packbits(found, bitorder="little"))
     mapped = pa.Array.from_buffers(pa.large_string(), rows, [valid, out_offsets, out])
     if not left:
         return mapped
     rest = _map_by_definition(column, np.flatnonzero(delegated).tolist(), define)
-    return pc.replace_with_mask(mapped, pa.array(delegated.view(bool)), rest)
+    return pc.replace_with_mask(mapped, pa.array(delegated == 1), rest)
 
 
-def _map_formulas(column: pa.Array, define: Callable[[str], str]) -> pa.Array:
+def _map_formulas(column: pa.Array, define: Callable[[str], str | None]) -> pa.Array:
     """The column with each distinct text that is not plain mapped once."""
     texts = column.dictionary_encode()
     others = pc.invert(pc.string_is_ascii(texts.dictionary))
     spelled = pc.or_(pc.match_substring_regex(texts.dictionary, _SPELLED), others)
     rest = pa.array(map(define, texts.dictionary.filter(spelled).to_pylist()), pa.large_string())
     return pc.replace_with_mask(texts.dictionary, spelled, rest).take(texts.indices)
-
-
-def _map_by_arrow(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
-    mapped, others = column, pc.invert(pc.string_is_ascii(column)).fill_null(False)
-    for pattern, replacement in _BY_ARROW[name]:
-        mapped = pc.replace_substring_regex(mapped, pattern, replacement)
-    mapped = normalise(mapped, "squad") if name == "triviaqa" else pc.ascii_lower(mapped)
-    rest = _map_by_definition(column, np.flatnonzero(others).tolist(), define)
-    return pc.replace_with_mask(mapped, others, rest) if len(rest) else mapped
 
 
 def map_words(column: pa.Array, change: Callable[[str], str]) -> pa.Array:
@@ -194,11 +189,11 @@ def map_words(column: pa.Array, change: Callable[[str], str]) -> pa.Array:
     return pc.binary_join(lists, pa.scalar(" ", pa.large_string()))
 
 
-def _map_by_definition(column: pa.Array, rows: Iterable[int], define: Callable[[str], str]) -> pa.Array:
+def _map_by_definition(column: pa.Array, rows: Iterable[int], define: Callable[[str], str | None]) -> pa.Array:
     return pa.array([_apply(define, column, row) for row in rows], pa.large_string())
 
 
-def _apply(define: Callable[[str], str], column: pa.Array, row: int) -> str | None:
+def _apply(define: Callable[[str], str | None], column: pa.Array, row: int) -> str | None:
     try:
         text: str | None = column[row].as_py()
     except UnicodeDecodeError as error:

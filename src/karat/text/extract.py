@@ -12,6 +12,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from string import ascii_uppercase
 from typing import Any
 
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 from karat.core.errors import SpecError
 from karat.core.metric.extract import add_extractor
 from karat.text.answers.choices import read_choice
+from karat.text.columns import extract
 
 _BRACES = re.compile(r"(?P<box>\\{1,2}(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
 _ANSWER_IS = re.compile(
@@ -41,6 +43,7 @@ _NUMBER = re.compile(
     r"(?:[eE][-+]?\d+(?!\w)|\^\{?-?\d+\}?)?"
     r"(?:/\d+(?:\.\d+)?(?![\d/]))?"
 )
+_GSM8K_NUMBER = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+")
 _FENCE = re.compile(r"^[ \t]*```[ \t]*\w*[ \t]*\r?$", re.MULTILINE)
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _NO_OPTIONS = [None] * 26
@@ -89,8 +92,8 @@ def find_last_number(text: str) -> str | None:
     >>> find_last_number("It was $1,234.50 for H2O"), find_last_number("from 3-5 to 7/8, or 50%"), find_last_number("x")
     ('1234.50', '50', None)
     """
-    numbers = deque(_NUMBER.finditer(text), maxlen=1)
-    return numbers[0][0].replace(",", "").replace("\u2212", "-") if numbers else None
+    number = _last(_NUMBER, text)
+    return number and number.replace(",", "").replace("\u2212", "-")
 
 
 def find_letter(text: str) -> str | None:
@@ -154,6 +157,34 @@ def find_uncited(text: str) -> str:
     return re.sub(r" ?\[\d+", "", line).replace(" |", "").replace("]", "")
 
 
+def find_first(text: str, pattern: str) -> str | None:
+    """The group of the first match of a pattern (``gsm8k_strict``, ``mmlu_cot``, ``bbh``).
+
+    >>> find_first("So the answer is (A).", "the answer is (.*).")
+    '(A)'
+    """
+    found = re.search(pattern, text)
+    return found[1] if found else None
+
+
+def find_gsm8k_flexible(text: str) -> str | None:
+    """The last number, as lm-evaluation-harness reads numbers of GSM8K (``gsm8k_flexible``).
+
+    >>> find_gsm8k_flexible("18 - 4 = $14."), find_gsm8k_flexible("none.")
+    ('$14.', None)
+    """
+    return _last(_GSM8K_NUMBER, text)
+
+
+def find_first_line(text: str) -> str:
+    r"""The first line (``first_line``).
+
+    >>> find_first_line("B\nas I said")
+    'B'
+    """
+    return text.partition("\n")[0]
+
+
 def extract_regex(column: pa.Array, pattern: str) -> pa.Array:
     r"""The last match of an RE2 pattern in each text: its first group, or the whole match (``regex:pattern``).
 
@@ -172,23 +203,14 @@ def extract_regex(column: pa.Array, pattern: str) -> pa.Array:
     except pa.ArrowInvalid:  # the pattern has no group
         marked = pc.replace_substring_regex(column, f"(?:{pattern}{quoted})", rf"{mark}\0{mark}")
     pieces = pc.split_pattern(marked.filter(matches), mark, max_splits=2, reverse=True)  # before, answer and after
-    answers = _trimmed(pc.list_element(pieces, 1)).cast(pa.large_string())
+    answers = pc.utf8_trim(pc.list_element(pieces, 1), _WHITE).cast(pa.large_string())
+    answers = pc.if_else(pc.equal(answers, ""), pa.scalar(None, answers.type), answers)
     return pc.replace_with_mask(pa.nulls(len(column), pa.large_string()), matches, answers)
 
 
-def _trimmed(answers: pa.Array) -> pa.Array:
-    """The answers without surrounding whitespace; null where an answer is empty."""
-    trimmed = pc.utf8_trim(answers, _WHITE)
-    return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed)
-
-
-def _first(pattern: str) -> Callable[[pa.Array, str], pa.Array]:
-    """The function on columns that extracts the first match of a pattern: its group `answer`, not if it is blank."""
-
-    def extract(column: pa.Array, _: str) -> pa.Array:
-        return _trimmed(pc.struct_field(pc.extract_regex(column, pattern), "answer"))
-
-    return extract
+def _last(pattern: re.Pattern[str], text: str) -> str | None:
+    matches = deque(pattern.finditer(text), maxlen=1)
+    return matches[0][0] if matches else None
 
 
 def _first_sentence(line: str) -> str:
@@ -251,6 +273,20 @@ def _each(find: Callable[..., str | None]) -> Callable[[pa.Array, str], pa.Array
     return extract
 
 
+def _compiled(name: str) -> Callable[[pa.Array, str], pa.Array]:
+    """The function on columns by the kernel, which equals the definition."""
+    return lambda column, _: extract(column, name, COMPILED[name])
+
+
+COMPILED: dict[str, Callable[[str], str | None]] = {
+    "gsm8k_strict": partial(find_first, pattern="#### (-?[0-9.,]+)"),
+    "gsm8k_flexible": find_gsm8k_flexible,
+    "mmlu_cot": partial(find_first, pattern="answer is (.*)."),
+    "bbh": partial(find_first, pattern="the answer is (.*)."),
+    "first_line": find_first_line,
+}
+"""The definitions of the extractors that have a kernel."""
+
 add_extractor("boxed", _each(find_boxed))
 add_extractor("answer_is", _each(find_stated))
 add_extractor("last_number", _each(find_last_number))
@@ -258,10 +294,7 @@ add_extractor("letter", _each(find_letter))
 add_extractor("auto", _each(find_answer))
 add_extractor("dollars", lambda column, _: pa.array(map(find_between_dollars, column.to_pylist()), pa.large_string()))
 add_extractor("uncited", _each(find_uncited))
-add_extractor("gsm8k_strict", _first("#### (?P<answer>-?[0-9.,]+)"))
-add_extractor("gsm8k_flexible", lambda column, _: extract_regex(column, "-?[$0-9.,]{2,}|-?[0-9]+"))
-add_extractor("mmlu_cot", _first("answer is (?P<answer>.*)."))
-add_extractor("bbh", _first("the answer is (?P<answer>.*)."))
-add_extractor("first_line", _first("^(?P<answer>.*)"))
+for _name in COMPILED:
+    add_extractor(_name, _compiled(_name))
 add_extractor("json", _each(find_in_json), needs="path")
 add_extractor("regex", extract_regex, needs="pattern")

@@ -1,8 +1,9 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Compiles the normalisers and tokenisers of `normalise` and `tokenise`: UTF-8 bytes to UTF-8 bytes, row by row.
+"""Compiles the normalisers, tokenisers and some extractors of `karat.text`: UTF-8 bytes to UTF-8 bytes, row by row.
 
 Every map returns the same as its definition, except for rows that it delegates (returns -1), which the caller maps by
 the definition: malformed UTF-8, characters whose case depends on their neighbours, and the cases in its docstring.
+An extractor returns NOTHING (-2) where its definition returns None or a blank text.
 Output never exceeds twice the input: case folding lengthens UTF-8 by half at most, and a token has at least one byte.
 
 Longer than 300 lines because all maps share functions that read and write UTF-8, inlined only within a module.
@@ -12,7 +13,7 @@ import string
 import unicodedata
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 
 from karat.text.normalise import ARTICLES, is_currency, is_outer, is_punctuation
 from karat.text.tokenise import split_words
@@ -75,12 +76,17 @@ cdef struct Words:  # the articles to drop; none is longer than 8 bytes
     uint64_t key[16]
     Bytes limit  # where the memory of the texts ends
     bint ascii  # only ASCII punctuation is dropped
+    bint spaced  # it becomes a space instead, and so do acute accents and curly apostrophes
+    const char* mark  # of extractors: what stands before an answer
+    Py_ssize_t mark_size
+    uint8_t skip[256]  # how far the mark can be moved when its last byte meets this one
 
 cdef enum:
     WORD, PUNCTUATION, SPACE, OTHER  # kinds of ASCII bytes; OTHER includes every byte that is not ASCII
     OUTER = 1, DECIMAL = 2, ALPHA = 4, ALNUM = 8, CURRENCY = 16, WHITE = 32  # flags of characters
     SMALL_DOTTED_I = 0x130, CAPITAL_SIGMA = 0x3A3  # the two characters str.lower() does not map one to one
     PLANES = 0x20000  # the characters the tables cover: planes 0 and 1
+    NOTHING = -2
 
 cdef uint8_t kind[256]
 cdef uint8_t lower[256]
@@ -215,7 +221,7 @@ cdef inline uint8_t* copy(Bytes text, Bytes end, uint8_t* out) noexcept nogil:
 
 
 cdef Py_ssize_t drop_words(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
-    """`squad` and `mlqa` for ASCII, 64 bytes at a time, else `drop_words_anywhere`.
+    """`squad`, `mlqa` and `triviaqa` for ASCII, 64 bytes at a time, else `drop_words_anywhere`.
 
     Each block is first lower-cased and its spaces and punctuation marked, without a branch; then the text between
     spaces is copied.
@@ -246,6 +252,9 @@ cdef Py_ssize_t drop_words(Bytes text, Bytes end, uint8_t* out, const Words* wor
         if odd & found:
             return drop_words_anywhere(start, end, out, words)
         others &= ~spaces
+        if words.spaced:
+            spaces |= others
+            others = 0
         spaces &= found
         at = 0
         while spaces:
@@ -312,7 +321,9 @@ cdef Py_ssize_t drop_words_anywhere(Bytes text, Bytes end, uint8_t* out, const W
             if code >= PLANES and not words.ascii:
                 return -1
             code = lower[code] if code < 128 else Py_UNICODE_TOLOWER(code)
-            if (kind[code] == PUNCTUATION) if code < 128 else (not words.ascii and punctuation[code] != 0):
+            if words.spaced and (code == 0xB4 or code == 0x2018 or code == 0x2019 or (code < 128 and kind[code] == PUNCTUATION)):
+                code = 32
+            elif (kind[code] == PUNCTUATION) if code < 128 else (not words.ascii and punctuation[code] != 0):
                 continue
         elif word == NULL:
             return o - out
@@ -338,6 +349,44 @@ cdef Py_ssize_t drop_words_anywhere(Bytes text, Bytes end, uint8_t* out, const W
                 o += 1
             space = False
             o = encode(code, o)
+
+
+cdef Py_ssize_t drop_punctuation(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`plain`."""
+    cdef uint8_t* o = out
+    cdef int32_t code
+    while text < end:
+        if text[0] < 128:
+            o[0] = lower[text[0]]
+            o += kind[text[0]] != PUNCTUATION
+            text += 1
+            continue
+        code = decode(&text, end)
+        if code < 0 or code == SMALL_DOTTED_I or code == CAPITAL_SIGMA:
+            return -1
+        o = encode(Py_UNICODE_TOLOWER(code), o)
+    return o - out
+
+
+cdef Py_ssize_t strip_gsm8k(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`gsm8k`."""
+    cdef uint8_t* o = out
+    cdef int32_t code
+    while text < end:
+        code = decode(&text, end)
+        if code < 0 or code == SMALL_DOTTED_I or code == CAPITAL_SIGMA:
+            return -1
+        if code == 36 or code == 44:
+            continue
+        o = encode(lower[code] if code < 128 else Py_UNICODE_TOLOWER(code), o)
+        if code == 32 and o - out >= 5 and memcmp(o - 5, b"#### ", 5) == 0:
+            o = out
+    if o > out and (o - 1)[0] == 46:
+        return o - out - 1
+    if o - out > 1 and (o - 1)[0] == 10 and (o - 2)[0] == 46:
+        (o - 2)[0] = 10
+        return o - out - 1
+    return o - out
 
 
 cdef Py_ssize_t squeeze(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
@@ -623,17 +672,132 @@ cdef inline bint ends_meaning(int32_t code, int32_t before) noexcept nogil:
     return ((code == 37 or code == 0x2030) and flags[before] & DECIMAL) or (code == 35 and flags[before] & ALPHA)
 
 
+cdef bint is_utf8(Bytes text, Bytes end) noexcept nogil:
+    cdef uint64_t eight = 0
+    while text < end:
+        if end - text >= 8:
+            memcpy(&eight, text, 8)
+            if not eight & 0x8080808080808080ULL:
+                text += 8
+                continue
+        if decode(&text, end) < 0:
+            return False
+    return True
+
+
+cdef Py_ssize_t put_answer(Bytes text, Bytes end, uint8_t* out) noexcept nogil:
+    """Write an answer without surrounding whitespace."""
+    cdef Bytes at = text
+    cdef int32_t code
+    while text < end:
+        code = decode(&at, end)
+        if not Py_UNICODE_ISSPACE(code):
+            break
+        text = at
+    while text < end:
+        code = char_at(before(end), end)
+        if not Py_UNICODE_ISSPACE(code):
+            break
+        end = before(end)
+    memcpy(out, text, end - text)
+    return end - text if end > text else NOTHING
+
+
+cdef inline Bytes line_end(Bytes text, Bytes end) noexcept nogil:
+    cdef Bytes found = <Bytes>memchr(text, 10, end - text)
+    return found if found != NULL else end
+
+
+cdef Bytes after_mark(Bytes text, Bytes end, const Words* words) noexcept nogil:
+    """The place after the next mark, NULL if there is none; by Horspool's search."""
+    cdef Py_ssize_t size = words.mark_size
+    while end - text >= size:
+        if memcmp(text, words.mark, size) == 0:
+            return text + size
+        text += words.skip[text[size - 1]]
+    return NULL
+
+
+cdef Py_ssize_t find_in_line(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`mmlu_cot` and `bbh`."""
+    cdef Bytes stop
+    if not is_utf8(text, end):
+        return -1
+    text = after_mark(text, end, words)
+    while text != NULL:
+        stop = line_end(text, end)
+        if stop > text:
+            return put_answer(text, before(stop), out)
+        text = after_mark(text, end, words)
+    return NOTHING
+
+
+cdef Py_ssize_t find_gsm8k_strict(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`gsm8k_strict`."""
+    cdef Bytes start
+    if not is_utf8(text, end):
+        return -1
+    start = after_mark(text, end, words)
+    while start != NULL:
+        text = start + (start < end and start[0] == 45)
+        while text < end and (is_digit(text[0]) or text[0] == 44 or text[0] == 46):
+            text += 1
+        if text > start and (text - 1)[0] != 45:
+            return put_answer(start, text, out)
+        start = after_mark(text, end, words)
+    return NOTHING
+
+
+cdef Py_ssize_t find_gsm8k_flexible(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`gsm8k_flexible`, from the end."""
+    cdef Bytes at = end
+    cdef Bytes stop
+    if not is_utf8(text, end):
+        return -1
+    while at > text:
+        stop = at
+        while at > text and in_gsm8k((at - 1)[0]):
+            at -= 1
+        if stop - at > 1 or (stop > at and is_digit(at[0])):
+            return put_answer(at - (at > text and (at - 1)[0] == 45), stop, out)
+        at -= at == stop
+    return NOTHING
+
+
+cdef inline bint in_gsm8k(uint8_t byte) noexcept nogil:
+    return is_digit(byte) or byte == 36 or byte == 44 or byte == 46
+
+
+cdef Py_ssize_t find_first_line(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`first_line`."""
+    return put_answer(text, line_end(text, end), out) if is_utf8(text, end) else -1
+
+
+cdef void _set_mark(Words* words, const char* mark, Py_ssize_t size):
+    cdef Py_ssize_t i
+    words.mark = mark
+    words.mark_size = size
+    for i in range(256):
+        words.skip[i] = size
+    for i in range(size - 1):
+        words.skip[<uint8_t>mark[i]] = size - 1 - i
+
+
 def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int64_t[::1] out_offsets,
               uint8_t[::1] out, uint8_t[::1] delegated):
-    """Map each row of `data` to `out`; returns how many rows are delegated (1 in `delegated`, empty in `out`)."""
+    """Map each row of `data` to `out`; returns how many rows are delegated (1 in `delegated`, empty in `out`).
+
+    Rows in which an extractor finds nothing are 2 in `delegated`.
+    """
     cdef Py_ssize_t row, size, at = 0, left = 0, rows = offsets.shape[0] - 1
     cdef Words words
     cdef Map step
     cdef Bytes text = &data[0]
-    _set_words(&words, ARTICLES["en"] if name == "squad" else ARTICLES.get(name[5:] or "en", ()))
-    words.ascii = name == "squad"
+    words.spaced = name == "triviaqa"
+    words.ascii = name == "squad" or words.spaced
+    _set_words(&words, ARTICLES["en"] if words.ascii else ARTICLES.get(name[5:] or "en", ()))
     words.limit = text + data.shape[0]
-    if name == "squad":
+    if words.ascii:
         step = drop_words
     elif name.startswith("mlqa"):
         step = drop_words
@@ -643,6 +807,23 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
         step = fold
         if not has_folded:
             _fill_folded()
+    elif name == "plain":
+        step = drop_punctuation
+    elif name == "gsm8k":
+        step = strip_gsm8k
+    elif name == "gsm8k_strict":
+        _set_mark(&words, b"#### ", 5)
+        step = find_gsm8k_strict
+    elif name == "gsm8k_flexible":
+        step = find_gsm8k_flexible
+    elif name == "mmlu_cot":
+        _set_mark(&words, b"answer is ", 10)
+        step = find_in_line
+    elif name == "bbh":
+        _set_mark(&words, b"the answer is ", 14)
+        step = find_in_line
+    elif name == "first_line":
+        step = find_first_line
     elif name == "13a":
         step = split_13a
     elif name == "words":
@@ -659,10 +840,12 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
         out_offsets[0] = 0
         for row in range(rows):
             size = step(text + offsets[row], text + offsets[row + 1], &out[at], &words)
-            if size < 0:
+            if size >= 0:
+                at += size
+            elif size == NOTHING:
+                delegated[row] = 2
+            else:
                 delegated[row] = 1
                 left += 1
-            else:
-                at += size
             out_offsets[row + 1] = at
     return left

@@ -171,7 +171,8 @@ def _score(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
 def _score_extracted(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     """Score the final answer of each prediction; a row without one is unscored, or wrong with `missing="wrong"`."""
     how, wrong, worst = metric.settings["extract"], metric.settings["missing"] == "wrong", metric.definition.worst
-    answers = extract_answers(columns["prediction"], how)
+    replies = columns["prediction"]
+    answers = once(("extract", how), (replies,), lambda: extract_answers(replies, how))
     metric = replace(metric, settings={**metric.settings, "extract": "none"})
     columns = {**columns, "prediction": answers.fill_null("") if wrong and worst is None else answers}
     found = columns["prediction"].is_valid()
