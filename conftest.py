@@ -10,6 +10,7 @@ import pytest
 
 DATA = Path(__file__).parents[1] / "shared" / "data"
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # tests import ONNX Runtime themselves
 os.environ.pop("COLUMNS", None)  # tests on all cores run with that of the terminal, and what they print is for a pipe
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores Ctrl-C in what it starts in the background
 

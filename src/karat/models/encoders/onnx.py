@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,22 @@ BLOCK = 512
 MIN_TOKENS = 1e-9  # avoids division by zero
 
 
+def import_runtime() -> Any:
+    """ONNX Runtime, told not to report its use to its makers, which it does by default."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read once, when it starts
+    import onnxruntime  # noqa: PLC0415  (an extra)
+
+    onnxruntime.disable_telemetry_events()  # where it does not read that, or had started before
+    return onnxruntime
+
+
 class OnnxNetwork:
     """An ONNX file. Each core runs batches of its own, which is faster than sharing each batch among cores."""
 
     block = BLOCK
 
     def __init__(self, file: Path, pooling: str, batch_size: int | None) -> None:
-        import onnxruntime  # noqa: PLC0415  (an extra)
-
+        onnxruntime = import_runtime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
