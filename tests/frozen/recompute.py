@@ -316,6 +316,9 @@ def contents(run):
         else:
             found[path.name] = mask(json.loads(path.read_text("utf-8")))
     said = found["manifest.json"]
+    for since in ("files", "checksum"):  # the stored runs are older than these
+        said.pop(since, None)
+    said["digests"] = {role: digest for role, digest in said["digests"].items() if role in said["mapping"]}
     said["created"], said["machine"] = "*", sorted(said["machine"])
     said["versions"] = sorted({"karat", "python"} & said["versions"].keys())
     if said["models"]:

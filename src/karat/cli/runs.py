@@ -1,4 +1,4 @@
-"""``karat runs``: list, show, export, publish and remove the runs that are kept."""
+"""``karat runs``: list, show, export, publish, verify and remove the runs that are kept."""
 
 from __future__ import annotations
 
@@ -105,6 +105,28 @@ def publish(name: str, target: str, output: str | None, settings: tuple[str, ...
         --set model=acme/answers-7b --set dataset=openqa --set organization=Acme
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     click.echo(publish_run(name, target, output, settings), err=True)
+
+
+@runs.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.pass_context
+def verify(context: click.Context, names: tuple[str, ...]) -> None:
+    """Read all files of runs, and compare them with the checksums that were kept when they were written.
+
+    Without a NAME of all runs, also of those that were not finished. The exit code is 1 if a file is damaged, missing
+    or new.
+    """
+    from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
+    from karat.runs.store.folders import run_names, unfinished_runs  # noqa: PLC0415
+    from karat.runs.store.verify import verify_run  # noqa: PLC0415
+
+    screen, damaged = open_screen(), False
+    for name in names or (*run_names(), *unfinished_runs()):
+        verified = verify_run(name)
+        screen.line(f"{name}: {verified}", "red" if verified.problems else "")
+        damaged |= bool(verified.problems)
+    if damaged:
+        context.exit(1)
 
 
 @runs.command()

@@ -18,19 +18,20 @@ import pyarrow as pa
 from karat.core.atomic import write_text
 from karat.core.errors import ColumnError, DataError
 from karat.data.source import RAW, Source
+from karat.data.storage.checksums import read_json, seal, unseal
 from karat.data.storage.disk_table import DiskTable
 from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Request
 from karat.runs.experiment.task import RowTask, TaskModel, failed_reply
-from karat.runs.store.folders import answers_folder, partial_folder, run_folder, runs_folder
+from karat.runs.store.folders import SETTINGS, answers_folder, partial_folder, run_folder, runs_folder
 from karat.runs.store.lock import lock
 from karat.runs.store.writer import check_name_free, check_resumed, check_unchanged, other_name
 
 ROW, REPETITION, ERROR = "row", "repetition", "error"
 REPLIES = "answers.sqlite"
-_SETTINGS, _ANSWERS = "plan.json", "answers.jsonl"
+_ANSWERS = "answers.jsonl"
 _SLICE = 512  # rows converted to Python objects at a time
 
 
@@ -57,12 +58,12 @@ def open_answers(name: str | None, settings: dict[str, Any], *, resume: bool) ->
         if run.exists():
             shutil.rmtree(folder)
         check_name_free(run)
-        path = folder / _SETTINGS
+        path = folder / SETTINGS
         if path.exists():
             check_resumed(name, resume=resume)
-            check_unchanged(name, (json.loads(path.read_text("utf-8")), settings))
+            check_unchanged(name, (unseal(read_json(path), path), settings))
         else:
-            write_text(path, json.dumps(settings, ensure_ascii=False))
+            write_text(path, json.dumps(seal(settings), ensure_ascii=False))
         yield folder
         if run.exists():
             shutil.rmtree(folder)

@@ -124,7 +124,7 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
     from karat.runs.store.writer import open_writer  # noqa: PLC0415
 
     usage = ModelUsage(plan.metrics)
-    with open_writer(manifest, plan.metrics, resume=destination.resume) as writer:
+    with open_writer(manifest, plan.metrics, plan.digested, resume=destination.resume) as writer:
         result = _score_all(plan, destination, progress, writer)
         return replace(result, run=writer.finish(result.as_dict(), usage.since_start()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +31,7 @@ from karat.data.paths.nested import add_nested, check_paths, find_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
-from karat.runs.columns.ids import number_rows
+from karat.runs.columns.ids import id_columns, number_rows
 from karat.runs.columns.named import check_range, decode_numbers, fit_range
 from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.arguments import Selection
@@ -124,6 +124,23 @@ class Plan:
         """The place of a row in messages; rows of a join, or told apart by ids, are not numbered as in the file."""
         chosen = self.selection.id is not None or self.joined is not None
         return f"{self.source.name}, row {row} of those scored" if chosen else name_row(self.source.name, row)
+
+    @cached_property
+    def digested(self) -> dict[str, str]:
+        """The columns on which the result rests, for `Digests`: those of the roles, and further ones as `column NAME`.
+
+        These are the columns of groups, clusters, conditions, ids and labels.
+        """
+        selection, human, schema = self.selection, self.selection.human, self.source.schema
+        ids = id_columns(schema, self.mapping, selection.joins_gold or "")
+        labels = [] if human is None else [*human.columns_of(schema.names), human.strata]
+        asked = [name.casefold() for name in self.nested.named]
+        condition = [
+            name for name in schema.names if any(f"{each}.".startswith(f"{name.casefold()}.") for each in asked)
+        ]
+        further = {*selection.by_value, next(filter(None, ids), None), *labels, *condition}
+        further -= {None, *self.mapping.values()}
+        return self.mapping | {f"column {name}": name for name in schema.names if name in further}
 
     @property
     def gathered(self) -> bool:

@@ -1,15 +1,16 @@
 """The checkpoint of a run: the statistics of the rows scored so far, on disk, from which a stopped run is continued.
 
-It consists of parts, Arrow files with the statistics, reasons and details of some rows. The rest (the user's columns,
+It consists of parts, Arrow files with the statistics, reasons and details of some rows; the name of a part has its
+first row and its checksum. The rest (the user's columns,
 totals, values) is computed again from the rows by the same code as for rows that were just scored.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from pathlib import Path
 from time import monotonic
 
@@ -20,13 +21,15 @@ from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import NOTHING, Rows, concat_rows
 from karat.data.storage.addresses import join_path
+from karat.data.storage.checksums import sum_bytes
 from karat.data.storage.remote_files import list_names, open_file
 from karat.data.storage.validate import name_errors
-from karat.data.storage.whole_files import whole_file
+from karat.data.storage.whole_files import write_bytes
 
 MIN_SECONDS = 1.0  # between two parts
 MIN_SHARE = 0.01  # of the run's time so far, between two parts: even long runs have few
 MAX_BYTES = 32 << 20  # in memory before a part is written
+_PART = re.compile(r"part-([0-9]{12,})(?:-([0-9a-f]{8}))?\.arrow")  # those of older runs have no checksum
 
 
 @dataclass
@@ -51,14 +54,13 @@ class Checkpoint:
             self.digests = json.loads(part.schema.metadata[b"digests"])
 
     def read_parts(self) -> Iterator[pa.RecordBatch]:
-        """The parts as they are stored, from the first; `DataError` where two processes wrote them."""
+        """The parts as they are stored, from the first; `DataError` for a damaged one, and where one is missing."""
         rows = 0
-        for path in _list_parts(self.folder):
-            with name_errors(str(path)), open_file(path) as file, pa.ipc.open_file(file) as part:
-                batch = part.get_batch(0)
-            if rows != (first := _first_row(path)):
-                problem = f"its first row is {first}, expected {rows}: two processes have written this run"
+        for path, first in list_parts(self.folder):
+            if rows != first:
+                problem = f"its first row is {first}, expected {rows}: one is missing, or two processes have written"
                 raise DataError(f"{path}: {problem}; remove the run, and start again")
+            batch = read_part(path)
             rows += batch.num_rows
             yield batch
 
@@ -83,30 +85,39 @@ class Checkpoint:
             return
         batch = _to_batch(self.metrics, self._pending)
         batch = batch.replace_schema_metadata({"digests": json.dumps(dict(self.digests))})
-        with (
-            whole_file(join_path(self.folder, f"part-{self.rows:012}.arrow"), durable=True) as temporary,
-            pa.OSFile(str(temporary), "wb") as file,
-            pa.ipc.new_file(file, batch.schema) as writer,
-        ):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, batch.schema) as writer:
             writer.write_batch(batch)
+        content = sink.getvalue()
+        write_bytes(join_path(self.folder, f"part-{self.rows:012}-{sum_bytes(content).crc32}.arrow"), content)
         self.rows += batch.num_rows
         self._pending, self._bytes, self._last = [], 0, monotonic()
 
 
 def count_rows(folder: str | Path) -> int:
     """How many rows the parts in a folder hold; the last part is read alone."""
-    if not (parts := _list_parts(folder)):
+    if not (parts := list_parts(folder)):
         return 0
-    with name_errors(str(parts[-1])), open_file(parts[-1]) as file, pa.ipc.open_file(file) as part:
-        return _first_row(parts[-1]) + int(part.get_batch(0).num_rows)
+    path, first = parts[-1]
+    return first + int(read_part(path).num_rows)
 
 
-def _list_parts(folder: str | Path) -> list[str | Path]:
-    return [join_path(folder, name) for name in list_names(folder) if fnmatch(name, "part-*.arrow")]
+def list_parts(folder: str | Path) -> list[tuple[str | Path, int]]:
+    """The parts in a folder, each with the number of its first row."""
+    found = filter(None, map(_PART.fullmatch, list_names(folder)))
+    return [(join_path(folder, part[0]), int(part[1])) for part in found]
 
 
-def _first_row(part: str | Path) -> int:
-    return int(Path(part).stem.removeprefix("part-"))
+def read_part(path: str | Path) -> pa.RecordBatch:
+    """The rows of a part; `DataError` for a damaged one."""
+    written = _PART.fullmatch(Path(path).name)
+    with name_errors(str(path)), open_file(path) as file:
+        content = file.read_buffer()
+    if written and written[2] and (found := sum_bytes(content).crc32) != written[2]:
+        remedy = "remove it and the parts after it, and --resume scores their rows again"
+        raise DataError(f"{path} is damaged: expected the CRC-32 {written[2]}, found {found}; {remedy}")
+    with name_errors(str(path)), pa.ipc.open_file(content) as part:
+        return part.get_batch(0)
 
 
 @dataclass

@@ -68,6 +68,8 @@ def _parts(column: pa.Array, path: str = "") -> Iterator[tuple[str, Any]]:
         if pa.types.is_struct(kind):
             for field, inner in zip(kind, column.flatten(), strict=True):
                 yield from _parts(inner, f"{path}{field.name}/")
+        elif pa.types.is_union(kind):
+            yield f"{path}{kind}", "".join(f"{value!r};" for value in column.to_pylist()).encode()
         elif not pa.types.is_null(kind):
             yield f"{path}{kind}", _fixed(column.drop_null())
 

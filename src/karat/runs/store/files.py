@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 
@@ -11,8 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from karat.core.columns.kinds import Array
+from karat.core.errors import DataError
 from karat.core.metric.rows import widen
+from karat.core.parallel import map_ordered
 from karat.data.storage.addresses import is_address, join_path
+from karat.data.storage.checksums import FileSum, check_file
 from karat.data.storage.remote_files import exists, list_files, open_file
 from karat.data.storage.validate import name_errors
 
@@ -25,6 +28,26 @@ def find_files(run: str | Path, name: str) -> Sequence[str | Path]:
     if is_address(run):
         return [file.path for file in list_files(parts_pattern(run, name))]
     return sorted(Path(run, Path(name).stem).glob("part-*.parquet")) or [one]
+
+
+def check_files(run: str | Path, name: str, sums: Mapping[str, FileSum]) -> Sequence[str | Path]:
+    """The files as of `find_files`; `DataError` where one is missing, new, or damaged.
+
+    `sums` are those of a manifest; older ones have none. The content of files in a store is not read here: a store
+    has checksums of its own.
+    """
+    files, stem = find_files(run, name), Path(name).stem
+    if not sums:
+        return files
+    found = {name if Path(file).name == name else f"{stem}/{Path(file).name}": file for file in files}
+    expected = {each for each in sums if each == name or each.startswith(f"{stem}/")}
+    for each in sorted(found.keys() ^ expected, key=lambda each: (each in found, each)):
+        problem = "is missing" if each in expected else "is not of this run: its manifest does not name it"
+        raise DataError(f"{join_path(run, each)} {problem}")
+    if not is_address(run):
+        for _ in map_ordered(lambda each: check_file(found[each], sums[each]), sorted(found)):
+            pass
+    return files
 
 
 def parts_pattern(run: str | Path, name: str) -> str | Path:

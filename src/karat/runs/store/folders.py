@@ -14,6 +14,7 @@ from karat.data.storage.addresses import hide_secrets, is_address, join_path, sp
 
 MANIFEST = "manifest.json"
 PARTS, STATES = "parts.json", "states"  # of a run in parts, while it is written
+SETTINGS = "plan.json"  # of an experiment, while its answers are collected
 _NAME = re.compile(r"\w[\w.+@ -]*")
 _REQUESTS = 16  # that are on their way to a store at a time
 _STORES = ("s3", "gs", "az")  # that take many small files; a file on hf:// is a commit

@@ -16,7 +16,7 @@ from karat.core.metric.in_order import Percentile
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec, parse
 from karat.data.storage.addresses import join_path
-from karat.data.storage.remote_files import read_bytes
+from karat.data.storage.checksums import FileSum, read_json, seal, sum_bytes, unseal
 from karat.data.storage.whole_files import write_bytes
 from karat.runs.store.folders import MANIFEST
 from karat.stats.aggregate import Scale
@@ -89,7 +89,9 @@ class Manifest:
 
     `call` is the command line, `sources` name what was read, by side, `settings` are the arguments that decide what is
     scored and how. `digests` are of the columns that were scored, by role: equal for the same values in the same order.
-    `n` is the number of rows, `models` the models that judges asked, with calls, tokens and costs.
+    Those of other columns on which the result rests, such as that of groups, are under `column NAME`. `n` is the number
+    of rows, `models` the models that judges asked, with calls, tokens and costs. `files` has the checksums of the other
+    files of the run; those of older runs are not known.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Manifest:
     digests: Mapping[str, str] = field(default_factory=dict)
     n: int | None = None
     models: Mapping[str, Any] | None = None
+    files: Mapping[str, FileSum] = field(default_factory=dict)
     format: int = FORMAT
 
     def metric(self, spec: str) -> ScoredMetric:
@@ -123,24 +126,28 @@ class Manifest:
 
 def write_manifest(manifest: Manifest, folder: str | Path) -> None:
     """Write the manifest of a run's folder, completely or not at all."""
-    write_json(join_path(folder, MANIFEST), asdict(manifest))
+    write_json(join_path(folder, MANIFEST), seal(asdict(manifest)))
 
 
-def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
-    """Write a file of JSON, completely or not at all."""
-    write_bytes(path, (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode())
+def write_json(path: str | Path, content: Mapping[str, Any]) -> FileSum:
+    """Write a file of JSON, completely or not at all: its checksum."""
+    text = (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode()
+    write_bytes(path, text)
+    return sum_bytes(text)
 
 
 def read_manifest(folder: str | Path) -> Manifest:
     """The manifest in a folder or at its address; `DataError` where it is damaged or written by a newer karat."""
     path = join_path(folder, MANIFEST)
     try:
-        content = json.loads(read_bytes(path))
+        content = read_json(path)
         if content["format"] > FORMAT:
             formats = f"format {content['format']}, this one reads {FORMAT}"
             raise DataError(f"{path} is of a newer karat ({formats}): update it")
+        content = unseal(content, path)
         known = {each.name for each in fields(Manifest)}
         content["metrics"] = tuple(ScoredMetric(**each) for each in content["metrics"])
+        content["files"] = {name: FileSum(**each) for name, each in content.get("files", {}).items()}
         return Manifest(**{name: value for name, value in content.items() if name in known})
     except DataError:
         raise

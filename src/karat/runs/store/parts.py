@@ -1,7 +1,7 @@
 """A run that is written in parts, in any order and by several processes: each part has rows, then its state.
 
 The folder `rows` holds `part-000000.parquet` and so on, in the order of the rows; `statistics` the counts of the same
-rows. A state, with what its rows add to the totals and the sizes of its files, is written last: where it exists and
+rows. A state, with what its rows add to the totals and the checksums of its files, is written last: where it exists and
 the files have these sizes, its part is complete. Names and bytes follow from the part alone, so a part that is written
 twice is the same.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -27,15 +27,24 @@ from karat.data.formats.writers import WRITERS
 from karat.data.join.match import Unmatched
 from karat.data.source import Part
 from karat.data.storage.addresses import hide_secrets, join_path
+from karat.data.storage.checksums import FileSum, read_json, seal, sum_bytes, unseal
 from karat.data.storage.remote_files import REQUESTS, exists, find_size, list_names, read_bytes
-from karat.data.storage.whole_files import make_folder, remove_folder, whole_file, write_bytes
+from karat.data.storage.whole_files import make_folder, remove_folder, write_bytes
 from karat.runs.columns.output import OutputColumns
 from karat.runs.store.checkpoint import count_rows
 from karat.runs.store.digest import Digests
 from karat.runs.store.folders import PARTS, STATES, partial_folder, written_folder
 from karat.runs.store.manifest import Manifest
 from karat.runs.store.run import ROWS, STATISTICS, Run
-from karat.runs.store.writer import Started, check_unchanged, count_lists, open_partial, start_again, started_otherwise
+from karat.runs.store.writer import (
+    Started,
+    check_unchanged,
+    count_lists,
+    open_partial,
+    start_again,
+    started_otherwise,
+    summed_file,
+)
 
 MOST_PARTS = 1_000_000
 """The most parts of a run: their names have six digits, and their order is that of their names."""
@@ -45,9 +54,9 @@ MOST_PARTS = 1_000_000
 class Done:
     """A finished part: its number, its rows, the state of its totals, and what was noticed.
 
-    `state` is `Totals.to_bytes`. `warnings` are by role, `digests`, of the scored columns, too; these only where rows
-    are written. `unmatched` are the rows of gold and of predictions without a partner in a bucket of ids, of which no
-    rows are written.
+    `state` is `Totals.to_bytes`. `warnings` are by role, `digests`, of the scored columns, too, `files` the checksums
+    of the files by their names; these two only where rows are written. `unmatched` are the rows of gold and of
+    predictions without a partner in a bucket of ids, of which no rows are written.
     """
 
     task: int
@@ -55,6 +64,7 @@ class Done:
     state: bytes = field(repr=False)
     warnings: Mapping[str, str] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, FileSum] = field(default_factory=dict)
     unmatched: tuple[Unmatched, Unmatched] | None = None
 
 
@@ -70,40 +80,46 @@ class PartsFolder:
         return partial_folder(self.folder)
 
     @contextmanager
-    def write(self, task: int, output: OutputColumns, mapping: Mapping[str, str]) -> Iterator[PartWriter]:
-        """Write the rows and counts of a part; they appear at the end of the block, whole."""
-        rows = self._path(ROWS, task)
+    def write(self, task: int, output: OutputColumns, columns: Mapping[str, str]) -> Iterator[PartWriter]:
+        """Write the rows and counts of a part; they appear at the end of the block, whole. `columns`: as `Digests`."""
+        files: dict[str, FileSum] = {}
         with (
-            whole_file(rows, durable=True) as temporary,
+            self._summed_file(ROWS, task, files) as temporary,
             pa.OSFile(str(temporary), "wb") as sink,
             WRITERS["parquet"](sink, output.schema) as put,
         ):
-            writer = PartWriter(output, put, Digests(mapping))
+            writer = PartWriter(output, put, Digests(columns), files)
             yield writer
         if any(metric.definition.finish for metric in output.metrics):
-            with whole_file(self._path(STATISTICS, task), durable=True) as temporary:
+            with self._summed_file(STATISTICS, task, files) as temporary:
                 writer.write_counts(temporary)
 
     def keep(self, done: Done) -> Done:
         """Write the state of a part whose rows are written."""
         head = {name: value for name, value in asdict(done).items() if name not in ("state", "unmatched")}
-        head |= {"sha256": sha256(done.state).hexdigest(), "sizes": self._sizes(done.task)}
-        write_bytes(self._state(done.task), json.dumps(head).encode() + b"\n" + done.state)
+        content = json.dumps(head).encode() + b"\n" + done.state
+        write_bytes(self._state(done.task), f"{sum_bytes(content).crc32}\n".encode() + content)
         return done
 
     def find(self, task: int) -> Done | None:
-        """The part, if it is finished: its files have the sizes in its state; `DataError` for a damaged state."""
+        """The part, if it is finished: its files have the sizes in its state; `DataError` for a damaged state.
+
+        A state that was written without a checksum does not count: its rows are scored again.
+        """
         if not find_size(path := self._state(task)):  # while a file is sent to Azure it may be empty
             return None
-        head, _, state = read_bytes(path).partition(b"\n")
-        try:
-            known = json.loads(head)
-            if known.pop("sha256") != sha256(state).hexdigest():
-                raise ValueError("its checksum is another")
-            sizes, done = known.pop("sizes"), Done(state=state, **known)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{path} is damaged: {error}; remove it, and --resume scores its rows again") from error
-        return done if sizes == self._sizes(done.task) else None
+        written, _, content = (stored := read_bytes(path)).partition(b"\n")
+        if stored.startswith(b"{"):
+            return None
+        if written.decode("latin-1") != (found := sum_bytes(content).crc32):
+            problem = f"expected the CRC-32 {written.decode('latin-1')!r:.40}, found {found}"
+            raise DataError(f"{path} is damaged: {problem}; remove it, and --resume scores its rows again")
+        head, _, state = content.partition(b"\n")
+        known = json.loads(head)
+        files = {name: FileSum(**each) for name, each in known.pop("files").items()}
+        done = Done(state=state, files=files, **known)
+        sizes = {name: find_size(join_path(written_folder(self.folder), name)) for name in files}
+        return done if sizes == {name: each.size for name, each in files.items()} else None
 
     def finished(self) -> dict[int, Done]:
         """The parts that are finished, by their numbers."""
@@ -112,21 +128,16 @@ class PartsFolder:
 
     def count_rows(self) -> int:
         """How many rows the finished parts hold."""
-        heads = (read_bytes(self._state(task)).partition(b"\n")[0] for task in self.list_tasks())
-        return sum(json.loads(head)["rows"] for head in heads)
+        return sum(done.rows for done in self.finished().values())
 
     def list_tasks(self) -> list[int]:
         """The parts that have a state, in their order."""
         names = list_names(join_path(self.partial, STATES))
         return [int(name.removeprefix("part-")) for name in names if name.startswith("part-")]
 
-    def _sizes(self, task: int) -> dict[str, int]:
-        """The sizes, in bytes, of the files of a part."""
-        sizes = {kind: find_size(self._path(kind, task)) for kind in (ROWS, STATISTICS)}
-        return {kind: size for kind, size in sizes.items() if size is not None}
-
-    def _path(self, kind: str, task: int) -> str | Path:
-        return join_path(written_folder(self.folder), Path(kind).stem, f"part-{task:06}.parquet")
+    def _summed_file(self, kind: str, task: int, sums: dict[str, FileSum]) -> AbstractContextManager[Path]:
+        name = f"{Path(kind).stem}/part-{task:06}.parquet"
+        return summed_file(join_path(written_folder(self.folder), name), name, sums)
 
     def _state(self, task: int) -> str | Path:
         return join_path(self.partial, STATES, f"part-{task:06}")
@@ -139,6 +150,7 @@ class PartWriter:
     output: OutputColumns
     put: Any
     digests: Digests
+    files: Mapping[str, FileSum]
     _counts: list[list[Rows]] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch, scored: Sequence[Rows]) -> None:
@@ -175,6 +187,7 @@ class PartsRun:
             leftover.unlink(missing_ok=True)
         digests: dict[str, Any] = {}
         for task in range(len(self.parts)):
+            self.started.files.update(self.done[task].files)
             for role, digest in self.done[task].digests.items():
                 digests.setdefault(role, sha256()).update(digest.encode())
         by_role = {role: f"parts:{digest.hexdigest()[:32]}" for role, digest in digests.items()}
@@ -200,7 +213,7 @@ def open_parts(
         listed, folder = join_path(started.partial, PARTS), PartsFolder(whole)
         columns = {f"column {each.name!r}": str(each.type) for each in schema}
         if exists(listed):
-            before = json.loads(read_bytes(listed))
+            before = unseal(read_json(listed), listed)
             _check_files(manifest.name, before["files"], _identify([*parts, *others]))
             check_unchanged(manifest.name, (before["columns"], columns))
             files = {hide_secrets(part.file): part for part in parts}
@@ -214,7 +227,7 @@ def open_parts(
             make_folder(join_path(started.partial, STATES))
             where = [(hide_secrets(part.file), part.groups, {"first": part.first, "rows": part.rows}) for part in parts]
             content = {"files": _identify([*parts, *others]), "columns": columns, "parts": where}
-            write_bytes(listed, json.dumps(content).encode())
+            write_bytes(listed, json.dumps(seal(content)).encode())
         try:
             yield PartsRun(started, folder, parts, folder.finished())
         finally:

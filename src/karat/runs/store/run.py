@@ -28,14 +28,15 @@ from karat.data.open import open_source
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address, join_path, to_path
+from karat.data.storage.checksums import FileSum, read_checked
 from karat.data.storage.file_names import name_row, split_name
-from karat.data.storage.remote_files import exists, list_files, list_names, read_bytes
+from karat.data.storage.remote_files import list_files, list_names
 from karat.data.storage.validate import name_errors
 from karat.data.storage.whole_files import remove_file, remove_folder
 from karat.runs.columns.named import decode_numbers
 from karat.runs.columns.output import find_reason_column
 from karat.runs.store import folders
-from karat.runs.store.files import count_rows, count_width, find_files, parts_pattern, read_counts, read_table
+from karat.runs.store.files import check_files, count_rows, count_width, parts_pattern, read_counts, read_table
 from karat.runs.store.folders import MANIFEST, has_manifest, is_name, partial_folder, run_names, runs_folder
 from karat.runs.store.lock import lock
 from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest
@@ -72,12 +73,12 @@ class Run:
     def rows(self) -> str | Path:
         """The file of the rows, or the pattern of its files (`glob`) where they were written in parts."""
         one = join_path(self.path, ROWS)
-        return one if exists(one) else parts_pattern(self.path, ROWS)
+        return one if self.files == [one] else parts_pattern(self.path, ROWS)
 
     @cached_property
     def files(self) -> Sequence[str | Path]:
-        """The files of the rows, in their order."""
-        return find_files(self.path, ROWS)
+        """The files of the rows, in their order; `DataError` where one is not as it was written."""
+        return check_files(self.path, ROWS, self.manifest.files)
 
     @cached_property
     def starts(self) -> Array:
@@ -168,7 +169,7 @@ class Run:
         )
 
     def _find_counts(self, metric: ScoredMetric) -> Sequence[str | Path]:
-        return find_files(self.path, STATISTICS) if metric.counts else ()
+        return check_files(self.path, STATISTICS, self.manifest.files) if metric.counts else ()
 
     def value(self, spec: str) -> Value:
         """A metric's value: the stored one, else the one of the rows, as for a scored file."""
@@ -213,14 +214,14 @@ def open_run(name: str | Path) -> Run:
     Raises `DataError`, with the nearest name, where it does not exist or was not finished.
     """
     if (path := find_run(name)) is None:
-        raise DataError(_explain_missing(str(name)))
+        raise DataError(explain_missing(str(name)))
     manifest = replace(read_manifest(path), name=Path(path).absolute().name)  # it may be a link, a copy, or renamed
-    return Run(path, manifest, _read_values(join_path(path, VALUES)))
+    return Run(path, manifest, _read_values(join_path(path, VALUES), manifest.files.get(VALUES)))
 
 
-def _read_values(path: str | Path) -> dict[str, Any]:
+def _read_values(path: str | Path, written: FileSum | None) -> dict[str, Any]:
     try:
-        values: dict[str, Any] = json.loads(read_bytes(path))
+        values: dict[str, Any] = json.loads(read_checked(path, written))
         for entry in values["metrics"]:
             Value(**{each.name: entry[each.name] for each in fields(Value)})
             str(entry["spec"])
@@ -247,7 +248,8 @@ def find_run(name: str | Path) -> str | Path | None:
     return next((folder for folder in (*named, Path(name)) if has_manifest(folder)), None)
 
 
-def _explain_missing(name: str) -> str:
+def explain_missing(name: str) -> str:
+    """Why there is no finished run of that name, or at that path, and what to do."""
     folder = name.rstrip("/") if is_address(name) else join_path(runs_folder(), name)
     if has_manifest(partial_folder(folder)):
         return f"run {hide_secrets(name)} was not finished: continue it with the same command and --resume"

@@ -24,6 +24,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows, widen
 from karat.data.formats.writers import WRITERS
 from karat.data.storage.addresses import is_address, join_path
+from karat.data.storage.checksums import FileSum, sum_file
 from karat.data.storage.remote_files import exists
 from karat.data.storage.whole_files import check_store, make_folder, remove_folder, whole_file
 from karat.data.write import check_output
@@ -52,6 +53,7 @@ class RunWriter:
 
     started: Started
     checkpoint: Checkpoint
+    columns: Mapping[str, str]
     replayed: int = field(init=False)
     _replay: Replay = field(init=False)
     _digests_before: Mapping[str, str] = field(init=False)
@@ -61,7 +63,7 @@ class RunWriter:
     def __post_init__(self) -> None:
         self.replayed = self.checkpoint.rows
         self._replay = Replay(self.checkpoint.metrics, self.checkpoint.read_parts())
-        self._digests_before, self._digests = self.checkpoint.digests, Digests(self.started.manifest.mapping)
+        self._digests_before, self._digests = self.checkpoint.digests, Digests(self.columns)
 
     def replay(self, batch: pa.RecordBatch) -> list[Rows]:
         """The stored rows of each metric for a batch; `DataError` where the table is not the one scored before."""
@@ -81,7 +83,7 @@ class RunWriter:
         """Write the scored rows, and yield them."""
         check_output(self._path(ROWS), schema)
         with (
-            whole_file(self._path(ROWS), durable=True) as temporary,
+            summed_file(self._path(ROWS), ROWS, self.started.files) as temporary,
             pa.OSFile(str(temporary), "wb") as sink,
             WRITERS["parquet"](sink, schema) as write,
         ):
@@ -94,7 +96,7 @@ class RunWriter:
         if self._rows < self.replayed:
             self._check_digests()
         if any(metric.definition.finish for metric in self.checkpoint.metrics):
-            with whole_file(self._path(STATISTICS), durable=True) as temporary:
+            with summed_file(self._path(STATISTICS), STATISTICS, self.started.files) as temporary:
                 _write_statistics(self.checkpoint, temporary)
         return self.started.finish(values, digests=self._digests.by_role, n=self._rows, models=models)
 
@@ -104,15 +106,25 @@ class RunWriter:
     def _check_digests(self) -> None:
         now = self._digests.by_role
         if changed := [role for role, digest in self._digests_before.items() if now[role] != digest]:
-            manifest = self.started.manifest
-            columns = ", ".join(f"column {manifest.mapping[role]!r} ({role})" for role in changed)
-            name, problem = manifest.name, f"its first {self.replayed} rows are not those it was started with"
+            columns = ", ".join(_name_column(role, self.columns[role]) for role in changed)
+            name, problem = (
+                self.started.manifest.name,
+                f"its first {self.replayed} rows are not those it was started with",
+            )
             raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {start_again(name)}")
 
 
+def _name_column(role: str, name: str) -> str:
+    return f"column {name!r}" + ("" if role == f"column {name}" else f" ({role})")
+
+
 @contextmanager
-def open_writer(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> Iterator[RunWriter]:
+def open_writer(
+    manifest: Manifest, metrics: list[Metric], columns: Mapping[str, str], *, resume: bool
+) -> Iterator[RunWriter]:
     """Write a run, or with `resume` continue one that was stopped. After any error the scored rows stay stored.
+
+    `columns` are those that must not change meanwhile, by role, as `Digests` has them.
 
     Raises `DataError` where a run of that name exists, was started with other arguments, or is being written by another
     process.
@@ -122,7 +134,7 @@ def open_writer(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> I
             raise started_otherwise(manifest.name, "in parts")
         remove_folder(written := written_folder(started.folder))
         make_folder(written)
-        writer = RunWriter(started, Checkpoint(started.partial, metrics))
+        writer = RunWriter(started, Checkpoint(started.partial, metrics), columns)
         try:
             yield writer
         finally:
@@ -136,12 +148,13 @@ def open_writer(manifest: Manifest, metrics: list[Metric], *, resume: bool) -> I
 class Started:
     """A run that is being written: the folder that will hold it, and its manifest.
 
-    `check` raises `DataError` where its lock was lost.
+    `check` raises `DataError` where its lock was lost. `files` are the checksums of what is written.
     """
 
     folder: str | Path
     manifest: Manifest
     check: Callable[[], None]
+    files: dict[str, FileSum] = field(default_factory=dict)
 
     @property
     def finished(self) -> bool:
@@ -156,9 +169,9 @@ class Started:
     def finish(self, values: Mapping[str, Any], **found: Any) -> Run:
         """Write the values and, last, the manifest with what was `found`, and give the folder its name."""
         written = written_folder(self.folder)
-        write_json(join_path(written, VALUES), values)
+        self.files[VALUES] = write_json(join_path(written, VALUES), values)
         self.check()
-        write_manifest(replace(self.manifest, **found), written)
+        write_manifest(replace(self.manifest, **found, files=self.files), written)
         if isinstance(written, Path):
             written.rename(self.folder)
             sync(written.parents[1])
@@ -185,6 +198,14 @@ def open_partial(manifest: Manifest, *, resume: bool) -> Iterator[Started]:
         finally:
             if started.finished:
                 remove_folder(started.partial)
+
+
+@contextmanager
+def summed_file(path: str | Path, name: str, sums: dict[str, FileSum]) -> Iterator[Path]:
+    """A temporary file that is put in its place when it is whole; its checksum is in `sums` then, under its name."""
+    with whole_file(path, durable=True) as temporary:
+        yield temporary
+        sums[name] = sum_file(temporary)
 
 
 def check_name_free(folder: str | Path) -> None:

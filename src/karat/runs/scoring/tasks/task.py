@@ -110,9 +110,9 @@ def score_part(recipe: Recipe, task: int, part: Part, advance: Advance | None = 
         return _score(plan, task, advance)
     totals, warned = Totals(plan), dict[str, str]()
     batches = score_batches(plan, totals, RowCounter(None, None), warned)
-    with recipe.folder.write(task, plan.output, plan.mapping) as writer:
+    with recipe.folder.write(task, plan.output, plan.digested) as writer:
         _count(batches, advance, writer)
-    return recipe.folder.keep(Done(task, totals.n, totals.to_bytes(), warned, writer.digests.by_role))
+    return recipe.folder.keep(Done(task, totals.n, totals.to_bytes(), warned, writer.digests.by_role, writer.files))
 
 
 def score_frame(recipe: Recipe, task: int, batches: Iterable[pa.RecordBatch]) -> Done:

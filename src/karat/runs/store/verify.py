@@ -1,0 +1,108 @@
+"""Whether all files of a run, finished or not, are as they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from karat.core.errors import DataError
+from karat.data.storage.addresses import join_path
+from karat.data.storage.checksums import CHECKSUM, check_file, read_json, unseal
+from karat.data.storage.remote_files import exists
+from karat.runs.store.checkpoint import list_parts, read_part
+from karat.runs.store.files import check_files
+from karat.runs.store.folders import (
+    MANIFEST,
+    PARTS,
+    SETTINGS,
+    answers_folder,
+    is_name,
+    partial_folder,
+    run_folder,
+    unfinished_runs,
+    written_folder,
+)
+from karat.runs.store.manifest import read_manifest
+from karat.runs.store.parts import PartsFolder
+from karat.runs.store.run import ROWS, STATISTICS, explain_missing, find_run, open_run
+
+Found = TypeVar("Found")
+Given = ParamSpec("Given")
+
+
+@dataclass
+class Verified:
+    """How many files of a run were read, and what is wrong with them; none is read of a run without checksums."""
+
+    run: str
+    files: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if not self.files:
+            return "cannot be verified: it was written by a version that kept no checksums"
+        return "; ".join(self.problems) or f"{self.files} files, all as they were written"
+
+    def read(self, reader: Callable[Given, Found], *args: Given.args, **options: Given.kwargs) -> Found | None:
+        """What a reader of a file gives; None where that is damaged."""
+        self.files += 1
+        try:
+            return reader(*args, **options)
+        except DataError as error:
+            self.problems.append(str(error))
+            return None
+
+
+def verify_run(name: str | Path) -> Verified:
+    """Read all files of a run, finished or not, and compare them with their checksums.
+
+    Raises `DataError` where there is no run of that name.
+    """
+    verified = Verified(str(name))
+    if (folder := find_run(name)) is not None:
+        _verify_finished(folder, verified)
+    elif is_name(verified.run) and verified.run in unfinished_runs():
+        _verify_unfinished(run_folder(verified.run), verified)
+    else:
+        raise DataError(explain_missing(verified.run))
+    return verified
+
+
+def _verify_finished(folder: str | Path, verified: Verified) -> None:
+    manifest = verified.read(read_manifest, folder)
+    if manifest is None:
+        return
+    for name, written in manifest.files.items():
+        verified.read(check_file, join_path(folder, name), written)
+    verified.files *= bool(manifest.files)
+    if not verified.problems and manifest.files:
+        checks = Verified(verified.run)  # of what is there besides, and of what the files hold
+        checks.read(open_run, folder)
+        for kind in (ROWS, STATISTICS):
+            if any(name.startswith(Path(kind).stem) for name in manifest.files):
+                checks.read(check_files, folder, kind, manifest.files)
+        verified.problems += checks.problems
+
+
+def _verify_unfinished(folder: str | Path, verified: Verified) -> None:
+    partial, parts = partial_folder(folder), PartsFolder(folder)
+    sealed = [join_path(partial, MANIFEST), join_path(partial, PARTS), join_path(answers_folder(folder), SETTINGS)]
+    for path in filter(exists, sealed):
+        if verified.read(_check_sealed, path) is False:
+            verified.files = 0
+            return
+    for path, _ in list_parts(partial):
+        verified.read(read_part, path)
+    for task in parts.list_tasks():
+        done = verified.read(parts.find, task)
+        for name, written in (done.files if done else {}).items():
+            verified.read(check_file, join_path(written_folder(folder), name), written)
+
+
+def _check_sealed(path: str | Path) -> bool:
+    """Whether a JSON file has a checksum; `DataError` where that is of another content."""
+    content = read_json(path)
+    unseal(content, path)
+    return isinstance(content, dict) and CHECKSUM in content
