@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from karat.core.columns.column_cache import column_cache
 from karat.core.errors import RowError
 from karat.text import columns
-from karat.text.columns import normalise, tokenise
+from karat.text.columns import distinct_words, normalise, tokenise
 from karat.text.normalise import NORMALIZERS
 from karat.text.tokenise import TOKENIZERS
 
 PIECES = [
     *"aAiIxéßΣσςİıǅÅK_&<>/:;~^`|=()[]{}!?@\\*'\"‘’“”.,-+−–#%‰$€0159٣½²①ﬁﷺ、。»北のカไ가कｶ़",
     *["a", "an", "the", "THE", "la", "der", "einen", "của", "là", "những", "...", "--", "3.14", "1,000", "..5", "5-"],
+    *["inf", "Nan", "in.finity"],
     *[
         "&amp;",
         "&quot;",
@@ -123,6 +124,15 @@ def test_the_bytes_of_a_null_row_are_not_read() -> None:
         2, pa.array([0, 2, 4], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xffok"), pa.py_buffer(b"\x02")
     )
     assert normalise(hidden, "squad").to_pylist() == [None, "ok"]
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "ab", "é", "", "\t", *map(str, range(99))]), max_size=150).map(" ".join)
+
+
+@given(st.lists(WORDS | st.none()))
+def test_distinct_words_are_each_word_once(texts: list[str | None]) -> None:
+    once = [text if text is None else " ".join(dict.fromkeys(filter(None, text.split(" ")))) for text in texts]
+    assert distinct_words(pa.array(texts, pa.string())).to_pylist() == once
 
 
 def test_a_squeezed_column_is_its_own_whitespace_tokens() -> None:

@@ -106,6 +106,15 @@ def extract(column: pa.Array, name: str, find: Callable[[str], str | None]) -> p
     return _map(column, name, lambda text: (find(text) or "").strip() or None)
 
 
+def distinct_words(column: pa.Array) -> pa.Array:
+    """Each word of a text, which ends at a space, once, joined by single spaces.
+
+    >>> distinct_words(pa.array(["a b a", None])).to_pylist()
+    ['a b', None]
+    """
+    return _map(column, "distinct", lambda text: " ".join(dict.fromkeys(filter(None, text.split(" ")))))
+
+
 def has_marks(column: pa.Array) -> pa.Array:
     """Which texts may have marks that `drop_marks` drops; takes the same columns as `normalise`.
 
@@ -143,7 +152,7 @@ def _map(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa
     rows = len(column)
     if name == "drop":
         with suppress(UnicodeDecodeError):  # the row is named below
-            return tokenise(map_words(pc.replace_substring(column, "-", " "), normalise_drop), "whitespace")
+            return _map_drop(pc.replace_substring(column.cast(pa.large_string()), "-", " "))
     if name == "math":
         with suppress(UnicodeDecodeError):
             return _map_formulas(column.cast(pa.large_string()), define)
@@ -162,7 +171,7 @@ def _map(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa
     mapped = pa.Array.from_buffers(pa.large_string(), rows, [valid, out_offsets, out])
     if not left:
         return mapped
-    rest = _map_by_definition(column, np.flatnonzero(delegated).tolist(), define)
+    rest = _map_by_definition(column, np.flatnonzero(delegated == 1).tolist(), define)
     return pc.replace_with_mask(mapped, pa.array(delegated == 1), rest)
 
 
@@ -173,6 +182,14 @@ def _map_formulas(column: pa.Array, define: Callable[[str], str | None]) -> pa.A
     spelled = pc.or_(pc.match_substring_regex(texts.dictionary, _SPELLED), others)
     rest = pa.array(map(define, texts.dictionary.filter(spelled).to_pylist()), pa.large_string())
     return pc.replace_with_mask(texts.dictionary, spelled, rest).take(texts.indices)
+
+
+def _map_drop(column: pa.Array) -> pa.Array:
+    """Texts without a number are normalised as by `squad`."""
+    mapped = normalise(column, "squad")
+    others = pc.or_(pc.match_substring_regex(column, r"[0-9[:^ascii:]]"), pc.match_substring(mapped, "infinity"))
+    rest = tokenise(map_words(column.filter(others), normalise_drop), "whitespace")
+    return pc.replace_with_mask(mapped, others.fill_null(False), rest)
 
 
 def map_words(column: pa.Array, change: Callable[[str], str]) -> pa.Array:

@@ -685,6 +685,41 @@ cdef bint is_utf8(Bytes text, Bytes end) noexcept nogil:
     return True
 
 
+cdef Py_ssize_t keep_distinct(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
+    """`distinct`; delegates more than 64 distinct words."""
+    cdef uint8_t* o = out
+    cdef Bytes stop
+    cdef int count = 0
+    if not is_utf8(text, end):
+        return -1
+    while text < end:
+        stop = piece_end(text, end, 32)
+        if stop > text and not has_word(out, o, text, stop - text):
+            count += 1
+            o = put(text, stop, o, out, True)
+        if count > 64:
+            return -1
+        text = stop + 1
+    return o - out
+
+
+cdef bint has_word(Bytes text, Bytes end, Bytes word, Py_ssize_t size) noexcept nogil:
+    """Whether a word is among those of a text, which single spaces join."""
+    cdef Bytes stop
+    while end - text >= size:
+        stop = piece_end(text, end, 32)
+        if stop - text == size and memcmp(text, word, size) == 0:
+            return True
+        text = stop + 1
+    return False
+
+
+cdef inline Bytes piece_end(Bytes text, Bytes end, int mark) noexcept nogil:
+    """The next place of this byte, else the end."""
+    cdef Bytes found = <Bytes>memchr(text, mark, end - text)
+    return found if found != NULL else end
+
+
 cdef Py_ssize_t put_answer(Bytes text, Bytes end, uint8_t* out) noexcept nogil:
     """Write an answer without surrounding whitespace."""
     cdef Bytes at = text
@@ -701,11 +736,6 @@ cdef Py_ssize_t put_answer(Bytes text, Bytes end, uint8_t* out) noexcept nogil:
         end = before(end)
     memcpy(out, text, end - text)
     return end - text if end > text else NOTHING
-
-
-cdef inline Bytes line_end(Bytes text, Bytes end) noexcept nogil:
-    cdef Bytes found = <Bytes>memchr(text, 10, end - text)
-    return found if found != NULL else end
 
 
 cdef Bytes after_mark(Bytes text, Bytes end, const Words* words) noexcept nogil:
@@ -725,7 +755,7 @@ cdef Py_ssize_t find_in_line(Bytes text, Bytes end, uint8_t* out, const Words* w
         return -1
     text = after_mark(text, end, words)
     while text != NULL:
-        stop = line_end(text, end)
+        stop = piece_end(text, end, 10)
         if stop > text:
             return put_answer(text, before(stop), out)
         text = after_mark(text, end, words)
@@ -770,7 +800,7 @@ cdef inline bint in_gsm8k(uint8_t byte) noexcept nogil:
 
 cdef Py_ssize_t find_first_line(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
     """`first_line`."""
-    return put_answer(text, line_end(text, end), out) if is_utf8(text, end) else -1
+    return put_answer(text, piece_end(text, end, 10), out) if is_utf8(text, end) else -1
 
 
 cdef void _set_mark(Words* words, const char* mark, Py_ssize_t size):
@@ -811,6 +841,8 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
         step = drop_punctuation
     elif name == "gsm8k":
         step = strip_gsm8k
+    elif name == "distinct":
+        step = keep_distinct
     elif name == "gsm8k_strict":
         _set_mark(&words, b"#### ", 5)
         step = find_gsm8k_strict

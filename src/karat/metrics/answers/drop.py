@@ -14,7 +14,7 @@ from karat.core.metric.decorator import metric
 from karat.core.metric.rows import NOTHING, Rows, divide
 from karat.metrics.answers.assignment import assign
 from karat.metrics.text.string_comparison import overlap
-from karat.text.columns import map_words, normalise
+from karat.text.columns import distinct_words, map_words, normalise, tokenise
 from karat.text.normalise import is_number
 
 
@@ -62,7 +62,7 @@ def _pair(prediction: pa.Array, reference: pa.Array) -> tuple[pa.Array, Array, A
     codes = spans.indices.to_numpy()
     starts = len(predicted) + np.cumsum(expected_sizes) - expected_sizes
 
-    blank = np.array([not text.strip() for text in spans.dictionary.to_pylist()] + [True])
+    blank = np.append(pc.equal(tokenise(spans.dictionary, "whitespace"), ""), True)
     kept = ~blank[np.append(codes, len(blank) - 1)[np.where(expected_sizes, starts, len(codes))]]
     row = np.repeat(np.arange(len(reference)), _sizes(reference))[kept]
     height, width = expected_sizes[kept], predicted_sizes[row]
@@ -90,10 +90,10 @@ def _pair_f1(spans: pa.Array, predicted: Array, expected: Array) -> Array:
     def count(words: pa.Array) -> tuple[Array, Array, Array]:
         return overlap(*(pa.DictionaryArray.from_arrays(codes, words) for codes in (predicted, expected)))
 
-    several = pc.match_substring(spans, " ")
-    distinct = [" ".join(set(span.split())) for span in spans.filter(several).to_pylist()]
-    common, in_one, in_other = count(pc.replace_with_mask(spans, several, pa.array(distinct, spans.type)))
-    shared, _, needed = count(map_words(spans, lambda word: word if is_number(word) else ""))
+    common, in_one, in_other = count(distinct_words(spans))
+    some = pc.match_substring_regex(spans, r"[0-9[:^ascii:]]|inf|nan")
+    numbers = map_words(spans.filter(some), lambda word: word if is_number(word) else "")
+    shared, _, needed = count(pc.replace_with_mask(pa.repeat(pa.scalar("", spans.type), len(spans)), some, numbers))
     precision, recall = divide(common, in_one, 1.0), divide(common, in_other, 1.0)
     return np.where((needed == 0) | (shared > 0), divide(2 * precision * recall, precision + recall), 0.0)
 
