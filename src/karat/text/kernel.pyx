@@ -9,11 +9,14 @@ Output never exceeds twice the input: case folding lengthens UTF-8 by half at mo
 Longer than 300 lines because all maps share functions that read and write UTF-8, inlined only within a module.
 """
 
+import re
 import string
+import sys
 import unicodedata
+from threading import Lock
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from karat.text.normalise import ARTICLES, is_currency, is_outer, is_punctuation
 from karat.text.tokenise import split_words
@@ -62,11 +65,6 @@ cdef extern from *:
     uint64_t lower_16(const uint8_t*, uint8_t*) nogil
     int first_bit "__builtin_ctzll"(uint64_t) nogil
 
-cdef extern from "Python.h":
-    int32_t Py_UNICODE_TOLOWER(int32_t) nogil
-    bint Py_UNICODE_ISALNUM(int32_t) nogil
-    bint Py_UNICODE_ISSPACE(int32_t) nogil
-
 ctypedef const uint8_t* Bytes
 ctypedef Py_ssize_t (*Map)(Bytes, Bytes, uint8_t*, const Words*) noexcept nogil
 
@@ -92,10 +90,13 @@ cdef uint8_t kind[256]
 cdef uint8_t lower[256]
 cdef uint8_t alone[128]  # 13a: punctuation that always stands alone
 cdef uint8_t joins[128]  # words: ALPHA or DECIMAL, whichever the character may stand between inside a word
+cdef int32_t small_of[PLANES]
+cdef uint8_t alnum[PLANES], white[PLANES]
 cdef uint8_t flags[PLANES]
 cdef int32_t folded[PLANES]  # unicode: NFKC and case folding where it is one to one, else 0
 cdef uint8_t punctuation[PLANES]
 cdef bint has_folded = False, has_punctuation = False, has_joins = False
+_filling = Lock()
 
 
 def _fill_ascii():
@@ -108,6 +109,23 @@ def _fill_ascii():
         if ascii:
             alone[byte] = char in string.punctuation and char not in "',-."
             flags[byte] = _flags(char)
+
+
+def _fill_characters():
+    """What `str` says of characters: in C, the stable ABI has no functions for it."""
+    cdef str chars, coding = f"utf-32-{sys.byteorder[0]}e"
+    cdef bytes small
+    cdef Py_ssize_t code, start, end
+    for code in range(PLANES):
+        small_of[code] = 0 if 0xD800 <= code < 0xE000 else code
+    small_of[SMALL_DOTTED_I], small_of[CAPITAL_SIGMA] = 0x69, 0x3C3
+    chars = (<const char*> small_of)[:sizeof(small_of)].decode(coding)
+    small = chars.lower().encode(coding)
+    memcpy(small_of, <const char*> small, sizeof(small_of))
+    for start, end in [match.span() for match in re.finditer(r"[^\W_]+", chars)]:
+        memset(&alnum[start], True, end - start)
+    for start, end in [match.span() for match in re.finditer(r"\s+", chars)]:
+        memset(&white[start], True, end - start)
 
 
 def _fill_joins():
@@ -147,7 +165,31 @@ def _fill_folded():
     has_folded = True
 
 
+def _fill_for(str name):
+    """Fill the tables that this map needs, once; several threads may ask at the same time."""
+    with _filling:
+        if name.startswith("mlqa") and not has_punctuation:
+            _fill_punctuation()
+        elif name == "unicode" and not has_folded:
+            _fill_folded()
+        elif name == "words" and not has_joins:
+            _fill_joins()
+
+
 _fill_ascii()
+_fill_characters()
+
+
+cdef inline int32_t lower_of(int32_t code) noexcept nogil:
+    return small_of[code] if code < PLANES else code
+
+
+cdef inline bint is_alnum(int32_t code) noexcept nogil:
+    return code < PLANES and alnum[code]
+
+
+cdef inline bint is_space(int32_t code) noexcept nogil:
+    return code < PLANES and white[code]
 
 
 cdef void _set_words(Words* words, tuple spelled):
@@ -318,16 +360,16 @@ cdef Py_ssize_t drop_words_anywhere(Bytes text, Bytes end, uint8_t* out, const W
             code = decode(&text, end)
             if code < 0 or code == SMALL_DOTTED_I or code == CAPITAL_SIGMA:
                 return -1
-            if code >= PLANES and not words.ascii:
+            if code >= PLANES:
                 return -1
-            code = lower[code] if code < 128 else Py_UNICODE_TOLOWER(code)
+            code = lower[code] if code < 128 else lower_of(code)
             if words.spaced and (code == 0xB4 or code == 0x2018 or code == 0x2019 or (code < 128 and kind[code] == PUNCTUATION)):
                 code = 32
             elif (kind[code] == PUNCTUATION) if code < 128 else (not words.ascii and punctuation[code] != 0):
                 continue
         elif word == NULL:
             return o - out
-        if (kind[code] == WORD) if code < 128 else Py_UNICODE_ISALNUM(code):
+        if (kind[code] == WORD) if code < 128 else is_alnum(code):
             if word == NULL:
                 before = o
                 if space and o > out:
@@ -341,7 +383,7 @@ cdef Py_ssize_t drop_words_anywhere(Bytes text, Bytes end, uint8_t* out, const W
             o = before
             space = True
         word = NULL
-        if Py_UNICODE_ISSPACE(code):
+        if is_space(code):
             space = True
         else:
             if space and o > out:
@@ -364,7 +406,7 @@ cdef Py_ssize_t drop_punctuation(Bytes text, Bytes end, uint8_t* out, const Word
         code = decode(&text, end)
         if code < 0 or code == SMALL_DOTTED_I or code == CAPITAL_SIGMA:
             return -1
-        o = encode(Py_UNICODE_TOLOWER(code), o)
+        o = encode(lower_of(code), o)
     return o - out
 
 
@@ -378,7 +420,7 @@ cdef Py_ssize_t strip_gsm8k(Bytes text, Bytes end, uint8_t* out, const Words* wo
             return -1
         if code == 36 or code == 44:
             continue
-        o = encode(lower[code] if code < 128 else Py_UNICODE_TOLOWER(code), o)
+        o = encode(lower[code] if code < 128 else lower_of(code), o)
         if code == 32 and o - out >= 5 and memcmp(o - 5, b"#### ", 5) == 0:
             o = out
     if o > out and (o - 1)[0] == 46:
@@ -400,7 +442,7 @@ cdef Py_ssize_t squeeze(Bytes text, Bytes end, uint8_t* out, const Words* words)
         code = decode(&text, end)
         if code < 0:
             return -1
-        if Py_UNICODE_ISSPACE(code):
+        if is_space(code):
             space = True
             continue
         o = put(start, text, o, out, space)
@@ -418,7 +460,7 @@ cdef Py_ssize_t split_chars(Bytes text, Bytes end, uint8_t* out, const Words* wo
         code = decode(&text, end)
         if code < 0:
             return -1
-        if not Py_UNICODE_ISSPACE(code):
+        if not is_space(code):
             o = put(start, text, o, out, True)
     return o - out
 
@@ -447,7 +489,7 @@ cdef Py_ssize_t split_rouge(Bytes text, Bytes end, uint8_t* out, const Words* wo
         if code < 0:
             return -1
         dotted = code == SMALL_DOTTED_I  # an i and a dot, which ends the token
-        code = 105 if dotted else Py_UNICODE_TOLOWER(code)
+        code = 105 if dotted else lower_of(code)
         if code >= 128 or kind[code] != WORD:
             apart = True
         else:
@@ -500,7 +542,7 @@ cdef Py_ssize_t split_13a(Bytes text, Bytes end, uint8_t* out, const Words* word
         code = decode(&s, end)
         if code < 0 or is_markup(start, end):
             return -1
-        if Py_UNICODE_ISSPACE(code):
+        if is_space(code):
             apart = True
         elif code == 44 or code == 46:  # the patterns take a run of , and . in pairs, the first with a character before it
             stop = start
@@ -726,12 +768,12 @@ cdef Py_ssize_t put_answer(Bytes text, Bytes end, uint8_t* out) noexcept nogil:
     cdef int32_t code
     while text < end:
         code = decode(&at, end)
-        if not Py_UNICODE_ISSPACE(code):
+        if not is_space(code):
             break
         text = at
     while text < end:
         code = char_at(before(end), end)
-        if not Py_UNICODE_ISSPACE(code):
+        if not is_space(code):
             break
         end = before(end)
     memcpy(out, text, end - text)
@@ -827,16 +869,13 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
     words.ascii = name == "squad" or words.spaced
     _set_words(&words, ARTICLES["en"] if words.ascii else ARTICLES.get(name[5:] or "en", ()))
     words.limit = text + data.shape[0]
+    _fill_for(name)
     if words.ascii:
         step = drop_words
     elif name.startswith("mlqa"):
         step = drop_words
-        if not has_punctuation:
-            _fill_punctuation()
     elif name == "unicode":
         step = fold
-        if not has_folded:
-            _fill_folded()
     elif name == "plain":
         step = drop_punctuation
     elif name == "gsm8k":
@@ -860,8 +899,6 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
         step = split_13a
     elif name == "words":
         step = split_ascii_words
-        if not has_joins:
-            _fill_joins()
     elif name == "chars":
         step = split_chars
     elif name == "rouge":
