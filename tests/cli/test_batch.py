@@ -146,3 +146,14 @@ def test_without_resume_too_a_batch_that_goes_on_is_not_uploaded_again(folder, m
         assert sizes(server) == [11]
         assert run(server).exit_code == 0
         assert sizes(server) == [11, 5]
+
+
+def test_answers_in_lists_and_their_comparisons_are_uploaded_ahead(folder):
+    rows = [{"id": n, "prediction": [f"{n}a", f"{n}b", f"{n}c"], "gold": ["x"]} for n in range(4)]
+    (folder / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with FakeServer(lambda messages: {**judged(messages), "label": "different"}) as server:
+        words = ["-m", "majority(judge:equivalence)", "--model", "small", "--batch", "--base-url", server.url]
+        result = CliRunner().invoke(main, ["score", "answers.jsonl", *words])
+        assert sizes(server) == [23]  # of 24: 3 answers and 3 pairs of each question
+    assert result.exit_code == 0, result.output
+    assert "24 calls, 0 retries" in result.stderr

@@ -11,6 +11,7 @@ import pytest
 
 import karat
 from karat import Governor, Judge
+from karat.core.metric.spec import parse
 from karat.engines import Ray, judges
 from karat.judges import use_governor
 from karat.models.reply_cache import ReplyCache
@@ -155,6 +156,21 @@ def test_a_run_that_is_stopped_and_resumed_keeps_its_caps(rows, store):
     assert second.totals.calls == 8
     assert result.values[JUDGE.spec].scored == 20
     assert result.reasons[JUDGE.spec] == {"not asked: the cap of 20 calls is reached": 60}
+
+
+def test_answers_in_lists_are_judged_as_on_one_machine(tmp_path, rows, store):
+    table = pq.read_table(rows)
+    answers = [[answer, f"{answer}, or so"] for answer in table["answer"].to_pylist()]
+    pq.write_table(table.set_column(1, "answer", [answers]), tmp_path / "lists.parquet", row_group_size=EACH)
+    metrics = [parse("mean_of(judge:conciseness(model='fake'))"), parse("pass_at(judge:conciseness(model='fake'))@1")]
+    with FakeServer() as server:
+        with use_governor(Governor(store=store), base_url=server.url):
+            there = karat.score(tmp_path / "lists.parquet", metrics, engine=Ray(judges=True), run="there")
+        assert server.calls == 2 * ROWS
+        with use_governor(Governor(store=store), base_url=server.url):
+            here = karat.score(tmp_path / "lists.parquet", metrics)
+    assert there.as_dict() == here.as_dict()
+    assert open_run("there").manifest.models["calls"] == 2 * ROWS
 
 
 @pytest.mark.parametrize(

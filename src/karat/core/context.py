@@ -28,6 +28,7 @@ class Context:
     `models`: the governor, and how a model's name becomes a model (`karat.models.context`).
     `task_group`: the rows that are processed together and stop together (`karat.models.governor.task_group`).
     `model_errors`: where a judge puts the error that stopped it, instead of raising it (`karat.judges.judge`).
+    `rehearses`: requests are only counted, or collected for batches: none is answered (`karat.models.batch`).
     `threads`: how many threads may compute, where that is not for `karat.core.parallel` to find out.
     """
 
@@ -37,6 +38,7 @@ class Context:
     models: Any = None
     task_group: Any = None
     model_errors: list[Any] | None = None
+    rehearses: bool = False
     threads: int | None = None
 
 

@@ -8,8 +8,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from karat.core.context import change_context, current_context
 
@@ -23,3 +23,31 @@ def advance(rows: int) -> None:
 def report_progress_to(progress: Callable[[int], None]) -> AbstractContextManager[None]:
     """Within the block, `progress` is called with the number of rows of each `advance`."""
     return change_context(progress=progress)
+
+
+@contextmanager
+def advance_by_parts(rows: int, parts: int) -> Iterator[None]:
+    """Within the block each `advance` counts parts, of which `parts` are `rows` rows; at its end all rows are finished.
+
+    >>> with report_progress_to(print), advance_by_parts(rows=2, parts=6):
+    ...     advance(3)
+    ...     advance(1)
+    1
+    1
+    """
+    outer, counted, finished = current_context().progress, 0, 0
+
+    def report(now: int) -> None:
+        nonlocal finished
+        if outer is not None and now > finished:
+            outer(now - finished)
+        finished = max(now, finished)
+
+    def count(more: int) -> None:
+        nonlocal counted
+        counted += more
+        report(min(rows, counted * rows // max(parts, 1)))
+
+    with report_progress_to(count):
+        yield
+    report(rows)

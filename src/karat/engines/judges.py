@@ -112,7 +112,7 @@ def _find_governor(metrics: Sequence[Metric]) -> Governor | None:
 
     Raises `SpecError` for what other machines cannot do.
     """
-    judges = [metric for metric in metrics if metric.definition.judge]
+    judges = [metric.judge for metric in metrics if metric.judge is not None]
     if not judges:
         return None
     governors = {metric.definition.governor or current_models().governor for metric in judges}

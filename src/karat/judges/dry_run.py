@@ -18,10 +18,15 @@ LABEL_TOKENS, LIST_TOKENS = 80, 400  # usual length of a reply: a label and its 
 
 @dataclass
 class Estimate:
-    """The requests of a run. `cached`: those with a reply in the cache; the tokens are an estimate for the others."""
+    """The requests of a run. The tokens are an estimate.
+
+    `cached`: those with a reply in the cache. `repeated`: those that are the same as one before, whose reply will be
+    there. Neither takes tokens.
+    """
 
     calls: int = 0
     cached: int = 0
+    repeated: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
 
@@ -51,15 +56,19 @@ class CountingGovernor(Governor):
     def __init__(self, store: ReplyCache | None) -> None:
         super().__init__()
         self.estimate = Estimate()
-        self._cache = store
+        self._cache, self._asked = store, set[str]()
 
     async def ask(self, model: Model, request: Request) -> Reply:
         """Count the request; always raises `NotSentError`."""
         endpoint, name, cache = getattr(model, "endpoint", None), getattr(model, "name", None), self._cache
+        key = request.key(endpoint, name) if endpoint and name and cache is not None else None
         self.estimate.calls += 1
-        if endpoint and name and cache is not None and cache.get(request.key(endpoint, name)) is not None:
+        if key in self._asked:
+            self.estimate.repeated += 1
+        elif key is not None and cache is not None and cache.get(key) is not None:
             self.estimate.cached += 1
         else:
+            self._asked |= set() if key is None else {key}
             self.estimate.input_tokens += estimate_prompt_tokens(request)
             parts = (request.schema or {}).get("properties", {})
             several = sum(part.get("type") == "object" for part in parts.values())  # criteria

@@ -148,8 +148,10 @@ class JudgeFunction:
         return detail_types(self.rubric, member_names(settings), traced=self._traced)
 
     def specialise(self, definition: Definition, settings: Mapping[str, Any]) -> Definition:
-        """The definition with the finish of the form's settings."""
-        return replace(definition, finish=self.rubric.form.using(settings).finish)
+        """The definition with the finish of the form's settings; an even number of votes may be a tie."""
+        even = len(_model_names(settings) or [""]) * settings["samples"] % 2 == 0
+        finish = self.rubric.form.using(settings).finish
+        return replace(definition, finish=finish, binary=self.rubric.binary and not even)
 
     @cached_property
     def _traced(self) -> bool:
@@ -202,10 +204,11 @@ def _metric(function: JudgeFunction) -> Metric:
             direction=rubric.direction,
             remote=True,
             judge=True,
+            binary=rubric.binary,
             governor=function.governor,
             fields=rubric.fields,
             details=function.details,
-            specialise=function.specialise if rubric.form.settings else None,
+            specialise=function.specialise,
             marks={"prompt": function.digest},
         )
     )

@@ -86,6 +86,13 @@ class Rubric:
         """The parts of a reply that are scores of their own."""
         return self.form.names if isinstance(self.form, Fields) else ()
 
+    @property
+    def binary(self) -> bool:
+        """Whether every score is 0 or 1."""
+        shares = self.each is not None or (isinstance(self.form, Fields) and len(self.form.names) > 1)
+        scores = self.form.choices.values() if isinstance(self.form, Label) else ()
+        return not shares and isinstance(self.form, Label | Fields) and set(scores) <= {0, 1}
+
 
 @cache
 def own_judges() -> dict[str, Any]:

@@ -95,6 +95,8 @@ def test_other_files_and_models_are_refused_and_errors_are_told(folder):
         "did you mean 'exact_match'?": score(metric="exact_mach"),
         "uses a model: the server was started without --allow-models": score(metric="judge:correctness(model='m')"),
         "there is no judge './own.toml'": score(metric="judge:./own.toml(model='m')"),
+        "there is no judge '/etc/own.toml'": score(metric="mean_of('judge:/etc/own.toml')"),
+        "there is no judge './other.toml'": score(metric=r"mean_of(metric='jud\x67e:./other.toml(model=m)')"),
         "expected at least two, found 1": ("compare", {"systems": ["first"]}),
     }
     _, replies = talk(folder, *cases.values())

@@ -4,15 +4,17 @@ import pickle
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import karat
+import karat.judges  # registers the names of judges
 from karat import SpecError
-from karat.core.columns.kinds import NUMBER, TEXT, TEXTS, Counts, Number, Score
+from karat.core.columns.kinds import NUMBER, TEXT, TEXTS, Counts, Number, Score, Text
 from karat.core.metric import registry
 from karat.core.metric.decorator import metric
 from karat.core.metric.inner import Inner, Samples
-from karat.core.metric.spec import parse
+from karat.core.metric.spec import names_in, parse
 from karat.metrics import exact_match, token_f1
 
 
@@ -94,9 +96,58 @@ def test_a_wrong_inner_metric_is_refused(bad):
         parse(bad)
 
 
-def test_a_judge_is_refused_with_what_to_do():
-    with pytest.raises(SpecError, match=r"column\('judge:correctness'\)"):
-        parse("weighted('judge:correctness')")
+@pytest.mark.parametrize(
+    ("spelled", "spec"),
+    [
+        ("weighted(judge:correctness)", "weighted(judge:correctness)"),
+        ("weighted('judge:correctness')", "weighted(judge:correctness)"),
+        ("weighted( metric = judge:correctness, times=2)", "weighted(judge:correctness, times=2)"),
+        ("weighted(judge:correctness(model='a b'), times=2)", "weighted(judge:correctness(model='a b'), times=2)"),
+        ("samples_given(judge:correctness(samples=3))", "samples_given(judge:correctness(samples=3))"),
+        ("weighted(share(judge:rubric(tag='x:y(z)')))", "weighted(share(judge:rubric(tag='x:y(z)')))"),
+        ("weighted(judge:{folder}/own.toml)", "weighted(judge:{folder}/own.toml)"),
+        ("weighted('judge:{folder}/my own.toml'(seed=1))", "weighted('judge:{folder}/my own.toml(seed=1)')"),
+        ("weighted('judge:{folder}/my own.toml(seed=1)')", "weighted('judge:{folder}/my own.toml(seed=1)')"),
+    ],
+)
+def test_a_judge_is_a_setting(spelled, spec, tmp_path):
+    for name in ("own", "my own"):
+        (tmp_path / f"{name}.toml").write_text(
+            'name = "own"\nsummary = "S."\nsource = "ours"\ninputs = ["prediction"]\n[prompt]\ntask = "Is it brief?"\n'
+            '[reply]\nkind = "fields"\nnames = ["brief"]\n'
+        )
+    spelled, spec = (each.replace("{folder}", str(tmp_path)) for each in (spelled, spec))
+    metric = parse(spelled)
+    assert metric.spec == spec
+    assert parse(spec) == metric
+    assert metric.judge.signature in metric.signature
+    assert pickle.loads(pickle.dumps(metric)) == metric  # noqa: S301
+    assert metric.judge.name in list(names_in(spelled))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["weighted(judge:)", "weighted(judge:correctness", "weighted(judge:correctness)(f1)", "'judge:correctness'x",
+     "weighted(judge:my own.toml)", "exact_match(judge:correctness)", "weighted(judge:correctness, judge:refusal)"],
+)  # fmt: skip
+def test_a_wrong_spelling_of_a_judge_is_refused(bad):
+    with pytest.raises(SpecError):
+        parse(bad)
+
+
+def test_every_name_in_a_spec_is_found():
+    spec = r"weighted('ju\x64ge:/etc/a.toml', times={'x': ['judge:b']})"
+    assert list(names_in(spec)) == ["weighted", "judge:/etc/a.toml", "judge:b"]
+    assert list(names_in("not a spec(")) == []
+
+
+def test_a_metric_that_has_no_name_is_a_setting_in_python():
+    @metric(source="a test", register=False)
+    def unnamed(prediction: Text) -> Score:
+        """Whether a prediction is short."""
+        return pc.less(pc.utf8_length(prediction), 3)
+
+    assert weighted.using(metric=unnamed)(["a", "long"], [0.5, 0.5]).to_pylist() == [0.5, 0.0]
 
 
 def test_columns_are_those_of_the_inner_metric_and_its_own():

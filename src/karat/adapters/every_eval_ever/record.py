@@ -84,7 +84,8 @@ def _configuration(metric: ScoredMetric) -> dict[str, Any]:
         "score_type": "continuous",
         **{name: bounds[name] if end is None else end for name, end in ends.items()},
     }
-    function, models = parsed.definition.function, parsed.settings.get("model")
+    judge = parsed.judge or parsed
+    function, models = judge.definition.function, judge.settings.get("model")
     if isinstance(function, JudgeFunction) and models:
         asked = models if isinstance(models, list | tuple) else [models]
         judges = [{"model_info": {"name": each.rpartition("/")[2], "id": each}} for each in asked]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
-from karat.core.metric.spec import parse
+from karat.core.metric.spec import names_in, parse
 from karat.data.storage.addresses import is_address
 from karat.judges.rubric import own_judges
 from karat.runs.compare.compare import compare
@@ -134,9 +134,10 @@ class Tools:
 
     def _metric(self, spec: str) -> Metric:
         """A metric that may be computed here."""
-        name = spec.strip().partition("(")[0].removeprefix("judge:")
-        if spec.strip().startswith("judge:") and name not in own_judges():
-            raise SpecError(f"{spec}: there is no judge {name!r}{did_you_mean(name, own_judges())}")
+        for name in names_in(spec):  # before a file is read
+            judge = name.removeprefix("judge:")
+            if judge != name and judge not in own_judges():
+                raise SpecError(f"{spec}: there is no judge {judge!r}{did_you_mean(judge, own_judges())}")
         metric = parse(spec)
         if not self.judges and (metric.asks_model or metric.definition.remote):
             raise SpecError(f"{metric.spec} uses a model: the server was started without --allow-models")

@@ -30,7 +30,7 @@ def scorer(metric: str | Metric, *, name: str | None = None, map: Mapping[str, s
     definition, called = chosen.definition, name or chosen.spec
     if definition.finish is not None:
         raise SpecError(f"{chosen.spec} has no score of a single row: MLflow would take the mean of what there is not")
-    source = AssessmentSource(source_type="LLM_JUDGE" if definition.judge else "CODE", source_id=chosen.spec)
+    source = AssessmentSource(source_type="LLM_JUDGE" if chosen.judge else "CODE", source_id=chosen.spec)
 
     def give_feedback(inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Any:
         row = _row(inputs, outputs, expectations)

@@ -6,6 +6,7 @@ is compared with, as `git diff --word-diff` writes them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -93,8 +94,21 @@ def _list_texts(row: ScoredRow, normalize: str) -> Iterator[MarkedText]:
 
 def _list_details(details: Mapping[str, Any], prefix: str) -> Iterator[MarkedText]:
     for name, value in details.items():
-        if name not in _HIDDEN:
+        if name == "statements" and value is not None:
+            for number, each in enumerate(json.loads(value), 1):
+                label = f"answer {each['answer']}" if "answer" in each else f"statement {number}"
+                yield _plain(f"{prefix}{label}", _describe_verdict(each))
+        elif name not in _HIDDEN:
             yield _plain(f"{prefix}{name}", f"{value:.4g}" if isinstance(value, float) else value)
+
+
+def _describe_verdict(said: Mapping[str, Any]) -> str:
+    """The verdict on a statement or an answer, with the reason, or with the verdicts on its own statements."""
+    verdict, score = said.get("label", said.get("verdict")), said.get("score")
+    shown = " ".join([*([] if verdict is None else [verdict]), *([] if score is None else [f"{score:.4g}"])])
+    parts = [said.get("statement"), shown, said.get("explanation", said.get("reason"))]
+    inner = "; ".join(f"({_describe_verdict(each)})" for each in said.get("statements", ()))
+    return ": ".join(filter(None, [*parts, inner]))
 
 
 def _plain(label: str, value: Any) -> MarkedText:

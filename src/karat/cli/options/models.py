@@ -90,6 +90,7 @@ def ask_models(
         raise click.UsageError("--resume uses cached replies, and --no-cache caches none")
     if settings["batch"]:
         _check_batch(settings)
+    from karat.core.context import change_context  # noqa: PLC0415
     from karat.judges import use_governor  # noqa: PLC0415  (heavy)
     from karat.judges.dry_run import model_factory  # noqa: PLC0415
     from karat.models.governor.faults import ModelError  # noqa: PLC0415
@@ -98,7 +99,10 @@ def ask_models(
     governor = _governor(settings, json.dumps([run, [metric.signature for metric in metrics], settings["base_url"]]))
     try:
         connect = model_factory(settings["base_url"]) if settings["dry_run"] else None
-        with use_governor(governor, base_url=settings["base_url"], connect=connect):
+        with (
+            use_governor(governor, base_url=settings["base_url"], connect=connect),
+            change_context(rehearses=settings["dry_run"]),
+        ):
             yield metrics
     except KeyboardInterrupt:
         click.echo(_describe_usage(governor.totals) + _how_to_continue(governor, settings), err=True)
@@ -112,18 +116,25 @@ def ask_models(
 
 
 def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Metric]:
-    """Each metric; a judge that names no model gets the models of the command line."""
+    """Each metric; a judge that names no model, alone or in another metric, gets the models of the command line."""
     used = not models
     for metric in metrics:
-        if not metric.definition.judge or metric.settings["model"] is not None:
+        if metric.judge is None or metric.judge.settings["model"] is not None:
             yield metric
         elif models:
             used = True
-            yield metric.using(model=models[0] if len(models) == 1 else list(models))
+            yield _ask(metric, models[0] if len(models) == 1 else list(models))
         else:
-            raise click.UsageError(f"{metric.name} needs a model: --model NAME")
+            raise click.UsageError(f"{metric.judge.name} needs a model: --model NAME")
     if not used:
         raise click.UsageError("--model: every judge names its own model already")
+
+
+def _ask(metric: Metric, model: str | list[str]) -> Metric:
+    """The metric whose judge asks a model."""
+    if metric.definition.judge:
+        return metric.using(model=model)
+    return metric.using(metric=_ask(cast("Metric", metric.definition.inner), model))
 
 
 def _governor(settings: Mapping[str, Any], run: str) -> Any:
@@ -182,4 +193,5 @@ def _describe_estimate(estimate: Estimate, settings: Mapping[str, Any]) -> str:
     if price := settings["price"]:
         cost = f"about ${estimate.cost(price) * (0.5 if settings['batch'] else 1):.4f}"
     calls = f"{estimate.calls} calls, of which {estimate.cached} are in the cache"
+    calls += f" and {estimate.repeated} repeat others" if estimate.repeated else ""
     return f"{calls}; about {estimate.input_tokens} tokens in, {estimate.output_tokens} out; {cost}"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from karat.stats.corrected.corrected import Corrected
 
 ITEMS = 12  # of lists, those that are wrong most often
+LABELS = "labels"  # of several answers to a question; all others of a list are items, such as fields
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
 _QUERIES = ("queries without results", "queries without judgements")
 _NOTES = {"comments": "comment lines", "duplicates": "documents that a query has twice"}
@@ -100,7 +101,7 @@ def _describe_counts(result: Result) -> Iterator[str]:
     for metric in result.metrics:
         for name, counted in result.counts.get(metric.spec, {}).items():
             quiet = counted.keys() == {"false"} and not metric.definition.judge
-            if not quiet and not lists_text(metric.details[name]):
+            if not quiet and (name == LABELS or not lists_text(metric.details[name])):
                 labels = (f"{label} {count}" for label, count in sorted(counted.items()))
                 yield f"{metric.spec}.{name}: {', '.join(labels)}"
 
@@ -110,7 +111,7 @@ def _print_items(screen: Screen, metric: Metric, counts: Mapping[str, Mapping[st
 
     The first of several details is what is right. The items that the others have most often come first.
     """
-    lists = [name for name, kind in metric.details.items() if lists_text(kind)]
+    lists = [name for name, kind in metric.details.items() if lists_text(kind) and name != LABELS]
     wrong = lists[1:] or lists
     items = {
         item: [counts.get(name, {}).get(item, 0) for name in lists]

@@ -118,7 +118,7 @@ def metric(
                 details=details,
                 reads_json=reads_json,
                 positional="metric" if inner else None,
-                specialise=specialise_by_inner(function, columns, specialise) if inner else specialise,
+                specialise=specialise_by_inner(function, columns, details, specialise) if inner else specialise,
             )
         )
         vars(function)["definition"] = made.definition

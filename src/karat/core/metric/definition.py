@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from karat.core.columns.kinds import Array, Kind
 from karat.core.metric.setting import Setting
@@ -36,7 +36,7 @@ class Definition:
     argument, and `own_columns` after it: its other columns are those of the inner metric. `ranges`: the least and the
     greatest number that a column may hold, by role. `keeps_null`: the columns in which the function takes nulls.
     `samples`: the column of the inner metric that holds a list of answers, or of their scores, in each row; empty where
-    none does.
+    none does. `binary`: every score of a judge is 0 or 1, but for the ties of a panel.
     """
 
     name: str
@@ -68,6 +68,7 @@ class Definition:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     keeps_null: tuple[str, ...] = ()
     samples: str = ""
+    binary: bool = False
 
     @property
     def documentation(self) -> str:
@@ -114,6 +115,12 @@ class Configured:
     def details(self) -> Mapping[str, Any]:
         """The Arrow type of each column that the metric returns beside the score, by name."""
         return {} if self.definition.details is None else self.definition.details(self.settings)
+
+    @property
+    def judge(self) -> Self | None:
+        """The judge that grades the answers: this metric, or the one whose scores it takes; None where none does."""
+        inner: Any = self.definition.inner
+        return self if self.definition.judge else None if inner is None else inner.judge
 
     @property
     def asks_model(self) -> bool:

@@ -10,14 +10,15 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
 
 from karat.core.columns.kinds import NUMBERS, TEXT, TEXTS, Kind
 from karat.core.errors import SpecError
-from karat.core.metric.definition import Definition, Specialise
+from karat.core.metric.definition import Definition, Details, Specialise
 from karat.core.metric.metric import Metric
-from karat.core.metric.score import Inner, find_samples
+from karat.core.metric.score import Inner, beside, find_samples
 from karat.core.metric.spec import SpecText, parse
 
 Samples: TypeAlias = Annotated[Inner, "samples"]
@@ -28,23 +29,28 @@ def check_metric(value: Any) -> SpecText:
     """The spec of a metric that has one; raises `SpecError` for anything else."""
     if not isinstance(value, str | Metric):
         raise SpecError("a metric is expected, such as exact_match or token_f1(normalize=none)")
-    found = parse(value) if isinstance(value, str) else value
-    if found.definition.judge:
-        column = f"{found.name}, and give its column of scores: column({found.spec!r})"
-        raise SpecError(f"a judge is asked once for all metrics: score the rows with {column}")
-    return SpecText(found.spec)
+    return SpecText(find_inner(value).spec, value if isinstance(value, Metric) else getattr(value, "metric", None))
 
 
-def specialise_by_inner(function: Callable[..., Any], own: Mapping[str, Kind], then: Specialise | None) -> Specialise:
+def find_inner(value: str | Metric) -> Metric:
+    """The metric that is the value of the setting `metric`."""
+    if isinstance(value, Metric):
+        return value
+    return (value.metric if isinstance(value, SpecText) else None) or parse(value)
+
+
+def specialise_by_inner(
+    function: Callable[..., Any], own: Mapping[str, Kind], details: Details | None, then: Specialise | None
+) -> Specialise:
     """What of a definition follows from its inner metric, and `then` from its other settings.
 
-    `function` takes an `Inner` or `Samples` before its `own` columns.
+    `function` takes an `Inner` or `Samples` before its `own` columns, and returns `details` of its own.
     """
     first, *_ = inspect.signature(function).parameters
     samples = typing.get_type_hints(function, include_extras=True).get(first) == Samples
 
     def specialise(definition: Definition, settings: Mapping[str, Any]) -> Definition:
-        inner = parse(settings["metric"])
+        inner = find_inner(settings["metric"])
         columns = dict(inner.definition.columns)
         role = ""
         if samples:
@@ -59,9 +65,17 @@ def specialise_by_inner(function: Callable[..., Any], own: Mapping[str, Kind], t
             named_columns=inner.definition.named_columns,
             marks=MappingProxyType({"metric": inner.signature}),
             remote=inner.definition.remote,
+            governor=inner.definition.governor,
             asks_model=lambda _: inner.asks_model,
             reads_json=inner.definition.reads_json,
+            details=details if samples or inner.judge is None else partial(_add_details, inner, details),
         )
         return made if then is None else then(made, settings)
 
     return specialise
+
+
+def _add_details(inner: Metric, own: Details | None, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The types of a metric's own details, and of those of its inner metric, which `Inner` gives."""
+    types = {} if own is None else own(settings)
+    return {**types, **{beside(name, types): kind for name, kind in inner.details.items()}}

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.arrow import from_numpy
 from karat.core.columns.kinds import Array
+from karat.core.errors import RowError, SpecError
 from karat.core.metric.definition import Configured
 
 NOTHING: Array = np.array(None, dtype=object)
+ROUNDING = 1e-9  # by how much a score may exceed its range
 
 
 @dataclass(frozen=True)
@@ -115,3 +118,35 @@ def divide(part: Array, whole: Array, otherwise: float = 0.0) -> Array:
     """`part / whole`, and `otherwise` where `whole` is 0; arrays of one shape."""
     ratio: Array = np.divide(part, whole, out=np.full(np.shape(part), float(otherwise)), where=whole != 0)
     return ratio
+
+
+def to_statistics(returned: Any, name: str) -> Array:
+    """What a metric's function returned as float64, shape (n, k); `RowError` for anything else."""
+    if isinstance(returned, pa.Array | pa.ChunkedArray):
+        returned = returned.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    try:
+        values = np.asarray(returned, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise RowError(f"{name} must return one float a row, or rows of counts: {error}") from None
+    if values.ndim not in (1, 2):
+        raise RowError(f"{name} must return one float a row, or rows of counts; it returned {returned!r:.80}")
+    return values.reshape(len(values), -1)
+
+
+def check_range(metric: Configured, scores: Array) -> None:
+    """Raise `SpecError` for a score outside the range of the metric."""
+    if scores.shape[1] != 1:
+        raise SpecError(f"{metric.name} returns {scores.shape[1]} counts a row and so needs a finish")
+    low, high = metric.definition.low, metric.definition.high
+    lowest, highest = (-np.inf if low is None else low - ROUNDING), (np.inf if high is None else high + ROUNDING)
+    if scores.min() >= lowest and scores.max() <= highest:  # not so where one is NaN
+        return
+    beyond = ((scores < lowest) & (scores > -np.inf)) | ((scores > highest) & (scores < np.inf))
+    if beyond.any():
+        problem = f"{metric.name} returned {scores[beyond][0]:g}, outside its range of {low} to {high}"
+        declared = (
+            "set low= and high= to a range that every score is in"
+            if "low" in metric.settings
+            else "declare the range with @metric(low=..., high=...), None for an open end"
+        )
+        raise SpecError(f"{problem}: {declared}")

@@ -6,8 +6,9 @@ handles nulls, lists of texts (``across``) and replies (``extract``), and scores
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,12 @@ from karat.core.errors import ColumnError, RowError, SpecError
 from karat.core.metric.combine import combine
 from karat.core.metric.definition import Configured, Definition
 from karat.core.metric.extract import extract_answers
-from karat.core.metric.rows import NOTHING, Rows, concat_rows, explained
+from karat.core.metric.rows import NOTHING, Rows, check_range, concat_rows, explained, to_statistics
 from karat.core.metric.setting import SEVERAL
 from karat.core.parallel import even_part, map_ordered
+from karat.core.progress import advance_by_parts
 
 SLICE = 1 << 15  # rows scored at a time: enough to hide the overhead, few enough for the processor's cache
-ROUNDING = 1e-9  # by how much a score may exceed its range
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,31 @@ class Inner:
 
     def score(self) -> Rows:
         """The statistics of the rows by the inner metric."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> Rows:
         return score_rows(self.metric, self.columns)
 
     def score_samples(self) -> tuple[Rows, Array]:
-        """The statistics of each sample, one after the other, and the number of samples of each row, shape (rows,)."""
-        return _score_items(self.metric, self.columns, find_samples(self.metric.definition))
+        """The statistics of each sample, one after the other, and the number of samples of each row, shape (rows,).
+
+        A judge is asked once for all metrics of a batch that take its scores.
+        """
+
+        def score() -> tuple[Rows, Array]:
+            return _score_items(self.metric, self.columns, find_samples(self.metric.definition))
+
+        if self.metric.judge is None:
+            return score()
+        samples = self.columns[find_samples(self.metric.definition)]
+        with advance_by_parts(len(samples), len(samples.flatten())):
+            return once(("samples", self.metric), (*self.columns.values(),), score)
+
+
+def beside(name: str, own: Collection[str]) -> str:
+    """The name of a judge's detail beside those of the metric that takes its scores."""
+    return f"judge_{name}" if name in own else name
 
 
 def find_samples(definition: Definition) -> str:
@@ -105,7 +126,8 @@ def complete_rows(
 ) -> list[Rows]:
     """The second step, in the caller's thread, where Ctrl-C arrives: the metrics that wait for other processes."""
     pairs = zip(metrics, computed, strict=True)
-    return [score_rows(metric, columns, names) if rows is None else rows for metric, rows in pairs]
+    with column_cache():
+        return [score_rows(metric, columns, names) if rows is None else rows for metric, rows in pairs]
 
 
 def score_rows(metric: Configured, columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None) -> Rows:
@@ -235,41 +257,25 @@ def _call(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     if (inner := definition.inner) is not None:
         scored = Inner(inner, {role: columns[role] for role in inner.definition.columns})
         arguments = [scored, *(columns[role] for role in definition.own_columns)]
-    returned = definition.function(*arguments, **settings)
+    if definition.judge:  # which is asked once, however many metrics take its scores
+        with advance_by_parts(n, n):
+            returned = once(metric, tuple(arguments), lambda: definition.function(*arguments, **settings))
+    else:
+        returned = definition.function(*arguments, **settings)
     rows = returned if isinstance(returned, Rows) else Rows(returned)
-    rows = replace(rows, statistics=_floats(rows.statistics, metric.name))
+    if inner is not None and not definition.samples:
+        rows = replace(rows, details={**_judged_details(scored, rows.details), **rows.details})
+    rows = replace(rows, statistics=to_statistics(rows.statistics, metric.name))
     if len(rows.statistics) != n:
         raise RowError(f"{metric.name} returned {len(rows.statistics)} rows of statistics for {n} rows")
     if metric.definition.finish is None:
-        _check_range(metric, rows.statistics)
+        check_range(metric, rows.statistics)
     return explained(rows)
 
 
-def _floats(returned: Any, name: str) -> Array:
-    if isinstance(returned, pa.Array | pa.ChunkedArray):
-        returned = returned.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    try:
-        values = np.asarray(returned, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise RowError(f"{name} must return one float a row, or rows of counts: {error}") from None
-    if values.ndim not in (1, 2):
-        raise RowError(f"{name} must return one float a row, or rows of counts; it returned {returned!r:.80}")
-    return values.reshape(len(values), -1)
-
-
-def _check_range(metric: Configured, scores: Array) -> None:
-    if scores.shape[1] != 1:
-        raise SpecError(f"{metric.name} returns {scores.shape[1]} counts a row and so needs a finish")
-    low, high = metric.definition.low, metric.definition.high
-    lowest, highest = (-np.inf if low is None else low - ROUNDING), (np.inf if high is None else high + ROUNDING)
-    if scores.min() >= lowest and scores.max() <= highest:  # not so where one is NaN
-        return
-    beyond = ((scores < lowest) & (scores > -np.inf)) | ((scores > highest) & (scores < np.inf))
-    if beyond.any():
-        problem = f"{metric.name} returned {scores[beyond][0]:g}, outside its range of {low} to {high}"
-        declared = (
-            "set low= and high= to a range that every score is in"
-            if "low" in metric.settings
-            else "declare the range with @metric(low=..., high=...), None for an open end"
-        )
-        raise SpecError(f"{problem}: {declared}")
+def _judged_details(scored: Inner, own: Collection[str]) -> dict[str, pa.Array]:
+    """What a judge says of each row, beside the `own` details of the outer metric; empty where no judge does."""
+    if scored.metric.judge is None:
+        return {}
+    columns = zip(scored.metric.details, scored.score().detail_columns(scored.metric), strict=True)
+    return {beside(name, own): column for name, column in columns}

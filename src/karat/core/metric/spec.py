@@ -3,32 +3,47 @@
 A spec is ``name`` or ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``; a name may have a
 prefix (``judge:mine.toml``); ``preset:NAME`` stands for several specs. Values are Python or JSON literals; a bare word
 is text. A metric may have a setting whose value stands first, without its name: ``column(seconds,
-direction=minimize)``. The value of a setting may be the spec of another metric: ``brier(exact_match)``.
+direction=minimize)``. The value of a setting may be the spec of another metric: ``brier(exact_match)``, in quotes
+where it has a prefix and a name of more than letters, digits and ``_./-``: ``brier('judge:my own.toml')``.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.metric import WORDS, Metric
 from karat.core.metric.registry import find, find_preset, translations
 
 _PREFIXED = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
+_INNER = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<=[(,=\s])[a-z]+:[\w./-]+""", re.DOTALL)  # or a text
 _FIRST = ""  # the key of a value without the name of its setting
 
 
 class SpecText(str):
-    """The spec of a metric as the value of another one's setting; a spec shows it without quotes where it can."""
+    """The spec of a metric as the value of another one's setting; a spec shows it without quotes where it can.
 
-    __slots__ = ()
+    `metric` is the metric itself where it was made in Python: its spec may not say all of it, such as a callable.
+    """
+
+    __slots__ = ("metric",)
+    metric: Metric | None
+
+    def __new__(cls, spec: str, metric: Metric | None = None) -> Self:
+        made = super().__new__(cls, spec)
+        made.metric = metric
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.metric)
 
     def __repr__(self) -> str:
-        return super().__repr__() if _PREFIXED.fullmatch(self) else str(self)
+        prefixed = _PREFIXED.fullmatch(self)
+        return str(self) if prefixed is None or _INNER.fullmatch(f"={prefixed['name']}", 1) else super().__repr__()
 
 
 def parse(text: str) -> Metric:
@@ -89,14 +104,41 @@ def match_spec(spec: str, known: Collection[str]) -> str:
     return same
 
 
-def _parse(text: str) -> Metric:
+def names_in(text: str) -> Iterator[str]:
+    """The name of the metric that a spec means, and of each metric that a value in it may mean; none of another tool's.
+
+    >>> list(names_in("pass_at(judge:mine.toml(samples=3), at=0.5)@4"))
+    ['pass_at', 'judge:mine.toml']
+    """
+    with suppress(SpecError):
+        name, settings = _split(text)
+        yield name
+        yield from _names_among(settings)
+
+
+def _names_among(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from names_in(value)
+    elif isinstance(value, dict | list | tuple | set):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _names_among(each)
+
+
+def _split(text: str) -> tuple[str, dict[str, Any]]:
+    """The name and the settings of a spec."""
     prefixed = _PREFIXED.fullmatch(text.strip())
     source = f"_{prefixed['rest']}" if prefixed else text.strip()
+    source = _INNER.sub(lambda found: found[0] if found[0][0] in "'\"" else repr(found[0]), source)
     try:
         name, settings = _read(ast.parse(source, mode="eval").body, source)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise _no_spec(text) from None
-    found = find(prefixed["name"] if prefixed else name)
+    return prefixed["name"] if prefixed else name, settings
+
+
+def _parse(text: str) -> Metric:
+    name, settings = _split(text)
+    found = find(name)
     if _FIRST in settings:
         first = found.definition.positional
         if first is None or first in settings:
@@ -142,13 +184,16 @@ def _read(tree: ast.expr, source: str) -> tuple[str, dict[str, Any]]:
             if "k" in settings:
                 raise ValueError("k twice")
             return name, {**settings, "k": k}
-        case ast.Call(func=ast.Name(id=name), args=[] | [_] as first, keywords=keywords):
+        case ast.Call(func=ast.Name() | ast.Constant() as function, args=[] | [_] as first, keywords=keywords):
+            name, _ = _read(function, source)
             words = [(_FIRST, value) for value in first] + [(word.arg, word.value) for word in keywords]
             settings = {key: _value(value, source) for key, value in words if key is not None}
             if len(settings) < len(words):
                 raise ValueError("a setting twice, or **")
             return name, settings
         case ast.Name(id=name):
+            return name, {}
+        case ast.Constant(value=str(name)) if ":" in name:
             return name, {}
     raise ValueError("not a spec")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,17 @@ import pyarrow as pa
 from karat.core.columns.arrow import from_numpy
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
-from karat.core.metric.definition import Configured
+from karat.core.metric.definition import Configured, Definition
+from karat.core.metric.inner import find_inner
 from karat.core.metric.rows import NOTHING, Rows
 from karat.core.metric.score import Inner, find_samples
+from karat.metrics.repeats.verdicts import join_verdicts, verdict_types
 
 
-def incomplete(_: Mapping[str, Any]) -> dict[str, pa.DataType]:
-    """The column that these metrics return beside the score: whether an answer to the question is unscored."""
-    return {"incomplete": pa.bool_()}
+def incomplete(settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
+    """The columns beside the score: whether an answer to the question is unscored, and what a judge says of each."""
+    inner = find_inner(settings["metric"])
+    return {"incomplete": pa.bool_(), **({} if inner.judge is None else verdict_types(inner))}
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Answers:
 
     `scores`, shape (scored,), are those of all scored answers, one question after the other; `scored`, shape
     (answers,), says which these are. `sizes` and `given`, shape (questions,), count the scored answers and all;
-    `reasons` says why the first unscored one is. `column` holds the answers.
+    `reasons` says why the first unscored one is. `column` holds the answers. `broken`, shape (questions,): a judge gave
+    no verdict on an answer, so none of the question counts. `details` are what it says.
     """
 
     metric: Configured
@@ -38,6 +42,8 @@ class Answers:
     sizes: Array
     given: Array
     reasons: Array
+    broken: Array
+    details: Mapping[str, pa.Array] = field(default_factory=dict)
 
     @property
     def parents(self) -> Array:
@@ -64,33 +70,89 @@ class Answers:
 
     def explain(self, statistics: Array, least: int) -> Rows:
         """The statistics of questions, with the reason for each that has fewer than `least` answers."""
-        few = self.sizes < least
-        reasons = np.full(len(few), None, dtype=object)
-        for row in np.flatnonzero(few):
+        few = (self.sizes < least) | self.broken
+        statistics[self.broken] = np.nan
+        reasons = np.where(self.broken, self.reasons, NOTHING)
+        for row in np.flatnonzero(few & ~self.broken):
             needed = f"{least} scored answer{'s are' if least > 1 else ' is'} needed"
             why = f": {self.reasons[row]}" if self.reasons[row] else ""
             found = f"{needed}, found {self.sizes[row]} of {self.given[row]}{why}"
             reasons[row] = found if self.given[row] else f"{self.column} is an empty list"
-        return Rows(
-            statistics, reasons if few.any() else None, {"incomplete": from_numpy(self.sizes < self.given, ~few)}
-        )
+        details = {"incomplete": from_numpy(self.sizes < self.given, ~few), **self.details}
+        return Rows(statistics, reasons if few.any() else None, details)
+
+    def name(self, *answers: int) -> str:
+        """One or two of all answers, to one question, in messages."""
+        ends = np.cumsum(self.given)
+        question = int(np.searchsorted(ends, answers[0], side="right"))
+        numbers = sorted(at - int(ends[question] - self.given[question]) + 1 for at in answers)
+        return f"answer{'s' * (len(answers) > 1)} {' and '.join(map(str, numbers))} of {self.given[question]}"
+
+    def break_questions(self, reasons: Array, *answers: Array) -> None:
+        """Leave the questions unscored of which a judge gave no verdict on an answer, or on two, for these reasons."""
+        for at, reason in zip(zip(*answers, strict=True), reasons, strict=True):
+            question = int(np.searchsorted(np.cumsum(self.given), at[0], side="right"))
+            if not self.broken[question]:
+                self.broken[question] = True
+                self.reasons[question] = type(reason)(f"{self.name(*at)}: {reason}")
+
+    def pretend_scored(self, scored: Array) -> Answers:
+        """As if these answers, and no others, had scores."""
+        parents = np.repeat(np.arange(len(self.given)), self.given)
+        sizes = np.bincount(parents[scored], minlength=len(self.given))
+        return replace(self, scores=np.zeros(len(parents))[scored], scored=scored, sizes=sizes)
 
 
-def score_answers(samples: Inner) -> Answers:
-    """Score every answer by the inner metric."""
+def score_answers(samples: Inner, *, binary: bool = False) -> Answers:
+    """Score every answer by the inner metric.
+
+    With `binary`, a score of a judge that is neither 0 nor 1, such as a tie of its models, is no verdict.
+    """
+    metric = samples.metric
     rows, given = samples.score_samples()
-    scores = rows.scores(samples.metric)
+    scores = rows.scores(metric)
     scored = ~np.isnan(scores)
     reasons = np.full(len(given), None, dtype=object)
-    column = find_samples(samples.metric.definition)
-    if scored.all():
-        return Answers(samples.metric, column, scores, scored, given, given, reasons)
+    broken = np.zeros(len(given), dtype=bool)
+    column = find_samples(metric.definition)
+    details = {} if metric.judge is None else join_verdicts(metric, rows, given)
+    why = find_failures(rows, metric, binary=binary)
+    failed = np.not_equal(why, NOTHING)
+    found = Answers(metric, column, scores, scored, given, given, reasons, broken, details)
+    if scored.all() and not failed.any():
+        return found
     parents = np.repeat(np.arange(len(given)), given)
     if rows.reasons is not None:
-        why = np.not_equal(rows.reasons, NOTHING)
-        reasons[parents[why][::-1]] = rows.reasons[why][::-1]  # the first one comes last, and stays
+        known = np.not_equal(rows.reasons, NOTHING)
+        reasons[parents[known][::-1]] = rows.reasons[known][::-1]  # the first one comes last, and stays
+    found.break_questions(why[failed], np.flatnonzero(failed))
+    scored &= ~broken[parents]
     sizes = np.bincount(parents[scored], minlength=len(given))
-    return Answers(samples.metric, column, scores[scored], scored, sizes, given, reasons)
+    return replace(found, scores=scores[scored], scored=scored, sizes=sizes)
+
+
+def find_failures(rows: Rows, metric: Configured, *, binary: bool) -> Array:
+    """Why a judge gave no verdict, None where it did; with `binary` other scores than 0 and 1 are none."""
+    reasons = np.full(len(rows.statistics), None, dtype=object)
+    if metric.judge is None or not rows.details:
+        return reasons
+    failed = ~rows.scored & np.asarray(rows.details["error"].is_valid())
+    if rows.reasons is not None:
+        reasons[failed] = rows.reasons[failed]
+    if binary:
+        scores = rows.scores(metric)
+        for at in np.flatnonzero(rows.scored & (scores != 0) & (scores != 1)):
+            reasons[at] = f"a score of {scores[at]:g} is neither right (1) nor wrong (0): set at="
+    return reasons
+
+
+def check_right(definition: Definition, settings: Mapping[str, Any]) -> Definition:
+    """The same definition; `SpecError`, before it is asked, for a judge with scores between 0 and 1 and no `at`."""
+    inner = definition.inner
+    if settings["at"] is None and inner is not None and inner.definition.judge and not inner.definition.binary:
+        problem = f"{definition.name}: {inner} has scores that are neither right (1) nor wrong (0)"
+        raise SpecError(f"{problem}: say from which score on an answer counts as right, such as at=0.5")
+    return definition
 
 
 def find_right(scores: Array, metric: Configured, at: float | None) -> Array:

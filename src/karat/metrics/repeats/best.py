@@ -11,10 +11,9 @@ import numpy as np
 from karat.core.columns.kinds import Array, Score
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import Definition
-from karat.core.metric.inner import Samples
+from karat.core.metric.inner import Samples, find_inner
 from karat.core.metric.rows import Rows
 from karat.core.metric.setting import OptionalCount
-from karat.core.metric.spec import parse
 from karat.metrics.repeats.answers import incomplete, score_answers
 
 SOURCE = "the mean over all sets of k answers; David and Nagaraja, Order Statistics, 2003, section 2.1"
@@ -22,7 +21,7 @@ SOURCE = "the mean over all sets of k answers; David and Nagaraja, Order Statist
 
 def scale_of_inner(definition: Definition, settings: Mapping[str, Any]) -> Definition:
     """The definition with the range and the direction of the inner metric's scores."""
-    inner = parse(settings["metric"]).definition
+    inner = find_inner(settings["metric"]).definition
     return replace(definition, low=inner.low, high=inner.high, direction=inner.direction)
 
 

@@ -11,13 +11,13 @@ from karat.core.metric.decorator import metric
 from karat.core.metric.inner import Samples
 from karat.core.metric.rows import Rows
 from karat.core.metric.setting import OptionalCount
-from karat.metrics.repeats.answers import find_right, incomplete, score_answers
+from karat.metrics.repeats.answers import check_right, find_right, incomplete, score_answers
 
 CHEN = "Chen et al. 2021, Evaluating Large Language Models Trained on Code, arXiv:2107.03374, section 2.1"
 YAO = "Yao et al. 2024, tau-bench, arXiv:2406.12045, section 3: pass^k"
 
 
-@metric(source=CHEN, inner="exact_match", aliases=("pass_at_k",), details=incomplete)
+@metric(source=CHEN, inner="exact_match", aliases=("pass_at_k",), specialise=check_right, details=incomplete)
 def pass_at(samples: Samples, *, k: OptionalCount = None, at: float | None = None) -> Score:
     """The probability that one of k answers to a question is right: pass@k, `pass_at(exact_match)@4`.
 
@@ -34,7 +34,7 @@ def pass_at(samples: Samples, *, k: OptionalCount = None, at: float | None = Non
     return _pass(samples, k, at, every=False)
 
 
-@metric(source=YAO, inner="exact_match", aliases=("pass_hat_k",), details=incomplete)
+@metric(source=YAO, inner="exact_match", aliases=("pass_hat_k",), specialise=check_right, details=incomplete)
 def pass_all(samples: Samples, *, k: OptionalCount = None, at: float | None = None) -> Score:
     """The probability that each of k answers to a question is right: pass^k, `pass_all(exact_match)@4`.
 
@@ -47,7 +47,7 @@ def pass_all(samples: Samples, *, k: OptionalCount = None, at: float | None = No
 
 
 def _pass(samples: Samples, k: int | None, at: float | None, *, every: bool) -> Rows:
-    answers = score_answers(samples)
+    answers = score_answers(samples, binary=at is None)
     right = find_right(answers.scores, answers.metric, at)
 
     def formula(right: Array) -> Array:

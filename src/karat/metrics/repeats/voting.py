@@ -13,27 +13,30 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.arrow import from_numpy
-from karat.core.columns.kinds import TEXT, Array, Score
+from karat.core.columns.kinds import TEXT, TEXTS, Array, Score
+from karat.core.context import current_context
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import Configured, Definition
 from karat.core.metric.extract import extract_answers
-from karat.core.metric.inner import Samples
+from karat.core.metric.inner import Samples, find_inner
+from karat.core.metric.rows import NOTHING
 from karat.core.metric.score import score_rows
 from karat.core.metric.setting import OptionalCount
-from karat.core.metric.spec import parse
-from karat.metrics.repeats.answers import Answers, find_right, incomplete, score_answers
+from karat.core.progress import advance_by_parts
+from karat.metrics.repeats.answers import Answers, check_right, find_failures, find_right, incomplete, score_answers
 from karat.metrics.repeats.best import scale_of_inner
 
 WANG = "Wang et al. 2022, Self-Consistency Improves Chain of Thought Reasoning, arXiv:2203.11171; maj@k: 2206.14858"
 
 
 def _check_equality(definition: Definition, settings: Mapping[str, Any]) -> Definition:
-    inner = parse(settings["metric"])
-    if not all(inner.definition.columns.get(role) is TEXT for role in ("prediction", "reference")):
+    inner = find_inner(settings["metric"])
+    columns, one = inner.definition.columns, (TEXT, TEXTS) if inner.definition.judge else (TEXT,)
+    if columns.get("prediction") is not TEXT or columns.get("reference") not in one:
         needed = "a metric that compares a prediction with a reference is needed, such as exact_match or math_match"
         raise SpecError(f"majority: {inner} does not say which answers are equal; {needed}")
-    return scale_of_inner(definition, settings)
+    return check_right(scale_of_inner(definition, settings), settings)
 
 
 @metric(
@@ -50,15 +53,18 @@ def majority(samples: Samples, *, k: OptionalCount = None, at: float | None = No
     agree. An answer is compared with the first of each group of answers that agree. Where several groups are the
     largest, each is chosen equally often; with k below the number of answers, all sets of k count: the score is the
     expected one, and no matter of order or luck. Its answer's score is the mean of its group. `extract` of the metric
-    applies to each answer; one without an answer agrees with no other. Answers without a score and questions with fewer
-    than k answers are as in `pass_at`.
+    applies to each answer; one without an answer agrees with no other. A judge is asked about pairs of answers that are
+    not the same text, beside the calls for the answers. Answers without a score and questions with fewer than k answers
+    are as in `pass_at`.
 
     >>> majority([["4", "5", "4"], ["4", "5"]], ["4", "4"]).to_pylist()
     [1.0, 0.5]
     >>> majority([["4", "5", "4"]], ["4"], k=1).to_pylist()
     [0.666...]
     """
-    answers = score_answers(samples)
+    answers = score_answers(samples, binary=at is None)
+    if current_context().rehearses:  # all comparisons are counted, or collected, before an answer is judged
+        answers = answers.pretend_scored(np.asarray(samples.columns["prediction"].flatten().is_valid()))
     first = _Groups(samples.metric, samples.columns, answers, at).find_first()
     sizes = np.bincount(first)
     groups = np.flatnonzero(sizes)  # each has the number of its first answer, so they stand in the order of questions
@@ -120,11 +126,22 @@ class _Groups:
         """Which pairs of answers to a question the metric says are equal."""
         questions = from_numpy(self.answers.parents[left])
         pairs = {"prediction": texts.take(from_numpy(left)), "reference": texts.take(from_numpy(right))}
+        if self.metric.definition.columns["reference"] is TEXTS:
+            pairs["reference"] = pa.ListArray.from_arrays(
+                pa.array(range(len(left) + 1), pa.int32()), pairs["reference"]
+            )
         columns = {role: pairs[role] if role in pairs else each.take(questions) for role, each in self.columns.items()}
         settings = {**self.metric.settings} | ({"extract": "none"} if "extract" in self.metric.settings else {})
         compared = replace(self.metric, settings=settings)
-        scores = score_rows(compared, columns).scores(compared)
+        with advance_by_parts(0, len(left)):
+            rows = score_rows(compared, columns)
+        scores = rows.scores(compared)
         scored = ~np.isnan(scores)
+        if self.metric.judge is not None:
+            why = find_failures(rows, self.metric, binary=self.at is None)
+            failed, numbers = np.not_equal(why, NOTHING), np.flatnonzero(self.answers.scored)
+            self.answers.break_questions(why[failed], numbers[left[failed]], numbers[right[failed]])
+            scored &= ~failed
         scored[scored] = find_right(scores[scored], self.metric, self.at)
         return scored
 

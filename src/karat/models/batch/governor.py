@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NoReturn
 from uuid import uuid4
 
+from karat.core.context import change_context
 from karat.core.errors import KaratError, SpecError
 from karat.models.batch.journal import Journal, open_batches
 from karat.models.batch.provider import REQUESTS, BatchState, Provider
@@ -99,7 +100,8 @@ class BatchGovernor(Governor):
         """
         self._collecting, self._concurrency = True, LIVE
         try:
-            collect()
+            with change_context(rehearses=True):
+                collect()
             group = TaskGroup()
             run_coroutine(group.run(BatchQueue.flush, self._queues.values(), concurrency=LIVE), drain=group.drain)
             self._collecting, self._collected, self._concurrency = False, True, ROWS

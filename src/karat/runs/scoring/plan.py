@@ -283,7 +283,7 @@ _MAY_START_JSON[[*b"[{ \t\n\r\f\v"]] = True
 
 def _scores_text(metric: Metric, role: str) -> bool:
     """Whether a metric takes the texts of a role as they are, and expects no JSON; a language model reads JSON."""
-    return role in metric.definition.columns and not (metric.definition.judge or _reads_json(metric, role))
+    return role in metric.definition.columns and not (metric.judge or _reads_json(metric, role))
 
 
 def _is_json(text: str) -> bool:

@@ -61,7 +61,7 @@ class ModelUsage:
     """The models that the judges among some metrics ask, and what they used since this was created."""
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._judges = [metric for metric in metrics if metric.definition.judge]
+        self._judges = [metric.judge for metric in metrics if metric.judge is not None]
         self._before: list[tuple[Governor, Totals]] = []
         if self._judges:
             from karat.models.context import current_models  # noqa: PLC0415  (only for judges)

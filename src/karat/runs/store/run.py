@@ -21,8 +21,7 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, did_you_mean
-from karat.core.metric.rows import stack_statistics
-from karat.core.metric.score import ROUNDING
+from karat.core.metric.rows import ROUNDING, stack_statistics
 from karat.data.formats.columnar import read_columns
 from karat.data.open import open_source
 from karat.data.paths.nested import add_nested, find_nested

@@ -179,10 +179,10 @@ def _show_statements(text: str | None, most: int) -> list[dict[str, Any]]:
     """The statements of a judge, from its JSON; the names of their parts differ between forms of reply."""
     items = []
     with suppress(ValueError):
-        items = json.loads(text or "[]")
+        items = [part for each in json.loads(text or "[]") for part in (each, *each.get("statements", ()))]
     return [
         {
-            "statement": _show_cell(each.get("statement"), most),
+            "statement": _show_cell(f"answer {each['answer']}" if "answer" in each else each.get("statement"), most),
             "label": each.get("verdict", each.get("label")),
             "score": each.get("score"),
             "explanation": _show_cell(each.get("reason", each.get("explanation")), most),

@@ -174,7 +174,7 @@ class Roles:
 
 
 def _kind(metric: Metric) -> KindType:
-    return "llm" if metric.definition.judge else "code"
+    return "llm" if metric.judge else "code"
 
 
 _map_names = lru_cache(maxsize=256)(map_columns)
@@ -196,7 +196,7 @@ def _to_columns(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:
         metadata={"signature": metric.signature},
         kind=_kind(metric),
         direction=metric.definition.direction,
-        reason=_failures(rows, details) if metric.definition.judge else None,
+        reason=_failures(rows, details) if metric.judge else None,
     )
     names = _field_names(metric, name).items()
     fields = [replace(column, name=field_name, score=details.pop(field)) for field, field_name in names]

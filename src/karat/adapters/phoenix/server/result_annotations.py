@@ -98,7 +98,7 @@ def _of_span(metric: Metric, name: str, span_id: str, cells: Mapping[str, Any]) 
 def _header(metric: Metric, name: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
-        "annotator_kind": "LLM" if metric.definition.judge else "CODE",
+        "annotator_kind": "LLM" if metric.judge else "CODE",
         "metadata": {"signature": metric.signature, "direction": metric.definition.direction, **metadata},
     }
 

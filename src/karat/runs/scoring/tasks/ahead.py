@@ -27,7 +27,7 @@ def upload_ahead(
     are what error messages call columns.
     """
     judges: dict[BatchGovernor, list[Metric]] = {}
-    if asking := [metric for metric in metrics if metric.definition.judge]:
+    if asking := [metric for metric in metrics if metric.judge is not None]:
         from karat.models.batch.governor import BatchGovernor  # noqa: PLC0415  (only for judges)
         from karat.models.context import current_models  # noqa: PLC0415
 

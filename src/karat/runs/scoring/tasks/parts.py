@@ -68,7 +68,7 @@ class InParts:
 
     @property
     def _judged(self) -> bool:
-        return any(metric.definition.judge for metric in self.plan.metrics)
+        return any(metric.judge for metric in self.plan.metrics)
 
     def _task_rows(self) -> int:
         if self._judged:
@@ -159,7 +159,7 @@ def plan_parts(plan: Plan, destination: Destination) -> InParts | None:
 def _why_not(plan: Plan, destination: Destination) -> str | None:
     """Why the rows of a plan cannot be scored in tasks."""
     judges = getattr(destination.engine, "judges", False)
-    waiting = [each.spec for each in plan.metrics if each.waits and not (judges and each.definition.judge)]
+    waiting = [each.spec for each in plan.metrics if each.waits and not (judges and each.judge)]
     models = [metric.spec for metric in plan.metrics if metric.definition.remote]
     in_threads = destination.engine in (None, "threads") or isinstance(destination.engine, Threads)
     reasons = {
