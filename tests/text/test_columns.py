@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from karat.core.columns.column_cache import column_cache
 from karat.core.errors import RowError
 from karat.text import columns
-from karat.text.columns import distinct_words, normalise, tokenise
+from karat.text.columns import distinct_words, extract, normalise, tokenise
+from karat.text.extract import find_first_line
 from karat.text.normalise import NORMALIZERS
 from karat.text.tokenise import TOKENIZERS
 
@@ -124,6 +125,15 @@ def test_the_bytes_of_a_null_row_are_not_read() -> None:
         2, pa.array([0, 2, 4], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xffok"), pa.py_buffer(b"\x02")
     )
     assert normalise(hidden, "squad").to_pylist() == [None, "ok"]
+    three = pa.array([b"\xff", b"\n", b"B\n"]).view(pa.string())
+    hidden = pa.StringArray.from_buffers(3, *three.buffers()[1:], pa.py_buffer(b"\x06"))
+    assert extract(hidden, "first_line", find_first_line).to_pylist() == [None, None, "B"]
+
+
+def test_a_kernel_without_the_map_is_not_used() -> None:
+    if columns.COMPILED:
+        with pytest.raises(ValueError, match="no map 'new': build it again"):
+            columns._map(pa.array(["a"]), "new", str.lower)
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "ab", "é", "", "\t", *map(str, range(99))]), max_size=150).map(" ".join)

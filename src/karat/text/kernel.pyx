@@ -903,8 +903,10 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
         step = split_chars
     elif name == "rouge":
         step = split_rouge
-    else:
+    elif name == "whitespace":
         step = squeeze
+    else:
+        raise ValueError(f"this kernel has no map {name!r}: build it again")
     with nogil:
         out_offsets[0] = 0
         for row in range(rows):
