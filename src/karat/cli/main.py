@@ -7,6 +7,7 @@ logged, 130 interrupted.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import signal
@@ -66,16 +67,27 @@ class _Karat(click.Group):
         except SpecError as error:
             raise click.UsageError(_describe(error)) from error
         except KaratError as error:
-            raise click.ClickException(_describe(error)) from error
+            failure = click.ClickException(_describe(error))
+            if _runs_on():
+                failure.show()
+                _end(failure.exit_code)
+            raise failure from error
 
 
 def _end(code: int) -> None:
-    """Exit; also where threads still run, which a second Ctrl-C left behind: a metric in Python may never return."""
-    if any(thread.name.startswith("karat") and not thread.daemon for thread in threading.enumerate()):
+    """Exit; also where threads run on."""
+    if _runs_on():
+        atexit._run_exitfuncs()  # noqa: SLF001  (removes temporary files)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _runs_on() -> bool:
+    """Whether a thread was left behind: a metric in Python, or a query, may never return."""
+    threads = threading.enumerate()
+    return any(each.name == "karat-query" or (each.name.startswith("karat") and not each.daemon) for each in threads)
 
 
 def _describe(error: Exception) -> str:

@@ -14,7 +14,8 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
-from karat.data.storage.duckdb import connect, explain, interruptible
+from karat.data.storage.duckdb import connect, explain, interruptible, to_duckdb
+from karat.data.storage.query_limits import QueryLimit, run_within_limits
 
 _NOT_ROW_BY_ROW = {
     "WINDOW": "a window",
@@ -103,17 +104,21 @@ def _walk(tree: Any) -> Iterator[dict[str, Any]]:
         yield from _walk(inner)
 
 
-@interruptible()
 def _evaluate(
     connection: duckdb.DuckDBPyConnection, where: str, used: list[str], rows: pa.RecordBatch | pa.Table
 ) -> pa.Array:
     """Whether the condition is true, row by row. DuckDB gets one batch at a time, which keeps row order and types."""
-    columns = [rows.column(name) for name in used]
-    try:
-        table = pa.table([*columns, pa.nulls(rows.num_rows)], [*used, "karat_no_column"])  # a table needs a column
+    columns = [to_duckdb(rows.column(name)) for name in used]
+    table = pa.table([*columns, pa.nulls(rows.num_rows)], [*used, "karat_no_column"])  # a table needs a column
+
+    def evaluate() -> pa.Table:
         connection.register("karat_rows", table)
-        mask = connection.sql(f"SELECT CAST(({where}\n) AS BOOLEAN) FROM karat_rows").to_arrow_table()  # noqa: S608
-    except duckdb.Error as error:
+        return connection.sql(f"SELECT CAST(({where}\n) AS BOOLEAN) FROM karat_rows").to_arrow_table()  # noqa: S608
+
+    try:
+        with interruptible():
+            mask = run_within_limits(connection, evaluate)
+    except (duckdb.Error, MemoryError, QueryLimit) as error:
         unquoted = [name for name in used if "." in name and f'"{name}"' not in where]
         hint = f'; names with dots need double quotes: "{unquoted[0]}"' if unquoted else ""
         raise DataError(f"the condition {where!r} does not work: {explain(error)}{hint}") from error

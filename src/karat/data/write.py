@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from karat.core.errors import ColumnError, DataError
-from karat.data.formats.writers import WRITERS
+from karat.data.formats.writers import WRITERS, holds, open_format
 from karat.data.storage.addresses import covers, hide_secrets, is_address
 from karat.data.storage.file_names import COMPRESSIONS, FORMATS, split_name
 from karat.data.storage.whole_files import check_store, whole_file
@@ -65,13 +64,8 @@ def is_writable(path: str | Path) -> bool:
 
 
 def _holds(kind: str, schema: pa.Schema) -> bool:
-    """Whether a file of a format can hold these types, found by writing one row of nulls to memory."""
-    try:
-        with WRITERS[kind](pa.BufferOutputStream(), schema) as put:
-            put(pa.RecordBatch.from_arrays([_null(field.type) for field in schema], schema=schema))
-    except (duckdb.Error, pa.ArrowException):
-        return False
-    return True
+    """Whether a file of a format can hold these types, found with one row of nulls."""
+    return holds(kind, pa.RecordBatch.from_arrays([_null(field.type) for field in schema], schema=schema))
 
 
 def _null(kind: pa.DataType) -> pa.Array:
@@ -114,7 +108,7 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path
     with (
         whole_file(path, kept=True) as temporary,
         pa.output_stream(str(temporary), compression=compression) as sink,
-        WRITERS[str(kind)](sink, schema) as put,
+        open_format(str(kind), sink, schema) as put,
     ):
         for batch in batches:
             put(batch)

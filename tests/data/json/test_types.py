@@ -29,7 +29,7 @@ def test_a_condition_does_not_look_at_columns_it_does_not_name(kind):
     table = pa.table({"i": [1, 2], "c": TYPES[kind]})
     for where, expected in (("i = 2", [1]), ("I > 0", [0, 1]), ("true", [0, 1]), ("i > 2", [])):
         found = [row for batch in open_source(table, where=where).batches() for row in batch.to_pylist()]
-        assert found == [table.to_pylist()[row] for row in expected]
+        assert found == [pa.table(open_source(table)).to_pylist()[row] for row in expected]
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,7 @@ def test_types_that_a_format_holds_by_another_name_are_written(tmp_path):
     assert (tmp_path / "a.csv").read_text().splitlines()[1] == '1.5,"a","[1.0]","[]"'
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("decimal256", "a.jsonl"), ("decimal256", "a.json"), ("interval", "a.csv"), ("interval", "a.parquet")],
-)
+@pytest.mark.parametrize(("kind", "name"), [("interval", "a.csv"), ("interval", "a.parquet")])
 def test_types_that_a_format_does_not_hold_are_refused_before_any_row(tmp_path, kind, name):
     schema = pa.schema([("i", pa.int64()), ("c", TYPES[kind].type)])
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,39 +12,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+TEXT = pa.string()
 LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
 
 
 def plain_column(column: pa.Array, *, nested: bool = False) -> pa.Array:
     """The same values in layouts that every function of Arrow takes; the column itself if it has them.
 
-    Views and run-end encoding become what they stand for, JSON text is stored as `string`, UUIDs are text. A dictionary
-    stays one, with the nulls outside of it; a nested one does not.
+    Views, run-end encoding and extension types become what they stand for, UUIDs and intervals text, values of several
+    types (a union) JSON text, which is stored as `string`. Decimals have 128 or 256 bits; a time zone that is unknown
+    here becomes UTC. A dictionary of texts stays one, with the nulls outside of it; a nested one does not.
 
     >>> plain_column(pa.array([["a"], None], pa.list_view(pa.string_view()))).type
     LargeListType(large_list<item: large_string>)
+    >>> plain_column(pa.array([pa.MonthDayNano([1, 2, 3_000_000_000])])).to_pylist()
+    ['P1M2DT3S']
     """
     kind = column.type
-    if pt.is_string_view(kind) or pt.is_binary_view(kind):
-        return column.cast(pa.large_string() if pt.is_string_view(kind) else pa.large_binary())
-    if isinstance(kind, pa.JsonType) and not pt.is_string(kind.storage_type):
-        return column.storage.cast(pa.string()).cast(pa.json_(pa.string()))
-    if isinstance(kind, pa.UuidType):
-        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
+    if _holds_union(kind):
+        return _spell_mixed(column)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_extension(column, nested=nested)
     if pt.is_run_end_encoded(kind):
         rows = np.arange(column.offset, column.offset + len(column))
         return plain_column(column.values, nested=True).take(pa.array(np.searchsorted(column.run_ends, rows, "right")))
     if pt.is_dictionary(kind):
-        values, indices = plain_column(column.dictionary, nested=True), column.indices
-        if nested:
-            return values.take(indices)
-        if values.null_count:
-            valid = np.asarray(values.is_valid())
-            places = pa.array(np.cumsum(valid) - 1, kind.index_type, mask=~valid)
-            values, indices = values.drop_null(), places.take(indices)
-        elif values.type == kind.value_type:
-            return column
-        return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
+        return _plain_dictionary(column, nested=nested)
     if pt.is_struct(kind):
         fields = [plain_column(column.field(at), nested=True) for at in range(kind.num_fields)]
         if [field.type for field in fields] == [field.type for field in kind]:
@@ -54,7 +49,82 @@ def plain_column(column: pa.Array, *, nested: bool = False) -> pa.Array:
         if (keys.type, items.type) == (kind.key_type, kind.item_type):
             return column
         return keep_nulls(pa.MapArray.from_arrays(whole_offsets(column), keys, items), column)
-    return _plain_list(column) if is_list(kind) else column
+    return _plain_list(column) if is_list(kind) else _plain_value(column)
+
+
+def _plain_value(column: pa.Array) -> pa.Array:
+    """A column without any below it."""
+    kind = column.type
+    if pt.is_string_view(kind) or pt.is_binary_view(kind):
+        return column.cast(pa.large_string() if pt.is_string_view(kind) else pa.large_binary())
+    if pt.is_interval(kind):
+        return pa.array([None if value is None else _spell_interval(*value) for value in column.to_pylist()], TEXT)
+    if pt.is_decimal(kind):
+        return column if (plain := _plain_decimal(kind)) == kind else column.cast(plain)
+    if pt.is_timestamp(kind) and kind.tz is not None and not _is_known_zone(kind.tz):
+        return column.cast(pa.timestamp(kind.unit, "UTC"))
+    return column
+
+
+def _plain_dictionary(column: pa.Array, *, nested: bool) -> pa.Array:
+    kind, indices = column.type, column.indices
+    values = plain_column(column.dictionary, nested=True)
+    if nested or not is_text(values.type):
+        return values.take(indices)
+    if values.null_count:
+        valid = np.asarray(values.is_valid())
+        places = pa.array(np.cumsum(valid) - 1, kind.index_type, mask=~valid)
+        values, indices = values.drop_null(), places.take(indices)
+    elif values.type == kind.value_type:
+        return column
+    return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
+
+
+def _plain_extension(column: pa.Array, *, nested: bool) -> pa.Array:
+    if isinstance(column.type, pa.JsonType):
+        return column if pt.is_string(column.type.storage_type) else column.storage.cast(TEXT).cast(pa.json_(TEXT))
+    if isinstance(column.type, pa.UuidType):
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], TEXT)
+    storage = plain_column(column.storage, nested=nested)
+    return storage.cast(pa.bool_()) if isinstance(column.type, pa.Bool8Type) else storage
+
+
+def _holds_union(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _holds_union(kind.storage_type)
+    if pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
+        return _holds_union(kind.value_type)
+    return pt.is_union(kind) or any(_holds_union(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _spell_mixed(column: pa.Array) -> pa.Array:
+    """Values of several types as JSON text; those that JSON has not, such as times, as text."""
+    rows = column.to_pylist(maps_as_pydicts="lossy")
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+    return pa.array([None if row is None else encode(row) for row in rows], TEXT).cast(pa.json_(TEXT))
+
+
+def _spell_interval(months: int, days: int, nanoseconds: int) -> str:
+    """An interval as in ISO 8601: `P1M2DT0.5S`; its parts are not exchangeable, as months and days vary in length."""
+    seconds, rest = divmod(abs(nanoseconds), 10**9)
+    fraction = f".{rest:09}".rstrip("0") if rest else ""
+    time = f"T{'-' * (nanoseconds < 0)}{seconds}{fraction}S" if nanoseconds or not (months or days) else ""
+    return f"P{f'{months}M' if months else ''}{f'{days}D' if days else ''}{time}"
+
+
+def _plain_decimal(kind: pa.DataType) -> pa.DataType:
+    digits, scale = max(kind.precision - min(kind.scale, 0), kind.scale), max(kind.scale, 0)
+    return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(min(digits, 76), scale)
+
+
+@cache
+def _is_known_zone(zone: str) -> bool:
+    """Whether both Arrow and Python know the rules of a time zone, which come from other files of the system."""
+    epoch = pa.scalar(0, pa.timestamp("s", zone))
+    try:
+        return bool(epoch.cast(TEXT).is_valid and epoch.as_py())
+    except (pa.ArrowException, KeyError, ValueError):
+        return False
 
 
 def _plain_list(column: pa.Array) -> pa.Array:
@@ -73,6 +143,12 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
 
 
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is bytes, which may be no text, in any of their widths."""
+    kind = kind.value_type if pt.is_dictionary(kind) else kind
+    return bool(pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind))
+
+
 def is_list(kind: pa.DataType) -> bool:
     """Whether an Arrow type is a list, in any of its layouts."""
     return isinstance(kind, LISTS)
@@ -87,6 +163,11 @@ def is_number(kind: pa.DataType) -> bool:
     """Whether values of an Arrow type can be cast to float64."""
     tests = (pt.is_integer, pt.is_floating, pt.is_boolean, pt.is_decimal, pt.is_null)
     return any(test(kind) for test in tests)
+
+
+def to_float64(column: pa.Array) -> pa.Array:
+    """Numbers as float64: the nearest, where a whole number has more digits than that holds."""
+    return column.cast(pa.float64(), safe=False)
 
 
 def plain_lists(column: pa.Array) -> pa.Array:

@@ -16,7 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from karat.core.columns.arrow import is_list, is_number, is_text, keep_nulls, lists_of_one, plain_lists, whole_offsets
+from karat.core.columns.arrow import (
+    is_list,
+    is_number,
+    is_text,
+    keep_nulls,
+    lists_of_one,
+    plain_lists,
+    to_float64,
+    whole_offsets,
+)
 from karat.core.errors import RowError
 
 ROW_IDS = ("id", "question_id", "example_id", "sample_id", "row_id", "uid", "uuid", "guid")
@@ -183,6 +192,8 @@ def _spelled(values: pa.Array) -> pa.Array:
         return values.cast(pa.large_string())
     if pt.is_null(kind):
         return values.cast(pa.string())
+    if pt.is_temporal(kind):  # finer and later than Python's may be
+        return values.cast(pa.large_string())
     try:
         if pt.is_integer(kind):
             return values.cast(pa.int64())
@@ -229,7 +240,7 @@ def _graded(offsets: pa.Array, ids: pa.Array, grades: pa.Array, column: pa.Array
         return None
     if ids.null_count:  # a map has no null keys; the empty text is no id either
         ids = ids.cast(pa.large_string()).fill_null("")
-    return keep_nulls(pa.MapArray.from_arrays(offsets.cast(pa.int32()), ids, grades.cast(pa.float64())), column)
+    return keep_nulls(pa.MapArray.from_arrays(offsets.cast(pa.int32()), ids, to_float64(grades)), column)
 
 
 def _from_struct(column: pa.StructArray) -> pa.Array | None:
@@ -240,7 +251,7 @@ def _from_struct(column: pa.StructArray) -> pa.Array | None:
         return None
     grades = np.full((len(column), len(names)), np.nan)
     for at, each in enumerate(fields):
-        grades[:, at] = each.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        grades[:, at] = to_float64(each).to_numpy(zero_copy_only=False)
     there = ~np.isnan(grades)
     offsets = pa.array(np.concatenate([[0], np.cumsum(there.sum(axis=1))]))
     ids = pa.array(names, pa.large_string()).take(pa.array(np.nonzero(there)[1]))

@@ -16,6 +16,7 @@ import pyarrow.types as pt
 
 from karat.core.columns.answers import cast_answers, read_answers
 from karat.core.columns.arrow import (
+    is_bytes,
     is_list,
     is_number,
     is_text,
@@ -23,6 +24,7 @@ from karat.core.columns.arrow import (
     lists_of_one,
     plain_column,
     plain_lists,
+    to_float64,
     whole_offsets,
 )
 from karat.core.columns.ids import cast_graded, cast_ids, read_graded, read_ids
@@ -58,18 +60,23 @@ class Kind:
             if self.json:
                 hint = "; --map ROLE=COLUMN (in Python, map=) names another column"
                 raise ColumnError(f"{where} holds {column.type}, {self.name} is expected{hint}")
-            inexact = pt.is_floating(column.type) or pt.is_decimal(column.type)
-            hint = "; a number has many spellings (1e3, 1000.0): store it as text" if inexact else _hint(column.type)
+            hint = _hint(column.type, of_text="text" in self.name)
             raise ColumnError(f"{where} holds {column.type}, {self.name} is expected{hint}")
         return cast
 
 
-def _hint(kind: pa.DataType) -> str:
-    """What to do about objects and lists of lists."""
+def _hint(kind: pa.DataType, *, of_text: bool) -> str:
+    """What to do about values that have no exact conversion."""
     if pt.is_struct(kind):
         keys = ", ".join(repr(field.name) for field in kind)
         return f"; --map ROLE=COLUMN.KEY (in Python, map=) selects a part of an object: {keys:.80}"
-    return "; each row needs one flat list of texts" if is_list(kind) else ""
+    if pt.is_floating(kind) or pt.is_decimal(kind):
+        return "; a number has many spellings (1e3, 1000.0): store it as text"
+    if is_bytes(kind):
+        return "; decode the bytes to text"
+    if pt.is_temporal(kind) or pt.is_boolean(kind) or pt.is_map(kind):
+        return "; store it as text" if of_text else ""
+    return "; each row needs one flat list of texts" if is_list(kind) and of_text else ""
 
 
 def _text(column: pa.Array) -> pa.Array | None:
@@ -110,7 +117,7 @@ def _cast_items(lists: pa.Array, cast: Callable[[pa.Array], pa.Array | None]) ->
 def _number(column: pa.Array) -> pa.Array | None:
     if pt.is_boolean(column.type):
         column = column.cast(pa.uint8())  # five times as fast as Arrow's cast of truths to floats
-    return column.cast(pa.float64()) if is_number(column.type) else None
+    return to_float64(column) if is_number(column.type) else None
 
 
 def _numbers(column: pa.Array) -> pa.Array | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.arrow import is_number, is_text
+from karat.core.columns.arrow import is_number, is_text, to_float64
 from karat.core.errors import ColumnError, RowError
 
 TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
@@ -31,7 +31,7 @@ def read_numbers(column: pa.Array, where: str, place: Callable[[int], str]) -> p
     kind = column.type
     if not (is_number(kind) or is_text(kind)):
         raise ColumnError(f"{where} holds {kind}; expected a number, yes or no in each row")
-    numbers = column.cast(pa.float64()) if is_number(kind) else _parse(column, where, place)
+    numbers = to_float64(column) if is_number(kind) else _parse(column, where, place)
     numbers = pc.if_else(pc.is_nan(numbers), None, numbers)
     if pc.any(pc.is_inf(numbers)).as_py():
         at = pc.index(pc.is_inf(numbers), value=True).as_py()

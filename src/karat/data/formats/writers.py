@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
+import duckdb
 import pyarrow as pa
 
-from karat.core.columns.arrow import is_text
+from karat.core.columns.arrow import is_bytes, is_text
+from karat.core.errors import DataError
 from karat.data.formats.csv import DELIMITERS
 from karat.data.source import RAW
-from karat.data.storage.duckdb import connect, literal, stream
+from karat.data.storage.duckdb import connect, duckdb_type, explain, literal, stream, to_duckdb
 
 WriteBatch = Callable[[pa.RecordBatch], object]
 _ROWS_AT_ONCE = 8192
@@ -60,10 +62,10 @@ def _json(
 
 @contextmanager
 def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[WriteBatch]:
-    deep = {at for at, field in enumerate(schema) if pa.types.is_nested(field.type) or field.type == RAW}
-    kinds = [pa.string() if at in deep else _supported_type(kind) for at, kind in enumerate(schema.types)]
+    cells = {at: cell for at, field in enumerate(schema) if (cell := _csv_cell(at, field)) is not None}
+    kinds = [pa.string() if at in cells else duckdb_type(kind) for at, kind in enumerate(schema.types)]
     flat = pa.schema(list(zip(schema.names, kinds, strict=True)))
-    encode = _encoder([_cell(at, schema.field(at), "NULL") for at in sorted(deep)])
+    encode = _encoder(list(cells.values()))
     import pyarrow.csv as pc  # noqa: PLC0415  (slow to import)
 
     with pc.CSVWriter(sink, flat, write_options=pc.WriteOptions(delimiter=delimiter)) as writer:
@@ -71,9 +73,9 @@ def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[Wri
         def put(batch: pa.RecordBatch) -> None:
             if not batch.num_rows:
                 return
-            texts = pa.Table.from_batches(encode(batch)).columns if deep else []
-            columns = dict(enumerate(batch.columns)) | dict(zip(sorted(deep), texts, strict=True))
-            writer.write_table(pa.table([_cast(column) for column in columns.values()], schema=flat))
+            texts = pa.Table.from_batches(encode(batch)).columns if cells else []
+            columns = dict(enumerate(batch.columns)) | dict(zip(cells, texts, strict=True))
+            writer.write_table(pa.table([to_duckdb(column) for column in columns.values()], schema=flat))
 
         yield put
 
@@ -95,27 +97,23 @@ def _cell(at: int, field: pa.Field, null: str = "'null'") -> str:
     return f"coalesce(CAST(to_json(c{at}) AS VARCHAR), {null})"
 
 
+def _csv_cell(at: int, field: pa.Field) -> str | None:
+    """The SQL for a cell that Arrow does not write, or not as JSON has it: JSON text, or a plain text."""
+    if pa.types.is_nested(field.type) or field.type == RAW:
+        return _cell(at, field, "NULL")
+    return f"CAST(c{at} AS VARCHAR)" if is_bytes(field.type) or pa.types.is_duration(field.type) else None
+
+
 def _encoder(columns: list[str]) -> Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]:
     """A function that evaluates SQL expressions on a batch with the columns c0, c1 and so on."""
     connection = connect()
 
     def encode(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        stored = [column.storage if column.type == RAW else _cast(column) for column in batch.columns]
+        stored = [column.storage if column.type == RAW else to_duckdb(column) for column in batch.columns]
         connection.register("karat_rows", pa.table(stored, [f"c{at}" for at in range(len(stored))]))
         yield from stream(connection, f"SELECT {', '.join(columns)} FROM karat_rows", _ROWS_AT_ONCE)  # noqa: S608
 
     return encode
-
-
-def _cast(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    return column if (kind := _supported_type(column.type)) == column.type else column.cast(kind)
-
-
-def _supported_type(kind: pa.DataType) -> pa.DataType:
-    """The type in which DuckDB and Arrow's CSV writer take a column: they know no float16."""
-    if pa.types.is_list(kind):
-        return pa.list_(_supported_type(kind.value_type))
-    return pa.float32() if pa.types.is_float16(kind) else kind
 
 
 WRITERS: dict[str, Callable[[pa.NativeFile, pa.Schema], AbstractContextManager[WriteBatch]]] = {
@@ -126,3 +124,35 @@ WRITERS: dict[str, Callable[[pa.NativeFile, pa.Schema], AbstractContextManager[W
     "parquet": _parquet,
     "arrow": _arrow,
 }
+
+
+@contextmanager
+def open_format(kind: str, sink: pa.NativeFile, schema: pa.Schema) -> Iterator[WriteBatch]:
+    """Write batches in a format; `DataError` names the column of a value that it cannot hold, such as a late time."""
+
+    def refuse(batch: pa.RecordBatch, error: Exception) -> DataError:
+        field = next(
+            (field for field in batch.schema if not holds(kind, batch.select([field.name]))), batch.schema.field(0)
+        )
+        problem = f"a value of column {field.name!r}, which is {field.type}, does not fit into a file of {kind}"
+        return DataError(f"{problem}: {explain(error)}")
+
+    with WRITERS[kind](sink, schema) as put:
+
+        def put_or_refuse(batch: pa.RecordBatch) -> None:
+            try:
+                put(batch)
+            except (duckdb.Error, pa.ArrowException) as error:
+                raise refuse(batch, error) from error
+
+        yield put_or_refuse
+
+
+def holds(kind: str, rows: pa.RecordBatch) -> bool:
+    """Whether a file of a format can hold these rows, found by writing them to memory."""
+    try:
+        with WRITERS[kind](pa.BufferOutputStream(), rows.schema) as put:
+            put(rows)
+    except (duckdb.Error, pa.ArrowException):
+        return False
+    return True

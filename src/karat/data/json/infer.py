@@ -14,6 +14,7 @@ from karat.data.json.uniform import count_lines
 from karat.data.roles import find_layout, is_spans
 from karat.data.source import RAW
 from karat.data.storage.duckdb import interruptible, literal, one_file, quote, structure
+from karat.data.storage.validate import MOST_COLUMNS, too_many_columns
 
 Kinds = dict[str, pa.DataType]
 FIRST_ROWS, _SAMPLE = 200, 20_000
@@ -92,6 +93,8 @@ def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kin
             for key, value in members.items():
                 kinds[key] = unify_types(kinds.get(key, pa.null()), to_type(value))
             rows, size = rows + count, size + int(length)
+            if len(kinds) > MOST_COLUMNS:
+                raise ValueError(too_many_columns("the file"))
             unexpected += count if shape != _AS_EXPECTED else 0
     return kinds, rows, size, unexpected
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from karat.core.columns.arrow import is_bytes
 from karat.core.columns.ids import read_graded
 from karat.core.errors import JoinError, RowError
 from karat.data.source import RAW
@@ -144,14 +145,20 @@ def decode_ids(column: pa.Array, first: int = 1, read: Callable[[Iterable[Any]],
 def spell_ids(column: pa.Array, where: str, first: int = 1) -> pa.Array:
     """Ids as text, large_string, null where they are null.
 
-    `first` is the number of the first row, for messages. Raises `JoinError`, naming `where`, for lists and objects.
+    `first` is the number of the first row, for messages. Raises `JoinError`, naming `where`, for lists, objects and
+    bytes.
 
     >>> spell_ids(pa.array([7, None]), "ids").to_pylist(), spell_ids(pa.array(["007"]), "ids").to_pylist()
     (['7', None], ['007'])
     """
-    column = decode_text(column, first) if column.type == RAW else column
-    if pa.types.is_nested(column.type):
-        raise JoinError(f"{where} holds {column.type}; expected ids that are text or numbers")
+    if column.type == RAW:
+        try:
+            column = decode_text(column, first)
+        except RowError as error:
+            raise JoinError(f"{where}, {error}") from None
+    if pa.types.is_nested(column.type) or is_bytes(column.type):
+        hint = "; decode the bytes to text" if is_bytes(column.type) else ""
+        raise JoinError(f"{where} holds {column.type}; expected ids that are text or numbers{hint}")
     return column.cast(pa.large_string())
 
 

@@ -98,7 +98,7 @@ def find_inside(
     for role, name in columns.items():
         if name in may_hold:
             file, column = opened.get(name, (source, name))  # the source itself has the columns from paths
-            parsed = [_parse(cell) for cell in file.first.column(column).to_pylist()]
+            parsed = [_parse(cell) for cell in file.first.column(column).to_pylist(maps_as_pydicts="lossy")]
             cells = [cell for cell in parsed if cell not in (None, "")]
             row = next((at for at, cell in enumerate(parsed, 1) if cell not in (None, "")), 1)
             path = _inside(name_row(source.name, row), role, name, cells)
@@ -132,6 +132,8 @@ def _inside(where: str, role: str, path: str, values: list[Any], depth: int = 0)
     if not values or depth == _DEEPEST or not all(isinstance(value, dict) for value in values):
         return path
     keys = list(dict.fromkeys(key for value in values for key, inner in value.items() if inner is not None))
+    if not keys:
+        return path
     named = [key for key in keys if matches_role(role, key)]
     chosen = named[0] if len(named) == 1 else next(_known(values, keys), None) if not named else None
     if chosen is None:

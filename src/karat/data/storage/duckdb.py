@@ -59,6 +59,27 @@ def interruptible() -> Iterator[None]:
         raise
 
 
+def to_duckdb(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The column in a type that DuckDB knows: not a float of 16 bits, and decimals of more than 38 digits as text."""
+    return column if (kind := duckdb_type(column.type)) == column.type else column.cast(kind)
+
+
+def duckdb_type(kind: pa.DataType) -> pa.DataType:
+    """The type in which DuckDB takes values of a plain type.
+
+    >>> print(duckdb_type(pa.list_(pa.float16())), duckdb_type(pa.decimal256(40, 2)))
+    list<item: float> string
+    """
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        layout = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return layout(kind.value_field.with_type(duckdb_type(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(duckdb_type(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field.with_type(duckdb_type(kind.key_type)), duckdb_type(kind.item_type))
+    return pa.float32() if pa.types.is_float16(kind) else pa.string() if pa.types.is_decimal256(kind) else kind
+
+
 def quote(name: str) -> str:
     """A name as an SQL identifier.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,10 +29,20 @@ def name_errors(name: str) -> Iterator[None]:
         raise DataError(explain_error(name, error)) from error
 
 
+MOST_COLUMNS = 10_000
+
+
+def too_many_columns(owner: str) -> str:
+    """The message about more columns than `MOST_COLUMNS`."""
+    return f"{owner} has more than {MOST_COLUMNS:,} columns; put values of one kind into a list or an object"
+
+
 def check_unique(names: list[str], owner: str) -> None:
-    """Raise `ColumnError` for names that occur more than once."""
-    if duplicates := sorted({name for name in names if names.count(name) > 1}):
-        raise ColumnError(f"{owner} has {', '.join(map(repr, duplicates))} more than once")
+    """Raise `ColumnError` for names that occur more than once, and for too many."""
+    if len(names) > MOST_COLUMNS:
+        raise ColumnError(too_many_columns(owner))
+    if duplicates := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise ColumnError(f"{owner} has {', '.join(map(repr, duplicates[:8]))} more than once")
 
 
 def validate_source(source: AnySource, *, checked: bool) -> AnySource:
@@ -48,11 +59,10 @@ def validate_source(source: AnySource, *, checked: bool) -> AnySource:
             for batch in source.read(text):
                 if not checked:
                     _check_text(batch, source.name, row)
-                yield batch if plain else _plain_batch(batch)
+                yield _plain_batch(batch)
                 row += batch.num_rows
 
     schema = _plain_schema(source.schema)
-    plain = schema == source.schema
     return replace(source, schema=schema, read=read)
 
 
@@ -61,7 +71,9 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(list(map(plain_column, batch.columns)), schema=_plain_schema(batch.schema))
+    columns = list(map(plain_column, batch.columns))
+    fields = [field.with_type(column.type) for field, column in zip(batch.schema, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
 def _check_text(batch: pa.RecordBatch, name: str, row: int) -> None:
@@ -70,7 +82,8 @@ def _check_text(batch: pa.RecordBatch, name: str, row: int) -> None:
     Checks a few GB a second, of ASCII many.
     """
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        if "str" not in str(field.type):  # text, also inside lists, structs and dictionaries
+        kind = str(field.type)
+        if "str" not in kind and "extension" not in kind:  # text, also inside of lists, objects and dictionaries
             continue
         try:
             column.validate(full=not _is_ascii(column))

@@ -14,6 +14,7 @@ from karat.data.filter import OFFLINE, names_in
 from karat.data.open import open_source
 from karat.data.paths.nested import extract_nested
 from karat.data.storage.duckdb import connect, explain, interruptible, quote
+from karat.data.storage.query_limits import QueryLimit, run_within_limits
 from karat.runs.compare.row_alignment import align
 from karat.runs.store.run import Run
 
@@ -21,7 +22,6 @@ NUMBER = "karat_row"
 """The name, in SQL, of a row's number in the first run, from 1."""
 
 
-@interruptible()
 def select_rows(
     runs: Sequence[Run], where: str | None = None, order: str | None = None, on: str | None = None
 ) -> list[Array]:
@@ -46,8 +46,9 @@ def select_rows(
     query = f"SELECT {NUMBER} FROM {' JOIN '.join(joined)} WHERE ({where or 'true'}\n) ORDER BY "  # noqa: S608
     query += f"{order}\n, {NUMBER}" if order else NUMBER
     try:
-        chosen = connection.execute(query).fetchnumpy()[NUMBER] - 1
-    except duckdb.Error as error:
+        with interruptible():
+            chosen = run_within_limits(connection, lambda: connection.execute(query).fetchnumpy()[NUMBER]) - 1
+    except (duckdb.Error, MemoryError, QueryLimit) as error:
         asked = " with ".join(f"{what} {sql!r}" for what, sql in (("condition", where), ("order", order)) if sql)
         raise DataError(f"the {asked} does not work: {explain(error)}") from error
     return [each[chosen] for each in places]

@@ -189,9 +189,9 @@ def plan_run(
     texts = {role: mapping[role] for role in kinds.keys() - fixed.keys() if _takes_text(chosen, kinds, role)}
     lists = [role for role in texts if kinds[role] is TEXTS or role == "reference"]
     inside = find_inside(source, texts, lists=lists, of_text=find_text_files(base))
-    if inside:
-        nested = replace(nested, roles={**nested.roles, **find_nested(source, inside.values())})
-        source, mapping = add_nested(source, find_nested(source, inside.values())), mapping | inside
+    if there := find_nested(source, inside.values()):
+        nested = replace(nested, roles={**nested.roles, **there})
+        source, mapping = add_nested(source, there), mapping | {k: v for k, v in inside.items() if v in there}
     if samples and joined is None:
         gathered = gather_repeats(source, chosen, mapping, question)
         if isinstance(gathered, Gathered):

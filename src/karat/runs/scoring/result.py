@@ -94,6 +94,8 @@ class Result:
             return self.table.to_pandas()
         except ImportError:
             raise MissingExtra("pandas", extra="pandas", need="Result.to_pandas") from None
+        except pa.ArrowException as error:
+            raise DataError(f"pandas cannot hold these rows: {error}; result.table has them") from error
 
     def as_dict(self) -> dict[str, Any]:
         """The values for JSON: what `karat score --json` prints."""

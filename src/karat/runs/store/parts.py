@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from karat.core.errors import DataError
 from karat.core.metric.rows import Rows, stack_statistics
-from karat.data.formats.writers import WRITERS
+from karat.data.formats.writers import open_format
 from karat.data.join.match import Unmatched
 from karat.data.source import Part
 from karat.data.storage.addresses import hide_secrets, join_path
@@ -86,7 +86,7 @@ class PartsFolder:
         with (
             self._summed_file(ROWS, task, files) as temporary,
             pa.OSFile(str(temporary), "wb") as sink,
-            WRITERS["parquet"](sink, output.schema) as put,
+            open_format("parquet", sink, output.schema) as put,
         ):
             writer = PartWriter(output, put, Digests(columns), files)
             yield writer

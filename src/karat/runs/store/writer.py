@@ -22,7 +22,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows, widen
-from karat.data.formats.writers import WRITERS
+from karat.data.formats.writers import open_format
 from karat.data.storage.addresses import is_address, join_path
 from karat.data.storage.checksums import FileSum, sum_file
 from karat.data.storage.remote_files import exists
@@ -85,7 +85,7 @@ class RunWriter:
         with (
             summed_file(self._path(ROWS), ROWS, self.started.files) as temporary,
             pa.OSFile(str(temporary), "wb") as sink,
-            WRITERS["parquet"](sink, schema) as write,
+            open_format("parquet", sink, schema) as write,
         ):
             for batch in batches:
                 write(batch)

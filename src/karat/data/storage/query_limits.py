@@ -1,0 +1,88 @@
+"""Limits of time and memory for SQL that people write, as in `--where`; Ctrl-C arrives while it runs.
+
+DuckDB looks for interrupts between the parts of a query, and bounds the memory of tables, but not that of one function:
+`repeat('x', 10000000000)`. So the query runs in a thread of its own, and the caller's thread watches it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from time import monotonic
+from typing import TypeVar
+
+import duckdb
+
+from karat.core.errors import DataError, SpecError
+
+Out = TypeVar("Out")
+
+SECONDS = 60
+"""How long a condition may take for a batch of rows, unless `KARAT_WHERE_SECONDS` says otherwise."""
+MEMORY = 2 << 30
+"""By how many bytes the memory of the process may grow meanwhile."""
+_GRACE = 0.3  # seconds without a look at the memory, which other threads use too
+_POLL = 0.05
+THREAD = "karat-query"
+"""The name of the threads; one that is left behind ends with its query, or with the process."""
+
+
+class QueryLimit(DataError):
+    """A query that takes too long, or too much memory."""
+
+
+def run_within_limits(connection: duckdb.DuckDBPyConnection, query: Callable[[], Out]) -> Out:
+    """What a query on this connection returns; `QueryLimit` where it takes too long or too much memory.
+
+    Such a query is interrupted. Where DuckDB does not notice, its thread is left behind.
+    """
+    seconds, result = _seconds(), Future[Out]()
+
+    def run() -> None:
+        try:
+            result.set_result(query())
+        except BaseException as error:  # noqa: BLE001  (it is raised in the caller's thread)
+            result.set_exception(error)
+
+    began, before = monotonic(), _peak_memory()
+    Thread(target=run, name=THREAD, daemon=True).start()
+    try:
+        while not _is_done(result):
+            took = monotonic() - began
+            if took > seconds:
+                raise QueryLimit(f"it takes longer than {seconds} s for one batch of rows (KARAT_WHERE_SECONDS)")
+            if took > _GRACE and _peak_memory() - before > MEMORY:
+                raise QueryLimit(f"it takes more than {MEMORY >> 30} GB of memory for one batch of rows")
+    except BaseException:
+        connection.interrupt()
+        raise
+    return result.result()
+
+
+def _is_done(result: Future[Out]) -> bool:
+    """Whether there is a result, after waiting a moment for it."""
+    try:
+        result.exception(timeout=_POLL)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _seconds() -> int:
+    given = os.environ.get("KARAT_WHERE_SECONDS", "") or str(SECONDS)
+    if not given.isdecimal() or not 1 <= int(given) <= 10**6:
+        raise SpecError(f"KARAT_WHERE_SECONDS={given!r}: a whole number from 1 to 1000000 is expected")
+    return int(given)
+
+
+def _peak_memory() -> int:
+    """The most bytes that this process has had in memory; 0 where the system does not tell."""
+    try:
+        import resource  # noqa: PLC0415  (not on Windows)
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak << 10
