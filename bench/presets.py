@@ -60,13 +60,13 @@ def drop_answers(rows: int) -> Columns:
     return {"prediction": pa.array(said), "reference": pa.array(golds)}
 
 
-def replies(rows: int, marker: str, answers: list[str]) -> Columns:
+def replies(rows: int, marker: str, answers: list[str], after: str = "") -> Columns:
     """Two sentences of reasoning, and in nine of ten the marker with an answer."""
     draw = random.Random(0)
     texts = make(rows)["prediction"].to_pylist()
     golds = draw.choices(answers, k=rows)
     given = [gold if draw.random() < 0.6 else draw.choice(answers) for gold in golds]
-    ends = [f"{marker}{answer}." if draw.random() < 0.9 else answer for answer in given]
+    ends = [f"{marker}{answer}{after}." if draw.random() < 0.9 else answer for answer in given]
     said = [f"{a} 3 + 4.\n{b}\n{end}" for a, b, end in zip(texts, texts[1:] + texts[:1], ends, strict=True)]
     return {"prediction": pa.array(said), "reference": pa.array(golds)}
 
@@ -100,6 +100,14 @@ def checked(rows: int) -> Columns:
         "retrieved2answer": pa.array([[verdicts(5) for _ in range(count)] for count in golds]),
         "retrieved2response": pa.array([[verdicts(5) for _ in range(count)] for count in claims]),
     }
+
+
+def formulas(count: int) -> list[str]:
+    """As many answers to questions of mathematics, nearly all of them different."""
+    draw = random.Random(1)
+    forms = ["\\frac{%d}{%d}", "\\dfrac%.1s%.1s", "x = %d + %d", "%d/%d", "\\sqrt%d-%d", "%d\\text{ cm} %d", "0.%d%d"]
+    forms += ["\\left(x-%d\\right)(x+%d)", "%d.%d^\\circ", "%d,%d\\%%", "-%d%d", "(%d,%d]"]
+    return [draw.choice(forms) % (draw.randint(1, 999), draw.randint(1, 999)) for _ in range(count)]
 
 
 def lm_eval_drop(predictions: list[Any], references: list[Any]) -> list[Any]:
@@ -240,7 +248,7 @@ if __name__ == "__main__":
     answers = make(count)
     one = pa.array([golds[0] for golds in answers["references"].to_pylist()])
     pairs = {"prediction": answers["prediction"], "reference": answers["references"]}
-    formulas = ["\\frac12$", "\\frac{3}{4}$", "x = 5$", "1/2$", "\\sqrt2$", "10\\text{ cm}$", "0.5$", "(x-1)(x+1)$"]
+    few = ["\\frac12", "\\frac{3}{4}", "x = 5", "1/2", "\\sqrt2", "10\\text{ cm}", "0.5", "(x-1)(x+1)"]
     os.environ["KARAT_THREADS"] = "1"
     print(machine())
     report("drop / lm-eval", parse_all("preset:drop"), drop_answers(count), lm_eval_drop)
@@ -249,12 +257,8 @@ if __name__ == "__main__":
     report("mmlu / lm-eval", parse_all("preset:mmlu"), replies(count, "The answer is ", letters), lm_eval_mmlu)
     report("mmlu_cot / lm-eval", parse_all("preset:mmlu_cot"), replies(count, "The answer is ", letters), cot)
     report("bbh / lm-eval", parse_all("preset:bbh"), replies(count, "So the answer is ", letters), bbh)
-    report(
-        "math / lm-eval",
-        parse_all("preset:math"),
-        replies(count, "It is $", [f"{each}$" for each in formulas]),
-        lm_eval_math,
-    )
+    for name, pool in (("math, eight formulas / lm-eval", few), ("math, all different / lm-eval", formulas(count))):
+        report(name, parse_all("preset:math"), replies(count, "It is $", pool, "$"), lm_eval_math)
     stems = [rouge_n.using(stemmer="porter"), rouge_l.using(stemmer="porter")]
     report("alce / its script", parse_all("preset:alce"), cited(count), alce)
     report("narrativeqa / pycocoevalcap", parse_all("preset:narrativeqa"), pairs, coco_caption)

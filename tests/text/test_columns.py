@@ -59,6 +59,73 @@ TEXTS = st.lists(
     st.lists(st.sampled_from(PIECES), max_size=9).map("".join) | st.text(max_size=9), min_size=100, max_size=100
 )
 MAPS = [(normalise, name) for name in NORMALIZERS] + [(tokenise, name) for name in TOKENIZERS]
+MATHEMATICS = [
+    *[
+        "\\frac",
+        "\\tfrac",
+        "\\dfrac",
+        "tfrac",
+        "\\f",
+        "rac",
+        "\\sqrt",
+        "sqrt",
+        "\\text{ ",
+        "\\text{cm}",
+        "\\left",
+        "\\right",
+    ],
+    *[
+        "\\!",
+        "\\%",
+        "%",
+        "\\$",
+        "$",
+        "^{\\circ}",
+        "^\\circ",
+        "^",
+        "\\circ",
+        "\\",
+        "\\\\",
+        "\\pi",
+        "\\ ",
+        "{",
+        "}",
+        "(",
+        ")",
+    ],
+    *[
+        "/",
+        "//",
+        "1/2",
+        "-3/04",
+        "1 /2",
+        "1_0/3",
+        "\u0663/1",
+        "x/2",
+        "=",
+        "x=",
+        "北京=",
+        "abc=",
+        ".",
+        " .",
+        "{.",
+        "0.5",
+        ".5",
+    ],
+    *["\n", " ", "\t", "\u00a0", "\x1c", "\x00", "é", "北", "𝔸", "0", "12", "+", "-", ",", "9" * 700],
+]
+FORMULAS = st.recursive(
+    st.sampled_from(MATHEMATICS) | st.text(max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=4).map("".join)
+        | inner.map(lambda term: f"\\sqrt{{{term}}}")
+        | inner.map(lambda term: f"{term}\\text{{ km}}")
+        | st.tuples(inner, inner).map(lambda terms: f"\\frac{{{terms[0]}}}{{{terms[1]}}}")
+        | st.tuples(inner, inner).map("/".join)
+        | st.tuples(inner, inner).map("=".join)
+    ),
+    max_leaves=8,
+)
 each_map = pytest.mark.parametrize(("apply", "name"), MAPS, ids=[name for _, name in MAPS])
 
 
@@ -72,6 +139,35 @@ def define(apply, name: str):
 def test_kernels_equal_their_definitions(texts: list[str]) -> None:
     for apply, name in MAPS:
         assert apply(pa.array(texts), name).to_pylist() == list(map(define(apply, name), texts)), name
+
+
+@settings(max_examples=60)
+@given(texts=st.lists(FORMULAS, min_size=100, max_size=100))
+def test_formulas_are_spelled_as_defined(texts: list[str]) -> None:
+    assert normalise(pa.array(texts), "math").to_pylist() == list(map(NORMALIZERS["math"], texts))
+
+
+def test_long_formulas_are_spelled_as_defined() -> None:
+    texts = [piece * 20_000 for piece in MATHEMATICS] + ["\\sqrt" * 20_000 + "2", "{." * 20_000 + "/", "\\\\%" * 20_000]
+    assert normalise(pa.array(texts), "math").to_pylist() == list(map(NORMALIZERS["math"], texts))
+
+
+@pytest.mark.skipif(not columns.COMPILED, reason="nothing is compiled")
+def test_usual_formulas_need_no_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [
+        "x = 1/2",
+        ".5",
+        "\\frac{3}4",
+        "\\sqrt2",
+        "10\\text{ cm}",
+        "\\left(1,\\!000\\right)",
+        "90^\\circ",
+        "x/y",
+        "\\sqrt",
+    ]
+    want = list(map(NORMALIZERS["math"], texts))
+    monkeypatch.setattr(columns, "_map_by_definition", lambda *_: pytest.fail("a row was delegated"))
+    assert normalise(pa.array(texts), "math").to_pylist() == want
 
 
 @each_map
@@ -133,7 +229,7 @@ def test_the_bytes_of_a_null_row_are_not_read() -> None:
 def test_a_kernel_without_the_map_is_not_used() -> None:
     if columns.COMPILED:
         with pytest.raises(ValueError, match="no map 'new': build it again"):
-            columns._map(pa.array(["a"]), "new", str.lower)
+            columns.map_texts(pa.array(["a"]), "new", str.lower)
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "ab", "é", "", "\t", *map(str, range(99))]), max_size=150).map(" ".join)

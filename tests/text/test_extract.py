@@ -17,6 +17,7 @@ from karat.text.extract import (
     COMPILED,
     extract_regex,
     find_answer,
+    find_between_dollars,
     find_boxed,
     find_in_json,
     find_last_number,
@@ -257,7 +258,16 @@ def test_compiled_extractors_read_every_layout(name, compiled, kind, monkeypatch
         assert scored.to_pylist() == scores
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@given(st.lists(st.text("$$a \u00e9\U0001f600\n", max_size=9), max_size=50))
+def test_what_is_between_dollars_is_found_as_defined(texts):
+    expected = list(map(find_between_dollars, texts))
+    for kind in (pa.string(), pa.large_string()):
+        column = pa.array([*texts, None], kind)
+        assert extract_answers(column, "dollars").to_pylist() == [*expected, None]
+        assert extract_answers(column[1:-1], "dollars").to_pylist() == expected[1:]
+
+
+@pytest.mark.parametrize("name", [*COMPILED, "dollars"])
 def test_a_reply_that_is_not_utf8_is_named_by_its_row(name):
     column = pa.array([b"fine", b"the answer is 5.\n#### 5\xff"]).view(pa.string())
     with pytest.raises(RowError, match=r"row 1: .*UTF-8"):

@@ -28,11 +28,8 @@ try:
 except ImportError:  # no compiler at install time
     COMPILED = False
 
-INTERPRETED = {"drop", "math", "mlqa:ar", "mlqa:zh", "intl"}
+INTERPRETED = {"drop", "mlqa:ar", "mlqa:zh", "intl"}
 """Normalisers and tokenisers that have no kernel."""
-
-_SPELLED = r"[\\ =/.\n]|frac"
-"""What is in every text in ASCII that the normaliser `math` changes."""
 
 Normalizer = Literal[
     "none",
@@ -103,7 +100,7 @@ def extract(column: pa.Array, name: str, find: Callable[[str], str | None]) -> p
     >>> extract(pa.array(["Paris \nin France", ""]), "first_line", lambda text: text.partition("\n")[0]).to_pylist()
     ['Paris', None]
     """
-    return _map(column, name, lambda text: (find(text) or "").strip() or None)
+    return map_texts(column, name, lambda text: (find(text) or "").strip() or None)
 
 
 def distinct_words(column: pa.Array) -> pa.Array:
@@ -112,7 +109,7 @@ def distinct_words(column: pa.Array) -> pa.Array:
     >>> distinct_words(pa.array(["a b a", None])).to_pylist()
     ['a b', None]
     """
-    return _map(column, "distinct", lambda text: " ".join(dict.fromkeys(filter(None, text.split(" ")))))
+    return map_texts(column, "distinct", lambda text: " ".join(dict.fromkeys(filter(None, text.split(" ")))))
 
 
 def has_marks(column: pa.Array) -> pa.Array:
@@ -145,24 +142,22 @@ def drop_marks(column: pa.Array) -> pa.Array:
 def _mapped(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, _mapped(column.dictionary, name, define))
-    return once(name, (column,), lambda: _map(column, name, define))
+    return once(name, (column,), lambda: map_texts(column, name, define))
 
 
-def _map(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa.Array:
+def map_texts(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa.Array:
+    """Each text as `define` maps it, by the kernel's map of that name; takes and raises the same as `extract`."""
     rows = len(column)
     if name == "drop":
         with suppress(UnicodeDecodeError):  # the row is named below
             return _map_drop(pc.replace_substring(column.cast(pa.large_string()), "-", " "))
-    if name == "math":
-        with suppress(UnicodeDecodeError):
-            return _map_formulas(column.cast(pa.large_string()), define)
     if not COMPILED or name in INTERPRETED or not rows:
         return _map_by_definition(column, range(rows), define)
     column = column.cast(pa.large_string())
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + rows + 1]
     out_offsets = pa.allocate_buffer(bounds.nbytes)
-    out = pa.allocate_buffer(2 * int(bounds[-1] - bounds[0]) + 32)
+    out = pa.allocate_buffer(2 * int(bounds[-1] - bounds[0]) + 16 * rows + 32)
     delegated = np.zeros(rows, np.uint8)
     texts, mapped_texts = (np.frombuffer(buffer, np.uint8) for buffer in (data or b"\0", out))
     left = transform(name, bounds, texts, np.frombuffer(out_offsets, np.int64), mapped_texts, delegated)
@@ -173,15 +168,6 @@ def _map(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa
         return mapped
     rest = _map_by_definition(column, np.flatnonzero(delegated == 1).tolist(), define)
     return pc.replace_with_mask(mapped, pa.array(delegated == 1), rest)
-
-
-def _map_formulas(column: pa.Array, define: Callable[[str], str | None]) -> pa.Array:
-    """The column with each distinct text that is not plain mapped once."""
-    texts = column.dictionary_encode()
-    others = pc.invert(pc.string_is_ascii(texts.dictionary))
-    spelled = pc.or_(pc.match_substring_regex(texts.dictionary, _SPELLED), others)
-    rest = pa.array(map(define, texts.dictionary.filter(spelled).to_pylist()), pa.large_string())
-    return pc.replace_with_mask(texts.dictionary, spelled, rest).take(texts.indices)
 
 
 def _map_drop(column: pa.Array) -> pa.Array:

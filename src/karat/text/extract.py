@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from karat.core.errors import SpecError
 from karat.core.metric.extract import add_extractor
 from karat.text.answers.choices import read_choice
-from karat.text.columns import extract
+from karat.text.columns import extract, map_texts
 
 _BRACES = re.compile(r"(?P<box>\\{1,2}(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
 _ANSWER_IS = re.compile(
@@ -292,7 +292,7 @@ add_extractor("answer_is", _each(find_stated))
 add_extractor("last_number", _each(find_last_number))
 add_extractor("letter", _each(find_letter))
 add_extractor("auto", _each(find_answer))
-add_extractor("dollars", lambda column, _: pa.array(map(find_between_dollars, column.to_pylist()), pa.large_string()))
+add_extractor("dollars", lambda column, _: map_texts(column, "dollars", find_between_dollars))
 add_extractor("uncited", _each(find_uncited))
 for _name in COMPILED:
     add_extractor(_name, _compiled(_name))
