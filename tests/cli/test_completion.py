@@ -4,9 +4,11 @@ import json
 import os
 import re
 import select
+import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pytest
 from click.testing import CliRunner
@@ -83,6 +85,9 @@ COLUMNS = ["id", r"my\ topic", "prediction", "gold"]
         ("karat show first -m token_f1", ["token_f1", r"token_f1\(normalize=\'none\'\)"]),
         ("karat metrics mrr", ["mrr"]),
         ("karat agreement --scale o", ["ordinal"]),
+        ("karat init ", ["data/", "karat-runs/"]),  # folders alone
+        ("karat demo -o da", ["data/"]),
+        ("karat schema judge", ["judge-report"]),
     ],
 )
 def test_what_bash_is_offered(offers, line, expected):
@@ -125,30 +130,33 @@ def test_zsh_and_fish_get_runs_and_files_together(offers):
 
 
 @pytest.fixture
-def bash(folder):
-    """An interactive bash with the script of completion; its value sends keys and returns what the line became."""
-    pty = pytest.importorskip("pty")
-    program = folder / ".bin" / "karat"
-    program.parent.mkdir()
-    program.write_text(
+def program(folder, monkeypatch):
+    """`karat` on the path of the shells."""
+    path = folder / ".bin" / "karat"
+    path.parent.mkdir()
+    path.write_text(
         f'#!/bin/sh\nexec {sys.executable} -c \'from karat.cli.main import main; main(prog_name="karat")\' "$@"\n'
     )
-    program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "TERM": "dumb", "PS1": "$ "}
-    environment["INPUTRC"] = "/dev/null"
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")
+
+
+@contextmanager
+def interactive(*words, setup):
+    """An interactive shell; the value sends keys, and waits until the terminal shows a text."""
+    pty = pytest.importorskip("pty")
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"there is no {words[0]}")
+    environment = {**os.environ, "TERM": "dumb", "PS1": "$ ", "INPUTRC": "/dev/null"}
     ours, theirs = pty.openpty()
-    words = ["bash", "--norc", "--noprofile", "-i"]
-    try:
-        process = subprocess.Popen(
-            words, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-        )
-    except FileNotFoundError:
-        pytest.skip("there is no bash")
+    process = subprocess.Popen(
+        words, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
     os.close(theirs)
 
     def read_until(pattern):
         seen, end = "", time.monotonic() + 30
-        while not (found := re.search(pattern, seen, re.DOTALL)):
+        while not (found := re.search(pattern, seen.replace("\b", ""), re.DOTALL)):
             assert time.monotonic() < end, repr(seen)
             if select.select([ours], [], [], 1)[0]:
                 seen += os.read(ours, 65536).decode()
@@ -159,8 +167,7 @@ def bash(folder):
         read_until(re.escape(expected))
         os.write(ours, b"\x15")  # ^U: an empty line again
 
-    os.write(ours, b"bind 'set enable-bracketed-paste off' 'set bell-style none'\n")
-    os.write(ours, b"eval \"$(_KARAT_COMPLETE=bash_source karat)\"; echo rea''dy\n")
+    os.write(ours, f"{setup}; echo rea''dy\n".encode())
     read_until("ready\r?\n")
     yield press
     process.kill()
@@ -168,11 +175,53 @@ def bash(folder):
     os.close(ours)
 
 
-def test_tab_in_a_real_bash(bash):
-    bash("karat sho\t--wor\t!", "karat show --worst !")
-    bash("karat score da\tmo\t!", "karat score data/more.csv !")  # no space after a folder
-    bash("karat score answers.jsonl --by my\t!", "--by my\\ topic !")
-    bash("karat score -m judge:tox\t!", "karat score -m judge:toxicity !")
-    bash("karat score answers.jsonl --map reference=go\t!", "--map reference=gold !")
-    bash("karat show firs\t\t\t", "first\\ answers.csv")  # both are listed
-    bash("karat score x --where dat\t!", "--where data/!")  # where nothing is known, the names of files
+def test_tab_in_a_real_bash(program):
+    setup = "bind 'set enable-bracketed-paste off' 'set bell-style none'; eval \"$(_KARAT_COMPLETE=bash_source karat)\""
+    with interactive("bash", "--norc", "--noprofile", "-i", setup=setup) as press:
+        press("karat sho\t--wor\t!", "karat show --worst !")
+        press("karat score da\tmo\t!", "karat score data/more.csv !")  # no space after a folder
+        press("karat score answers.jsonl --by my\t!", "--by my\\ topic !")
+        press("karat score -m judge:tox\t!", "karat score -m judge:toxicity !")
+        press("karat score answers.jsonl --map reference=go\t!", "--map reference=gold !")
+        press("karat score --gold=ans\t!", "--gold=answers.jsonl !")
+        press("karat init dat\t!", "karat init data/!")
+        press("karat show firs\t\t\t", "first\\ answers.csv")  # both are listed
+        press("karat score x --where dat\t!", "--where data/!")  # where nothing is known, the names of files
+
+
+def test_tab_in_a_real_zsh(program):
+    setup = 'autoload -Uz compinit; compinit -u -D; eval "$(_KARAT_COMPLETE=zsh_source karat)"'
+    with interactive("zsh", "-f", "-i", setup=setup) as press:
+        press("karat sho\t", "karat show ")
+        press("karat score dat\t", "karat score data/")
+        press("karat score data/m\t", "karat score data/more.csv")
+        press("karat score answers.jsonl --by my\t", "--by my\\ topic")
+        press("karat score -m judge:tox\t", "judge:toxicity")
+        press("karat score answers.jsonl --map reference=go\t", "--map reference=gold")
+        press("karat score --gold=ans\t", "--gold=answers.jsonl")
+        press("karat init dat\t", "karat init data/")
+        press("karat show fir\t\t", "first\\ answers.csv")  # both are listed
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("karat sho", ["show"]),
+        ("karat score ", ["answers.jsonl", "data/", "first answers.csv", "karat-runs/", "mine.toml"]),
+        ("karat score data/", ["data/more.csv"]),
+        ("karat show fi", ["first", "first answers.csv"]),
+        ("karat score -m judge:mi", ["judge:mine.toml"]),
+        ("karat score answers.jsonl --by my", ["my topic"]),
+        ("karat score answers.jsonl --map reference=go", ["reference=gold"]),
+        ("karat score --gold=an", ["--gold=answers.jsonl"]),
+        ("karat init ", ["data/", "karat-runs/"]),
+    ],
+)
+def test_what_a_real_fish_is_offered(program, line, expected):
+    if shutil.which("fish") is None:
+        pytest.skip("there is no fish")
+    script = f"_KARAT_COMPLETE=fish_source karat | source; complete -C '{line}'"
+    done = subprocess.run(
+        [shutil.which("fish"), "--no-config", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert sorted(offered.partition("\t")[0] for offered in done.stdout.splitlines()) == sorted(expected)

@@ -27,11 +27,12 @@ from click.shell_completion import (
 )
 
 from karat import cli
+from karat.cli.schemas import schema_names
 
 Completer: TypeAlias = Callable[[click.Context, str], Iterable[str]]
 
-FILES = "\0"
-"""In what a completer yields: the names of files, too."""
+FILES, FOLDERS = "\0file", "\0dir"
+"""In what a completer yields: the names of files, too, or of folders."""
 
 _SOURCES = ("file", "data", "run", "runs", "system", "systems", "sources", "gold")  # parameters that name rows
 _SCORING = ("score", "experiment", "judge-report", "label", "metrics")  # commands that score with any metric
@@ -54,6 +55,14 @@ complete -o bashdefault -o default -o nosort -F %(complete_func)s %(prog_name)s
 
 def _files(_context: click.Context, _typed: str) -> Iterator[str]:
     yield FILES
+
+
+def _folders(_context: click.Context, _typed: str) -> Iterator[str]:
+    yield FOLDERS
+
+
+def _schemas(_context: click.Context, _typed: str) -> Iterator[str]:
+    yield from schema_names()
 
 
 def _runs(_context: click.Context, _typed: str) -> Iterator[str]:
@@ -135,7 +144,9 @@ def _find_run(source: str) -> Any:
 
 _BY_NAME: dict[str, Completer] = {
     **dict.fromkeys(("run", "runs", "system", "systems", "sources"), _runs_and_files),
-    **dict.fromkeys(("file", "folder", "task"), _files),
+    **dict.fromkeys(("file", "task"), _files),
+    "folder": _folders,
+    "command": _schemas,
     "name": _names,
     "names": _runs,
 }
@@ -145,6 +156,7 @@ _BY_METAVAR: dict[str | None, Completer] = {
     "LABELS": _columns_and_files,
     "SPEC": _metrics,
     **dict.fromkeys(("FILE", "OUT"), _files),
+    "FOLDER": _folders,
 }
 
 
@@ -152,9 +164,9 @@ def _complete(
     completer: Completer, context: click.Context, _unparsed: click.Context, typed: str
 ) -> list[CompletionItem]:
     return [
-        CompletionItem(typed, type="file") if name == FILES else CompletionItem(name)
+        CompletionItem(typed, type=name[1:]) if name in (FILES, FOLDERS) else CompletionItem(name)
         for name in dict.fromkeys(completer(context, typed))
-        if name == FILES or name.startswith(typed)
+        if name in (FILES, FOLDERS) or name.startswith(typed)
     ]
 
 
@@ -192,7 +204,7 @@ class _Bash(_Completions, BashComplete):
         if typed.startswith("--"):
             typed = typed.partition("=")[2] if "=" in typed else typed
         start = 1 + max(typed.rfind(mark) for mark in ":=" if mark in os.environ["KARAT_BREAKS"] + " ")
-        names = [name for item in items for name in (_list_files(typed) if item.type == "file" else [item.value])]
+        names = [name for item in items for name in _expand(item, typed)]
         return "\n".join(_quote(name[start:]) for name in dict.fromkeys(names))
 
 
@@ -201,9 +213,9 @@ class _WholeWords(_Completions):
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         items = super().get_completions(args, incomplete)
-        option, equals, _ = incomplete.partition("=")
-        if option.startswith("--") and equals:
-            items = [CompletionItem(f"{option}={item.value}", item.type, item.help) for item in items]
+        option, equals, typed = incomplete.partition("=")
+        if option.startswith("--") and equals:  # the shell would look for a file of that whole name
+            return [CompletionItem(f"{option}={name}") for item in items for name in _expand(item, typed)]
         return items
 
 
@@ -217,6 +229,13 @@ class _Fish(_WholeWords, FishComplete):
     """click's script, but for names with a comma."""
 
     source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","')
+
+
+def _expand(item: CompletionItem, typed: str) -> Iterable[str]:
+    """What an item offers: its value, or the names of files or folders."""
+    if item.type == "plain":
+        return [item.value]
+    return (name for name in _list_files(typed) if item.type == "file" or name.endswith("/"))
 
 
 def _list_files(typed: str) -> Iterator[str]:
