@@ -49,7 +49,7 @@ def score(
     karat score answers.jsonl -m exact_match -m token_f1
     karat score answers.csv -m "token_f1(normalize=none)" --map prediction=said --map reference=gold -o scored.parquet
     karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"
-    karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --run first
+    karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --price 1,4 --run first
     karat score answers.jsonl -m judge:correctness --model NAME --human labels.csv --on id --label-map good=1,bad=0
     karat score "nightly/*.parquet" -m em --run nightly --engine ray --address ray://head:10001
     karat score --phoenix http://localhost:6006 --project NAME --since 2h -m judge:refusal --model NAME --annotate

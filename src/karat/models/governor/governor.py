@@ -167,9 +167,9 @@ class Governor:
             if isinstance(outcome, Fault):
                 raise self._give_up(pending)
             if outcome.cost is None and self.limits.budget is not None:
-                price = "price=(USD per million input tokens, USD per million output tokens)"
                 problem = f"{pending.endpoint.name} does not report what a call costs"
-                raise SpecError(f"{problem}: a budget needs {price}")
+                price = "the USD per million tokens in and out, --price IN,OUT (in Python, price=(IN, OUT))"
+                raise SpecError(f"{problem}: a budget needs {price}; a limit of calls, --max-calls N, needs none")
         except KaratError as error:
             self.permits.fail(sent=pending.attempts > 0)
             if not isinstance(error, RequestError):
