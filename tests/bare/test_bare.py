@@ -60,6 +60,16 @@ def test_scores_are_kept_compared_ranked_shown_and_reported(bare, folder):
         assert done.returncode == 0, (command, done.stderr)
 
 
+def test_the_example_is_shown_and_a_folder_gets_a_start(bare, folder):
+    done = bare("demo", "-o", "demo", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "after is better than before by" in done.stdout
+    assert (folder / "demo" / "report.html").exists()
+    done = bare("init", "demo", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "can be compared: after.jsonl, before.jsonl" in done.stdout
+
+
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl.gz"])
 def test_every_format_is_written_and_read(bare, folder, name):
     written = bare("score", "rows.jsonl", "-m", "contains", "-o", name, cwd=folder)
@@ -92,6 +102,8 @@ def test_a_metric_of_an_extra_says_what_to_install(bare, folder, arguments):
         "mcp",
         "schema",
         "annotate",
+        "demo",
+        "init",
     ],
 )
 def test_help_is_there_without_an_extra(bare, folder, command):

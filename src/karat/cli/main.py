@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 from karat import cli
-from karat.cli import people
+from karat.cli import people, start
 from karat.core.errors import KaratError, SpecError
 from karat.core.version import __version__
 
@@ -32,7 +32,7 @@ def _command_files() -> dict[str, str]:
     """The module of each file that may hold a command, by the command's name."""
     return {
         file.name.replace("_", "-"): f"{package.__name__}.{file.name}"
-        for package in (cli, people)
+        for package in (cli, people, start)
         for file in iter_modules(package.__path__)
         if not file.ispkg and file.name != "main"
     }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import getpass
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.browser import has_desktop
 from karat.cli.options.people import read_choices
 from karat.core.errors import DataError
 
@@ -62,7 +62,7 @@ def view(folder: str | None, *, port: int, no_open: bool, host: str, expose: boo
     file = _read_labels(**labels)
     opened = open_port(host, port)
     click.echo(opened.address)
-    if not no_open and _has_desktop():
+    if not no_open and has_desktop():
         click.launch(opened.address)
 
     def start() -> Workspace:
@@ -94,8 +94,3 @@ def _read_labels(
 
     option = ("label-map", label_map) if label_map else ("metric", metric or "")
     return LabelFile(Path(labels), annotator or getpass.getuser(), choices, option, on, rows)
-
-
-def _has_desktop() -> bool:
-    """Whether a browser can show itself."""
-    return sys.platform in {"darwin", "win32"} or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())

@@ -5,4 +5,5 @@
 judges several times.
 Scoring, comparing and reports read labels by people (`labels`), which knows none of them. Metrics, statistics and
 readers of files are not here, nor anything that prints (`karat.cli`). `display` draws plain values; all may call it.
+`survey` says what could be scored in a folder: it tries it, by `scoring` and `compare`.
 """

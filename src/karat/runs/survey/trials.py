@@ -1,0 +1,272 @@
+"""What could be scored in a folder, as scoring the first rows of its files shows."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from karat.core.errors import KaratError
+from karat.data.roles import singular
+from karat.judges.judge import Judge
+from karat.judges.rubric import own_judges
+from karat.runs.columns.ids import id_columns
+from karat.runs.compare.compatible import check_comparable, share_metrics
+from karat.runs.compare.row_alignment import align
+from karat.runs.compare.systems import open_systems
+from karat.runs.scoring.pipeline import score
+from karat.runs.scoring.result import Result
+from karat.runs.survey.folder import DataFile, Survey, survey
+
+ROWS = 100  # that are scored of each file
+MOST_TRIALS = 60
+
+TASKS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("prediction", "reference"): ("exact_match", "token_f1"),
+    ("retrieved", "relevant"): ("ndcg@10", "recall@10"),
+    ("tool_calls", "reference_tool_calls"): ("tool_call_match",),
+}
+"""The metrics that are tried, by the role that a system fills and the one of the gold; all are in karat's core."""
+
+_FIRST_JUDGES = ("correctness", "faithfulness")
+_OF_GOLD = re.compile(r"gold|truth|qrel|referenc|label|expect|key|(?<![a-z])(dev|test|val|validation)(?![a-z])")
+
+
+@dataclass(frozen=True)
+class Scorable:
+    """A file that can be scored, alone or joined with its gold by `on`, and what its first rows gave."""
+
+    data: DataFile
+    specs: tuple[str, ...]
+    result: Result
+    gold: DataFile | None = None
+    on: str | None = None
+
+    @property
+    def scored(self) -> int:
+        """How many of the first rows have every score."""
+        return min(value.scored for value in self.result.values.values())
+
+    @property
+    def judges(self) -> list[str]:
+        """Karat's own judges that could be asked: what they read is there."""
+        of_gold = () if self.gold is None else self.gold.as_gold
+        return find_judges({*self.data.roles, *self.result.mapping, *of_gold})
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What could be done with a folder.
+
+    `systems`: files that can be scored; those of one list answer the same questions and can be compared. `questions`:
+    files with questions and gold that no file answers. `without_gold`: files of answers whose gold was not found, and
+    the judges that could be asked about them. `unclear`: what could not be told, in sentences.
+    """
+
+    found: Survey
+    systems: list[list[Scorable]]
+    questions: list[DataFile]
+    without_gold: list[tuple[DataFile, list[str]]]
+    unclear: list[str]
+
+
+def propose(folder: Path) -> Proposals:
+    """Find out what could be scored in a folder; reads it, and writes nothing.
+
+    Raises `OSError` where the folder cannot be read.
+    """
+    found = survey(folder)
+    trials = _Trials(found.files)
+    alone = [each for file in found.files for each in trials.score_alone(file)]
+    joined = trials.score_joined({each.data.path for each in alone})
+    scorable = [*alone, *joined]
+    used = {each.data.path for each in scorable} | {each.gold.path for each in joined if each.gold}
+    rest = [file for file in found.files if file.path not in used]
+    questions = [file for file in rest if _asks(file)]
+    without = [file for file in rest if "prediction" in file.roles and file not in questions and not _is_gold(file)]
+    unclear = [*filter(None, map(_doubt, scorable)), *trials.unclear]
+    unclear += [f"{file.path}: {trials.explain(file)}" for file in rest if file not in questions]
+    if found.further:
+        unclear.append(f"{found.further} further files were not opened")
+    if trials.left < 0:
+        unclear.append(f"not every pair of files was tried, only {MOST_TRIALS}")
+    judged = [(file, find_judges(file.roles.keys() - {"reference"})) for file in without]
+    return Proposals(found, _group(scorable, unclear), questions, judged, unclear)
+
+
+def find_judges(roles: Collection[str]) -> list[str]:
+    """The judges of karat that read nothing but these roles; the usual ones, and those that read most, come first."""
+    read = {name: Judge(name).definition.columns.keys() for name in own_judges()}
+    fitting = [name for name, columns in read.items() if columns <= set(roles)]
+    return sorted(fitting, key=lambda name: (name not in _FIRST_JUDGES, -len(read[name])))
+
+
+@dataclass
+class _Trials:
+    """Scores the first rows of files; `problems` has the first reason why one could not be scored."""
+
+    files: list[DataFile]
+    left: int = MOST_TRIALS
+    problems: dict[Path, str] = field(default_factory=dict)
+    unclear: list[str] = field(default_factory=list)
+
+    def score_alone(self, file: DataFile) -> Iterator[Scorable]:
+        """The file with the metrics of all tasks at once, else with those of each that can be scored."""
+        tasks = [specs for roles, specs in TASKS.items() if file.roles.keys() >= set(roles)]
+        together = tuple(spec for specs in tasks for spec in specs)
+        if together and (found := self._score(file, together)):
+            yield found
+        elif len(tasks) > 1:
+            yield from filter(None, (self._score(file, specs) for specs in tasks))
+
+    def score_joined(self, done: set[Path]) -> list[Scorable]:
+        """The files that need the gold of another one."""
+        return [
+            each
+            for (role, of_gold), specs in TASKS.items()
+            for file in self.files
+            if file.path not in done and role in file.roles
+            for each in self._find_gold(file, role, of_gold, specs, done)
+        ]
+
+    def _find_gold(
+        self, file: DataFile, role: str, of_gold: str, specs: tuple[str, ...], done: set[Path]
+    ) -> Iterator[Scorable]:
+        """The file with the gold that fits it best."""
+        found, both = list[Scorable](), list[DataFile]()
+        for gold in self.files:
+            if gold is file or of_gold not in gold.as_gold or (_is_gold(file) and not _is_gold(gold)):
+                continue
+            joined = self._join(file, gold, specs)
+            if joined is None:
+                continue
+            exchangeable = of_gold in file.as_gold and role in gold.roles and gold.path not in done
+            both += [gold] if exchangeable and _is_gold(file) == _is_gold(gold) else []
+            found += [] if gold in both else [joined]
+        if not found:
+            self.unclear += [
+                f"{file.path}, {each.path}: which one holds the gold?" for each in both if file.path < each.path
+            ]
+            return
+
+        def fit(each: Scorable) -> tuple[bool, bool, int]:
+            gold = each.gold or file
+            return _is_gold(gold), gold.path not in done, each.scored
+
+        best = max(map(fit, found))
+        first, *others = (each for each in found if fit(each) == best)
+        if others and first.gold:
+            names = " or ".join(str(each.gold.path) for each in others if each.gold)
+            self.unclear.append(f"{file.path}: is its gold {first.gold.path}, as taken here, or {names}?")
+        yield first
+
+    def _join(self, file: DataFile, gold: DataFile, specs: tuple[str, ...]) -> Scorable | None:
+        """The files joined by the id that matches most rows; rankings are joined by query, if they can be."""
+        if specs == TASKS["retrieved", "relevant"] and (tried := self._score(file, specs, gold)):
+            return tried
+        found = list[Scorable]()
+        for on in _find_ids(file, gold):
+            if tried := self._score(file, specs, gold, on):
+                found.append(tried)
+                if tried.scored == tried.result.n:
+                    break
+        return max(found, key=lambda each: each.scored, default=None)
+
+    def _score(
+        self, file: DataFile, specs: tuple[str, ...], gold: DataFile | None = None, on: str | None = None
+    ) -> Scorable | None:
+        """What the first rows give; None where they cannot be scored, or none of them has a score."""
+        self.left -= 1
+        if self.left < 0:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                path = None if gold is None else gold.whole_path
+                tried = Scorable(file, specs, score(file.whole_path, specs, gold=path, on=on, limit=ROWS), gold, on)
+        except (KaratError, OSError) as error:
+            if gold is None:
+                self.problems[file.path] = str(error).removeprefix(str(file.whole_path)).lstrip(":, ")
+            return None
+        return tried if tried.scored else None
+
+    def explain(self, file: DataFile) -> str:
+        """Why a file could not be scored, and what to type."""
+        if file.problem:
+            return file.problem
+        columns = f"the columns are {', '.join(file.columns)}"
+        if not file.roles.keys() & {role for roles in TASKS for role in roles}:
+            typed = (
+                'karat score --map prediction=COLUMN says which, and a column of scores is a metric: -m "column(NAME)"'
+            )
+            return f"no column has a name that says what to score; {columns}; {typed}"
+        answers, gold = (file.roles.get(role, ()) for role in ("prediction", "reference"))
+        if len(answers) == 1 and answers == gold:
+            return f"does {answers[0]} hold the answers of a system, or the gold?"
+        if file.path in self.problems:
+            return self.problems[file.path]
+        if any(role in file.roles for role, _ in TASKS):
+            return "no gold for it was found here: --gold FILE --on COLUMN names it; some judges need none"
+        return f"gold of which answers? {columns}"
+
+
+def _find_ids(file: DataFile, gold: DataFile) -> list[str]:
+    """Columns that may join two files, the most likely first: of the same name, then of two."""
+    ours, theirs = (
+        [] if each.source is None else list(filter(None, id_columns(each.source.schema, {}))) for each in (file, gold)
+    )
+    same = [
+        name for name in file.columns if name in gold.columns and singular(name).endswith("id") and name not in ours
+    ]
+    pairs = [f"{left}={right}" for left in ours[:1] for right in theirs[:1] if left != right]
+    return list(dict.fromkeys([*(name for name in ours if name in gold.columns), *same, *pairs]))
+
+
+def _is_gold(file: DataFile) -> bool:
+    """Whether a file's name says that it holds gold."""
+    return _OF_GOLD.search(file.path.stem.lower()) is not None
+
+
+def _asks(file: DataFile) -> bool:
+    """Whether a file has questions with their gold, and no answers; `answer` alone is gold where the file is."""
+    answers, gold = (set(file.roles.get(role, ())) for role in ("prediction", "reference"))
+    return "question" in file.roles and bool(gold) and answers <= gold and (gold > answers or _is_gold(file))
+
+
+def _doubt(each: Scorable) -> str:
+    """A sentence where nothing in the first rows is right."""
+    if any(value.value for value in each.result.values.values()):
+        return ""
+    columns = ", ".join(f"{role} ← {column}" for role, column in each.result.mapping.items())
+    rows = f"none of its first {each.result.n} rows is right"
+    return f"{each.data.path}: {rows}: are these its columns, {columns}" + (
+        f", and is {each.gold.path} its gold?" if each.gold else "?"
+    )
+
+
+def _group(scorable: list[Scorable], unclear: list[str]) -> list[list[Scorable]]:
+    """Those together that answer the same questions, as the first rows show."""
+    groups = list[list[Scorable]]()
+    for each in scorable:
+        alike = (group for group in groups if (group[0].specs, group[0].gold) == (each.specs, each.gold))
+        group = next((group for group in alike if _is_comparable(group[0], each)), None)
+        if group is None:
+            groups.append([each])
+        else:
+            group.append(each)
+    for specs in dict.fromkeys(group[0].specs for group in groups):
+        names = [str(group[0].data.path) for group in groups if group[0].specs == specs]
+        if len(names) > 1:
+            unclear.append(f"{', '.join(names)}: are these the same questions? Their first rows differ: not compared")
+    return groups
+
+
+def _is_comparable(one: Scorable, other: Scorable) -> bool:
+    runs = open_systems([one.result, other.result])
+    try:
+        check_comparable(runs, share_metrics(runs, ()), align(runs))
+    except KaratError:
+        return False
+    return True

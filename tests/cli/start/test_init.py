@@ -1,0 +1,201 @@
+"""`karat init`: what it says of a folder, and the files that it writes, which are run here."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from karat.cli.main import main
+from karat.cli.start.starting_point import SCRIPT, TASK, WORKFLOW
+
+yaml = pytest.importorskip("yaml")
+ROOT = Path(__file__).parents[3]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+
+
+def rows(*predictions, **more):
+    return [
+        {"id": n, "question": f"{n}?", "prediction": text, "gold": "yes"} | more for n, text in enumerate(predictions)
+    ]
+
+
+def write(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def init(folder, *words, code=0):
+    done = CliRunner().invoke(main, ["init", str(folder), *words])
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture
+def run(tmp_path_factory, monkeypatch):
+    """Runs the script of a folder as a user does, and returns the finished process."""
+    program = tmp_path_factory.mktemp("bin") / "karat"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m karat "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:/usr/bin:/bin"
+
+    def run(folder, code=0):
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment.pop("KARAT_RUNS", None)
+        words = ["sh", "--", f"{folder.name}/{SCRIPT}"]
+        done = subprocess.run(
+            words, cwd=folder.parent, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
+
+
+def workflow(root):
+    """The inputs that the written workflow gives to the action, which has all of them."""
+    written = yaml.safe_load((root / WORKFLOW).read_text("utf-8"))
+    given = next(step["with"] for step in written["jobs"]["karat"]["steps"] if "karat@" in step["uses"])
+    assert {"answers", "metrics"} <= given.keys() <= ACTION["inputs"].keys()
+    assert written["permissions"] == {"contents": "read", "actions": "read", "pull-requests": "write"}
+    return given
+
+
+def test_two_systems_are_scored_and_compared_by_the_script_each_time_that_it_runs(tmp_path, run):
+    write(tmp_path / "in" / "a.jsonl", rows("yes", "no", "yes", "yes"))
+    write(tmp_path / "in" / "b.jsonl", rows("yes", "no", "no", "no"))
+    done = init(tmp_path / "in")
+    assert "can be compared: a.jsonl, b.jsonl" in done.stdout
+    first = run(tmp_path / "in").stdout
+    assert re.search(r"exact_match +0\.7500 .*exact_match +0\.2500", first, re.DOTALL)
+    assert re.search(r"exact_match: (b-\S+ is worse|no difference)", first)
+    write(tmp_path / "in" / "b.jsonl", rows("yes", "yes", "yes", "yes"))
+    runs = tmp_path / "in" / "karat-runs"
+    for path in runs.glob("a-*"):
+        path.rename(f"{path}-earlier")  # as if a minute had passed
+    for path in runs.glob("b-*"):
+        path.rename(f"{path}-earlier")
+    assert "1.0000" in run(tmp_path / "in").stdout
+    assert workflow(tmp_path / "in") == {"answers": "a.jsonl", "metrics": "exact_match\ntoken_f1\n", "options": ""}
+
+
+def test_gold_in_a_second_file_is_named_by_the_script_and_the_workflow_in_the_repository(tmp_path, run):
+    (tmp_path / ".git").mkdir()
+    write(tmp_path / "evals" / "our answers.jsonl", [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}])
+    write(tmp_path / "evals" / "gold.jsonl", [{"id": 1, "answer": "a"}, {"id": 2, "answer": "c"}])
+    init(tmp_path / "evals")
+    assert re.search(r"exact_match +0\.5000", run(tmp_path / "evals").stdout)
+    given = workflow(tmp_path)
+    assert (given["answers"], given["options"]) == ("evals/our answers.jsonl", "--gold evals/gold.jsonl --on id")
+    assert not (tmp_path / "evals" / ".github").exists()
+
+
+def test_a_task_is_written_for_questions_without_answers(tmp_path, run):
+    write(tmp_path / "q" / "questions.jsonl", [{"question": "a?", "gold": ["yes"]}, {"question": "b?", "gold": ["no"]}])
+    init(tmp_path / "q")
+    assert re.search(r"exact_match +0\.0000", run(tmp_path / "q").stdout)
+    task = tmp_path / "q" / TASK
+    task.write_text(task.read_text().replace('return ""', 'return "yes"'))
+    for path in (tmp_path / "q" / "karat-runs").glob("*"):
+        path.rename(f"{path}-earlier")
+    assert re.search(r"exact_match +0\.5000", run(tmp_path / "q").stdout)
+    assert not (tmp_path / "q" / WORKFLOW).exists()
+
+
+@pytest.mark.parametrize("column", ["question", "Prompt", "User Input"])
+def test_a_task_gets_the_question_whatever_its_column_is_called(tmp_path, run, column):
+    write(tmp_path / "q" / "questions.jsonl", [{column: "a?", "gold": ["a?"]}])
+    init(tmp_path / "q")
+    task = tmp_path / "q" / TASK
+    parameter = column if column.isidentifier() else "question"
+    task.write_text(task.read_text().replace('return ""', f"return {parameter}"))
+    assert re.search(r"exact_match +1\.0000", run(tmp_path / "q").stdout)
+
+
+def test_answers_without_gold_get_a_script_to_edit_that_says_so(tmp_path, run):
+    write(tmp_path / "out" / "answers.jsonl", [{"id": 1, "question": "q", "response": "a", "contexts": ["c"]}])
+    done = init(tmp_path / "out")
+    assert "answers.jsonl: no gold for it was found here: --gold FILE --on COLUMN names it" in done.stdout
+    script = (tmp_path / "out" / SCRIPT).read_text()
+    assert "# karat score answers.jsonl --gold FILE --on COLUMN -m exact_match -m token_f1\n" in script
+    assert "# karat score answers.jsonl -m judge:faithfulness --model NAME --dry-run\n" in script
+    assert "nothing can be scored yet" in run(tmp_path / "out", code=1).stderr
+    assert not (tmp_path / "out" / WORKFLOW).exists()
+
+
+def test_commented_commands_are_ones_that_karat_takes(tmp_path, run):
+    write(tmp_path / "rag" / "a.jsonl", rows("yes", "no", contexts=["c"]))
+    write(tmp_path / "rag" / "b.jsonl", rows("yes", "yes", contexts=["c"]))
+    init(tmp_path / "rag")
+    script = tmp_path / "rag" / SCRIPT
+    text = script.read_text()
+    assert "judge:faithfulness" in text
+    script.write_text(text.replace("# karat ", "karat "))
+    run(tmp_path / "rag")
+    assert (tmp_path / "rag" / "report.html").exists()
+    assert r"\begin{tabular}" in (tmp_path / "rag" / "table.tex").read_text()
+
+
+def test_nothing_is_replaced_unless_asked_for(tmp_path):
+    write(tmp_path / "a.jsonl", rows("yes"))
+    (tmp_path / SCRIPT).write_text("mine\n")
+    done = init(tmp_path, code=1)
+    assert f"nothing was written: {tmp_path / SCRIPT} is there; --overwrite replaces it" in done.stderr
+    assert (tmp_path / SCRIPT).read_text() == "mine\n"
+    assert not (tmp_path / WORKFLOW).exists()
+    init(tmp_path, "--overwrite")
+    assert "karat score a.jsonl" in (tmp_path / SCRIPT).read_text()
+
+
+def test_a_folder_without_data_is_said_to_have_none(tmp_path):
+    (tmp_path / "README.md").write_text("nothing\n")
+    assert "holds no data files" in init(tmp_path, code=1).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
+NAMES = (
+    *("-m.jsonl", "--help.jsonl", "it's.jsonl", 'say "x".jsonl', "$(touch pwned).jsonl", "`touch pwned`.jsonl"),
+    *(
+        "x;touch pwned.jsonl",
+        "*.jsonl",
+        "[a].jsonl",
+        "ünï-日本.jsonl",
+        "#c.jsonl",
+        "%s{x}.jsonl",
+        "~.jsonl",
+        "a b.jsonl",
+    ),
+    "back\\slash.jsonl",
+)
+REFUSED = ("new\nline.jsonl", "\x1b[31mred.jsonl", "${{ secrets.KEY }}.jsonl", "line\u2028break.jsonl")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_names_are_words_of_the_script_and_the_workflow(tmp_path, run, name):
+    write(tmp_path / "in" / name, rows("yes", "no"))
+    init(tmp_path / "in")
+    assert re.search(r"exact_match +0\.5000", run(tmp_path / "in").stdout)
+    assert not list(tmp_path.rglob("pwned"))
+    answers = workflow(tmp_path / "in")["answers"]
+    assert (tmp_path / "in" / answers).exists()
+    assert not answers.startswith("-")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+@pytest.mark.parametrize("name", REFUSED)
+def test_names_that_a_script_cannot_hold_are_left_out_and_said(tmp_path, name):
+    write(tmp_path / name, rows("yes"))
+    done = init(tmp_path, code=1)
+    assert "a name with a line break, a control character or ${{ is not written" in done.stderr
+    assert "\x1b" not in done.output
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_hostile_column_is_left_out_too(tmp_path):
+    write(tmp_path / "a.jsonl", rows("yes", **{"x\n$(touch pwned)": "a"}))
+    assert "left out: a.jsonl" in init(tmp_path, code=1).stderr
