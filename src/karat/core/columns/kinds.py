@@ -16,6 +16,7 @@ import pyarrow.types as pt
 
 from karat.core.columns.answers import cast_answers, read_answers
 from karat.core.columns.arrow import (
+    from_numpy,
     is_bytes,
     is_list,
     is_number,
@@ -106,17 +107,21 @@ def _texts(column: pa.Array) -> pa.Array | None:
 
 
 def _cast_items(lists: pa.Array, cast: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
-    """The lists with their items cast; None where these have no cast."""
-    items = cast(lists.values)
+    """The lists with their items cast, of a slice no others; None where these have no cast."""
+    offsets = np.asarray(whole_offsets(lists))
+    items = cast(lists.values[offsets[0] : offsets[-1]])
     if items is None:
         return None
     layout = pa.LargeListArray if pt.is_large_list(lists.type) else pa.ListArray
-    return keep_nulls(layout.from_arrays(whole_offsets(lists), items), lists)
+    return keep_nulls(layout.from_arrays(from_numpy(offsets - offsets[0]), items), lists)
 
 
 def _number(column: pa.Array) -> pa.Array | None:
-    if pt.is_boolean(column.type):
-        column = column.cast(pa.uint8())  # five times as fast as Arrow's cast of truths to floats
+    if pt.is_boolean(column.type) and len(column) and not column.null_count:
+        skipped = column.offset % 8
+        bits = np.frombuffer(column.buffers()[1], np.uint8)[column.offset // 8 :]
+        truths = np.unpackbits(bits, count=skipped + len(column), bitorder="little")[skipped:]
+        return from_numpy(truths.astype(np.float64))  # ten times as fast as Arrow's cast
     return to_float64(column) if is_number(column.type) else None
 
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from karat.core.columns.kinds import TEXT, Array, Kind
 from karat.core.errors import SpecError, did_you_mean
-from karat.core.metric.definition import Definition, Details, Direction, Specialise
+from karat.core.metric.definition import Definition, Details, Direction, Key, Specialise
 from karat.core.metric.extract import check_extract
 from karat.core.metric.inner import check_metric, specialise_by_inner
 from karat.core.metric.metric import Metric
@@ -53,6 +53,7 @@ def metric(
     reads_json: bool = False,
     inner: str = "",
     specialise: Specialise | None = None,
+    key: Key | None = None,
     register: bool = True,
 ) -> Callable[[Callable[..., Any]], Metric]:
     """Turn a function from columns to scores, or to additive counts, into a metric.
@@ -76,6 +77,8 @@ def metric(
     `reads_json`: the texts are expected to be JSON. `inner`: the default of the setting `metric`, another metric whose
     scores the function takes first, as a `karat.Inner` or as `karat.Samples`.
     `specialise`: from the definition and the values of the settings to the definition with what follows from them.
+    `key`: for a metric that is 1 where two texts are equal in a sense, else 0: from a column of texts and the settings
+    to the texts that it compares.
     `register`: whether the metric can be found by name.
 
     Raises `SpecError` when the function is decorated, if a part of the description is missing or contradictory.
@@ -119,6 +122,7 @@ def metric(
                 reads_json=reads_json,
                 positional="metric" if inner else None,
                 specialise=specialise_by_inner(function, columns, details, specialise) if inner else specialise,
+                key=key,
             )
         )
         vars(function)["definition"] = made.definition

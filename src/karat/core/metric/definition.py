@@ -21,6 +21,10 @@ Specialise: TypeAlias = "Callable[[Definition, Mapping[str, Any]], Definition]"
 """From a definition and the values of its settings to the definition with what follows from them."""
 
 
+Key: TypeAlias = Callable[[Any, Mapping[str, Any]], Any]
+"""From texts, an Arrow array, and a metric's settings to the texts that the metric compares."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """What a decorated function declares about a metric, without the values of its settings.
@@ -36,7 +40,8 @@ class Definition:
     argument, and `own_columns` after it: its other columns are those of the inner metric. `ranges`: the least and the
     greatest number that a column may hold, by role. `keeps_null`: the columns in which the function takes nulls.
     `samples`: the column of the inner metric that holds a list of answers, or of their scores, in each row; empty where
-    none does. `binary`: every score of a judge is 0 or 1, but for the ties of a panel.
+    none does. `binary`: every score of a judge is 0 or 1, but for the ties of a panel. `key`: of a
+    metric that is 1 where the keys of prediction and reference are the same text, else 0.
     """
 
     name: str
@@ -69,6 +74,7 @@ class Definition:
     keeps_null: tuple[str, ...] = ()
     samples: str = ""
     binary: bool = False
+    key: Key | None = field(default=None, compare=False)
 
     @property
     def documentation(self) -> str:

@@ -133,14 +133,15 @@ def to_statistics(returned: Any, name: str) -> Array:
     return values.reshape(len(values), -1)
 
 
-def check_range(metric: Configured, scores: Array) -> None:
-    """Raise `SpecError` for a score outside the range of the metric."""
+def check_range(metric: Configured, scores: Array) -> bool:
+    """Whether all scores are finite; raises `SpecError` for one outside the range of the metric."""
     if scores.shape[1] != 1:
         raise SpecError(f"{metric.name} returns {scores.shape[1]} counts a row and so needs a finish")
     low, high = metric.definition.low, metric.definition.high
     lowest, highest = (-np.inf if low is None else low - ROUNDING), (np.inf if high is None else high + ROUNDING)
-    if scores.min() >= lowest and scores.max() <= highest:  # not so where one is NaN
-        return
+    least, most = scores.min(), scores.max()
+    if least >= lowest and most <= highest:  # not so where one is NaN
+        return bool(np.isfinite(least) and np.isfinite(most))
     beyond = ((scores < lowest) & (scores > -np.inf)) | ((scores > highest) & (scores < np.inf))
     if beyond.any():
         problem = f"{metric.name} returned {scores[beyond][0]:g}, outside its range of {low} to {high}"
@@ -150,3 +151,4 @@ def check_range(metric: Configured, scores: Array) -> None:
             else "declare the range with @metric(low=..., high=...), None for an open end"
         )
         raise SpecError(f"{problem}: {declared}")
+    return False

@@ -268,9 +268,8 @@ def _call(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     rows = replace(rows, statistics=to_statistics(rows.statistics, metric.name))
     if len(rows.statistics) != n:
         raise RowError(f"{metric.name} returned {len(rows.statistics)} rows of statistics for {n} rows")
-    if metric.definition.finish is None:
-        check_range(metric, rows.statistics)
-    return explained(rows)
+    finite = metric.definition.finish is None and check_range(metric, rows.statistics)
+    return rows if finite and rows.reasons is None else explained(rows)
 
 
 def _judged_details(scored: Inner, own: Collection[str]) -> dict[str, pa.Array]:

@@ -6,7 +6,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memset
 
 from karat.metrics._kernels.tokens cimport (
-    FEW, ODD, Bytes, Column, Text, Token, alike, are_equal, column, first_bit, longest_of, mark_all, same, split, text_of,
+    FEW, Bytes, Column, Text, Token, alike, are_equal, column, first_bit, longest_of, mark_all, place, same, split, text_of,
 )
 
 
@@ -153,12 +153,3 @@ cdef int64_t match_many(const Token* a, Py_ssize_t in_a, const Token* b, Py_ssiz
             unused[table[slot] - 1] -= 1
             common += 1
     return common
-
-
-cdef inline uint64_t place(const Token* a, const int64_t* table, int shift, const Token* token) noexcept nogil:
-    """The slot that holds this token, or the free slot for it."""
-    cdef uint64_t last = (<uint64_t>1 << (64 - shift)) - 1
-    cdef uint64_t slot = (token.key ^ (token.key >> 31)) * ODD >> shift
-    while table[slot] and not (a[table[slot] - 1].key == token.key and same(&a[table[slot] - 1], token)):
-        slot = (slot + 1) & last
-    return slot

@@ -190,3 +190,12 @@ cdef inline uint64_t alike(const uint64_t* marks, Py_ssize_t count, const Token*
 
 cdef inline uint64_t mark(const Token* token) noexcept nogil:
     return token.key * ODD >> 56
+
+
+cdef inline uint64_t place(const Token* a, const int64_t* table, int shift, const Token* token) noexcept nogil:
+    """The slot of a table of 2^(64 - shift) that holds this token's number in a, plus 1, or the free slot for it."""
+    cdef inline uint64_t last = (<uint64_t>1 << (64 - shift)) - 1
+    cdef inline uint64_t slot = (token.key ^ (token.key >> 31)) * ODD >> shift
+    while table[slot] and not (a[table[slot] - 1].key == token.key and same(&a[table[slot] - 1], token)):
+        slot = (slot + 1) & last
+    return slot

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
 from karat.core.columns.kinds import Array
@@ -16,6 +17,7 @@ from karat.core.metric.definition import Configured, Definition
 from karat.core.metric.inner import find_inner
 from karat.core.metric.rows import NOTHING, Rows
 from karat.core.metric.score import Inner, find_samples
+from karat.metrics.repeats.counting import Groups, count_ones
 from karat.metrics.repeats.verdicts import join_verdicts, verdict_types
 
 
@@ -56,22 +58,46 @@ class Answers:
         It is called once for each number of answers n. Questions with fewer than `least` answers are unscored.
         """
         starts = np.cumsum(self.sizes) - self.sizes
-        even = len(self.scores) == len(self.sizes) * self.sizes.max(initial=0)
-        parts = {}
-        for n in np.flatnonzero(np.bincount(self.sizes[self.sizes >= least])).tolist():
-            questions = np.flatnonzero(self.sizes == n)
+        parts = []
+        for n, questions in self._by_size(least):
+            even = isinstance(questions, slice)
             taken = self.scores.reshape(-1, n) if even else self.scores[starts[questions][:, None] + np.arange(n)]
-            parts[n] = questions, formula(taken)
-        width = next((found.shape[1] for _, found in parts.values() if found.ndim == 2), 1)
+            parts.append((questions, formula(taken)))
+        width = next((found.shape[1] for _, found in parts if found.ndim == 2), 1)
         statistics = np.full((len(self.sizes), width), np.nan)
-        for questions, found in parts.values():
-            statistics[questions] = found.reshape(len(questions), width)
+        for questions, found in parts:
+            statistics[questions] = found.reshape(-1, width)
         return self.explain(statistics, least)
+
+    def look_up(self, counts: Array, table: Callable[[int], Array], least: int) -> Rows:
+        """The score of each question from a table for each number of answers n: `table(n)[count]`."""
+        statistics = np.full((len(counts), 1), np.nan)
+        for n, questions in self._by_size(least):
+            statistics[questions, 0] = table(n)[counts[questions]]
+        return self.explain(statistics, least)
+
+    def _by_size(self, least: int) -> Iterator[tuple[int, Any]]:
+        """Each number of scored answers from `least` on that questions have, and these questions: an index of rows."""
+        if len(self.sizes) and (self.sizes == self.sizes[0]).all():
+            different: dict[Any, Any] = {self.sizes[0]: slice(None)}
+        else:
+            order = np.argsort(self.sizes, kind="stable")
+            sizes, starts = np.unique(self.sizes[order], return_index=True)
+            different = dict(zip(sizes, np.split(order, starts[1:]), strict=True))
+        return ((int(n), questions) for n, questions in different.items() if n >= least)
+
+    def count_right(self, at: float | None) -> Array:
+        """How many answers to each question are right (`find_right`), shape (questions,)."""
+        plain = at is None and self.metric.definition.direction == "maximize"
+        counts = count_ones(self.scores, self.sizes) if plain else None
+        if counts is None:
+            counts = count_ones(find_right(self.scores, self.metric, at).astype(float), self.sizes)
+        return np.asarray(counts)
 
     def explain(self, statistics: Array, least: int) -> Rows:
         """The statistics of questions, with the reason for each that has fewer than `least` answers."""
         few = (self.sizes < least) | self.broken
-        statistics[self.broken] = np.nan
+        statistics[few] = np.nan
         reasons = np.where(self.broken, self.reasons, NOTHING)
         for row in np.flatnonzero(few & ~self.broken):
             needed = f"{least} scored answer{'s are' if least > 1 else ' is'} needed"
@@ -103,18 +129,20 @@ class Answers:
         return replace(self, scores=np.zeros(len(parents))[scored], scored=scored, sizes=sizes)
 
 
-def score_answers(samples: Inner, *, binary: bool = False) -> Answers:
-    """Score every answer by the inner metric.
+def score_answers(samples: Inner, *, binary: bool = False, same: Groups | None = None) -> Answers:
+    """Score every answer by the inner metric; of those that are the `same`, one.
 
     With `binary`, a score of a judge that is neither 0 nor 1, such as a tie of its models, is no verdict.
     """
     metric = samples.metric
-    rows, given = samples.score_samples()
+    rows, given = _score(samples, same)
     scores = rows.scores(metric)
-    scored = ~np.isnan(scores)
     reasons = np.full(len(given), None, dtype=object)
     broken = np.zeros(len(given), dtype=bool)
     column = find_samples(metric.definition)
+    if rows.reasons is None and metric.finish is None and metric.judge is None:
+        return Answers(metric, column, scores, np.ones(len(scores), bool), given, given, reasons, broken)
+    scored = ~np.isnan(scores)
     details = {} if metric.judge is None else join_verdicts(metric, rows, given)
     why = find_failures(rows, metric, binary=binary)
     failed = np.not_equal(why, NOTHING)
@@ -129,6 +157,19 @@ def score_answers(samples: Inner, *, binary: bool = False) -> Answers:
     scored &= ~broken[parents]
     sizes = np.bincount(parents[scored], minlength=len(given))
     return replace(found, scores=scores[scored], scored=scored, sizes=sizes)
+
+
+def _score(samples: Inner, same: Groups | None) -> tuple[Rows, Array]:
+    """The statistics of each answer, and the number of answers to each question."""
+    if same is None:
+        return samples.score_samples()
+    column = find_samples(samples.metric.definition)
+    lists = samples.columns[column]
+    ends = np.concatenate([[0], np.cumsum(same.counts)])
+    different = pa.LargeListArray.from_arrays(ends, lists.flatten().take(from_numpy(same.rows)))
+    rows, _ = Inner(samples.metric, {**samples.columns, column: different}).score_samples()
+    reasons = None if rows.reasons is None else rows.reasons[same.numbers]
+    return Rows(rows.statistics[same.numbers], reasons), np.asarray(pc.list_value_length(lists), np.int64)
 
 
 def find_failures(rows: Rows, metric: Configured, *, binary: bool) -> Array:

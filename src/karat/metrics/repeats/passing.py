@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from karat.core.columns.kinds import Array, Score
@@ -11,7 +9,7 @@ from karat.core.metric.decorator import metric
 from karat.core.metric.inner import Samples
 from karat.core.metric.rows import Rows
 from karat.core.metric.setting import OptionalCount
-from karat.metrics.repeats.answers import check_right, find_right, incomplete, score_answers
+from karat.metrics.repeats.answers import check_right, incomplete, score_answers
 
 CHEN = "Chen et al. 2021, Evaluating Large Language Models Trained on Code, arXiv:2107.03374, section 2.1"
 YAO = "Yao et al. 2024, tau-bench, arXiv:2406.12045, section 3: pass^k"
@@ -48,15 +46,12 @@ def pass_all(samples: Samples, *, k: OptionalCount = None, at: float | None = No
 
 def _pass(samples: Samples, k: int | None, at: float | None, *, every: bool) -> Rows:
     answers = score_answers(samples, binary=at is None)
-    right = find_right(answers.scores, answers.metric, at)
 
-    def formula(right: Array) -> Array:
-        missed = chance_of_none(right.shape[1], right.shape[1] if k is None else k)
-        counts = np.count_nonzero(right, axis=1)
-        found: Array = missed[right.shape[1] - counts] if every else 1 - missed[counts]
-        return found
+    def chances(n: int) -> Array:
+        missed = chance_of_none(n, n if k is None else k)
+        return missed[::-1] if every else 1 - missed
 
-    return replace(answers, scores=right).combine(formula, k or 1)
+    return answers.look_up(answers.count_right(at), chances, k or 1)
 
 
 def chance_of_none(n: int, k: int) -> Array:

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
+from karat.core.columns.column_cache import once
 from karat.core.columns.kinds import TEXT, TEXTS, Array, Score
 from karat.core.context import current_context
 from karat.core.errors import SpecError
@@ -21,11 +23,12 @@ from karat.core.metric.definition import Configured, Definition
 from karat.core.metric.extract import extract_answers
 from karat.core.metric.inner import Samples, find_inner
 from karat.core.metric.rows import NOTHING
-from karat.core.metric.score import score_rows
+from karat.core.metric.score import Inner, score_rows
 from karat.core.metric.setting import OptionalCount
 from karat.core.progress import advance_by_parts
 from karat.metrics.repeats.answers import Answers, check_right, find_failures, find_right, incomplete, score_answers
 from karat.metrics.repeats.best import scale_of_inner
+from karat.metrics.repeats.counting import Groups, group_texts, vote
 
 WANG = "Wang et al. 2022, Self-Consistency Improves Chain of Thought Reasoning, arXiv:2203.11171; maj@k: 2206.14858"
 
@@ -62,70 +65,76 @@ def majority(samples: Samples, *, k: OptionalCount = None, at: float | None = No
     >>> majority([["4", "5", "4"]], ["4"], k=1).to_pylist()
     [0.666...]
     """
-    answers = score_answers(samples, binary=at is None)
+    texts = _extract(samples)
+    same = group_texts(texts, np.asarray(pc.list_value_length(samples.columns["prediction"]), np.int64))
+    answers = score_answers(samples, binary=at is None, same=same if samples.metric.judge is None else None)
     if current_context().rehearses:  # all comparisons are counted, or collected, before an answer is judged
         answers = answers.pretend_scored(np.asarray(samples.columns["prediction"].flatten().is_valid()))
-    first = _Groups(samples.metric, samples.columns, answers, at).find_first()
-    sizes = np.bincount(first)
-    groups = np.flatnonzero(sizes)  # each has the number of its first answer, so they stand in the order of questions
-    sizes, scores = sizes[groups], np.bincount(first, answers.scores)[groups] / sizes[groups]
-    counts = np.bincount(answers.parents[groups], minlength=len(answers.sizes))
-    starts = np.cumsum(counts) - counts
-    statistics = np.full((len(counts), 1), np.nan)
-    whole = (counts > 0) & (answers.sizes == (k or answers.sizes))
-    if whole.any():
-        most = np.repeat(np.maximum.reduceat(sizes, starts[counts > 0]), counts[counts > 0])
-        won = np.repeat(whole, counts) & (sizes == most)
-        questions = answers.parents[groups[won]]
-        total = np.bincount(questions, scores[won], len(counts))[whole]
-        statistics[whole, 0] = total / np.bincount(questions, minlength=len(counts))[whole]
+    votes = _Votes.of(samples, answers, at, texts, same)
+    totals, weights = np.bincount(votes.same.numbers, answers.scores, len(votes.same.rows)), votes.same.weights
+    if (groups := votes.find_groups()) is not None:  # which stand at the first text of each; elsewhere the weight is 0
+        totals = np.bincount(groups, totals, len(groups))
+        weights = np.bincount(groups, weights, len(groups)).astype(np.int64)
+    scores = totals / np.maximum(weights, 1)
+    statistics, ends = vote(weights, scores, votes.same.counts), np.cumsum(votes.same.counts)
     for row in np.flatnonzero(answers.sizes > (k or np.inf)):
-        part = slice(starts[row], starts[row] + counts[row])
-        statistics[row] = chance_to_win(tuple(sizes[part].tolist()), k or 0) @ scores[part]
-    return answers.explain(statistics, k or 1)
+        part = slice(ends[row] - votes.same.counts[row], ends[row])
+        drawn = weights[part] > 0
+        statistics[row] = chance_to_win(tuple(weights[part][drawn].tolist()), k or 0) @ scores[part][drawn]
+    return answers.explain(statistics[:, None], k or 1)
+
+
+def _extract(samples: Inner) -> pa.Array:
+    """All answers as the metric compares them: extracted, null where one holds no answer."""
+    texts, how = samples.columns["prediction"].flatten(), samples.metric.settings.get("extract", "none")
+    return texts if how == "none" else once(("extract", how), (texts,), lambda: extract_answers(texts, how))
 
 
 @dataclass(frozen=True)
-class _Groups:
-    """The groups of answers to a question that a metric says are equal."""
+class _Votes:
+    """The scored answers, and which of them a metric says are equal: `same` are those with the same text."""
 
     metric: Configured
     columns: Mapping[str, pa.Array]
     answers: Answers
     at: float | None
+    texts: pa.Array
+    same: Groups
 
-    def find_first(self) -> Array:
-        """For each scored answer the number of the first answer of its group."""
-        texts, parents = self._texts(), self.answers.parents
-        codes = np.asarray(texts.dictionary_encode().indices.fill_null(-1), dtype=np.int64)
-        alone, numbers = codes < 0, np.arange(len(codes))
-        codes[alone] = len(codes) + numbers[alone]
-        same = np.asarray(from_numpy(parents * (2 * len(codes)) + codes).dictionary_encode().indices)
-        first = np.empty(same.max(initial=-1) + 1, np.int64)
-        first[same[::-1]] = numbers[::-1]  # the number of the first of equal texts comes last, and stays
-        leaders = numbers
-        left = first  # ascending, as `same` numbers texts by their first
+    @classmethod
+    def of(cls, samples: Inner, answers: Answers, at: float | None, texts: pa.Array, same: Groups) -> _Votes:
+        """From all answers, their texts, and which are the same."""
+        if not answers.scored.all():
+            texts = texts.filter(from_numpy(answers.scored))
+            same = group_texts(texts, answers.sizes)
+        return cls(samples.metric, samples.columns, answers, at, texts, same)
+
+    def find_groups(self) -> Array | None:
+        """For each different text the number of the first one that is equal; None where no two are."""
+        same, key = self.same, self.metric.definition.key
+        if key is not None and (self.at is None or 0 < self.at <= 1):
+            different = self.texts.take(from_numpy(same.rows))
+            keys = key(different, self.metric.settings)
+            equal = None if keys is different else group_texts(keys, same.counts)
+            return None if equal is None else equal.rows[equal.numbers]
+        parents = self.answers.parents
+        leaders = np.arange(len(parents))
+        left = same.rows
         while len(left):  # the first answer left of each question is compared with the others left
             starts = np.flatnonzero(np.diff(parents[left], prepend=-1))
             leader = np.repeat(left[starts], np.diff(np.append(starts, len(left))))
             rest = leader != left
             left, leader = left[rest], leader[rest]
-            equal = self._agree(texts, left, leader) if len(left) else np.zeros(0, bool)
-            leaders[left[equal]] = leader[equal]
-            left = left[~equal]
-        found: Array = leaders[first[same]]
+            agree = self._agree(left, leader) if len(left) else np.zeros(0, bool)
+            leaders[left[agree]] = leader[agree]
+            left = left[~agree]
+        found: Array = same.numbers[leaders[same.rows]]
         return found
 
-    def _texts(self) -> pa.Array:
-        """The scored answers as the metric compares them: extracted, null where one holds no answer."""
-        texts = self.columns["prediction"].flatten().filter(from_numpy(self.answers.scored))
-        how = self.metric.settings.get("extract", "none")
-        return texts if how == "none" else extract_answers(texts, how)
-
-    def _agree(self, texts: pa.Array, left: Array, right: Array) -> Array:
+    def _agree(self, left: Array, right: Array) -> Array:
         """Which pairs of answers to a question the metric says are equal."""
         questions = from_numpy(self.answers.parents[left])
-        pairs = {"prediction": texts.take(from_numpy(left)), "reference": texts.take(from_numpy(right))}
+        pairs = {"prediction": self.texts.take(from_numpy(left)), "reference": self.texts.take(from_numpy(right))}
         if self.metric.definition.columns["reference"] is TEXTS:
             pairs["reference"] = pa.ListArray.from_arrays(
                 pa.array(range(len(left) + 1), pa.int32()), pairs["reference"]

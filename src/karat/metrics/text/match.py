@@ -15,7 +15,12 @@ from karat.metrics.text import string_comparison
 from karat.text.columns import Normalizer, Tokenizer, drop_marks, has_marks, normalise, tokenise
 
 
-@metric(source="Rajpurkar et al. 2016, SQuAD, arXiv:1606.05250, section 6.1", aliases=("em",), encoded=True)
+@metric(
+    source="Rajpurkar et al. 2016, SQuAD, arXiv:1606.05250, section 6.1",
+    aliases=("em",),
+    encoded=True,
+    key=lambda texts, settings: normalise(texts, settings["normalize"]),
+)
 def exact_match(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
     """1 where the prediction equals the reference, else 0.
 
