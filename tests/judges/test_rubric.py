@@ -64,6 +64,8 @@ def test_an_unknown_judge_is_an_error_with_the_nearest_name():
         load("corectness")
     with pytest.raises(SpecError, match=r"nowhere\.toml: No such file"):
         load("nowhere.toml")
+    with pytest.raises(SpecError, match=r"'no\\x00where\.toml': embedded null byte"):
+        load("no\0where.toml")
 
 
 @pytest.mark.parametrize("name", own_judges())

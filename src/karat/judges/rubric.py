@@ -120,6 +120,8 @@ def load(name: str) -> Rubric:
         return parse(Path(name).read_bytes(), name)
     except OSError as error:
         raise SpecError(f"{name}: {error.strerror or error}") from None
+    except ValueError as error:  # no file can have this name
+        raise SpecError(f"{name!r}: {error}") from None
 
 
 @cache
