@@ -266,7 +266,8 @@ def failing_calls() -> str:
 
 def secrets() -> str:
     """A key is in no run, cache, log or message, also where the endpoint refuses it and sends it back."""
-    said, ends = "", []
+    said = ""
+    ends: list[int] = []
     with FakeServer(answer=label, key=KEY) as server, FakeServer(answer=label, key="another") as refusing:
         for url, key in ((server.url, KEY), (refusing.url, KEY), (server.url, KEY[:-1] + "0")):
             run = karat(

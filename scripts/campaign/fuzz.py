@@ -122,7 +122,7 @@ def find_properties() -> dict[str, Callable[[bytes], Any]]:
         if names:
             module = import_file(file)
             for name in names:
-                test = getattr(module, name, None)
+                test: Any = getattr(module, name, None)
                 if hasattr(test, "hypothesis") and not inspect.signature(test).parameters:
                     found[f"{file.relative_to(TESTS).with_suffix('')}:{name}".replace("/", ".")] = (
                         test.hypothesis.fuzz_one_input
