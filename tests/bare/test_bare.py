@@ -1,8 +1,11 @@
 """What works with the core alone, and what is said where an extra is needed."""
 
 import json
+from pathlib import Path
 
 import pytest
+
+SAMPLES = Path(__file__).parents[1] / "data" / "formats" / "samples"
 
 ROWS = [
     {
@@ -91,6 +94,9 @@ def test_a_metric_of_an_extra_says_what_to_install(bare, folder, arguments):
     "command",
     [
         "score",
+        "doctor",
+        "fake-llm",
+        "power",
         "compare",
         "rank",
         "report",
@@ -110,3 +116,53 @@ def test_help_is_there_without_an_extra(bare, folder, command):
     done = bare(command, "--help", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "Usage" in done.stdout
+    assert f"  karat {command}" in done.stdout  # an example
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("EM", None),
+        ("rouge1", None),
+        ("accuracy", None),
+        ("f1_score", "f1_score may be token_f1 (of the words of two texts, as in SQuAD) or label_f"),
+        ("bertscore", "a model is needed, such as model="),
+        ("faithfulness", "faithfulness asks a language model: -m judge:faithfulness --model NAME"),
+        ("meteor", "meteor is not among karat's metrics: it needs WordNet; rouge_l"),
+        ("exact_mtch", "did you mean 'exact_match'?"),
+        ("zzz", '"karat metrics" lists all'),
+    ],
+)
+def test_names_of_metrics_are_understood_or_answered_in_a_line(bare, folder, name, message):
+    done = bare("score", "rows.jsonl", "-m", name, cwd=folder)
+    assert (done.returncode == 0) == (message is None), done.stderr
+    if message is not None:
+        assert message in done.stderr
+        assert len(done.stderr) < 400
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ({"a": 1, "b": 2}, "row 1: column 'prediction' (prediction) holds objects with the keys 'a', 'b'"),
+        ([["x"]], "row 1: expected text"),
+        (["x", "y"], "several a row. Which of them counts?"),
+    ],
+)
+def test_objects_and_lists_where_text_is_expected_name_file_column_and_what_to_type(bare, tmp_path, cell, message):
+    rows = [{"prediction": cell, "reference": "x"}] * 2
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = bare("score", "a.jsonl", "-m", "em", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "a.jsonl" in done.stderr
+    assert message in done.stderr
+    assert "--map prediction=prediction" in done.stderr or "exact_match(samples='first')" in done.stderr
+
+
+def test_a_log_of_mlflow_and_a_gate_with_a_typo(bare, tmp_path):
+    done = bare("score", str(SAMPLES / "mlflow_eval.json"), "-m", "em", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    gate = ("--fail-under", "exct_match=0.5")
+    done = bare("score", str(SAMPLES / "mlflow_eval.json"), "-m", "em", *gate, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "exct_match is not among the metrics scored; did you mean 'exact_match'?" in done.stderr

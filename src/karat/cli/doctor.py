@@ -17,7 +17,12 @@ MEND = (
 
 @click.command()
 def doctor() -> None:
-    """Show what is installed, compiled and missing, and how to install it."""
+    """Show what is installed, compiled and missing, and how to install it.
+
+    \b
+    karat doctor
+    karat doctor | grep "^--"
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
 
     screen = open_screen()

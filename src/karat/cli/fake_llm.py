@@ -28,7 +28,11 @@ def fake_llm(
     no-choices, refusal, filter, length, truncated, fenced, prose, empty, keys, types, order.
 
     Of batches: expired, cancelled, failed, token-limit, missing, duplicate, unknown, garbled.
-    """
+
+    \b
+    karat fake-llm --port 8000
+    karat fake-llm --latency 0.5 --fault 429=0.1 --fault reset=0.01
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from threading import Event  # noqa: PLC0415
 
     from karat.models.testing.fake import FakeServer  # noqa: PLC0415

@@ -100,7 +100,14 @@ def _describe(error: Exception) -> str:
 @click.group(cls=_Karat, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="karat %(version)s")
 def main() -> None:
-    """How close to gold is each answer, and is the difference between two systems real?"""
+    """How close to gold is each answer, and is the difference between two systems real?
+
+    \b
+    karat demo                                            an example
+    karat init results                                    what is in a folder, and a script that scores it
+    karat score answers.jsonl -m exact_match -m token_f1 --run before
+    karat compare before after
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
 
 
 if "_KARAT_COMPLETE" in os.environ:  # a shell asks what may be typed next

@@ -15,6 +15,7 @@ def mcp(folder: str, *, allow_models: bool) -> None:
     but the runs that it asks to keep. Its program starts this command, as in:
 
     \b
+    karat mcp results
     {"mcpServers": {"karat": {"command": "karat", "args": ["mcp", "results"]}}}
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.adapters.mcp import create_server  # noqa: PLC0415  (heavy, and an extra)

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("name", required=False)
 def metrics(name: str | None) -> None:
-    """List the metrics, judges and presets, or explain the one called NAME."""
+    """List the metrics, judges and presets, or explain the one called NAME.
+
+    \b
+    karat metrics
+    karat metrics token_f1
+    karat metrics judge:correctness
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
     from karat.core.metric.registry import PRESET, all_metrics, all_presets, find_preset  # noqa: PLC0415
     from karat.core.metric.spec import parse_all  # noqa: PLC0415

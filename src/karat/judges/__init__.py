@@ -2,7 +2,8 @@
 
 A judge is a TOML file in `prompts/` or the user's own (`rubric`). `prompt` writes the messages for a row, `panel` sends
 them, `replies` reads the answers, `votes` combines them. Network access, limits, retries and the reply cache are in
-`karat.models`, not here. Importing this package makes `judge:NAME` known as a metric.
+`karat.models`, not here. `dialect` knows what other tools
+call them. Importing this package makes `judge:NAME` known as a metric.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from karat.core.lazy import lazy_names
-from karat.core.metric.registry import add_maker
+from karat.core.metric.registry import add_dialect, add_maker
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -33,4 +34,11 @@ def _make(name: str) -> Metric:
     return Judge(name)
 
 
+def _translate(name: str) -> tuple[str, ...]:
+    from karat.judges.dialect import translate  # noqa: PLC0415  (for unknown names only)
+
+    return translate(name)
+
+
 add_maker("judge", _make)
+add_dialect(_translate)

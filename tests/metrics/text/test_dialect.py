@@ -1,11 +1,13 @@
 """Names of metrics in other tools, and other spellings of karat's own."""
 
+import re
+
 import pytest
 
 from karat import SpecError
-from karat.core.metric.registry import all_metrics
+from karat.core.metric.registry import all_metrics, known_names
 from karat.core.metric.spec import parse
-from karat.metrics.text.dialect import SEVERAL, SPECS
+from karat.metrics.text.dialect import ABSENT, SEVERAL, SPECS
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,10 @@ from karat.metrics.text.dialect import SEVERAL, SPECS
         ("MRR@10", "reciprocal_rank@10"),
         ("cosine_similarity", "semantic_similarity"),
         ("Edit-Distance", "levenshtein"),
+        ("bleu_score", "bleu"),
+        ("qa_f1", "token_f1"),
+        ("macro_f1", "label_f(average='macro')"),
+        ("accuracy_score", "label_accuracy"),
     ],
 )
 def test_a_common_name_is_understood(name, spec):
@@ -46,6 +52,15 @@ def test_a_name_of_two_metrics_names_both(name):
     assert first in str(raised.value)
     assert second in str(raised.value)
     assert parse(first) != parse(second)
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_a_common_metric_that_karat_lacks_has_a_nearest_one_and_a_reason(name):
+    with pytest.raises(SpecError, match=f"{name} is not among karat's metrics: ") as raised:
+        parse(name)
+    named = re.findall(r"token_similarity|rouge_l|column", str(raised.value))
+    assert set(named) <= set(known_names())
+    assert named
 
 
 def test_karats_own_names_are_never_translated():

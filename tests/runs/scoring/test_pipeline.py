@@ -286,7 +286,7 @@ def test_one_json_cell_in_text_is_warned_of_once(cell, rows):
     ("cell", "message"),
     [
         ('{"text": "a"}', r"an object with the keys 'text'; --map prediction=prediction.KEY .*selects a part of it"),
-        ('[["a"]]', "found a list of lists$"),
+        ('[["a"]]', r"a list of lists; --map prediction=prediction\[\*\]\[\*\] .* makes one flat list$"),
     ],
 )
 def test_objects_where_text_is_expected_name_file_row_column_and_remedy(tmp_path, cell, message):

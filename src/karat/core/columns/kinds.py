@@ -77,7 +77,9 @@ def _hint(kind: pa.DataType, *, of_text: bool) -> str:
         return "; decode the bytes to text"
     if pt.is_temporal(kind) or pt.is_boolean(kind) or pt.is_map(kind):
         return "; store it as text" if of_text else ""
-    return "; each row needs one flat list of texts" if is_list(kind) and of_text else ""
+    if is_list(kind) and of_text:
+        return "; each row needs one flat list of texts: --map ROLE=COLUMN[*][*] (in Python, map=) makes one"
+    return ""
 
 
 def _text(column: pa.Array) -> pa.Array | None:

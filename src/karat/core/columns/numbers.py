@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.arrow import is_number, is_text, to_float64
+from karat.core.columns.arrow import is_list, is_number, is_text, to_float64
 from karat.core.errors import ColumnError, RowError
 
 TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
@@ -30,7 +30,9 @@ def read_numbers(column: pa.Array, where: str, place: Callable[[int], str]) -> p
     """
     kind = column.type
     if not (is_number(kind) or is_text(kind)):
-        raise ColumnError(f"{where} holds {kind}; expected a number, yes or no in each row")
+        path = "COLUMN.KEY" if pa.types.is_struct(kind) else "COLUMN[0]" if is_list(kind) else ""
+        hint = f"; a path such as {path} names a part of it" if path else ""
+        raise ColumnError(f"{where} holds {kind}; expected a number, yes or no in each row{hint}")
     numbers = to_float64(column) if is_number(kind) else _parse(column, where, place)
     numbers = pc.if_else(pc.is_nan(numbers), None, numbers)
     if pc.any(pc.is_inf(numbers)).as_py():

@@ -18,7 +18,7 @@ import karat.metrics  # noqa: F401  (importing these two registers the names of 
 from karat.core.columns.arrow import from_numpy, is_text
 from karat.core.columns.json_text import cast_json
 from karat.core.columns.kinds import NUMBER, NUMBERS, TEXT, TEXTS, Array, Kind
-from karat.core.errors import RowError
+from karat.core.errors import ColumnError, RowError
 from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns
 from karat.core.metric.setting import SEVERAL
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = (NUMBER, NUMBERS)
+_INSIDE = {"an object": (".KEY", "selects a part of it"), "a list of lists": ("[*][*]", "makes one flat list")}
 _TEXTS = ("question", "prediction", "reference", "contexts")
 
 
@@ -97,7 +98,10 @@ class Plan:
             def place(at: int) -> str:
                 return self._place(int(numbers[at]) + 1)
 
-            found = decode_numbers(column, where, place)
+            try:
+                found = decode_numbers(column, where, place)
+            except ColumnError as error:
+                raise ColumnError(f"{self.source.name}: {error}") from None
             for metric in self.metrics:
                 check_range(found, metric.definition.ranges.get(role), where, place)
             return found
@@ -116,9 +120,10 @@ class Plan:
                     decode(column.slice(at, 1), number + 1)
                 raise
         except RowError as error:
-            path = f"{self.mapping[role]}.KEY"
-            remedy = f"; --map {role}={path} (in Python, map={{{role!r}: {path!r}}}) selects a part of it"
-            raise RowError(f"{self.labels[role]}, {error}{remedy if 'an object' in str(error) else ''}") from None
+            part, does = next((_INSIDE[kind] for kind in _INSIDE if kind in str(error)), ("", ""))
+            path = f"{self.mapping[role]}{part}"
+            remedy = f"; --map {role}={path} (in Python, map={{{role!r}: {path!r}}}) {does}" if part else ""
+            raise RowError(f"{self.labels[role]}, {error}{remedy}") from None
 
     def _place(self, row: int) -> str:
         """The place of a row in messages; rows of a join, or told apart by ids, are not numbered as in the file."""
