@@ -138,7 +138,7 @@ def test_a_damaged_run_does_not_hide_the_others(run):
         run("score", "answers.jsonl", "-m", "em", "--run", name)
     Path("karat-runs/first/manifest.json").write_text("{")
     listed = run("runs")
-    assert "is not the manifest of a run" in listed.stdout
+    assert "first/manifest.json is damaged, and no JSON: " in listed.stdout
     assert "exact_match 0.5000" in listed.stdout
 
 

@@ -64,7 +64,8 @@ def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
     screen = open_screen()
     for heading, text in _describe(run):
         screen.line(f"{heading:9} {text}", "dim")
-    print_result(_result(run), by=run.manifest.settings.get("by"))
+    result = _result(run)
+    print_result(result, by=run.manifest.settings.get("by") or ("group" if any(result.groups.values()) else None))
 
 
 @runs.command()
@@ -211,7 +212,7 @@ def _result(run: Run) -> Result:
         return Corrected(**fields["corrected"])
 
     metrics = {metric["spec"]: metric for metric in run.values["metrics"]}
-    by_people = metrics if "human" in run.values else {}
+    by_people = metrics if run.values.get("human") else {}
     groups = {spec: each.get("groups", {}) for spec, each in by_people.items()}
     return Result(
         metrics=(),
@@ -221,10 +222,10 @@ def _result(run: Run) -> Result:
         groups={spec: {g: value(v) for g, v in each.get("groups", {}).items()} for spec, each in metrics.items()},
         counts={spec: each["counts"] for spec, each in metrics.items() if "counts" in each},
         joined=run.values.get("joined"),
-        corrected={spec: corrected(each) for spec, each in by_people.items()},
+        corrected={spec: corrected(each) for spec, each in by_people.items() if each.get("corrected")},
         corrected_groups={
-            s: {g: corrected(v) for g, v in each.items() if "corrected" in v} for s, each in groups.items()
+            s: {g: corrected(v) for g, v in each.items() if v.get("corrected")} for s, each in groups.items()
         },
         human=run.values.get("human"),
-        confidence=run.manifest.settings["confidence"],
+        confidence=run.manifest.settings.get("confidence", 0.95),
     )

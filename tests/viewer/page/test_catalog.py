@@ -6,6 +6,7 @@ import os
 import pytest
 
 import karat
+from karat.data.storage.checksums import seal
 from karat.runs.store.run import open_run
 from karat.viewer.page.catalog import Catalog, run_id
 from karat.viewer.page.guard import encode
@@ -49,6 +50,8 @@ def test_figures_that_are_not_finite_are_none(folder):
     values = json.loads(path.read_text())
     values["metrics"][0] |= {"value": float("nan"), "low": float("-inf")}
     path.write_text(json.dumps(values))
+    manifest = json.loads((folder / "bad" / "manifest.json").read_text())
+    (folder / "bad" / "manifest.json").write_text(json.dumps(seal(manifest | {"files": {}})))
     ((metric,),) = (run["metrics"] for run in Catalog().describe() if run["name"] == "bad")
     assert (metric["value"], metric["low"], metric["n"]) == (None, None, 1)
 

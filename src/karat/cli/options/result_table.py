@@ -72,7 +72,7 @@ def _print_corrected(screen: Screen, result: Result, by: str | None) -> None:
         screen.line(note, "dim")
     lines: list[tuple[str, str | None, Corrected]] = [(spec, None, found) for spec, found in result.corrected.items()]
     lines += [(spec, label, found) for spec, each in result.corrected_groups.items() for label, found in each.items()]
-    lines.sort(key=lambda line: list(result.corrected).index(line[0]))
+    lines.sort(key=lambda line: list(result.values).index(line[0]))
     names = ["metric", *([] if by is None else [by])]
     rows = []
     for spec, label, found in lines:
@@ -140,9 +140,9 @@ def _describe_join(result: Result) -> Iterator[str]:
         for kind, words in (("missing", missing), ("unknown", unknown))
     )
     for side, file in (("prediction", "run"), ("reference", "qrels")):
-        if noted := [f"{_NOTES[kind]}: {n}" for kind, n in joined.get(side, {}).items() if n]:
+        if noted := [f"{_NOTES[kind]}: {n}" for kind, n in joined.get(side, {}).items() if n and kind in _NOTES]:
             yield f"{file}: {'  '.join(noted)}"
-    if joined.get("unjudged"):
+    if joined.get("retrieved") and joined.get("unjudged"):
         yield f"{joined['unjudged']} of {joined['retrieved']} retrieved documents are not judged: see -m judged@10"
 
 

@@ -61,7 +61,8 @@ def check_file(path: str | Path, expected: FileSum) -> None:
 
 def read_checked(path: str | Path, expected: FileSum | None) -> bytes:
     """The content of a file; `DataError` where it is not as it was written. None: that is not known."""
-    content = read_bytes(path)
+    with name_errors(hide_secrets(str(path))):
+        content = read_bytes(path)
     if expected is not None and (found := sum_bytes(content)) != expected:
         raise _damaged(path, expected, found)
     return content
@@ -83,6 +84,7 @@ def seal(content: Mapping[str, Any]) -> dict[str, Any]:
     {'n': 1, 'checksum': '0af73c42'}
     """
     stored = json.loads(json.dumps(content))  # tuples become lists, and all keys texts
+    stored.pop(CHECKSUM, None)
     return {**content, CHECKSUM: _sum_members(stored)}
 
 
@@ -102,10 +104,15 @@ def unseal(content: Any, path: str | Path) -> Any:
 
 def read_json(path: str | Path) -> Any:
     """The content of a JSON file; `DataError` where it is none."""
+    return parse_json(read_checked(path, None), path)
+
+
+def parse_json(content: bytes, path: str | Path) -> Any:
+    """The content of a JSON file, of which the bytes were read; `DataError` where it is none."""
     try:
-        return json.loads(read_bytes(path))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{hide_secrets(str(path))} is damaged: {error}") from error
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{hide_secrets(str(path))} is damaged, and no JSON: {error}") from error
 
 
 def _sum_members(content: Mapping[str, Any]) -> str:

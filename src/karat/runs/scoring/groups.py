@@ -89,6 +89,8 @@ def _encode(column: pa.Array) -> tuple[Array, list[str]]:
     """Each row's code, shape (rows,), and the label of each code."""
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
+    if pa.types.is_nested(column.type):
+        raise ColumnError(f"expected values that make groups or clusters, found {column.type}")
     if column.type == RAW:
         column = unquote(column.storage)
     encoded = pc.dictionary_encode(column, null_encoding="encode")

@@ -56,13 +56,13 @@ def _read_values(run: Run) -> Iterator[MetricValue]:
         whole: dict[str, Any] = stored.get(metric.spec) or run.value(metric.spec).as_dict()
         for label, entry in ((None, whole), *whole.get("groups", {}).items()):
             value = Value(**{each.name: entry[each.name] for each in fields(Value)})
-            corrected = Corrected(**entry["corrected"]) if "corrected" in entry else None
+            corrected = Corrected(**entry["corrected"]) if entry.get("corrected") else None
             yield MetricValue(metric.spec, label, value, corrected, (metric.low, metric.high))
 
 
 def _junit(run: Run) -> Iterator[str]:
     scores = {metric.spec: run.scores(metric.spec) for metric in run.manifest.metrics}
-    n = len(scores[run.specs[0]])
+    n = len(next(iter(scores.values()), ()))
     names, reasons = _row_names(run, n), run.reasons() or [None] * n
     created = f" timestamp={_quoted(run.manifest.created)}" if run.manifest.created else ""
     yield "<?xml version='1.0' encoding='UTF-8'?>"

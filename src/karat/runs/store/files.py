@@ -57,14 +57,18 @@ def parts_pattern(run: str | Path, name: str) -> str | Path:
 
 def count_rows(file: str | Path) -> int:
     """The number of rows of a file."""
-    with open_file(file) as stored:
+    with name_errors(str(file)), open_file(file) as stored:
         return int(pq.read_metadata(stored).num_rows)
 
 
 def count_width(file: str | Path, spec: str) -> int:
     """The number of statistics a row in a file of counts; 1 where no row is scored."""
     with name_errors(str(file)), open_file(file) as stored:
-        return int(pq.read_schema(stored).field(spec).type.list_size)
+        kinds = [each.type for each in pq.read_schema(stored) if each.name == spec]
+    if len(kinds) != 1 or not pa.types.is_fixed_size_list(kinds[0]) or kinds[0].value_type != pa.float64():
+        found = ", ".join(map(str, kinds)) or "no such column"
+        raise DataError(f"{file}, column {spec!r}: expected counts, lists of numbers of one length, found {found}")
+    return int(kinds[0].list_size)
 
 
 def read_table(file: str | Path, names: list[str]) -> pa.Table:

@@ -1,4 +1,8 @@
-"""The manifest of a run: what was scored, from which data, with which settings, versions and models."""
+"""The manifest of a run: what was scored, from which data, with which settings, versions and models; and its values.
+
+The types of the dataclasses here are the schema of `manifest.json` and of `values.json`: they are checked when a file
+is read, as a run may come from a stranger.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
 
@@ -15,13 +19,17 @@ from karat.core.metric.definition import Direction
 from karat.core.metric.in_order import Percentile
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec, parse
+from karat.data.json.typed import check_type
 from karat.data.storage.addresses import join_path
-from karat.data.storage.checksums import FileSum, read_json, seal, sum_bytes, unseal
+from karat.data.storage.checksums import FileSum, parse_json, read_checked, read_json, seal, sum_bytes, unseal
 from karat.data.storage.whole_files import write_bytes
 from karat.runs.store.folders import MANIFEST
 from karat.stats.aggregate import Scale
+from karat.stats.corrected.corrected import Corrected
+from karat.stats.value import Value
 
 FORMAT = 1
+Of = TypeVar("Of")
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class ScoredMetric:
     spec: str
     signature: str | None
     column: str
-    direction: str
+    direction: Direction
     low: float | None
     high: float | None
     counts: bool
@@ -44,8 +52,7 @@ class ScoredMetric:
     @property
     def scale(self) -> Scale:
         """The bounds and the direction; the finish is not stored, but for a percentile's, which the spec has."""
-        direction: Direction = "minimize" if self.direction == "minimize" else "maximize"
-        return Scale(self.percentile, (self.low, self.high), direction)
+        return Scale(self.percentile, (self.low, self.high), self.direction)
 
     @property
     def percentile(self) -> Percentile | None:
@@ -83,6 +90,19 @@ def find_scores(schema: pa.Schema, where: str) -> tuple[ScoredMetric, ...]:
     return tuple(metrics)
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoredSettings:
+    """The settings of a run that decide how its rows are read again; there may be more."""
+
+    on: str | None = None
+    by: str | None = None
+    cluster: str | None = None
+    where: str | None = None
+    limit: int | None = None
+    confidence: float = 0.95
+    seed: int = 0
+
+
 @dataclass(frozen=True)
 class Manifest:
     """The content of `manifest.json`.
@@ -98,14 +118,14 @@ class Manifest:
     created: str
     metrics: tuple[ScoredMetric, ...]
     mapping: Mapping[str, str]
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Annotated[Mapping[str, Any], StoredSettings] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     call: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
-    machine: Mapping[str, Any] = field(default_factory=dict)
+    machine: Mapping[str, str | float | None] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
     n: int | None = None
-    models: Mapping[str, Any] | None = None
+    models: Mapping[str, tuple[str, ...] | float | None] | None = None
     files: Mapping[str, FileSum] = field(default_factory=dict)
     format: int = FORMAT
 
@@ -124,6 +144,61 @@ class Manifest:
             raise SpecError(f"{self.name}: {error}") from None
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoredGroup(Value):
+    """The value of a group of rows in `values.json`."""
+
+    corrected: Corrected | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredMetric(StoredGroup):
+    """A metric in `values.json`."""
+
+    spec: str
+    signature: str | None = None
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    groups: Mapping[str, StoredGroup] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredJoin:
+    """What was joined, in `values.json`."""
+
+    missing: int
+    missing_ids: tuple[str, ...]
+    unknown: int
+    unknown_ids: tuple[str, ...]
+    retrieved: int = 0
+    unjudged: int = 0
+    prediction: Mapping[str, int] = field(default_factory=dict)
+    reference: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredLabels:
+    """Whose labels correct the values, in `values.json`."""
+
+    source: str
+    labelled: int
+    left_out: int
+    weighted: bool
+    annotators: tuple[str, ...]
+    choices: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredValues:
+    """The content of `values.json`: what `--json` prints."""
+
+    n: int
+    mapping: Mapping[str, str]
+    metrics: tuple[StoredMetric, ...]
+    joined: StoredJoin | None = None
+    human: StoredLabels | None = None
+
+
 def write_manifest(manifest: Manifest, folder: str | Path) -> None:
     """Write the manifest of a run's folder, completely or not at all."""
     write_json(join_path(folder, MANIFEST), seal(asdict(manifest)))
@@ -139,17 +214,31 @@ def write_json(path: str | Path, content: Mapping[str, Any]) -> FileSum:
 def read_manifest(folder: str | Path) -> Manifest:
     """The manifest in a folder or at its address; `DataError` where it is damaged or written by a newer karat."""
     path = join_path(folder, MANIFEST)
+    content = read_json(path)
+    form = content.get("format") if isinstance(content, dict) else None
+    if isinstance(form, int) and form > FORMAT:
+        raise DataError(f"{path} is of a newer karat (format {form}, this one reads {FORMAT}): update it")
+    content = unseal(content, path)
+    _check(content, Manifest, f"{path} is not the manifest of a run")
+    content["metrics"] = tuple(_make(ScoredMetric, each) for each in content["metrics"])
+    content["files"] = {name: _make(FileSum, each) for name, each in content.get("files", {}).items()}
+    return _make(Manifest, content)
+
+
+def read_values(path: str | Path, written: FileSum | None) -> dict[str, Any]:
+    """The values in a file with this checksum, if it is known; `DataError` where they are damaged."""
+    values: dict[str, Any] = parse_json(read_checked(path, written), path)
+    _check(values, StoredValues, f"{path} does not hold the values of a run", finite=False)
+    return values
+
+
+def _check(content: Any, kind: type, where: str, *, finite: bool = True) -> None:
     try:
-        content = read_json(path)
-        if content["format"] > FORMAT:
-            formats = f"format {content['format']}, this one reads {FORMAT}"
-            raise DataError(f"{path} is of a newer karat ({formats}): update it")
-        content = unseal(content, path)
-        known = {each.name for each in fields(Manifest)}
-        content["metrics"] = tuple(ScoredMetric(**each) for each in content["metrics"])
-        content["files"] = {name: FileSum(**each) for name, each in content.get("files", {}).items()}
-        return Manifest(**{name: value for name, value in content.items() if name in known})
-    except DataError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"{path} is not the manifest of a run: {error}") from error
+        check_type(content, kind, where, finite=finite)
+    except RecursionError as error:
+        raise DataError(f"{where}: it is nested too deeply") from error
+
+
+def _make(kind: type[Of], content: Mapping[str, Any]) -> Of:
+    """An object from its members; newer versions may write further ones."""
+    return kind(**{each.name: content[each.name] for each in fields(kind) if each.name in content})  # type: ignore[arg-type]

@@ -8,7 +8,6 @@ mean of the scores) and `values.json`. Of large files the rows and the counts ar
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -27,7 +26,6 @@ from karat.data.open import open_source
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address, join_path, to_path
-from karat.data.storage.checksums import FileSum, read_checked
 from karat.data.storage.file_names import name_row, split_name
 from karat.data.storage.remote_files import list_files, list_names
 from karat.data.storage.validate import name_errors
@@ -38,7 +36,7 @@ from karat.runs.store import folders
 from karat.runs.store.files import check_files, count_rows, count_width, parts_pattern, read_counts, read_table
 from karat.runs.store.folders import MANIFEST, has_manifest, is_name, partial_folder, run_names, runs_folder
 from karat.runs.store.lock import lock
-from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest
+from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest, read_values
 from karat.stats.percentiles.values import make_units
 from karat.stats.value import Value, summarise
 
@@ -99,12 +97,7 @@ class Run:
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Some columns of the rows; `ColumnError` for one that does not exist."""
-        for name in names:
-            if name not in self.schema.names:
-                raise ColumnError(f"{self.name}: there is no column {name!r}{did_you_mean(name, self.schema.names)}")
-        return self._read(list(names))
-
-    def _read(self, names: list[str]) -> pa.Table:
+        self._check_names(names := list(names))
         if split_name(self.rows) == ("parquet", None) and self.paths.keys().isdisjoint(names):
             with name_errors(str(self.rows)):
                 tables = [read_table(file, names) for file in self.files]
@@ -112,10 +105,16 @@ class Run:
         return pa.Table.from_batches(self.batches(names), pa.schema([self.schema.field(name) for name in names]))
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Some columns of the rows, in batches of bounded size."""
+        """Some columns of the rows, in batches of bounded size; `ColumnError` for one that does not exist."""
+        self._check_names(names)
         if self.paths.keys().isdisjoint(names):
             return read_columns(self._source, names)
         return (batch.select(list(names)) for batch in add_nested(self._source, self.paths).batches())
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.schema.names:
+                raise ColumnError(f"{self.name}: there is no column {name!r}{did_you_mean(name, self.schema.names)}")
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column of the rows."""
@@ -132,6 +131,8 @@ class Run:
         low, high = -np.inf if metric.low is None else metric.low, np.inf if metric.high is None else metric.high
         for batch in self.batches([metric.column]):
             numbers = decode_numbers(batch.column(0), where, partial(self._name_row, first))
+            if numbers.type != pa.float64():
+                raise ColumnError(f"{self.name}, {where}: expected scores, which are numbers, found {numbers.type}")
             scores = numbers.to_numpy(zero_copy_only=False)
             if (beyond := (scores < low - ROUNDING) | (scores > high + ROUNDING)).any():
                 at = int(np.argmax(beyond))
@@ -168,7 +169,16 @@ class Run:
         )
 
     def _find_counts(self, metric: ScoredMetric) -> Sequence[str | Path]:
-        return check_files(self.path, STATISTICS, self.manifest.files) if metric.counts else ()
+        return self._counts if metric.counts else ()
+
+    @cached_property
+    def _counts(self) -> Sequence[str | Path]:
+        """The files of the counts, which have as many rows as those of the rows."""
+        files = check_files(self.path, STATISTICS, self.manifest.files)
+        if (found := sum(map(count_rows, files))) != self.starts[-1]:
+            expected = f"expected counts of {self.starts[-1]} rows, found {found}"
+            raise DataError(f"{join_path(self.path, STATISTICS)}: {expected}")
+        return files
 
     def value(self, spec: str) -> Value:
         """A metric's value: the stored one, else the one of the rows, as for a scored file."""
@@ -215,20 +225,7 @@ def open_run(name: str | Path) -> Run:
     if (path := find_run(name)) is None:
         raise DataError(explain_missing(str(name)))
     manifest = replace(read_manifest(path), name=Path(path).absolute().name)  # it may be a link, a copy, or renamed
-    return Run(path, manifest, _read_values(join_path(path, VALUES), manifest.files.get(VALUES)))
-
-
-def _read_values(path: str | Path, written: FileSum | None) -> dict[str, Any]:
-    try:
-        values: dict[str, Any] = json.loads(read_checked(path, written))
-        for entry in values["metrics"]:
-            Value(**{each.name: entry[each.name] for each in fields(Value)})
-            str(entry["spec"])
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} does not hold the values of a run: {type(error).__name__}: {error}") from error
-    return values
+    return Run(path, manifest, read_values(join_path(path, VALUES), manifest.files.get(VALUES)))
 
 
 def is_run_address(path: object) -> bool:

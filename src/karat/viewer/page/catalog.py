@@ -25,11 +25,10 @@ from karat.runs.store.manifest import ScoredMetric, read_manifest
 from karat.runs.store.parts import PartsFolder
 from karat.runs.store.run import VALUES, Run, open_run
 from karat.stats.aggregate import points
-from karat.viewer.page.guard import encode
 from karat.viewer.page.query import Unknown
 
 _FIGURES = ("value", "low", "high", "n", "scored", "failed")
-_DAMAGED = (OSError, KaratError, KeyError, TypeError, ValueError, AttributeError, RecursionError)
+_DAMAGED = (OSError, KaratError)
 _STOPPED = "not finished: the same command with --resume continues it"
 
 
@@ -60,7 +59,7 @@ class Catalog:
                 self._finished[name] = changed, _describe_finished(open_run(name))
             return self._finished[name][1]
         except _DAMAGED as error:
-            return _entry(name, "unreadable", problem=_explain(error))
+            return _entry(name, "unreadable", problem=str(error))
 
 
 def run_id(name: str) -> str:
@@ -84,7 +83,7 @@ def _describe_finished(run: Run) -> dict[str, Any]:
     metrics = [describe_metric(each) | {name: _finite(values[each.spec][name]) for name in _FIGURES}
                for each in run.manifest.metrics if each.spec in values]  # fmt: skip
     n = run.manifest.n
-    return _check(_entry(run.name, "finished", created=run.manifest.created, n=n, rows=n, metrics=metrics))
+    return _entry(run.name, "finished", created=run.manifest.created, n=n, rows=n, metrics=metrics)
 
 
 def _describe_unfinished(name: str) -> dict[str, Any]:
@@ -101,27 +100,14 @@ def _describe_unfinished(name: str) -> dict[str, Any]:
         manifest = read_manifest(partial)
         metrics = [describe_metric(each) | dict.fromkeys(_FIGURES) for each in manifest.metrics]
         rows = count_rows(partial) + PartsFolder(folder).count_rows()
-        return _check(_entry(name, state, created=manifest.created, rows=rows, metrics=metrics, problem=problem))
+        return _entry(name, state, created=manifest.created, rows=rows, metrics=metrics, problem=problem)
     except _DAMAGED as error:  # it may also have been finished or removed meanwhile
-        return _entry(name, state, problem=_explain(error))
+        return _entry(name, state, problem=str(error))
 
 
 def _entry(name: str, state: str, **known: Any) -> dict[str, Any]:
     empty: dict[str, Any] = {"created": "", "n": None, "rows": None, "problem": None, "metrics": []}
     return {"id": run_id(name), "name": name, "state": state, **empty, **known}
-
-
-def _check(entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry, where it can be sent and sorted."""
-    encode(entry)
-    if not all(isinstance(text, str) for text in (entry["created"], *(metric["spec"] for metric in entry["metrics"]))):
-        raise TypeError("expected texts")
-    return entry
-
-
-def _explain(error: Exception) -> str:
-    known = isinstance(error, OSError | KaratError)
-    return str(error) if known else f"its files are damaged: {type(error).__name__}: {error}"
 
 
 def _finite(figure: float | None) -> float | None:

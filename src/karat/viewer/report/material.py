@@ -175,4 +175,4 @@ def _stored(run: Run, spec: str) -> dict[str, Any]:
 
 
 def _corrected(stored: dict[str, Any]) -> Corrected | None:
-    return Corrected(**stored["corrected"]) if "corrected" in stored else None
+    return Corrected(**stored["corrected"]) if stored.get("corrected") else None
