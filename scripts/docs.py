@@ -78,7 +78,7 @@ CASES = {
 }
 EXIT_CODES = {
     0: "done",
-    1: "the command could not run",
+    1: "the command could not run, or nothing was scored: every call of a judge failed, or no row has a score",
     2: "wrong usage",
     3: "a value is below its `--fail-under`",
     4: "a system is worse, with `--fail-if-worse`",

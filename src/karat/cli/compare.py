@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from karat.cli.options.numbers import Whole
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
 from karat.cli.options.tables import TableFiles, table_options
@@ -22,7 +23,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 @click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
 @click.option("--on", metavar="COLUMN", help="The id that matches the rows of the systems.")
 @click.option(
-    "--flipped", type=click.IntRange(min=0), default=0, metavar="N",
+    "--flipped", type=Whole(min=0), default=0, metavar="N",
     help="Show N rows on which a system does worst against A, and N on which it does best.",
 )  # fmt: skip
 @table_options
@@ -36,7 +37,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 )  # fmt: skip
 @correction_options
 @confidence_option("Of the intervals; 1 minus it is the level of the tests.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the random numbers.")
 def compare(
     systems: tuple[str, ...],
     *,

@@ -12,6 +12,7 @@ import click
 from karat.cli.options import scoring
 from karat.cli.options.gates import Gates, read_gate
 from karat.cli.options.models import ask_models, model_options
+from karat.cli.options.numbers import Real
 
 
 @click.command()
@@ -19,13 +20,15 @@ from karat.cli.options.models import ask_models, model_options
 @click.option("--data", required=True, metavar="FILE", help="The rows: questions, with their gold.")
 @click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; the task does not see it.")
 @click.option("--on", metavar="COLUMN", help="The id that joins --data and --gold (LEFT=RIGHT where names differ).")
-@click.option("--repetitions", type=click.IntRange(min=1), default=1, show_default=True, help="Answers to each row.")
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="SECONDS",
+    "--repetitions", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Answers to each row."
+)
+@click.option(
+    "--timeout", type=Real(0, min_open=True), default=60.0, show_default=True, metavar="SECONDS",
     help="The longest time a call may take.",
 )  # fmt: skip
 @click.option(
-    "--attempts", type=click.IntRange(min=1), default=6, show_default=True,
+    "--attempts", type=click.IntRange(1, 1_000), default=6, show_default=True,
     help="The most calls for a row; only errors that may pass are tried again.",
 )  # fmt: skip
 @scoring.scoring_options

@@ -7,18 +7,20 @@ from typing import Any
 import click
 from click import option
 
+from karat.cli.options.numbers import Real, Whole
+
 
 @click.command("fake-llm")
-@option("--port", default=0, metavar="N", help="The port; default: any free one.")
+@option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; default: any free one.")
 @option("--answer", metavar="TEXT", help="The reply; default: a random value that fits the schema of the request.")
-@option("--latency", default=0.0, type=click.FloatRange(min=0), metavar="SECONDS", help="Wait before each reply.")
+@option("--latency", default=0.0, type=Real(min=0), metavar="SECONDS", help="Wait before each reply.")
 @option("--fault", "faults", multiple=True, metavar="NAME=SHARE", help="Let this share of the calls fail in this way.")
-@option("--batch-seconds", default=0.0, type=click.FloatRange(min=0), metavar="SECONDS", help="How long a batch takes.")
+@option("--batch-seconds", default=0.0, type=Real(min=0), metavar="SECONDS", help="How long a batch takes.")
 @option("--batch-fault", "batch_faults", multiple=True, metavar="NAME=SHARE", help="A fault of this share of batches.")
 @option("--no-schema", is_flag=True, help="Refuse requests for a reply by JSON Schema.")
 @option("--no-tools", is_flag=True, help="Refuse requests with tools.")
 @option("--key", metavar="KEY", help="Refuse calls with another API key.")
-@option("--seed", default=0, metavar="N", help="Of the random numbers.")
+@option("--seed", type=Whole(min=0), default=0, metavar="N", help="Of the random numbers.")
 def fake_llm(
     faults: tuple[str, ...], batch_faults: tuple[str, ...], *, no_schema: bool, no_tools: bool, **options: Any
 ) -> None:

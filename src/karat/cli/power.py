@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.numbers import Real
 from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.scoring import scored_metric_option
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from karat.stats.paired.sample_size import SampleSize
     from karat.stats.reliability.repetition import Answers
 
-_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+_SHARE = Real(0, 1, min_open=True, max_open=True)
 
 
 @click.command()
@@ -28,12 +29,12 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )  # fmt: skip
 @click.option(
     "--difference",
-    type=click.FloatRange(0, 1e9, min_open=True),
+    type=Real(0, 1e9, min_open=True),
     metavar="D",
     help="The difference to find, such as 0.02.",
 )
 @click.option(
-    "--width", type=click.FloatRange(0, 1e9, min_open=True), metavar="W",
+    "--width", type=Real(0, 1e9, min_open=True), metavar="W",
     help="Rather say how many labels by people give the value of A an interval of this width, from end to end.",
 )  # fmt: skip
 @click.option(
@@ -47,7 +48,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--power", type=_SHARE, default=0.8, show_default=True, help="The probability of finding it.")
 @click.option("--level", type=_SHARE, default=0.05, show_default=True, help="The level of the test.")
 @click.option(
-    "--correlation", type=click.FloatRange(-1, 1, max_open=True), default=0.5, show_default=True,
+    "--correlation", type=Real(-1, 1, max_open=True), default=0.5, show_default=True,
     help="Between the scores of the run and of the next system; two runs show it. With --width: between scores and "
     "labels; --human shows it.",
 )  # fmt: skip

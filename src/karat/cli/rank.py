@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from karat.cli.options.numbers import Whole
 from karat.cli.options.scoring import confidence_option, read_pair, scored_metric_option
 from karat.cli.options.tables import TableFiles, table_options
 
@@ -33,7 +34,7 @@ from karat.cli.options.tables import TableFiles, table_options
 @table_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @confidence_option("Of the intervals and the sets of ranks; 1 minus it is the level of the tests.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the random numbers.")
 def rank(
     systems: tuple[str, ...],
     *,

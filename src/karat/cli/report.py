@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from karat.cli.options.numbers import Whole
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
 
@@ -15,7 +16,7 @@ from karat.cli.options.scoring import confidence_option, scored_metric_option
 @click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The file to write.")
 @click.option("--title", metavar="TEXT", help="The title; default: the names of the runs.")
 @click.option(
-    "--rows", type=click.IntRange(min=0), default=500, show_default=True, metavar="N",
+    "--rows", type=Whole(min=0), default=500, show_default=True, metavar="N",
     help="At most N rows are in the file: half of them those that differ most.",
 )  # fmt: skip
 @click.option(
@@ -30,7 +31,7 @@ from karat.cli.options.scoring import confidence_option, scored_metric_option
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @correction_options
 @confidence_option("Of the intervals of differences; 1 minus it is the level of the tests.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the random numbers.")
 def report(runs: tuple[str, ...], *, output: str, no_texts: bool, **options: Any) -> None:
     """Write one HTML file about RUN, or about how several differ from the first.
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from karat.cli.options.numbers import Whole
+
 if TYPE_CHECKING:
     from karat.runs.compare.scored_rows import Order
 
 _MOST = 10
-_COUNT = click.IntRange(min=1)
+_COUNT = Whole(min=1)
 
 
 @click.command()

@@ -39,8 +39,8 @@ def filter_rows(
 
     Raises `DataError` with DuckDB's reason for an invalid condition or limit.
     """
-    if limit is not None and (not isinstance(limit, int) or limit < 0):
-        raise DataError(f"limit is {limit!r}; expected a whole number from 0")
+    if limit is not None and (not isinstance(limit, int) or not 0 <= limit < 1 << 63):
+        raise DataError(f"limit is {limit!r:.40}; expected a whole number from 0 to 2**63 - 1")
     extended, used = source, list[str]()
     if where is not None:
         names = names_in(where)

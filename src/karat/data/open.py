@@ -160,6 +160,8 @@ def _open_file(path: Path, name: str, role: Side) -> Source:
     head = read_head(path)
     if not head:
         raise DataError(f"{name} is empty; expected rows")
+    if head.startswith(b"\0"):
+        raise DataError(f"{name} starts with a zero byte, as no file of rows does; expected text, Parquet or Arrow")
     kind = split_name(path)[0] or _guess(head)
     if kind == "tsv":
         from karat.data.retrieval.trec import lacks_header  # noqa: PLC0415

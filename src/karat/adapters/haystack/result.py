@@ -11,6 +11,7 @@ from haystack.evaluation import EvaluationRunResult as HaystackResult
 
 from karat.core.errors import ColumnError, RowError, SpecError, did_you_mean
 from karat.core.lazy import import_extra
+from karat.data.formats.spreadsheet import is_for_spreadsheets, show_formula_texts
 
 logger = logging.getLogger(__name__)
 
@@ -121,8 +122,9 @@ def _report(columns: Columns, output_format: str, csv_file: str | Path | None) -
         raise SpecError(f"Invalid output format '{output_format}' provided. Choose from 'json', 'csv', or 'df'.")
     if not csv_file:
         raise SpecError("A file path must be provided in 'csv_file' parameter to save the CSV output.")
+    rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
+    if is_for_spreadsheets():
+        rows = [[show_formula_texts([cell])[0] if isinstance(cell, str) else cell for cell in row] for row in rows]
     with Path(csv_file).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        csv.writer(file).writerows(rows)
     return f"Data successfully written to {csv_file}"

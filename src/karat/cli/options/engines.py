@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from click import FloatRange, IntRange, UsageError, option
+from click import UsageError, option
 
+from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.scoring import Command, add_options
 
 _OPTIONS = [
     option("--engine", metavar="NAME", help="Where Parquet files are scored: threads, processes, ray, spark."),
     option("--address", metavar="ADDRESS", help="The cluster of --engine ray: ray://HOST:10001, auto or local."),
     option(
-        "--gpus", type=FloatRange(min=0, min_open=True), metavar="N",
+        "--gpus", type=Real(min=0, min_open=True), metavar="N",
         help="GPUs of each process of --engine ray, for models of similarity, such as 1 or 0.5.",
     ),
     option("--remote", metavar="ADDRESS", help="The Spark Connect server of --engine spark: sc://HOST:15002."),
     option("--cluster-judges", is_flag=True, help="Judges ask from the machines of --engine ray, under shared limits."),
     option(
-        "--max-failed-tasks", type=IntRange(min=0), default=0, show_default=True, metavar="N",
+        "--max-failed-tasks", type=Whole(min=0), default=0, show_default=True, metavar="N",
         help="Tasks of an engine that may fail; their rows are unscored.",
     ),
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click import option
 
+from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.scoring import add_options
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 _LIMITS = ("concurrency", "rpm", "tpm", "budget", "max_calls", "price")
 _NAMES = ("models", "base_url", *_LIMITS, "batch", "resume", "dry_run", "no_cache")
-_ABOVE_0 = click.FloatRange(0, min_open=True)
+_ABOVE_0 = Real(0, min_open=True)
 _ABSENT: tuple[Any, ...] = (None, False, ())
 RESUME = "replies so far are kept: the same command with --resume continues"
 
@@ -42,11 +43,13 @@ def _price(_: click.Context, parameter: click.Parameter, text: str | None) -> tu
 _OPTIONS = [
     option("--model", "models", multiple=True, metavar="NAME", help="Judges: the model to ask; repeat it for a panel."),
     option("--base-url", metavar="URL", help="Models: an OpenAI-compatible endpoint; default: $OPENAI_BASE_URL."),
-    option("--concurrency", type=click.IntRange(min=1), metavar="MAX", help="Models: the most calls at the same time."),
-    option("--rpm", type=click.IntRange(min=1), metavar="N", help="Models: requests a minute."),
-    option("--tpm", type=click.IntRange(min=1), metavar="N", help="Models: tokens a minute."),
+    option(
+        "--concurrency", type=click.IntRange(1, 10_000), metavar="MAX", help="Models: the most calls at the same time."
+    ),
+    option("--rpm", type=Whole(min=1), metavar="N", help="Models: requests a minute."),
+    option("--tpm", type=Whole(min=1), metavar="N", help="Models: tokens a minute."),
     option("--budget", type=_ABOVE_0, metavar="USD", help="Models: a hard cap, retries included."),
-    option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Models: a hard cap, retries included."),
+    option("--max-calls", type=Whole(min=1), metavar="N", help="Models: a hard cap, retries included."),
     option("--price", callback=_price, metavar="IN,OUT", help="Models: USD per million tokens in and out."),
     option("--batch", is_flag=True, help="Judges: send the requests in batches: within a day, at half the price."),
     option("--resume", is_flag=True, help="Continue a --run that was stopped; models: its calls and caps too."),

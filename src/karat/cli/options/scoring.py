@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click import option
 
+from karat.cli.options.numbers import Real, Whole
+
 if TYPE_CHECKING:
     from karat.cli.options.gates import Gates
     from karat.runs.scoring.result import Result
@@ -29,7 +31,7 @@ def _one(_: click.Context, parameter: click.Parameter, columns: tuple[str, ...])
 
 def confidence_option(meaning: str) -> Callable[[Command], Command]:
     """The flag `--confidence`; `meaning` is its help."""
-    share = click.FloatRange(0, 1, min_open=True, max_open=True)
+    share = Real(0, 1, min_open=True, max_open=True)
     return option("--confidence", type=share, default=0.95, show_default=True, help=meaning)
 
 
@@ -49,8 +51,8 @@ _OPTIONS = [
     option("--by", metavar="COLUMN", callback=_one, multiple=True, help="Also a value for each value of this column."),
     option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent."),
     option("--where", metavar="SQL", help="Only rows for which this holds."),
-    option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows."),
-    option("--seed", type=int, default=0, show_default=True, help="Of the intervals by resampling."),
+    option("--limit", type=Whole(min=0), metavar="N", help="Only the first N rows."),
+    option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the intervals by resampling."),
     confidence_option("Of the intervals."),
     option(
         "--fail-under", "floors", multiple=True, metavar="[SPEC=]VALUE",
@@ -58,7 +60,7 @@ _OPTIONS = [
         "Of a slice and the lower end of its interval: `SPEC[COLUMN=VALUE].low=NUMBER`.",
     ),
     option(
-        "--fail-unscored", "unscored", type=click.FloatRange(0, 1), metavar="SHARE",
+        "--fail-unscored", "unscored", type=Real(0, 1), metavar="SHARE",
         help="Exit with 3 if a larger share of the rows has no score.",
     ),
 ]  # fmt: skip

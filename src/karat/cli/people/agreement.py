@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from karat.cli.options.numbers import Whole
 from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.scoring import confidence_option, scored_metric_option
 
@@ -31,12 +32,12 @@ from karat.cli.options.scoring import confidence_option, scored_metric_option
 @click.option("--by", metavar="COLUMN", help="Also for each value of this column.")
 @click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
 @click.option(
-    "--errors", type=click.IntRange(min=0), default=0, metavar="N",
+    "--errors", type=Whole(min=0), default=0, metavar="N",
     help="Show N rows of false praise, and N of false blame, for each score.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @confidence_option("Of the intervals.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of a threshold's bootstrap.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of a threshold's bootstrap.")
 def agreement(system: str, *, as_json: bool, **options: Any) -> None:
     """Say how far the scores of ROWS agree with people's labels, people with each other, and scores with other scores.
 

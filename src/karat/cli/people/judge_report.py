@@ -13,6 +13,7 @@ import click
 
 from karat.cli.options import scoring
 from karat.cli.options.models import ask_models, model_options
+from karat.cli.options.numbers import Whole
 from karat.cli.options.people import label_options, read_label_options
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 @click.option("--on", metavar="COLUMN", help="The id that joins FILE with --gold and --human.")
 @click.option("--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, …")
 @click.option("--where", metavar="SQL", help="Only rows for which this holds.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.")
-@click.option("--repetitions", type=click.IntRange(min=1), default=3, show_default=True, help="Verdicts on each row.")
+@click.option("--limit", type=Whole(min=0), metavar="N", help="Only the first N rows.")
+@click.option(
+    "--repetitions", type=click.IntRange(1, 10_000), default=3, show_default=True, help="Verdicts on each row."
+)
 @click.option(
     "--reword", "rewordings", multiple=True, metavar="NAME",
     help="A rewording of the prompt: role, choices, layout, reminder, or a judge's file; default: the first four.",
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
 @click.option("--keep-calibration", metavar="FILE", help="With --human: write how the judges compare with people.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @scoring.confidence_option("Of the intervals.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the random numbers.")
 @model_options
 @scoring.progress_option
 def judge_report(

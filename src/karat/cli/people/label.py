@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options.controls import show_controls
+from karat.cli.options.numbers import Whole
 from karat.cli.options.people import read_choices
 
 if sys.platform != "win32":
@@ -40,7 +41,7 @@ q  stop; the same command goes on here
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
 @click.option("--on", metavar="COLUMN", help="The id of the rows; default: one that tells the rows apart.")
 @click.option("--show", multiple=True, metavar="COLUMN", help="A column to show; default: question, answer and gold.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the order of the rows.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the order of the rows.")
 def label(
     sources: tuple[str, ...],
     output: str,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.numbers import Whole
 from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.scoring import scored_metric_option
 
@@ -22,7 +23,7 @@ _GAIN = 1.05  # labels' worth of each label, from which a proposal is said to ga
 
 @click.command("label-next")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN [RUN]...")
-@click.option("-n", "--count", type=click.IntRange(min=1), required=True, help="How many rows to label.")
+@click.option("-n", "--count", type=Whole(min=1), required=True, help="How many rows to label.")
 @click.option("-o", "--output", required=True, metavar="OUT", help="Write them to this file; its ending is the format.")
 @scored_metric_option
 @click.option(
@@ -33,7 +34,7 @@ _GAIN = 1.05  # labels' worth of each label, from which a proposal is said to ga
 @click.option("--slice", "slices", metavar="COLUMN", help="The column of the slices, for --by slice.")
 @label_options
 @click.option("--on", metavar="COLUMN", help="The id of the rows; default: one that tells the rows apart.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the draw.")
 def label_next(
     runs: tuple[str, ...],
     count: int,

@@ -13,6 +13,7 @@ import pyarrow as pa
 from karat.core.columns.arrow import is_bytes, is_text
 from karat.core.errors import DataError
 from karat.data.formats.csv import DELIMITERS
+from karat.data.formats.spreadsheet import is_for_spreadsheets, show_formula_texts, show_formulas
 from karat.data.source import RAW
 from karat.data.storage.duckdb import connect, duckdb_type, explain, literal, stream, to_duckdb
 
@@ -63,8 +64,10 @@ def _json(
 @contextmanager
 def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[WriteBatch]:
     cells = {at: cell for at, field in enumerate(schema) if (cell := _csv_cell(at, field)) is not None}
-    kinds = [pa.string() if at in cells else duckdb_type(kind) for at, kind in enumerate(schema.types)]
-    flat = pa.schema(list(zip(schema.names, kinds, strict=True)))
+    shown = is_for_spreadsheets()
+    texts = {at for at, kind in enumerate(schema.types) if at in cells or (shown and is_text(kind))}
+    kinds = [pa.string() if at in texts else duckdb_type(kind) for at, kind in enumerate(schema.types)]
+    flat = pa.schema(list(zip(show_formula_texts(schema.names) if shown else schema.names, kinds, strict=True)))
     encode = _encoder(list(cells.values()))
     import pyarrow.csv as pc  # noqa: PLC0415  (slow to import)
 
@@ -73,9 +76,10 @@ def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[Wri
         def put(batch: pa.RecordBatch) -> None:
             if not batch.num_rows:
                 return
-            texts = pa.Table.from_batches(encode(batch)).columns if cells else []
-            columns = dict(enumerate(batch.columns)) | dict(zip(cells, texts, strict=True))
-            writer.write_table(pa.table([to_duckdb(column) for column in columns.values()], schema=flat))
+            encoded = pa.Table.from_batches(encode(batch)).columns if cells else []
+            columns = dict(enumerate(batch.columns)) | dict(zip(cells, encoded, strict=True))
+            written = [to_duckdb(show_formulas(column) if shown else column) for column in columns.values()]
+            writer.write_table(pa.table(written, schema=flat))
 
         yield put
 

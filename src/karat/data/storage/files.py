@@ -17,6 +17,7 @@ from karat.core.errors import DataError, nearest_name
 from karat.data.storage.file_names import split_name
 
 _SPOOLED_BYTES = 4 << 20  # each read from a store is a request
+_UNCHECKED_BYTES = 64 << 20  # so few are always copied
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
@@ -34,6 +35,10 @@ def find_file(path: Path) -> None:
         near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         similar = nearest_name(path.name, near) if len(near) <= 1000 else None
         raise DataError(f"{path}: no such file" + (f"; did you mean {similar!r}?" if similar else ""))
+    if path.is_fifo():  # can be read only once
+        raise DataError(f"{path} is a pipe; write - and give its rows on standard input: … | karat score -")
+    if not path.is_file():
+        raise DataError(f"{path} is a device; expected the name of a file, or - for standard input")
 
 
 def open_bytes(path: str | Path) -> pa.NativeFile:
@@ -64,13 +69,28 @@ class TemporaryFile:
 
 
 def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "", size: int | None = None) -> TemporaryFile:
-    """Copy a stream into a temporary file; `OSError` where it has not `size` bytes."""
+    """Copy a stream into a temporary file.
+
+    Raises `OSError` where it has not `size` bytes, `DataError` where the disk is full before its end.
+    """
     file = TemporaryFile(suffix)
     with Path(file.name).open("wb") as copy:
-        shutil.copyfileobj(stream, copy, _SPOOLED_BYTES)
+        while part := stream.read(_SPOOLED_BYTES):
+            copy.write(part)
+            if copy.tell() > _UNCHECKED_BYTES and _is_full(file.name):
+                raise DataError(
+                    f"after {copy.tell() >> 20:,} MB there are more rows, and no more room in "
+                    f"{Path(file.name).parent}; save them in a file, or set TMPDIR to a folder with more room"
+                )
         if size not in (None, copy.tell()):
             raise OSError(f"truncated: {copy.tell()} of {size} bytes")
     return file
+
+
+def _is_full(path: str) -> bool:
+    """Whether a disk has less room than other programs may need: a GB, or a tenth of it."""
+    disk = shutil.disk_usage(path)
+    return disk.free < min(1 << 30, disk.total // 10)
 
 
 def spool_stdin() -> TemporaryFile:
