@@ -118,7 +118,7 @@ def judge_report(
         _print(report, file)
     for found in report.judges:
         lost = sum(found.errors.values()) + (found.unreadable.value or 0) * found.asked
-        if found.asked and lost > found.asked - 0.5:  # no verdict is left
+        if lost > found.asked - 0.5:  # no verdict is left
             reasons = "".join(f"; {reason}" for reason in found.errors)
             raise click.ClickException(f"{found.judge.spec} gave no verdict on {found.n} rows{reasons}")
 
