@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -271,6 +272,21 @@ def test_two_processes_never_write_the_same_run(folder):
     assert (folder / ".a.lock").exists()
     assert karat.score(TABLE, "em", run="a").run.name == "a"
     assert [path.name for path in folder.iterdir()] == ["a"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
+@pytest.mark.parametrize("mask", [0o077, 0o027, 0o002])
+def test_runs_have_the_permissions_that_the_umask_gives(folder, mask):
+    pq.write_table(TABLE, rows := folder.parent / "rows.parquet", row_group_size=20)
+    before = os.umask(mask)
+    try:
+        stop()
+        karat.score(TABLE, METRICS, run="b")
+        karat.score(rows, METRICS, engine="threads", run="c")
+    finally:
+        os.umask(before)
+    found = {(path.is_dir(), path.stat().st_mode & 0o777) for path in [folder, *folder.rglob("*")]}
+    assert found == {(True, 0o777 & ~mask), (False, 0o666 & ~mask)}
 
 
 @pytest.mark.parametrize(

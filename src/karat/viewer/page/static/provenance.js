@@ -64,8 +64,8 @@ export default async function open(state, page) {
   };
 }
 
-/** The manifest as pairs of a path and a text; facts that stand alone come first. */
-function flatten(manifest) {
+/** The manifest, but for the checksums of files, as pairs of a path and a text; facts that stand alone come first. */
+function flatten({ files, ...manifest }) {
   const parts = Object.entries(manifest);
   const alone = parts.filter(([, value]) => typeof value !== "object" || value === null);
   const rest = parts.filter(([, value]) => typeof value === "object" && value !== null);
@@ -82,7 +82,7 @@ function flatten(manifest) {
 function spell(key, value) {
   if (value === null || value === undefined) return "";
   if (key === "created") return `${format.time(value)} UTC`;
-  if (key === "seconds") return `${value.toFixed(1)}`;
+  if (key === "seconds" && typeof value === "number") return `${value.toFixed(1)}`;
   if (Array.isArray(value)) return value.map((each) => spell("", each)).join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
