@@ -116,6 +116,23 @@ def test_a_task_gets_the_question_whatever_its_column_is_called(tmp_path, run, c
     assert re.search(r"exact_match +1\.0000", run(tmp_path / "q").stdout)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_a_hostile_name_of_a_file_of_questions_is_no_code_of_the_task(tmp_path, run):
+    name = 'q""";open("pwned","w");"""\\.jsonl'
+    write(tmp_path / "q" / name, [{"question": "a?", "gold": ["yes"]}])
+    init(tmp_path / "q")
+    assert re.search(r"exact_match +0\.0000", run(tmp_path / "q").stdout)
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_runs_of_files_with_the_same_stem_have_names_of_their_own(tmp_path, run):
+    for name in ("a.jsonl", "a.b.jsonl", "a-2.jsonl"):
+        write(tmp_path / "in" / name, rows("yes", "no"))
+    init(tmp_path / "in")
+    same = re.findall(r"^exact_match: (\S+) and \S+ score the same", run(tmp_path / "in").stdout, re.MULTILINE)
+    assert len(set(same)) == 2
+
+
 def test_answers_without_gold_get_a_script_to_edit_that_says_so(tmp_path, run):
     write(tmp_path / "out" / "answers.jsonl", [{"id": 1, "question": "q", "response": "a", "contexts": ["c"]}])
     done = init(tmp_path / "out")

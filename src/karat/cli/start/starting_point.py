@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import chain, count
 from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +29,9 @@ cd -- "$(dirname -- "$0")"
 now=$(date +%Y-%m-%d-%H%M%S)  # each time the runs have new names; `karat runs` lists them
 """
 _TASK = '''\
-"""Your system, which karat calls for every row of {file}. Written by `karat init`.
-
-    karat experiment {script}:answer --data {quoted} -m exact_match -m token_f1
-"""
+# Your system, which karat calls for every row of {file}. Written by `karat init`.
+#
+#     karat experiment {script}:answer --data {quoted} -m exact_match -m token_f1
 
 
 def answer({parameter}):
@@ -174,10 +174,12 @@ def _name(file: DataFile) -> str:
 
 
 def _name_runs(files: list[DataFile]) -> Iterator[str]:
-    taken = list[str]()
+    taken = set[str]()
     for file in files:
-        taken.append(_name(file))
-        yield taken[-1] + (f"-{taken.count(taken[-1])}" if taken.count(taken[-1]) > 1 else "")
+        name = _name(file)
+        free = next(each for each in chain([name], (f"{name}-{n}" for n in count(2))) if each not in taken)
+        taken.add(free)
+        yield free
 
 
 def _write_task(file: DataFile) -> str:
