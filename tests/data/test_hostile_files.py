@@ -210,3 +210,25 @@ def test_a_name_that_is_not_utf8_is_a_plain_error(tmp_path):
     path = put(tmp_path, "\udcff\udcfe.csv", "a\n1\n")
     with pytest.raises(DataError, match=r"udcff.*the name of this file is not UTF-8"):
         open_source(path)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_name_of_a_column_that_is_not_utf_8_is_told(tmp_path, kind):
+    path = tmp_path / f"a.{kind}"
+    source = open_source({"prediction": ["x"]})
+    write(source.batches(), source.schema, path)
+    path.write_bytes(path.read_bytes().replace(b"prediction", b"\xffrediction"))
+    with pytest.raises(DataError, match=rf"a\.{kind}: the name of a column is not UTF-8"):
+        open_source(path)
+
+
+@pytest.mark.parametrize("content", [pa.array([1, 2, 3]), BROKEN], ids=["numbers", "broken text"])
+def test_a_list_that_ends_beyond_its_content_is_refused_before_it_is_touched(tmp_path, content):
+    lists, path = pa.ListArray.from_arrays([0, 1, 3], content), tmp_path / "a.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, pa.schema([("a", lists.type)])) as out:
+        out.write_batch(pa.record_batch([lists], ["a"]))
+    ends, damaged = struct.pack("3i", 0, 1, 3), struct.pack("3i", 0, 1, 2_000_000)
+    assert path.read_bytes().count(ends) == 1
+    path.write_bytes(path.read_bytes().replace(ends, damaged))
+    with pytest.raises(DataError, match=r"a\.arrow, column 'a': "):
+        rows(path)

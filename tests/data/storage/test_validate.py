@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.core.errors import DataError, RowError
-from karat.data.storage.validate import _check_text
+from karat.data.storage.validate import _check_cells
 
 
 def is_refused(column):
     try:
-        _check_text(pa.RecordBatch.from_arrays([column], ["text"]), "file", 0)
+        _check_cells(pa.RecordBatch.from_arrays([column], ["text"]), "file", 0)
     except (RowError, DataError):
         return True
     return False
@@ -48,4 +48,4 @@ def test_damaged_offsets_are_refused(inner, content):
 def test_a_cell_that_is_not_utf_8_is_named():
     column = pa.Array.from_buffers(pa.string(), 3, pa.array([b"a", b"\xff", b"b"], pa.binary()).buffers())
     with pytest.raises(RowError, match="file, column 'text', row 12: "):
-        _check_text(pa.RecordBatch.from_arrays([column], ["text"]), "file", 10)
+        _check_cells(pa.RecordBatch.from_arrays([column], ["text"]), "file", 10)

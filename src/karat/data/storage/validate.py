@@ -27,9 +27,12 @@ def name_errors(name: str) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException) as error:
         raise DataError(explain_error(name, error)) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: the name of a column is not UTF-8; is the file damaged?") from error
 
 
 MOST_COLUMNS = 10_000
+_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 
 
 def too_many_columns(owner: str) -> str:
@@ -58,7 +61,7 @@ def validate_source(source: AnySource, *, checked: bool) -> AnySource:
         with name_errors(source.name):
             for batch in source.read(text):
                 if not checked:
-                    _check_text(batch, source.name, row)
+                    _check_cells(batch, source.name, row)
                 yield _plain_batch(batch)
                 row += batch.num_rows
 
@@ -76,21 +79,45 @@ def _plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
-def _check_text(batch: pa.RecordBatch, name: str, row: int) -> None:
+def _check_cells(batch: pa.RecordBatch, name: str, row: int) -> None:
     """Raise `RowError` for the first cell whose text is not UTF-8, `DataError` for a damaged column.
 
     Checks a few GB a second, of ASCII many.
     """
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        kind = str(field.type)
-        if "str" not in kind and "extension" not in kind:  # text, also inside of lists, objects and dictionaries
+        if pa.types.is_primitive(field.type):  # whose cells are right whatever their bytes are
             continue
         try:
             column.validate(full=not _is_ascii(column))
         except pa.ArrowInvalid as error:
-            if "UTF8" not in str(error):  # damaged: its cells cannot be read
-                raise DataError(f"{name}, column {field.name!r}: {error}") from error
-            raise RowError(f"{name}, column {field.name!r}, row {row + _first_invalid_row(column)}: {error}") from error
+            where = f"{name}, column {field.name!r}"
+            if "UTF8" in str(error) and _is_readable(column):
+                raise RowError(f"{where}, row {row + _first_invalid_row(column)}: {error}") from error
+            raise DataError(f"{where}: {error}") from error
+
+
+def _is_readable(column: pa.Array) -> bool:
+    """Whether the cells of a damaged column can be read one by one: nothing but the bytes of its text is wrong."""
+    try:
+        column.view(_with_bytes(column.type)).validate(full=True)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
+def _with_bytes(kind: pa.DataType) -> pa.DataType:
+    """The same type with bytes for text, also inside of lists, objects and dictionaries."""
+    if kind in _BYTES:
+        return _BYTES[kind]
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _with_bytes(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_bytes(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_bytes(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_with_bytes(kind.value_type)))
+    return kind
 
 
 def _is_ascii(column: pa.Array) -> bool:
