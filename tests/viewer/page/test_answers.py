@@ -167,7 +167,7 @@ def test_a_run_appears_while_it_is_written_and_when_it_is_damaged(changing, monk
 
     metric = parse("exact_match")
     manifest = Manifest("new", "2026-11-22T10:00:00+00:00", (describe_metric(metric, metric.spec),), {})
-    with open_writer(manifest, [metric], resume=False) as writer:
+    with open_writer(manifest, [metric], {}, resume=False) as writer:
         assert (state("new")["state"], state("new")["rows"]) == ("running", 0)
         for _ in range(2):
             writer.add(pa.record_batch({"id": [1, 2, 3]}), [Rows(np.ones((3, 1)))])

@@ -95,7 +95,7 @@ def test_a_run_appears_and_grows_while_it_is_written(browser, served, folder, vi
     assert browser.run(f"return {line}") is None
     metric = parse("exact_match")
     manifest = Manifest("fresh", "2026-11-22T10:00:00+00:00", (describe_metric(metric, metric.spec),), {}, n=9)
-    with open_writer(manifest, [metric], resume=False) as writer:
+    with open_writer(manifest, [metric], {}, resume=False) as writer:
         for done in (3, 6):
             writer.add(pa.record_batch({"id": [1, 2, 3]}), [Rows(np.ones((3, 1)))])
             writer.checkpoint.flush()
