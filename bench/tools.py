@@ -132,7 +132,7 @@ def main(folder: Path | None) -> None:
 
         compare(f"agentevals, {mode}, {arguments}", rows, metric, agentevals)
     if folder is not None:
-        compare("BFCL, its data", leaderboard(folder), bfcl_match, bfcl)
+        compare("BFCL, its data four times", leaderboard(folder) * 4, bfcl_match, bfcl)
 
 
 if __name__ == "__main__":

@@ -157,6 +157,20 @@ def test_the_kernel_of_bfcl_is_equal_on_what_is_like_its_data():
     same(decided, partial(define_bfcl, underscores=False), columns)
 
 
+@pytest.mark.skipif(not kernels.COMPILED, reason="nothing is compiled")
+@pytest.mark.parametrize("end", ["", "\n", '"', "\\", "é", "z" * 64, "\n" * 64])
+def test_texts_may_end_at_any_byte_of_what_is_read_at_once(end):
+    texts = ["z" * size + end for size in range(140)]
+    tools = [
+        {"name": "f", "description": text, "parameters": {"properties": {"x": {"type": "string"}}}} for text in texts
+    ]
+    rows = [([{"f": {"x": text}}], [{"f": {"x": [text]}}], tool) for text, tool in zip(texts, tools, strict=True)]
+    columns = [pa.array([json.dumps(cell) for cell in column]) for column in zip(*rows, strict=True)]
+    assert match_allowed(columns).tolist() == [[1]] * 140
+    columns[2] = pa.array([text[:-1] for text in columns[2].to_pylist()])
+    assert np.isnan(match_allowed(columns)).all()
+
+
 def test_most_rows_need_no_definition():
     if kernels.COMPILED:
         talk = [

@@ -5,9 +5,9 @@ What is not plain (a number that needs care, half a surrogate, a key twice, deep
 the row to the definition. The nodes of a list follow it; those of an object are a key and a value in turn.
 """
 
-from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport realloc, strtod
-from libc.string cimport memcmp, memcpy
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free, realloc, strtod
+from libc.string cimport memcmp, memcpy, memset
 
 from karat.metrics._kernels.tokens cimport Bytes, first_bit
 
@@ -28,27 +28,46 @@ cdef extern from *:
         return marks;
     }
     #endif
+    static inline uint64_t marks_64(const uint8_t* text) {
+        return marks_16(text) | (uint64_t) marks_16(text + 16) << 16
+             | (uint64_t) marks_16(text + 32) << 32 | (uint64_t) marks_16(text + 48) << 48;
+    }
+
+    typedef struct {
+        int kind, size;
+        Py_ssize_t after;
+        union { const uint8_t* text; int64_t whole; double real; };
+    } Node;
     """
-    unsigned int marks_16(const uint8_t*) nogil
+    uint64_t marks_64(const uint8_t*) nogil
+
+    ctypedef struct Node:
+        int kind
+        int size  # bytes of a text, items of a list, members of an object
+        Py_ssize_t after  # the number of the node after this one and all in it
+        Bytes text  # of these three, the one of its kind
+        int64_t whole
+        double real
 
 cdef enum:
     NIL, NO, YES, WHOLE, REAL, TEXT, LIST, OBJECT
     DEEPEST = 60
     LARGEST = 64  # members of an object
 
-cdef struct Node:
-    int kind
-    int size  # bytes of a text, items of a list, members of an object
-    Py_ssize_t after  # the number of the node after this one and all in it
-    Bytes text
-    int64_t whole
-    double real
-
 cdef struct Values:
     Node* nodes
     Py_ssize_t count, room
     uint8_t* decoded  # the texts that had escape sequences
     Py_ssize_t used, space
+    uint64_t* marks  # a bit for each byte that is read, and its end: whether it is a quote, backslash or control character
+    Py_ssize_t blocks
+    Bytes read
+
+
+cdef inline void release_values(Values* v) noexcept nogil:
+    free(v.nodes)
+    free(v.decoded)
+    free(v.marks)
 
 
 cdef inline bint start(Values* v, Py_ssize_t size) noexcept nogil:
@@ -80,14 +99,37 @@ cdef inline Py_ssize_t add(Values* v, int kind) noexcept nogil:
 
 
 cdef inline Bytes skip(Bytes s, Bytes end) noexcept nogil:
-    while s < end and (s[0] == 32 or s[0] == 10 or s[0] == 13 or s[0] == 9):
+    while s < end and s[0] <= 32 and (s[0] == 32 or s[0] == 10 or s[0] == 13 or s[0] == 9):
         s += 1
     return s
+
+
+cdef inline bint mark_ends(Values* v, Bytes s, Bytes end) noexcept nogil:
+    """Mark what ends a text or a part of it; false where memory is out."""
+    cdef Py_ssize_t i, last = (end - s) >> 6
+    cdef uint64_t* grown
+    cdef uint8_t rest[64]
+    if v.blocks < last + 2:
+        grown = <uint64_t*> realloc(v.marks, (2 * last + 64) * sizeof(uint64_t))
+        if grown == NULL:
+            return False
+        v.marks = grown
+        v.blocks = 2 * last + 64
+    for i in range(last):
+        v.marks[i] = marks_64(s + 64 * i)
+    memset(rest, 0, 64)
+    memcpy(rest, s + 64 * last, (end - s) & 63)
+    v.marks[last] = marks_64(rest)
+    v.marks[last + 1] = 0
+    v.read = s
+    return True
 
 
 cdef inline Py_ssize_t read_whole(Values* v, Bytes s, Bytes end) noexcept nogil:
     """The node of a text that is one value and nothing else; -1 where it is not plain."""
     cdef Py_ssize_t root = v.count
+    if not mark_ends(v, s, end):
+        return -1
     s = read_value(v, s, end, 0)
     return root if s != NULL and skip(s, end) == end else -1
 
@@ -97,7 +139,7 @@ cdef inline Bytes read_value(Values* v, Bytes s, Bytes end, int depth) noexcept 
     if s == end or depth > DEEPEST:
         return NULL
     if s[0] == 34:
-        return read_text(v, s + 1, end)
+        return read_escaped(v, s + 1, plain_end(v, s + 1), end)
     if s[0] == 123 or s[0] == 91:
         return read_many(v, s, end, depth)
     if s[0] == 116 and end - s >= 4 and memcmp(s, b"true", 4) == 0:
@@ -111,8 +153,9 @@ cdef inline Bytes read_value(Values* v, Bytes s, Bytes end, int depth) noexcept 
 
 cdef inline Bytes read_many(Values* v, Bytes s, Bytes end, int depth) noexcept nogil:
     cdef bint pairs = s[0] == 123
-    cdef int close = 125 if pairs else 93
+    cdef int close = 125 if pairs else 93, size = 0
     cdef Py_ssize_t at = add(v, OBJECT if pairs else LIST)
+    cdef uint64_t seen = 0, key
     if at < 0:
         return NULL
     s = skip(s + 1, end)
@@ -121,23 +164,29 @@ cdef inline Bytes read_many(Values* v, Bytes s, Bytes end, int depth) noexcept n
     while True:
         if pairs:
             s = skip(s, end)
-            if s == end or s[0] != 34 or v.nodes[at].size == LARGEST:
+            if s == end or s[0] != 34 or size == LARGEST:
                 return NULL
             s = read_text(v, s + 1, end)
-            if s == NULL or is_twice(v, at):
+            if s == NULL:
                 return NULL
+            key = bit_of(&v.nodes[v.count - 1])
+            if seen & key and is_twice(v, at):
+                return NULL
+            seen |= key
             s = skip(s, end)
             if s == end or s[0] != 58:
                 return NULL
             s += 1
-        s = read_value(v, s, end, depth + 1)
+        s = skip(s, end)
+        s = read_text(v, s + 1, end) if s < end and s[0] == 34 else read_value(v, s, end, depth + 1)
         if s == NULL:
             return NULL
-        v.nodes[at].size += 1
+        size += 1
         s = skip(s, end)
         if s == end:
             return NULL
         if s[0] == close:
+            v.nodes[at].size = size
             v.nodes[at].after = v.count
             return s + 1
         if s[0] != 44:
@@ -145,65 +194,72 @@ cdef inline Bytes read_many(Values* v, Bytes s, Bytes end, int depth) noexcept n
         s += 1
 
 
+cdef inline uint64_t bit_of(const Node* key) noexcept nogil:
+    """One bit; keys of different bits differ."""
+    if key.size == 0:
+        return 1
+    return <uint64_t>1 << ((key.text[0] ^ 5 * key.text[key.size - 1] ^ 11 * key.size) & 63)
+
+
 cdef inline bint is_twice(const Values* v, Py_ssize_t parent) noexcept nogil:
     """Whether the last node, a key, is the key of a member that is already there."""
     cdef const Node* last = &v.nodes[v.count - 1]
     cdef Py_ssize_t key = parent + 1
     while key < v.count - 1:
-        if v.nodes[key].size == last.size and (last.size == 0 or (
-                v.nodes[key].text[0] == last.text[0] and memcmp(v.nodes[key].text, last.text, last.size) == 0)):
+        if same_text(&v.nodes[key], last):
             return True
         key = v.nodes[key + 1].after
     return False
 
 
-cdef inline Bytes plain_end(Bytes s, Bytes end) noexcept nogil:
-    """The first quote, backslash or control character."""
-    cdef unsigned int marks
-    while end - s >= 16:
-        marks = marks_16(s)
-        if marks:
-            return s + first_bit(marks)
-        s += 16
-    while s < end and s[0] != 34 and s[0] != 92 and s[0] >= 32:
-        s += 1
-    return s
+cdef inline Bytes plain_end(const Values* v, Bytes s) noexcept nogil:
+    """The first quote, backslash or control character, or the end."""
+    cdef Py_ssize_t at = s - v.read
+    cdef const uint64_t* marks = &v.marks[at >> 6]
+    cdef uint64_t next = marks[0] >> (at & 63) | marks[1] << 1 << (63 - (at & 63))  # of 64 bytes
+    while not next:
+        marks += 1
+        s = v.read + ((marks - v.marks) << 6)
+        next = marks[0]
+    return s + first_bit(next)
 
 
 cdef inline Bytes read_text(Values* v, Bytes s, Bytes end) noexcept nogil:
-    """A text, from after its first quote; its escape sequences are decoded."""
+    """A text, from after its first quote."""
+    cdef Bytes stop = plain_end(v, s)
+    cdef Node* node
+    if v.count == v.room or stop == end or stop[0] != 34:
+        return read_escaped(v, s, stop, end)
+    node = &v.nodes[v.count]
+    v.count += 1
+    node.kind = TEXT
+    node.size = stop - s
+    node.after = v.count
+    node.text = s
+    return stop + 1
+
+
+cdef inline Bytes read_escaped(Values* v, Bytes first, Bytes s, Bytes end) noexcept nogil:
+    """A text, from after its first quote, with what ends its plain part; its escape sequences are decoded."""
     cdef Py_ssize_t at = add(v, TEXT)
-    cdef Bytes first = s
-    cdef uint8_t* to
+    cdef uint8_t* to = v.decoded + v.used
     if at < 0:
         return NULL
-    s = plain_end(s, end)
-    if s == end or s[0] < 32:
-        return NULL
-    if s[0] == 34:
-        v.nodes[at].text = first
-        v.nodes[at].size = s - first
-        return s + 1
-    to = v.decoded + v.used
-    memcpy(to, first, s - first)
     v.nodes[at].text = to
-    to += s - first
-    while s < end and s[0] != 34:
-        if s[0] < 32:
+    while True:
+        memcpy(to, first, s - first)
+        to += s - first
+        if s == end or s[0] < 32:
             return NULL
-        if s[0] != 92:
-            to[0] = s[0]
-            to += 1
-            s += 1
-            continue
+        if s[0] == 34:
+            v.nodes[at].size = to - v.nodes[at].text
+            v.used = to - v.decoded
+            return s + 1
         s = read_escape(s + 1, end, &to)
         if s == NULL:
             return NULL
-    if s == end:
-        return NULL
-    v.nodes[at].size = to - v.nodes[at].text
-    v.used = to - v.decoded
-    return s + 1
+        first = s
+        s = plain_end(v, s)
 
 
 cdef inline Bytes read_escape(Bytes s, Bytes end, uint8_t** to) noexcept nogil:

@@ -10,7 +10,8 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memset
 
 from karat.metrics._kernels.json_values cimport (
-    LIST, NIL, OBJECT, TEXT, Node, Values, are_same, find, find_call, is_text, read_whole, same_text, start,
+    LIST, NIL, OBJECT, TEXT, Node, Values, are_same, find, find_call, is_text, read_whole,
+    release_values, same_text, start,
 )
 from karat.metrics._kernels.tokens cimport Column, Text, column, text_of
 
@@ -48,8 +49,7 @@ cdef class Talks:
 
 
 cdef void release(Talk* talk) noexcept:
-    free(talk.values.nodes)
-    free(talk.values.decoded)
+    release_values(&talk.values)
     free(talk.calls)
     free(talk.turns)
 
