@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from karat.core.columns.arrow import is_number, is_text
+from karat.core.columns.arrow import is_number, is_text, plain_column
 from karat.core.columns.kinds import Array
 from karat.data.roles import matches_role
 from karat.data.source import RAW
@@ -109,7 +109,7 @@ def encode(run: Run, name: str) -> Codes:
     """The values of a column, labelled as the slices of a comparison; `DataError` where they are too many."""
     seen, labels, parts = set[str](), dict[str, int](), [np.empty(0, np.int16)]
     for chunk in run.column(name).chunks:
-        codes, found = encode_groups(chunk, seen, name)
+        codes, found = encode_groups(plain_column(chunk), seen, name)
         numbers = [labels.setdefault(label, len(labels)) for label in found]
         parts.append(np.array(numbers, np.int16)[codes])
     return Codes(np.concatenate(parts), tuple(labels))
