@@ -68,14 +68,14 @@ class Kind:
 
 def _hint(kind: pa.DataType, *, of_text: bool) -> str:
     """What to do about values that have no exact conversion."""
-    if pt.is_struct(kind):
+    if pt.is_struct(kind) and kind.num_fields:
         keys = ", ".join(repr(field.name) for field in kind)
         return f"; --map ROLE=COLUMN.KEY (in Python, map=) selects a part of an object: {keys:.80}"
     if pt.is_floating(kind) or pt.is_decimal(kind):
         return "; a number has many spellings (1e3, 1000.0): store it as text"
     if is_bytes(kind):
         return "; decode the bytes to text"
-    if pt.is_temporal(kind) or pt.is_boolean(kind) or pt.is_map(kind):
+    if pt.is_temporal(kind) or pt.is_boolean(kind) or pt.is_map(kind) or pt.is_struct(kind):
         return "; store it as text" if of_text else ""
     if is_list(kind) and of_text:
         return "; each row needs one flat list of texts: --map ROLE=COLUMN[*][*] (in Python, map=) makes one"
