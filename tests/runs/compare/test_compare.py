@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import karat
+from karat.data.storage.checksums import seal
 from karat.runs.compare.compare import compare
 from karat.runs.compare.row_alignment import align
 from karat.runs.compare.systems import open_system
@@ -212,7 +213,8 @@ def test_other_settings_are_refused_by_name():
 
 def test_another_version_of_a_metric_is_refused(pair, tmp_path):
     path = tmp_path / "karat-runs" / "b" / "manifest.json"
-    path.write_text(re.sub(r"(token_f1\(.*?)\|version=\d+", r"\1|version=99", path.read_text()))
+    manifest = re.sub(r"(token_f1\(.*?)\|version=\d+", r"\1|version=99", path.read_text())
+    path.write_text(json.dumps(seal(json.loads(manifest))))
     with pytest.raises(karat.DataError, match="token_f1 was scored differently in a and b: version=1 and version=99"):
         compare(*pair)
     assert only(compare(*pair, metrics="em")).verdict == "better"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat.core.errors import DataError
+from karat.data.storage.checksums import seal
 from karat.runs.display.forest import Forest, Line
 from karat.runs.display.latex import escape_latex, latex_table
 from karat.runs.display.markdown import escape_markdown, fit
@@ -85,7 +86,7 @@ def test_a_comment_names_the_age_of_the_first_system_and_what_is_worse(tmp_path,
         score(RIGHT[name], run=name)
         manifest = tmp_path / name / "manifest.json"
         manifest.write_text(
-            json.dumps(json.loads(manifest.read_text()) | {"created": f"2026-11-0{day}T08:30:00+00:00"})
+            json.dumps(seal(json.loads(manifest.read_text()) | {"created": f"2026-11-0{day}T08:30:00+00:00"}))
         )
     text = read(karat.compare("branch", "main", metrics="em"), tmp_path / "out.md")
     assert text.startswith("### ▼ main against branch: worse in 1 of 1 test\n")
