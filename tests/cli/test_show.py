@@ -3,6 +3,8 @@
 import json
 import re
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
@@ -213,3 +215,34 @@ def test_counts_show_no_rows(run):
     result = run("first", "--counts", "--worst", "3", "--show", "topic")
     assert result.exit_code == 2
     assert "--counts shows no rows: leave out --worst and --show" in result.stderr
+
+
+def test_the_items_of_lists_are_counted_in_the_rows_that_are_kept(run):
+    rows = [
+        {"id": n, "set": "ab"[n % 2], "prediction": json.dumps({"x": n % 2, "y": 1}), "reference": '{"x": 0, "y": 1}'}
+        for n in range(6)
+    ]
+    karat.score(rows, "json_fields", run="fields")
+    counts = json.loads(run("fields", "--counts", "--where", "set = 'b'", "--json").stdout)
+    found = {each["detail"]: {item["value"]: item["kept"] for item in each["values"]} for each in counts["items"]}
+    assert found["different"] == {"x": 3}
+    assert found["equal"] == {"y": 3}
+    printed = run("fields", "--counts", "--where", "set = 'b'").stdout
+    assert re.search(r"^json_fields, fields +equal +different", printed, re.MULTILINE)
+    assert re.search(r"^x +0 +3 ", printed, re.MULTILINE)
+    assert re.search(r"^x +3 +3 ", run("fields", "--counts").stdout, re.MULTILINE)
+
+
+def test_statements_and_verdicts_on_answers_are_printed_one_a_line(run):
+    said = [
+        {"answer": 1, "score": 1.0, "label": "correct", "explanation": "as the reference"},
+        {"answer": 2, "reason": "prediction is null"},
+        {"answer": 3, "score": 0.5, "statements": [{"statement": "s", "reason": "r", "verdict": "supported"}]},
+    ]
+    table = pa.table({"id": [1], "prediction": ["x"], "judge:correctness": [1.0],
+                      "judge:correctness.statements": [json.dumps(said)], "reason": [None]})  # fmt: skip
+    pq.write_table(table, "said.parquet")
+    shown = run("said.parquet").stdout
+    assert re.search(r"^  answer 1 +correct 1: as the reference$", shown, re.MULTILINE)
+    assert re.search(r"^  answer 2 +prediction is null$", shown, re.MULTILINE)
+    assert re.search(r"^  answer 3 +0.5: \(s: supported: r\)$", shown, re.MULTILINE)

@@ -54,3 +54,12 @@ def test_the_page_has_a_row_for_each_preset():
     for preset in all_presets():
         listed, count = ", ".join(f"`{spec}`" for spec in preset.specs), f"{len(preset.specs)} metrics"
         assert rows[f"`{preset.name}`"].strip() == (listed if len(preset.specs) < 10 else count)
+
+
+def test_a_metric_may_be_given_beside_a_preset_that_holds_it():
+    whole = parse_all("preset:trec_eval")
+    assert parse_all(["preset:trec_eval", "ndcg@10"]) == whole
+    assert sorted(map(str, parse_all(["ndcg@10", "preset:trec_eval"]))) == sorted(map(str, whole))
+    assert parse_all(["preset:squad", "preset:squad", "f1"]) == parse_all("preset:squad")
+    with pytest.raises(SpecError, match="ndcg@10 is given twice"):
+        parse_all(["preset:trec_eval", "ndcg@10", "ndcg@10"])

@@ -295,3 +295,27 @@ def test_a_kept_calibration_is_of_one_column(tmp_path):
     assert karat.judge_report(rows, "column(said)", **kept).judges[0].kept.holds
     other = karat.judge_report(rows, "column(mark, low=0, high=1)", **kept).judges[0].kept
     assert "its name was 'said' and is 'mark'" in other.changed
+
+
+def test_criteria_are_counted_with_the_rows_on_which_their_verdicts_differ():
+    criteria = [
+        {"criterion": "right", "points": 2},
+        {"criterion": "wrong", "points": -5},
+        {"criterion": "no points", "points": 0},
+    ]
+    turn = iter(range(1000))
+
+    def reply(_messages):
+        """The first criterion is met in every second reply, the mistake always."""
+        met = ["unmet" if next(turn) % 2 else "met", "met", "met"]
+        return {str(n): {"reason": "…", "verdict": each} for n, each in enumerate(met, 1)}
+
+    judge = Judge("rubric", model=FakeModel(reply), governor=Governor(concurrency=1))
+    rows = [{"question": "q", "prediction": "a", "criteria": criteria}] * 5
+    found = karat.judge_report(rows, judge, repetitions=2, rewordings=()).judges[0]
+    assert list(found.criteria.items()) == [
+        ("wrong", {"passed": 0, "failed": 10, "differ": 0}),
+        ("right", {"passed": 5, "failed": 5, "differ": 5}),
+    ]
+    assert found.as_dict()["criteria"] == found.criteria
+    assert found.flips.value == 0  # of scores that are cut to 0

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from karat.cli.options.item_table import print_items
 from karat.cli.options.screen import Screen
 from karat.runs.compare.row_query import select_rows
 from karat.runs.store.run import Run
-from karat.viewer.rows.facets import count_bins, count_facets, list_facets, list_histograms
+from karat.viewer.rows.facets import count_bins, count_facets, count_items, list_facets, list_histograms
 from karat.viewer.rows.table import RowTable
 
 _BAR = 20  # characters of the longest bar
@@ -19,7 +20,10 @@ _BAR = 20  # characters of the longest bar
 def count_matched_rows(
     runs: Sequence[Run], spec: str, where: str | None = None, on: str | None = None
 ) -> dict[str, Any]:
-    """For JSON: the number of rows, of those for which a condition holds, and both by label and by score."""
+    """For JSON: the number of rows, of those for which a condition holds, and both by label and by score.
+
+    `items` are those of lists beside the scores of the rows for which it holds.
+    """
     table = RowTable(runs, on)
     chosen = None if where is None else table.mark(0, select_rows(runs, where, None, on)[0])
     fields = [field for field in list_facets(table) if field.kind != "outcome" or field.metric == spec]
@@ -28,6 +32,7 @@ def count_matched_rows(
         "total": table.n if chosen is None else int(np.count_nonzero(chosen)),
         "facets": count_facets(table, lambda _: chosen, fields),
         "histograms": [count_bins(table, lambda _: chosen, field) for field in list_histograms(table, spec)],
+        "items": count_items(table, chosen, spec),
     }
 
 
@@ -42,6 +47,11 @@ def print_counts(screen: Screen, counts: Mapping[str, Any], names: Sequence[str]
         screen.line("")
         headings = [_name_field(each["field"], names), "", "rows", "of all"]
         screen.table(headings[: 3 if every else 4], (row[: 3 if every else 4] for row in cells), left=2)
+
+    for at, name in enumerate(names):
+        lists = [each for each in counts["items"] if each["system"] == at]
+        found = {each["detail"]: {item["value"]: item["kept"] for item in each["values"]} for each in lists}
+        print_items(screen, f"{lists[0]['metric']}, {name}" if lists else name, found)
 
 
 def _list_labels(facet: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:

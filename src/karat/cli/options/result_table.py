@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from karat.cli.options.item_table import print_items
 from karat.cli.options.screen import Screen, open_screen
 from karat.core.columns.arrow import lists_text
-from karat.core.metric.metric import Metric
 from karat.runs.scoring.result import Result
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
     from karat.stats.corrected.corrected import Corrected
 
-ITEMS = 12  # of lists, those that are wrong most often
 LABELS = "labels"  # of several answers to a question; all others of a list are items, such as fields
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
 _QUERIES = ("queries without results", "queries without judgements")
@@ -49,7 +48,9 @@ def print_result(result: Result, by: str | None) -> None:
     for line in chain(_describe_rules(result), _describe_counts(result)):
         screen.line(line, "dim")
     for metric in result.metrics:
-        _print_items(screen, metric, result.counts.get(metric.spec, {}))
+        counts = result.counts.get(metric.spec, {})
+        lists = [name for name, kind in metric.details.items() if lists_text(kind) and name != LABELS]
+        print_items(screen, metric.spec, {name: counts.get(name, {}) for name in lists})
     if result.human is not None:
         _print_corrected(screen, result, by)
     if result.output is not None:
@@ -104,29 +105,6 @@ def _describe_counts(result: Result) -> Iterator[str]:
             if not quiet and (name == LABELS or not lists_text(metric.details[name])):
                 labels = (f"{label} {count}" for label, count in sorted(counted.items()))
                 yield f"{metric.spec}.{name}: {', '.join(labels)}"
-
-
-def _print_items(screen: Screen, metric: Metric, counts: Mapping[str, Mapping[str, int]]) -> None:
-    """The items that a metric's details list, such as fields of JSON, with how often each detail has them.
-
-    The first of several details is what is right. The items that the others have most often come first.
-    """
-    lists = [name for name, kind in metric.details.items() if lists_text(kind) and name != LABELS]
-    wrong = lists[1:] or lists
-    items = {
-        item: [counts.get(name, {}).get(item, 0) for name in lists]
-        for name in counts
-        if name in lists
-        for item in counts[name]
-    }
-    if not items:
-        return
-    ordered = sorted(items, key=lambda item: (-sum(items[item][-len(wrong) :]), item))
-    screen.line("")
-    rows = ([item, *(f"{count:,}" for count in items[item])] for item in ordered[:ITEMS])
-    screen.table([metric.spec, *lists], rows, left=1)
-    if len(ordered) > ITEMS:
-        screen.line(f"and {len(ordered) - ITEMS:,} more; --json has up to 1,000 of each", "dim")
 
 
 def _describe_join(result: Result) -> Iterator[str]:

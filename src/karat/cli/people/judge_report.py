@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +163,7 @@ def _beside_each_other(judges: Sequence[JudgeFindings]) -> Iterator[list[str]]:
 
 def _print_judge(screen: Screen, found: JudgeFindings, confidence: float) -> None:
     """Print the figures of one judge with their intervals, and what was found in words."""
+    from karat.cli.options.item_table import ITEMS  # noqa: PLC0415  (heavy)
     from karat.stats.value import format_value  # noqa: PLC0415  (heavy)
 
     figures = list(_figures(found))
@@ -179,6 +180,11 @@ def _print_judge(screen: Screen, found: JudgeFindings, confidence: float) -> Non
         screen.line("calibration: rows with a score from – to, the judge's mean, people's mean", "dim")
         for part in found.people.calibration.bins:
             screen.line(f"  {part.low:.2f} – {part.high:.2f}  n {part.n}  {part.score:.4f}  {part.people}")
+    if found.criteria:
+        counts = ([each, *map(str, counts.values())] for each, counts in found.criteria.items())
+        screen.table(["criterion", "passed", "failed", "differ"], islice(counts, ITEMS), left=1)
+        more = f"; {len(found.criteria) - ITEMS} more criteria: --json" if len(found.criteria) > ITEMS else ""
+        screen.line(f"passed, failed: verdicts of the repetitions; differ: rows where these are not alike{more}", "dim")
     for sentence in found.sentences or ["no bias was found on these rows; the intervals say how large one may be"]:
         screen.line(f"→ {sentence}")
 

@@ -157,23 +157,27 @@ def _no_spec(text: str) -> SpecError:
 def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     """The metrics of one or many specs or presets; raises `SpecError` if two are equal or there is none.
 
+    A metric that is in a preset may be given too, and is there once.
+
     >>> import karat.metrics
-    >>> parse_all(["preset:squad", "rouge_l"])
+    >>> parse_all(["preset:squad", "rouge_l", "token_f1"])
     [exact_match(normalize='squad'), token_f1, rouge_l]
     """
-    found: list[Metric] = []
+    found: dict[str, Metric] = {}
+    alone: set[str] = set()
     for each in [metrics] if isinstance(metrics, str | Metric) else metrics:
-        found += map(parse, expand(each)) if isinstance(each, str) else [each]
+        specs = expand(each) if isinstance(each, str) else (each,)
+        for metric in map(parse, specs) if isinstance(each, str) else specs:
+            if not isinstance(metric, Metric):
+                raise SpecError(f"{metric!r} is not a metric: a spec such as 'token_f1' or a Metric is expected")
+            if specs == (each,):
+                if metric.spec in alone:
+                    raise SpecError(f"{metric.spec} is given twice")
+                alone.add(metric.spec)
+            found.setdefault(metric.spec, metric)
     if not found:
         raise SpecError("no metric is given")
-    specs: set[str] = set()
-    for each in found:
-        if not isinstance(each, Metric):
-            raise SpecError(f"{each!r} is not a metric: a spec such as 'token_f1' or a Metric is expected")
-        if (spec := each.spec) in specs:
-            raise SpecError(f"{spec} is given twice")
-        specs.add(spec)
-    return found
+    return [*found.values()]
 
 
 def _read(tree: ast.expr, source: str) -> tuple[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from karat.core.metric.metric import Metric
@@ -30,7 +30,8 @@ class JudgeFindings:
     on its author being the judge's model, None without a column of authors. `rewording_flips`: how probably the verdict
     is another one after a harmless rewording of the prompt; `rewording_beyond_noise`: by how much that is more than
     `flips`; `rewordings`: how much each raises the score. `people`: the judge beside people, None without labels.
-    `kept`: what a file of calibrations says of it.
+    `kept`: what a file of calibrations says of it. `criteria`: for a judge of criteria with points, how many verdicts
+    `passed` and `failed` each, and of how many rows its verdicts `differ`; those that fail most often come first.
     """
 
     judge: Metric
@@ -50,13 +51,15 @@ class JudgeFindings:
     rewordings: Mapping[str, Estimate]
     people: People | None
     kept: KeptCalibration | None = None
+    criteria: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, examined: Examined, kept: KeptCalibration | None) -> JudgeFindings:
         """All figures of an examined judge."""
         figures, votes = Figures(examined), examined.votes
         found: dict[str, Any] = {each.name: getattr(figures, each.name) for each in fields(cls) if each.name in FIGURES}
-        return cls(examined.judge, len(votes.scores), int(votes.asked.sum()), errors=votes.errors, kept=kept, **found)
+        found |= {"errors": votes.errors, "kept": kept, "criteria": votes.criteria}
+        return cls(examined.judge, len(votes.scores), int(votes.asked.sum()), **found)
 
     @property
     def pairs(self) -> bool:

@@ -20,6 +20,7 @@ from karat.core.progress import report_progress_to
 from karat.judges.inputs import to_materials
 from karat.judges.judge import JudgeFunction
 from karat.judges.outputs import to_rows
+from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label
 from karat.judges.rubric import Rubric
 from karat.judges.votes import Vote
@@ -27,7 +28,7 @@ from karat.runs.judge_report.rewordings import reword
 from karat.stats.reliability.repetition import verdict_codes
 
 _TYPES = {"score": pa.float64(), "label": pa.string(), "error": pa.string(), "raw": pa.string(), "first": pa.float64()}
-_TYPES["consistent"] = pa.bool_()
+_TYPES |= {"consistent": pa.bool_(), "passed": pa.list_(pa.string()), "failed": pa.list_(pa.string())}
 VOTES = "votes"
 DETAILS = {VOTES: pa.list_(pa.struct(list(_TYPES.items())))}
 
@@ -59,6 +60,7 @@ class RepeatedJudge:
         report, reported = current_context().progress or (lambda _: None), count(1)
         with report_progress_to(lambda _: report(1) if next(reported) % len(panels) == 0 else None):
             votes = self.judge.judge_all([(panel, material) for material in materials for panel in panels])
+        votes = [_cut(vote, self.judge.rubric.form) for vote in votes]
         rows = [votes[at : at + len(panels)] for at in range(0, len(votes), len(panels))]
         cells = [[self._cells(vote) for vote in row] for row in rows]
         first = to_rows([row[0] for row in rows], {}, ())
@@ -68,6 +70,8 @@ class RepeatedJudge:
         """One vote; `first` is how much higher the score is where the first of two answers stands first."""
         label = None if vote.verdict is None else vote.verdict.label
         cells: dict[str, Any] = {"score": vote.score, "label": label, "error": vote.error, "raw": vote.raw}
+        if vote.verdict is not None:
+            cells |= vote.verdict.lists
         rubric = self.judge.rubric
         orders = [each.orders for each in vote.votes or [vote] if each.orders is not None]
         if rubric.swap is not None and isinstance(rubric.form, Label) and orders:
@@ -75,6 +79,13 @@ class RepeatedJudge:
             raised = [choices[given] - choices[turned(opposite)] for given, opposite in orders]
             cells |= {"first": sum(raised) / len(raised), "consistent": vote.consistent}
         return cells
+
+
+def _cut(vote: Vote, form: Form) -> Vote:
+    """The vote with the score that a row shows: that of criteria with penalties may lie out of its range."""
+    if vote.verdict is None or vote.verdict.score is None or not isinstance(form, Criteria):
+        return vote
+    return replace(vote, verdict=replace(vote.verdict, score=min(max(vote.verdict.score, 0.0), 1.0)))
 
 
 @dataclass(frozen=True)
@@ -125,7 +136,8 @@ class Votes:
     `scores` and `codes`, equal numbers for equal verdicts, are NaN where there is none. `asked`: the row was judged at
     all; `unreadable`: there was a reply, but no verdict could be read. `first`: how much higher the score is where the
     first of two answers stands first, NaN for judges of one answer; `consistent`: 1 where both orders agree. `errors`:
-    how often a request failed, by reason.
+    how often a request failed, by reason. `criteria`: for each criterion with points how many verdicts of the
+    repetitions `passed` and `failed` it, and of how many rows its verdicts `differ`; those that fail most come first.
     """
 
     scores: Array
@@ -135,6 +147,7 @@ class Votes:
     first: Array
     consistent: Array
     errors: Mapping[str, int]
+    criteria: Mapping[str, Mapping[str, int]]
     repetitions: int
     rewordings: tuple[str, ...]
 
@@ -169,6 +182,22 @@ class Votes:
             first=numbers("first"),
             consistent=numbers("consistent"),
             errors=dict(errors.most_common()),
+            criteria=_count_criteria(row[: repeated.repetitions] for row in rows),
             repetitions=repeated.repetitions,
             rewordings=tuple(repeated.rewordings),
         )
+
+
+def _count_criteria(rows: Iterable[Sequence[Mapping[str, Any]]]) -> dict[str, dict[str, int]]:
+    """How often each criterion passed and failed in the votes of rows, and of how many rows its verdicts differ."""
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        of_row: dict[str, Counter[str]] = {}
+        for vote in row:
+            for verdict in ("passed", "failed"):
+                for criterion in vote.get(verdict) or ():
+                    of_row.setdefault(criterion, Counter())[verdict] += 1
+        for criterion, found in of_row.items():
+            counts.setdefault(criterion, Counter()).update(found, differ=int(len(found) > 1))
+    ordered = sorted(counts, key=lambda criterion: (-counts[criterion]["failed"], criterion))
+    return {each: {name: counts[each][name] for name in ("passed", "failed", "differ")} for each in ordered}

@@ -7,7 +7,9 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow.compute as pc
 
+from karat.core.columns.arrow import from_numpy, lists_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.viewer.rows.fields import Condition, Field
@@ -15,6 +17,7 @@ from karat.viewer.rows.filters import filter_rows
 from karat.viewer.rows.table import MISSING, RowTable
 
 _MOST = 50  # labels of a facet
+_ITEMS = 1000  # of lists
 _BINS = 20  # of a score; differences have twice as many and one in the middle, so that 0 is inside a bin
 _OUTSIDE = 255
 
@@ -71,6 +74,23 @@ def count_bins(table: RowTable, keep: Keep, field: Field) -> dict[str, Any]:
     whole, part = (each[: len(edges) - 1].tolist() for each in counts)
     missing = {"all": int(counts[0][_OUTSIDE]), "kept": int(counts[1][_OUTSIDE])}
     return {"field": field.as_dict(), "edges": edges.tolist(), "all": whole, "kept": part, "missing": missing}
+
+
+def count_items(table: RowTable, kept: Array | None, metric: str) -> list[dict[str, Any]]:
+    """How often each item is in a list beside a metric's scores, such as the criteria that failed, system by system."""
+    counted = []
+    for at, run in enumerate(table.runs):
+        field = Field("score", metric=metric, system=at)
+        rows = table.in_run(at, np.arange(table.n) if kept is None else np.flatnonzero(kept))
+        for detail, name in table.columns[at].details[table.metric(field).by_run[at].spec].items():
+            if lists_text(run.schema.field(name).type):
+                items = pc.list_flatten(run.column(name).take(from_numpy(rows))).drop_null()
+                counts = {each["values"]: each["counts"] for each in pc.value_counts(items).to_pylist()}
+                ranked = sorted(counts, key=lambda item, counts=counts: (-counts[item], item))
+                values = [{"value": item, "kept": counts[item]} for item in ranked[:_ITEMS]]
+                more = len(ranked[_ITEMS:])
+                counted.append({"metric": metric, "system": at, "detail": detail, "values": values, "more": more})
+    return counted
 
 
 def find_edges(table: RowTable, field: Field) -> Array:
