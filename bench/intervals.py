@@ -193,7 +193,7 @@ def simulate_finishes() -> None:
     for name, finish in (("given attempted", correct_given_attempted), ("f", f_of_attempts)):
         for n in (5, 30, 50, 200, 2_000):
             measure(f"SimpleQA, {name}", grades, finish, bounds=(0.0, 1.0), n=n, times=4_000)
-    for mean in (0.1, 0.35):
+    for mean in (0.02, 0.1, 0.35):
         for n in (5, 30, 50, 200, 2_000):
             measure(f"criteria, mean {mean}", points(mean), clipped_mean, bounds=(0.0, 1.0), n=n, times=4_000)
     for r in (0.0, 0.8):

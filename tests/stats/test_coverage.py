@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from karat.core.metric.definition import Cut
 from karat.stats.aggregate import Units
 from karat.stats.intervals.interval import interval
 
@@ -73,3 +74,21 @@ def test_ratios_of_sums(bounds):
     samples = (sample() for _ in range(times))
     coverage = held(samples, 2 / 3, lambda sums: sums[..., 0] / sums[..., 1], bounds) / times
     assert 0.93 - slack <= coverage <= 0.97 + slack
+
+
+@pytest.mark.parametrize("mean", [0.02, 0.1])
+@pytest.mark.parametrize("n", [30, 200])
+def test_a_mean_that_is_cut_to_0(mean, n):
+    """Of scores from criteria with points, of which penalties make some negative."""
+    random = np.random.default_rng(n)
+    cut = Cut(lambda totals: totals[..., 0] / totals[..., 1], 0.0, 1.0)
+    scores = np.minimum(np.random.default_rng(1).normal(mean, 0.45, 1_000_000), 1)
+    samples = ((np.column_stack([random.choice(scores, n), np.ones(n)]), None) for _ in range(TIMES))
+    assert 0.93 - SLACK <= held(samples, scores.mean(), cut) / TIMES <= 0.97 + SLACK
+
+
+def test_a_cut_mean_is_0_for_sure_where_the_mean_is_well_below():
+    units = Units(2)
+    units.add(np.column_stack([np.linspace(-1.0, 0.2, 200), np.ones(200)]))
+    cut = Cut(lambda totals: totals[..., 0] / totals[..., 1], 0.0, 1.0)
+    assert interval(units, cut, bounds=(0.0, 1.0)) == (0.0, 0.0)

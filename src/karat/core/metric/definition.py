@@ -9,6 +9,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias
 
+import numpy as np
+
 from karat.core.columns.kinds import Array, Kind
 from karat.core.metric.setting import Setting
 
@@ -20,9 +22,21 @@ Details: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 Specialise: TypeAlias = "Callable[[Definition, Mapping[str, Any]], Definition]"
 """From a definition and the values of its settings to the definition with what follows from them."""
 
-
 Key: TypeAlias = Callable[[Any, Mapping[str, Any]], Any]
 """From texts, an Arrow array, and a metric's settings to the texts that the metric compares."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A finish whose values are cut to a range; its interval is that of the values before, with its ends cut."""
+
+    uncut: Finish
+    low: float
+    high: float
+
+    def __call__(self, totals: Array) -> Array:
+        values: Array = np.clip(self.uncut(totals), self.low, self.high)
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)

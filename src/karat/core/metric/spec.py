@@ -166,11 +166,11 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     found: dict[str, Metric] = {}
     alone: set[str] = set()
     for each in [metrics] if isinstance(metrics, str | Metric) else metrics:
-        specs = expand(each) if isinstance(each, str) else (each,)
-        for metric in map(parse, specs) if isinstance(each, str) else specs:
+        specs = expand(each) if isinstance(each, str) else ()
+        for metric in map(parse, specs) if isinstance(each, str) else [each]:
             if not isinstance(metric, Metric):
                 raise SpecError(f"{metric!r} is not a metric: a spec such as 'token_f1' or a Metric is expected")
-            if specs == (each,):
+            if specs in ((), (each,)):
                 if metric.spec in alone:
                     raise SpecError(f"{metric.spec} is given twice")
                 alone.add(metric.spec)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
-from karat.core.metric.definition import Finish
+from karat.core.metric.definition import Cut, Finish
 from karat.core.metric.setting import Setting
 from karat.judges.replies.forms import TEXT, Fields, Label, Number, Statements, Verdict
 from karat.judges.replies.parser import strict_object
@@ -119,11 +119,14 @@ class Criteria:
         )
 
 
-def clipped_mean(totals: Array) -> Array:
-    """The mean of the scores, cut to 0 and 1."""
+def _mean(totals: Array) -> Array:
     score, rows = np.moveaxis(totals, -1, 0)
-    clipped: Array = np.clip(score / rows, 0, 1)
-    return clipped
+    mean: Array = score / rows
+    return mean
+
+
+clipped_mean = Cut(_mean, 0.0, 1.0)
+"""The mean of the scores, cut to 0 and 1."""
 
 
 Form: TypeAlias = Label | Statements | Fields | Number | Criteria

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from karat.core.errors import SpecError
+from karat.core.metric.definition import Cut
 from karat.stats.aggregate import Bounds, Finish, Units, observe
 from karat.stats.intervals.bootstrap import bootstrap_interval
 from karat.stats.intervals.wilson import bounded_interval
@@ -20,8 +21,10 @@ def interval(
     """The ends of the confidence interval; None for an end that is not known.
 
     `finish` and `bounds` as in `Scale`. With both bounds the interval is Wilson's with an effective number of trials;
-    otherwise it is a seeded bootstrap over the units. `unit_weight` is the inverse of the effective number of units
-    where these have unequal weights; None where rows weigh the same. docs/explanation/statistics.md has the formulas.
+    otherwise it is a seeded bootstrap over the units. Of a value that is cut to a range it is the interval of the value
+    before, within the bounds and what units reach beyond them, with its ends cut. `unit_weight` is the inverse of the
+    effective number of units where these have unequal weights; None where rows weigh the same.
+    docs/explanation/statistics.md has the formulas.
 
     Raises `DataError` for scores beyond the bounds, `SpecError` for a confidence outside (0, 1) and for several
     statistics without a finish.
@@ -48,4 +51,9 @@ def interval(
         return lowest, highest
     if len(units) == 1:
         return low, high
+    if isinstance(finish, Cut):  # where it is cut, a value does not move with its rows, and seems sure
+        each = finish.uncut(observed)
+        around = min(low, float(each.min())), max(high, float(each.max()))
+        ends = bounded_interval(units, finish.uncut, around, confidence, unit_weight)
+        return min(max(ends[0], low), high), min(max(ends[1], low), high)
     return bounded_interval(units, finish, (low, high), confidence, unit_weight)

@@ -86,8 +86,8 @@ def count_items(table: RowTable, kept: Array | None, metric: str) -> list[dict[s
             if lists_text(run.schema.field(name).type):
                 items = pc.list_flatten(run.column(name).take(from_numpy(rows))).drop_null()
                 counts = {each["values"]: each["counts"] for each in pc.value_counts(items).to_pylist()}
-                ranked = sorted(counts, key=lambda item, counts=counts: (-counts[item], item))
-                values = [{"value": item, "kept": counts[item]} for item in ranked[:_ITEMS]]
+                ranked = sorted((-count, item) for item, count in counts.items())
+                values = [{"value": item, "kept": -count} for count, item in ranked[:_ITEMS]]
                 more = len(ranked[_ITEMS:])
                 counted.append({"metric": metric, "system": at, "detail": detail, "values": values, "more": more})
     return counted
