@@ -68,7 +68,7 @@ class SharedDatabase:
             Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not Path(self.path).exists():  # prompts and replies are for their owner alone
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        db = sqlite3.connect(self.path, TIMEOUT, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self.path, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
         (current,) = db.execute("PRAGMA user_version").fetchone()
         if current > self.version:
             versions = f"version {current} of the file; this karat reads {self.version}"

@@ -20,7 +20,7 @@ TYPES = {
     "decimal256": pa.array([1, 2], pa.decimal256(50, 2)),
     "run_end": pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array(["a", "b"])),
     "interval": pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
-    "float16s": pa.array([[1], None], pa.list_(pa.float16())),
+    "float16s": pa.array([[np.float16(1)], None], pa.list_(pa.float16())),
 }
 
 

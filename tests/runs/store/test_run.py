@@ -88,6 +88,8 @@ def test_a_run_holds_what_the_result_says_and_its_files_are_plain(folder):
     assert mean == pytest.approx(result.values["exact_match"].value)
     (width,) = duckdb.sql(f"SELECT max(len(bleu)) FROM '{folder}/first/statistics.parquet'").fetchall()[0]  # noqa: S608
     assert width == run.statistics("bleu").shape[1] > 1
+    counts = pq.read_table(folder / "first" / "statistics.parquet")["bleu"]
+    assert (counts.null_count, np.isnan(run.statistics("bleu")).any()) == (0, True)  # as older pyarrow reads
 
 
 def test_scores_and_statistics_are_those_of_the_rows_and_add_up_to_the_values():

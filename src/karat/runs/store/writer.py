@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -275,7 +274,7 @@ def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
 
 
 def _write_statistics(checkpoint: Checkpoint, path: Path) -> None:
-    """The counts of every row as lists of fixed length, a column for each metric with counts; null where unscored."""
+    """The counts of every row as lists of fixed length, a column for each metric with counts; NaN where unscored."""
     counted = {at: metric.spec for at, metric in enumerate(checkpoint.metrics) if metric.definition.finish}
     widths = dict.fromkeys(counted, 1)
     for scored in checkpoint:
@@ -290,6 +289,8 @@ def _write_statistics(checkpoint: Checkpoint, path: Path) -> None:
 
 
 def count_lists(counts: Array) -> pa.Array:
-    """The counts of rows, shape (n, k), as lists of fixed length; null where a row is unscored."""
-    unscored = pa.array(np.isnan(counts[:, 0]))
-    return pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), counts.shape[1], mask=unscored)
+    """The counts of rows, shape (n, k), as lists of fixed length; NaN where a row is unscored.
+
+    Not null: pyarrow before 26 does not read such lists back from Parquet.
+    """
+    return pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), counts.shape[1])
