@@ -32,6 +32,13 @@ FLAGS = {  # by the kind of compiler; Microsoft's has the same instructions by o
     "msvc": ["/O2", "/FIintrin.h", "/D__SSE2__", "/D__builtin_ctzll=_tzcnt_u64", "/D__builtin_popcountll=__popcnt64"],
 }
 
+if FREE_THREADED and not os.environ.get("KARAT_FREE_THREADED"):
+    sys.exit(
+        "karat is not for free-threaded CPython: DuckDB, which it needs, has no build without the interpreter's lock. "
+        "Type python3.14 instead of python3.14t, or `uv venv --python 3.14+gil`. "
+        "If you have built DuckDB yourself, set KARAT_FREE_THREADED=1."
+    )
+
 
 def kernel(path: Path) -> Extension:
     name = ".".join(path.with_suffix("").parts[1:])
@@ -60,13 +67,6 @@ class Build(build_ext):
         kept.parent.mkdir(parents=True, exist_ok=True)
         copy2(built, kept)
 
-
-if FREE_THREADED and not os.environ.get("KARAT_FREE_THREADED"):
-    sys.exit(
-        "karat is not for free-threaded CPython: DuckDB, which it needs, has no build without the interpreter's lock. "
-        "Type python3.14 instead of python3.14t, or `uv venv --python 3.14+gil`. "
-        "If you have built DuckDB yourself, set KARAT_FREE_THREADED=1."
-    )
 
 if __name__ == "__main__":  # Cython's own processes import this file where they do not fork
     extensions = cythonize(

@@ -46,5 +46,5 @@ def bare(tmp_path_factory):
             command, cwd=cwd, env=environment, input=stdin, capture_output=True, text=True, timeout=120, check=False
         )
 
-    run.python = python
+    run.python, run.packages = python, packages
     return run

@@ -166,3 +166,13 @@ def test_a_log_of_mlflow_and_a_gate_with_a_typo(bare, tmp_path):
     done = bare("score", str(SAMPLES / "mlflow_eval.json"), "-m", "em", *gate, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "exct_match is not among the metrics scored; did you mean 'exact_match'?" in done.stderr
+
+
+def test_the_core_is_ten_packages_within_300_mebibytes(bare):
+    """Without compiled Python; nine tenths are pyarrow, DuckDB and numpy."""
+    entries = [path.resolve() for path in bare.packages.iterdir()]
+    names = sorted(path.name for path in entries if path.suffix in {".dist-info", ".egg-info"})
+    files = (path for entry in entries for path in (entry.rglob("*") if entry.is_dir() else [entry]))
+    size = sum(path.stat().st_size for path in files if path.suffix not in {".c", ".pyc"})
+    assert len(names) == 10, names
+    assert size < 300 * 2**20, size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -174,6 +176,13 @@ def test_usual_formulas_need_no_definition(monkeypatch: pytest.MonkeyPatch) -> N
 def test_every_character_is_mapped_as_defined(apply, name: str) -> None:
     texts = [f"{chr(code)}b {chr(code)}5" for code in range(0x20100) if not 0xD800 <= code < 0xE000]
     assert apply(pa.array(texts), name).to_pylist() == list(map(define(apply, name), texts))
+
+
+def test_threads_that_ask_for_the_first_time_get_what_a_later_one_gets() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        texts = pa.array(["The Σ. ½ ÉTÉ, 1.5"] * 100)
+        asked = [pool.submit(apply, texts, name) for apply, name in MAPS * 4]
+    assert [each.result() for each in asked] == [apply(texts, name) for apply, name in MAPS * 4]
 
 
 @each_map

