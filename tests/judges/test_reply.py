@@ -2,10 +2,13 @@
 
 import json
 
+import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from karat.judges.replies.forms import Fields, Label, Number, Statements
-from karat.judges.replies.parser import ReplyError, read_reply
+from karat.judges.replies.parser import ReplyError, check, read_reply
 
 LABEL = Label(choices={"correct": 1, "incorrect": 0})
 STATEMENTS = Statements(verdicts={"supported": 1, "unsupported": 0})
@@ -137,3 +140,47 @@ def test_schemas_are_strict(form):
         assert each["additionalProperties"] is False
         assert each["required"] == list(each["properties"])
     assert json.loads(json.dumps(form.schema)) == form.schema
+
+
+ANYTHING = st.sampled_from([None, True, False, 0, 1, -1, 2, 4.0, 0.5, 1e300, "", "s", "correct", [], {}, [1], {"a": 1}])
+
+
+@st.composite
+def near(draw, schema):
+    """A value that matches a schema, or nearly."""
+    if not draw(st.integers(0, 15)):
+        return draw(ANYTHING)
+    if schema["type"] == "object":
+        kept = [name for name in schema["properties"] if draw(st.integers(0, 15))]
+        more = {} if draw(st.integers(0, 15)) else {"more": draw(ANYTHING)}
+        return {name: draw(near(schema["properties"][name])) for name in kept} | more
+    if schema["type"] == "array":
+        return draw(st.lists(near(schema["items"]), max_size=3))
+    other = st.text(max_size=3) if schema["type"] == "string" else st.sampled_from([0, 1, 3, 2.0, 0.5])
+    return draw(st.one_of(st.sampled_from(schema["enum"]), other) if "enum" in schema else other)
+
+
+@given(st.sampled_from([LABEL, STATEMENTS, FIELDS, SCALE, Number(low=0, high=1, whole=False)]), st.data())
+def test_a_reply_is_refused_where_jsonschema_refuses_it(form, data):
+    value = data.draw(near(form.schema))
+    try:
+        check(value, form.schema)
+    except ReplyError:
+        read = False
+    else:
+        read = True
+    assert read == jsonschema.Draft202012Validator(form.schema).is_valid(value)
+
+
+@pytest.mark.parametrize("length", [57, 58, 59, 5000])
+def test_what_is_shown_of_a_reply_has_at_most_60_characters(length):
+    with pytest.raises(ReplyError) as error:
+        check("x" * length, {"type": "number"})
+    shown = str(error.value).removeprefix("the reply is ").removesuffix("; a number is expected")
+    assert shown == (f'"{"x" * length}"' if length <= 58 else f'"{"x" * 58}…')
+
+
+def test_half_a_character_is_refused():
+    with pytest.raises(ReplyError, match="explanation' holds half of a character"):
+        read('{"explanation": "\\ud83d", "label": "correct"}')
+    assert read('{"explanation": "\\ud83d\\ude00", "label": "correct"}').explanation == "\N{GRINNING FACE}"

@@ -32,6 +32,7 @@ def test_a_users_file_is_a_judge(tmp_path, politeness):
         ("{ polite = 1, rude = 0 }", "{ polite = 1 }", "reply.choices: two or more choices with different scores"),
         ("{ polite = 1, rude = 0 }", "{ polite = 1, rude = true }", "reply.choices.rude = True: a number"),
         ("{ polite = 1, rude = 0 }", "{ polite = 1, rude = nan }", "reply.choices.rude = nan: a number"),
+        ("{ polite = 1, rude = 0 }", "{ polite = 1, rude = -inf }", "reply.choices.rude = -inf: a number"),
         ("{ polite = 1, rude = 0 }", '["polite", "rude"]', "reply.choices .*a table is expected"),
         ('["prediction"]', "[]", "inputs: the names of the columns"),
         ('["prediction"]', '{ prediction = "test" }', r"inputs.prediction: 'test'; did you mean 'text'\?"),
