@@ -202,7 +202,8 @@ def main(words: list[str]) -> int:
     for module in PRELOADED:
         with suppress(ImportError):
             importlib.import_module(module)
-    importlib.import_module("hypothesis.internal.conjecture.engine").MAX_SHRINKS = 0  # one failure is enough
+    engine: Any = importlib.import_module("hypothesis.internal.conjecture.engine")
+    engine.MAX_SHRINKS = 0  # one failure is enough
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(HOME / "src", f"{folder}/src")
         shutil.copytree(HOME / "tests", f"{folder}/tests")
