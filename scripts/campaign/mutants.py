@@ -184,7 +184,7 @@ def try_place(place: str, count: int) -> tuple[int, Counter[str]]:
     trees = {file: ast.parse(file.read_text()) for file in files}
     found = [(file, *site) for file, tree in trees.items() for site in sites(tree)]
     found = [each for each in found if not line or getattr(each[1], "lineno", 0) == int(line)]
-    Random(SEED).shuffle(found)  # noqa: S311  (no secret)
+    Random(SEED).shuffle(found)
     ends: Counter[str] = Counter()
     for file, node, kind, new in found[:count]:
         before, after = (ast.unparse(copy.deepcopy(trees[file], memo)) for memo in ({}, {id(node): new}))
