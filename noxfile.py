@@ -28,7 +28,12 @@ BEYOND = [  # they need torch, which is 200 MB and larger
     "tests/metrics/similarity",
     "tests/metrics/support",
 ]
-KERNELS = ["tests/text", "tests/metrics/text", "tests/metrics/retrieval", "tests/metrics/tools/test_kernels.py"]
+KERNELS = [
+    "tests/text/test_columns.py",
+    "tests/metrics/text",
+    "tests/metrics/retrieval",
+    "tests/metrics/tools/test_kernels.py",
+]
 PLATFORMS = {  # those that have wheels of karat; are there wheels of all that the core needs?
     "x86_64-manylinux_2_28": True,
     "aarch64-manylinux_2_28": True,
