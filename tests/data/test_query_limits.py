@@ -16,7 +16,7 @@ from karat.data.open import open_source
 resource = pytest.importorskip("resource")
 
 MOST = 4 << 30
-SLOW = "list_reduce(range(1, 300000000), lambda x, y: x + y) > 0"
+SLOW = "levenshtein(repeat('ab', 300000), repeat('ba', 300000)) > 0"
 LARGE = "len(list_transform(range(1, 1000000000), lambda x: x)) > len(prediction)"
 ROWS = '{"prediction": "a", "reference": "a"}\n' * 3
 
@@ -41,11 +41,11 @@ def start(folder, *arguments, **environment):
 
 @pytest.mark.parametrize("where", [SLOW, LARGE, "repeat('x', 1000000000) = ''"])
 def test_a_condition_without_end_is_an_error(where, tmp_path):
-    process = start(tmp_path, "score", "rows.jsonl", "-m", "em", "--where", where, KARAT_WHERE_SECONDS="1")
-    try:
-        output, errors = process.communicate(timeout=120)
-    finally:
-        process.kill()
+    with start(tmp_path, "score", "rows.jsonl", "-m", "em", "--where", where, KARAT_WHERE_SECONDS="1") as process:
+        try:
+            output, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert process.returncode == 1
     assert errors.startswith(f"Error: the condition {where!r} does not work: "), output + errors
     assert "Traceback" not in errors
@@ -53,14 +53,14 @@ def test_a_condition_without_end_is_an_error(where, tmp_path):
 
 
 def test_an_interrupt_arrives_while_a_condition_runs(tmp_path):
-    process = start(tmp_path, "score", "rows.jsonl", "-m", "em", "--where", SLOW)
-    try:
-        time.sleep(8)
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    with start(tmp_path, "score", "rows.jsonl", "-m", "em", "--where", SLOW) as process:
+        try:
+            time.sleep(8)
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert (process.returncode, errors) == (130, "interrupted\n")
 
 
