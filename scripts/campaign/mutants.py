@@ -3,7 +3,8 @@
 A mutant is karat with one small mistake: another operator, constant or default, a condition negated, a statement or a
 returned value removed. COUNT of all that are possible in a place (a folder, file or FILE:LINE of src/karat; by default
 core, stats and judges) are drawn by a fixed seed. Each is tried by the doctests of its file and the tests that mirror
-it, then by those of its room that name what the file defines, until one fails. A mutant survives if none does.
+it, by those of its room, first of all those that name what the file defines, and by a few elsewhere that import it,
+until one fails. A mutant survives if none does.
 
 It runs in a copy of this folder, in processes forked from one that has imported what the tests need. Processor time is
 limited, not time: a busy machine changes no figure. CPython on Linux; a mutant takes some 5 seconds of it.
@@ -34,7 +35,7 @@ HOME = Path(__file__).parents[2]
 SOURCE = Path("src/karat")
 ROOMS = ["core", "stats", "judges"]
 COUNT, SEED, ELSEWHERE = 60, 20, 4
-SECONDS, WAIT = 60, 1800  # what tests may take: processor time, time
+SECONDS, WAIT = 120, 3600  # what tests may take: processor time, time
 WORDS = ["-x", "-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0"]
 PRELOADED = ["pytest", "numpy", "pyarrow.parquet", "pyarrow.compute", "duckdb", "pandas", "scipy.stats"]
 PRELOADED += ["hypothesis.extra.numpy", "click", "aiohttp"]
@@ -104,16 +105,15 @@ def find_tests(file: Path) -> list[list[str]]:
     mirror = Path("tests") / inside.with_name(f"test_{file.name}")
     names = [node.name for node in ast.parse(file.read_text()).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     named = re.compile(rf"\b({'|'.join([file.stem, *(name for name in names if name[0] != '_')])})\b")
-    room = sorted(Path("tests", inside.parts[0]).rglob("test_*.py"), key=lambda each: each.parent != mirror.parent)
-    wider = [str(each) for each in room if each != mirror and named.search(each.read_text())]
+    room = [each for each in sorted(Path("tests", inside.parts[0]).rglob("test_*.py")) if each != mirror]
+    near = [each for each in room if named.search(each.read_text())]
+    far = [each for each in room if each not in near]
     module = ".".join(file.with_suffix("").parts[1:])
-    others = [
-        each for each in sorted(Path("tests").rglob("test_*.py")) if each not in room and module in each.read_text()
-    ]
+    others = [each for each in sorted(Path("tests").rglob("test_*.py")) if module in each.read_text()]
+    elsewhere = [each for each in others if each not in (mirror, *room)][:ELSEWHERE]
     stages = [
-        [str(file), *([str(mirror)] if mirror.exists() else [])],
-        wider,
-        [str(each) for each in others[:ELSEWHERE]],
+        [str(each) for each in stage]
+        for stage in ([file, *([mirror] if mirror.exists() else [])], near, far, elsewhere)
     ]
     return [each for each in stages if each]
 

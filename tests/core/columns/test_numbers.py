@@ -58,11 +58,18 @@ def test_what_is_no_number_is_refused_with_its_row(values, row, said):
     assert str(error.value) == f"row {row}, column 'a': {said}"
 
 
-def test_lists_are_refused():
-    with pytest.raises(
-        ColumnError, match=r"column 'a' holds list<item: int64>; expected a number, yes or no in each row"
-    ):
-        read([[1]])
+@pytest.mark.parametrize(
+    ("values", "hint"),
+    [
+        (pa.array([[1]]), "; a path such as COLUMN[0] names a part of it"),
+        (pa.array([{"a": 1}]), "; a path such as COLUMN.KEY names a part of it"),
+        (pa.array([b"1"]), ""),
+    ],
+)
+def test_what_is_neither_number_nor_text_is_refused(values, hint):
+    with pytest.raises(ColumnError) as error:
+        read(values)
+    assert str(error.value) == f"column 'a' holds {values.type}; expected a number, yes or no in each row{hint}"
 
 
 @pytest.mark.parametrize(
