@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,6 +35,8 @@ def read_numbers(column: pa.Array, where: str, place: Callable[[int], str]) -> p
         hint = f"; a path such as {path} names a part of it" if path else ""
         raise ColumnError(f"{where} holds {kind}; expected a number, yes or no in each row{hint}")
     numbers = to_float64(column) if is_number(kind) else _parse(column, where, place)
+    if not numbers.null_count and np.isfinite(numbers.to_numpy()).all():
+        return numbers
     numbers = pc.if_else(pc.is_nan(numbers), None, numbers)
     if pc.any(pc.is_inf(numbers)).as_py():
         at = pc.index(pc.is_inf(numbers), value=True).as_py()

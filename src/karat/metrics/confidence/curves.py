@@ -56,10 +56,12 @@ class RiskCoverageArea(Curve):
 
     def value(self, confidences: Array, rows: Array, scores: Array) -> Array:  # noqa: ARG002
         loss = rows - scores
-        before, lost = _from_above(rows) - rows, _from_above(loss) - loss
+        until, lost = _from_above(rows), _from_above(loss) - loss
+        before = until - rows
         mean = np.divide(loss, rows, out=np.zeros(loss.shape), where=rows > 0)
         # rows number before + 1, before + 2, … share the mean loss: the risks there, summed
-        risks = loss + (lost - before * mean) * (_harmonic(before + rows) - _harmonic(before))
+        sums = _harmonic(np.concatenate([until, np.zeros_like(until[..., :1])], axis=-1))
+        risks = loss + (lost - before * mean) * (sums[..., :-1] - sums[..., 1:])
         n = rows.sum(axis=-1)
         area: Array = risks.sum(axis=-1) / n
         if not self.excess:

@@ -39,41 +39,44 @@ def check_share(definition: Definition) -> None:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The confidences and the scores of rows, shape (n,), and why rows have none, shape (n,)."""
+    """The confidences and the scores of rows, shape (n,), and why rows have none, shape (n,); None where all have."""
 
     confidence: Array
     score: Array
-    reasons: Array
+    reasons: Array | None
 
     @classmethod
     def of(cls, scored: Inner, confidence: Number, scale: Scale) -> Pairs:
         """The pairs of a slice; a row is unscored where its answer is, and for a number out of its range."""
         inner = scored.score()
         score, given = inner.scores(scored.metric), confidence.to_numpy()
-        reasons: Array = np.full(len(score), None, dtype=object) if inner.reasons is None else inner.reasons.copy()
-        found = cls(
-            {"probability": given, "percent": given / 100, "log": np.exp(np.minimum(given, 1.0))}[scale], score, reasons
-        )
+        read = {
+            "probability": lambda: given,
+            "percent": lambda: given / 100,
+            "log": lambda: np.exp(np.minimum(given, 1)),
+        }
         low, high = RANGES[scale]
-        found.drop((given < low) | (given > high), f"confidence is not from {low:g} to {high:g}")
-        found.drop((score < 0) | (score > 1), f"the score of {scored.metric.name} is not from 0 to 1")
-        return found
+        found = cls(read[scale](), score, inner.reasons)
+        found = found.drop((given < low) | (given > high), f"confidence is not from {low:g} to {high:g}")
+        return found.drop((score < 0) | (score > 1), f"the score of {scored.metric.name} is not from 0 to 1")
 
     def binary(self, threshold: float | None) -> Pairs:
         """The pairs with scores of 0 and 1: without a threshold, rows with other scores have none."""
         if threshold is not None:
             return replace(self, score=np.where(np.isnan(self.score), np.nan, self.score >= threshold))
-        self.drop(
-            (self.score > 0) & (self.score < 1), "the score is neither 0 nor 1: set threshold=, the least that is right"
-        )
-        return self
+        problem = "the score is neither 0 nor 1: set threshold=, the least that is right"
+        return self.drop((self.score > 0) & (self.score < 1), problem)
 
-    def drop(self, rows: Array, reason: str) -> None:
-        """Leave rows unscored that have no reason yet."""
-        self.reasons[rows & np.equal(self.reasons, NOTHING)] = reason
+    def drop(self, rows: Array, reason: str) -> Pairs:
+        """The pairs, with the rows unscored that have no reason yet."""
+        if not rows.any():
+            return self
+        reasons = np.full(len(rows), None, dtype=object) if self.reasons is None else self.reasons
+        return replace(self, reasons=np.where(rows & np.equal(reasons, NOTHING), reason, reasons))
 
     def rows(self, *statistics: Array) -> Rows:
         """Rows with these statistics, shape (n,) or (n, k) each, side by side."""
         table = np.column_stack(statistics)
-        table[~np.equal(self.reasons, NOTHING)] = np.nan
+        if self.reasons is not None:
+            table[~np.equal(self.reasons, NOTHING)] = np.nan
         return Rows(table, self.reasons)

@@ -64,6 +64,8 @@ class OutputColumns:
     def _join_reasons(self, scored: Sequence[Rows]) -> pa.Array:
         """Why rows are unscored: the reason alone where all metrics have the same one, else with the spec of each."""
         n = len(scored[0].statistics)
+        if all(rows.reasons is None for rows in scored):
+            return pa.nulls(n, pa.string())
         first, *others = (np.full(n, None, dtype=object) if rows.reasons is None else rows.reasons for rows in scored)
         joined = first.copy()
         different = np.any([np.not_equal(each, first) for each in others], axis=0) if others else []

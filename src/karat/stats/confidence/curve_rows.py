@@ -19,7 +19,8 @@ from karat.stats.sums.table import read_array
 
 DISTINCT = 65_536  # confidences told apart; of more, each is rounded to a multiple of 1 / DISTINCT
 _UNIT = 2.0**36  # scores are summed as whole numbers of 1 / _UNIT, so that their sums are exact in any order
-_HALF = 1 << 18
+_EXACT = 1 << 17  # so many scores are summed as floats without rounding
+_HALF = 18
 _WAITING = 1 << 18  # rows that wait to be sorted
 
 
@@ -48,7 +49,7 @@ class CurveRows:
 
     def add(self, statistics: Array, _keys: Array | None = None) -> None:
         """Add rows: their confidences and scores, shape (rows, 2); `RowError` for one that is not from 0 to 1."""
-        if not ((statistics >= 0) & (statistics <= 1)).all():
+        if len(statistics) and not (statistics.min() >= 0 and statistics.max() <= 1):  # not so where one is NaN
             at = int(((statistics >= 0) & (statistics <= 1)).all(axis=1).argmin())
             raise RowError(f"row {at}: a confidence and a score from 0 to 1 expected, found {statistics[at].tolist()}")
         self._new.append(statistics)
@@ -111,8 +112,20 @@ class CurveRows:
             return
         statistics = np.concatenate(self._new)
         self._new, self._waiting = [], 0
-        counts = np.stack([np.ones(len(statistics)), np.rint(statistics[:, 1] * _UNIT)]).astype(np.int64)
-        self._put(statistics[:, 0] + 0.0, counts)
+        confidences, scores = statistics[:, 0] + 0.0, np.rint(statistics[:, 1] * _UNIT)
+        if not self._rounded:
+            self._rounded = np.count_nonzero(np.diff(np.sort(confidences))) >= DISTINCT
+        if not self._rounded:
+            self._put(confidences, np.stack([np.ones(len(scores)), scores]).astype(np.int64))
+            return
+        at = np.rint(confidences * DISTINCT).astype(np.int64)
+        counts = np.zeros((2, DISTINCT + 1), np.int64)
+        counts[0] = np.bincount(at, minlength=DISTINCT + 1)
+        for start in range(0, len(at), _EXACT):
+            part = slice(start, start + _EXACT)
+            counts[1] += np.bincount(at[part], scores[part], DISTINCT + 1).astype(np.int64)
+        found = np.flatnonzero(counts[0])
+        self._put(found / DISTINCT, counts[:, found])
 
     def _put(self, confidences: Array, counts: Array) -> None:
         confidences = np.concatenate([self._confidences, confidences])
@@ -127,7 +140,7 @@ class CurveRows:
 
 def _add_up(confidences: Array, counts: Array) -> tuple[Array, Array]:
     """The different confidences, ascending, and the sums of their counts."""
-    order = np.argsort(confidences, kind="stable")
+    order = np.argsort(confidences)
     confidences = confidences[order]
     first = np.flatnonzero(np.diff(confidences, prepend=-1.0))
     return confidences[first], np.add.reduceat(counts[:, order], first, axis=1)
@@ -136,7 +149,8 @@ def _add_up(confidences: Array, counts: Array) -> tuple[Array, Array]:
 def _round(confidences: Array, counts: Array) -> tuple[Array, Array]:
     """`_add_up` of the confidences as multiples of 1 / DISTINCT."""
     at = np.rint(confidences * DISTINCT).astype(np.int64)
-    rows, high, low = (np.bincount(at, each) for each in (counts[0], *np.divmod(counts[1], _HALF)))  # exact as floats
+    parts = counts[0], counts[1] >> _HALF, counts[1] & ((1 << _HALF) - 1)
+    rows, high, low = (np.bincount(at, each) for each in parts)  # exact as floats
     found = np.flatnonzero(rows)
-    sums = [rows[found].astype(np.int64), high[found].astype(np.int64) * _HALF + low[found].astype(np.int64)]
-    return found / DISTINCT, np.stack(sums)
+    rows, high, low = (each[found].astype(np.int64) for each in (rows, high, low))
+    return found / DISTINCT, np.stack([rows, (high << _HALF) + low])

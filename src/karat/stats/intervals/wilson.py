@@ -82,7 +82,7 @@ def effective_interval(value: float, variance: float, size: Ends, bounds: Ends, 
     room = share * (1 - share)
     variance /= span**2
     each, freedom = size
-    spread = variance / (each * room) if room else 0.0  # 1 where each unit is at a bound
+    spread = variance / (each * room) if each * room else 0.0  # 1 where each unit is at a bound
     likely = (1 + confidence) / 2
     if spread > ROUNDING:
         prior = PRIOR * min(1.0, spread)
