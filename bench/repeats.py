@@ -53,6 +53,16 @@ def normalise(lists: list[list[str]]) -> list[list[str]]:
     return [[normalize_answer(answer) for answer in answers] for answers in lists]
 
 
+def compare_normalised(lists: list[list[str]]) -> Array:
+    """`compare`, in SQuAD's normalisation."""
+    return compare(normalise(lists))
+
+
+def vote_normalised(lists: list[list[str]]) -> list[bool]:
+    """`vote`, in SQuAD's normalisation."""
+    return vote(normalise(lists))
+
+
 def main() -> None:
     """Print the table."""
     print(f"{machine()}\n\n| answers | questions | | seconds | karat | ratio |\n|---|---|---|---|---|---|")
@@ -66,9 +76,9 @@ def main() -> None:
         pairs: dict[str, tuple[Callable[[], Any], str, list[pa.Array]]] = {
             "pass@4 from truths": (partial(estimate, flags), "pass_at(column(passed))@4", [passed]),
             "pass@4, answers as they are": (partial(compare, lists), "pass_at@4", [answers, gold]),
-            "pass@4, SQuAD": (lambda lists=lists: compare(normalise(lists)), f"pass_at({SQUAD})@4", [answers, gold]),
+            "pass@4, SQuAD": (partial(compare_normalised, lists), f"pass_at({SQUAD})@4", [answers, gold]),
             "majority, answers as they are": (partial(vote, lists), "majority", [answers, gold]),
-            "majority, SQuAD": (lambda lists=lists: vote(normalise(lists)), f"majority({SQUAD})", [answers, gold]),
+            "majority, SQuAD": (partial(vote_normalised, lists), f"majority({SQUAD})", [answers, gold]),
         }
         for name, (theirs, spec, columns) in pairs.items():
             ours = partial(parse(spec), *columns)

@@ -114,7 +114,7 @@ class CurveRows:
         self._new, self._waiting = [], 0
         confidences, scores = statistics[:, 0] + 0.0, np.rint(statistics[:, 1] * _UNIT)
         if not self._rounded:
-            self._rounded = np.count_nonzero(np.diff(np.sort(confidences))) >= DISTINCT
+            self._rounded = bool(np.count_nonzero(np.diff(np.sort(confidences))) >= DISTINCT)
         if not self._rounded:
             self._put(confidences, np.stack([np.ones(len(scores)), scores]).astype(np.int64))
             return
