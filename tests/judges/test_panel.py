@@ -131,6 +131,21 @@ def test_a_panel_is_consistent_if_all_members_are(governor):
     assert result.table[f"{spec}.partial"].to_pylist() == ["tie"] * 3
 
 
+@pytest.mark.parametrize(
+    ("members", "panel"),
+    [
+        ((True, True), True),
+        ((True, False), False),
+        ((True, None), True),
+        ((None, False), False),
+        ((None, None), None),
+    ],
+)
+def test_members_that_saw_one_order_alone_say_nothing_of_consistency(members, panel):
+    votes = [Vote(verdict=Verdict(1.0, "good"), consistent=each) for each in members]
+    assert combine_panel(votes, ["a", "b"], FORM).consistent is panel
+
+
 def test_documents_are_judged_one_by_one_and_averaged(governor):
     def answer(messages):
         return {"explanation": "e", "label": "relevant" if "Seine" in messages[-1]["content"] else "irrelevant"}
