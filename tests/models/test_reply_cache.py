@@ -7,6 +7,9 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -148,3 +151,30 @@ def test_two_processes_write_one_file_and_agree(path):
     assert len(said[0]) == 300
     with ReplyCache(path) as store:
         assert store.spent("run") == (600, 300.0)
+
+
+def test_a_flipped_bit_never_gives_another_reply(path):
+    replies = {
+        f"key {number}": Reply(f"{number} is prime", cost=number / 8, output_tokens=number) for number in range(20)
+    }
+    with ReplyCache(path) as store:
+        for key, reply in replies.items():
+            store.put(key, reply)
+    whole, random, given = path.read_bytes(), Random(0), 0  # noqa: S311
+    content = [at for at in range(len(whole)) if whole[at]]  # most of a page is zeros
+    for at in random.sample(content, 300):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << random.randrange(8)]) + whole[at + 1 :])
+        with suppress(DataError):
+            with ReplyCache(path) as store:
+                found = [(store.get(key), reply) for key, reply in replies.items()]
+            given += 1
+            assert all(cached in (None, replace(reply, cached=True)) for cached, reply in found), at
+    assert given < 200
+
+
+def test_a_reply_of_a_file_without_checksums_is_read(path):
+    with ReplyCache(path) as store:
+        store.put("key", Reply("yes"))
+        with store.transaction() as db:
+            db.execute("UPDATE replies SET reply = json_remove(reply, '$.crc32')")
+        assert store.get("key").text == "yes"

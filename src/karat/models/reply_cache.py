@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections.abc import Mapping
 from time import time
+from typing import Any
 
 from karat.core.paths import cache_path
 from karat.models.request import Reply
-from karat.models.sqlite import SharedDatabase
+from karat.models.sqlite import SharedDatabase, checksum, compare
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL, created REAL NOT NULL) WITHOUT ROWID;
@@ -44,7 +46,7 @@ class ReplyCache(SharedDatabase):
         """The reply stored under a key."""
         with self._locked():
             row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-            return Reply(**json.loads(row[0]), cached=True) if row else None
+            return _read(key, row[0]) if row else None
 
     def put(self, key: str | None, reply: Reply, attempt: int | None = None, cost: float = 0.0) -> Reply:
         """Store a reply and the end of its attempt in one transaction. Returns the reply stored under the key."""
@@ -86,8 +88,21 @@ class ReplyCache(SharedDatabase):
 def insert_reply(db: sqlite3.Connection, key: str, reply: Reply) -> bool:
     """Store a reply, inside a transaction; False where there is one under the key already."""
     members = {name: value for name, value in vars(reply).items() if name != "cached"}
-    row = (key, json.dumps(members, ensure_ascii=False), time())
+    members["crc32"] = checksum(key.encode(), _write(members).encode())
+    row = (key, _write(members), time())
     return bool(db.execute("INSERT INTO replies VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row).rowcount)
+
+
+def _write(members: Mapping[str, Any]) -> str:
+    return json.dumps(members, ensure_ascii=False)
+
+
+def _read(key: str, text: str) -> Reply:
+    """The reply in a text, whose checksum is compared."""
+    members = json.loads(text)
+    stored = members.pop("crc32", None)
+    compare(stored, key.encode(), _write(members).encode())
+    return Reply(**members, cached=True)
 
 
 def end_attempt(db: sqlite3.Connection, attempt: int, cost: float, reply: Reply | None = None) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from time import sleep, time
 from typing import Self
+from zlib import crc32
 
 from karat.core.errors import DataError
 
@@ -77,9 +78,39 @@ class SharedDatabase:
         if current < self.version:
             if file:
                 _use_write_ahead_log(db)
-            db.executescript(f"BEGIN IMMEDIATE; {self.schema}; PRAGMA user_version = {self.version}; COMMIT;")
+            self._bring_up_to_date(db)
         db.execute("PRAGMA synchronous = NORMAL")
         return db
+
+    def _bring_up_to_date(self, db: sqlite3.Connection) -> None:
+        """Carry out the schema, unless another process did so meanwhile."""
+        db.execute("BEGIN IMMEDIATE")
+        if db.execute("PRAGMA user_version").fetchone()[0] < self.version:
+            for statement in self.schema.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {self.version}")
+        db.execute("COMMIT")
+
+
+def checksum(*kept: bytes) -> int:
+    """The CRC-32 of the cells of a row, which is stored beside them: SQLite has none of its own.
+
+    >>> checksum(b"12345", b"6789") == 0xCBF43926
+    True
+    """
+    value = 0
+    for cell in kept:
+        value = crc32(cell, value)
+    return value
+
+
+def compare(stored: int | None, *kept: bytes) -> None:
+    """Raise `ValueError`, which `SharedDatabase` explains, where the cells of a row are not those that were stored.
+
+    Rows that were stored by the first versions have no checksum, and are not compared.
+    """
+    if stored is not None and stored != checksum(*kept):
+        raise ValueError("a row is not as it was written; the file is damaged")
 
 
 def _use_write_ahead_log(db: sqlite3.Connection) -> None:

@@ -3,6 +3,9 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -143,3 +146,21 @@ def test_where_vectors_are_kept_is_told_by_the_environment(monkeypatch):
     monkeypatch.delenv("KARAT_VECTORS")
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     assert vectors_path() == "/somewhere/karat/vectors.sqlite"
+
+
+def test_a_flipped_bit_never_gives_another_vector(path):
+    texts = ["x" * length for length in range(1, 60)]
+    with VectorCache(path) as store:
+        expected = store.fetch("m", texts, Maker()).rows
+    file = Path(path)
+    whole, random, given = file.read_bytes(), Random(0), 0  # noqa: S311
+    content = [at for at in range(len(whole)) if whole[at]]  # most of a page is zeros
+    for at in random.sample(content, 300):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << random.randrange(8)]) + whole[at + 1 :])
+        with suppress(DataError):
+            with VectorCache(path) as store:
+                found = store.fetch("m", texts, Maker())
+            given += 1
+            assert (found.rows == expected).all()
+            assert not found.truncated.any()
+    assert given < 290  # flips of keys are most, and mean that they are not found

@@ -12,12 +12,15 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.paths import cache_path
 from karat.models.encoders.base import EncoderOutput, Pair
-from karat.models.sqlite import SharedDatabase
+from karat.models.sqlite import SharedDatabase, checksum, compare
 
 MAX_BYTES = 8 << 30  # beyond this the oldest quarter is deleted
 KEYS_PER_QUERY = 500
 
-SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, cut INTEGER NOT NULL, vector BLOB NOT NULL)"
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, cut INTEGER NOT NULL, vector BLOB NOT NULL);
+ALTER TABLE vectors ADD COLUMN crc32 INTEGER
+"""  # version 1 had no checksums
 
 
 def vectors_path() -> str:
@@ -48,7 +51,7 @@ class VectorCache(SharedDatabase):
     [[3.0]]
     """
 
-    schema, version, purpose, variable = SCHEMA, 1, "the cache of vectors", "KARAT_VECTORS"
+    schema, version, purpose, variable = SCHEMA, 2, "the cache of vectors", "KARAT_VECTORS"
 
     def __init__(self, path: str, *, max_bytes: int = MAX_BYTES) -> None:
         super().__init__(path)
@@ -96,17 +99,20 @@ class VectorCache(SharedDatabase):
         cached: dict[bytes, tuple[int, bytes]] = {}
         for start in range(0, len(keys), KEYS_PER_QUERY):
             part = keys[start : start + KEYS_PER_QUERY]
-            sql = f"SELECT key, cut, vector FROM vectors WHERE key IN ({','.join('?' * len(part))})"  # noqa: S608
-            cached |= {key: (truncated, vector) for key, truncated, vector in self._db.execute(sql, part)}
+            sql = f"SELECT key, cut, vector, crc32 FROM vectors WHERE key IN ({','.join('?' * len(part))})"  # noqa: S608
+            for key, truncated, vector, stored in self._db.execute(sql, part):
+                compare(stored, key, bytes([truncated]), vector)
+                cached[key] = (truncated, vector)
         return cached
 
     def _put(self, keys: Sequence[bytes], output: EncoderOutput) -> None:
         rows = np.ascontiguousarray(output.rows, dtype="<f4")
         finite = np.flatnonzero(np.isfinite(rows).all(axis=1)).tolist()
-        values = ((keys[i], int(output.truncated[i]), rows[i].tobytes()) for i in finite)
+        cells = ((keys[i], int(output.truncated[i]), rows[i].tobytes()) for i in finite)
+        values = ((key, cut, vector, checksum(key, bytes([cut]), vector)) for key, cut, vector in cells)
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT INTO vectors VALUES (?, ?, ?) ON CONFLICT DO NOTHING", values)
+            self._db.executemany("INSERT INTO vectors VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", values)
         self._delete_oldest()
 
     def _delete_oldest(self) -> None:
