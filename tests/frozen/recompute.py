@@ -6,6 +6,7 @@
 import enum
 import inspect
 import json
+import math
 import os
 import re
 import shlex
@@ -311,7 +312,9 @@ def contents(run):
     for path in sorted(run.iterdir()):
         if path.suffix == ".parquet":
             table = pq.read_table(path)
-            rows = [{k: "*" if k.endswith(".latency") else v for k, v in row.items()} for row in table.to_pylist()]
+            rows = [
+                {k: "*" if k.endswith(".latency") else _count(v) for k, v in row.items()} for row in table.to_pylist()
+            ]
             found[path.name] = {"schema": repr(pq.read_schema(path)), "rows": rows}
         else:
             found[path.name] = mask(json.loads(path.read_text("utf-8")))
@@ -324,6 +327,15 @@ def contents(run):
     if said["models"]:
         said["models"]["seconds"] = "*"
     return found
+
+
+def _count(value):
+    """The counts of a row without a score are NaN; in the stored runs, which are older, they are null."""
+    return (
+        None
+        if isinstance(value, list) and value and all(isinstance(each, float) and math.isnan(each) for each in value)
+        else value
+    )
 
 
 def score_half(*, resume, stop=None):

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
@@ -41,6 +42,8 @@ def _command_files() -> dict[str, str]:
 class _Karat(click.Group):
     """A group whose commands are files, each imported when it is called or listed."""
 
+    _is_program = False
+
     def list_commands(self, context: click.Context) -> list[str]:
         return [name for name in sorted(_command_files()) if self.get_command(context, name)]
 
@@ -51,6 +54,10 @@ class _Karat(click.Group):
         command = getattr(import_module(module), name.replace("-", "_"), None)
         return command if isinstance(command, click.Command) and command.name == name else None
 
+    def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
+        self._is_program = args is None  # else it is called within one, such as a test, which goes on
+        return super().main(args, *more, **options)
+
     def invoke(self, context: click.Context) -> Any:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that temporary files are removed
         if isinstance(sys.stdout, TextIOWrapper):
@@ -59,7 +66,7 @@ class _Karat(click.Group):
             return super().invoke(context)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
-            _end(130)
+            self._end(130)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
@@ -68,20 +75,19 @@ class _Karat(click.Group):
             raise click.UsageError(_describe(error)) from error
         except KaratError as error:
             failure = click.ClickException(_describe(error))
-            if _runs_on():
+            if self._is_program and _runs_on():
                 failure.show()
-                _end(failure.exit_code)
+                self._end(failure.exit_code)
             raise failure from error
 
-
-def _end(code: int) -> None:
-    """Exit; also where threads run on."""
-    if _runs_on():
-        atexit._run_exitfuncs()  # noqa: SLF001  (removes temporary files)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    def _end(self, code: int) -> None:
+        """Exit; also where threads run on."""
+        if self._is_program and _runs_on():
+            atexit._run_exitfuncs()  # noqa: SLF001  (removes temporary files)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        sys.exit(code)
 
 
 def _runs_on() -> bool:

@@ -15,8 +15,6 @@ _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 """How a formula may start, as OWASP lists it: a sign, also a wide one, or white space before it."""
 _NUMBER = r"^[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)? ?%?$"
 
-_MARK, _NOTHING = (pa.scalar(text, pa.large_string()) for text in ("'", ""))
-
 
 def is_for_spreadsheets() -> bool:
     """Whether CSV is written for spreadsheets: `KARAT_CSV=spreadsheet`."""
@@ -36,7 +34,8 @@ def show_formulas(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
         return column
     texts = column.cast(pa.large_string())
     found = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _NUMBER))
-    return pc.if_else(found, pc.binary_join_element_wise(_MARK, texts, _NOTHING), texts).cast(pa.string())
+    mark, nothing = (pa.scalar(text, pa.large_string()) for text in ("'", ""))
+    return pc.if_else(found, pc.binary_join_element_wise(mark, texts, nothing), texts).cast(pa.string())
 
 
 def show_formula_texts(names: Iterable[str]) -> list[str]:
