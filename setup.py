@@ -40,6 +40,9 @@ if FREE_THREADED and not os.environ.get("KARAT_FREE_THREADED"):
     )
 
 
+LARGEST_FIRST = sorted(Path("src").rglob("*.pyx"), key=lambda path: (-path.stat().st_size, path))
+
+
 def kernel(path: Path) -> Extension:
     name = ".".join(path.with_suffix("").parts[1:])
     macros: list[tuple[str, str | None]] = [("Py_LIMITED_API", "0x030B0000")] if STABLE else []
@@ -70,10 +73,7 @@ class Build(build_ext):
 
 if __name__ == "__main__":  # Cython's own processes import this file where they do not fork
     extensions = cythonize(
-        [
-            kernel(path)
-            for path in (Path("src", *SHARED.split(".")).with_suffix(".c"), *sorted(Path("src").rglob("*.pyx")))
-        ],
+        [kernel(path) for path in (Path("src", *SHARED.split(".")).with_suffix(".c"), *LARGEST_FIRST)],
         nthreads=CORES,
         language_level=3,
         compiler_directives={"freethreading_compatible": True},  # kernels share nothing but tables, filled under a lock
