@@ -29,14 +29,13 @@ class Spans:
     """What was exported: spans and log events."""
 
     def __init__(self, **options):
-        from opentelemetry.sdk._logs import LoggerProvider, export
+        from opentelemetry.sdk._logs import LoggerProvider
+        from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
         from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-        older = "InMemoryLogExporter"  # its name before 1.39
-        exporter = getattr(export, "InMemoryLogRecordExporter", None) or getattr(export, older)
-        self.log_exporter = exporter()
+        self.log_exporter = InMemoryLogRecordExporter()
         self.logger_provider = LoggerProvider()
-        self.logger_provider.add_log_record_processor(export.SimpleLogRecordProcessor(self.log_exporter))
+        self.logger_provider.add_log_record_processor(SimpleLogRecordProcessor(self.log_exporter))
 
         self.exporter = memory.InMemorySpanExporter()
         self.provider = sdk.TracerProvider(**options)
