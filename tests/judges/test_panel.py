@@ -1,6 +1,7 @@
 """Several models, samples, orders or documents give one score; the votes are columns beside it."""
 
 import json
+import re
 
 import pytest
 
@@ -161,3 +162,29 @@ def test_documents_are_judged_one_by_one_and_averaged(governor):
         {"question": ["q"], "document": ["the Seine"]}, Judge("document_relevance", model=FakeModel(answer))
     )
     assert one.table[spec].to_pylist() == [1]
+
+
+def test_a_list_of_which_one_item_has_no_score_has_none(governor, tmp_path):
+    file = tmp_path / "claims.toml"
+    file.write_text("""
+name = "claims"
+summary = "The share of the claims in each context that are true."
+source = "ours"
+inputs = ["contexts"]
+each = "contexts"
+[prompt]
+task = "List the claims, with true or false."
+[reply]
+kind = "statements"
+verdicts = { true = 1, false = 0 }
+""")
+
+    def answer(messages):
+        (context,) = re.findall(r'"contexts": "(.*)"', messages[-1]["content"])
+        return {"statements": [{"statement": said, "reason": "", "verdict": said} for said in context.split()]}
+
+    judge = Judge(str(file), model=FakeModel(answer), governor=governor)
+    rows = {"contexts": [["true", "true false"], ["true", ""], ["", "true"]]}
+    result = karat.score(rows, judge)
+    assert result.table[judge.spec].to_pylist() == [0.75, None, None]
+    assert result.table["reason"].to_pylist() == [None, *["the reply lists no statement"] * 2]
