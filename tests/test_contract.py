@@ -135,6 +135,16 @@ def test_statistics_of_parts_add_up_to_those_of_the_whole(metric):
     np.testing.assert_allclose(left + right, whole)
 
 
+def test_no_rows_have_no_values(metric):
+    columns = rows_for(metric)
+    statistics = score_rows(metric, arrow(columns, slice(0, 0))).statistics
+    assert len(statistics) == 0
+    width = score_rows(metric, arrow(columns)).statistics.shape[1]
+    if metric.finish is not None:  # as in the slice of a comparison in which no row is scored
+        assert metric.finish(np.empty((0, width))).shape == (0,)
+        assert metric.finish(np.empty((2, 0, width))).shape == (2, 0)
+
+
 def test_the_order_of_references_changes_nothing(metric):
     if "across" not in metric.settings:
         pytest.skip("has no list of references")

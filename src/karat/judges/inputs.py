@@ -13,6 +13,7 @@ import pyarrow as pa
 from karat.core.columns.arrow import is_text
 from karat.core.columns.conversations import UnreadableConversation, conversations
 from karat.core.columns.kinds import MESSAGES, TEXT, TEXTS, Kind
+from karat.core.columns.python_values import to_python
 from karat.data.source import RAW
 
 
@@ -76,7 +77,7 @@ def _read_criteria(value: Any) -> list[dict[str, Any]] | Unreadable:
 def _values(column: pa.Array) -> list[Any]:
     if column.type == RAW:
         return [json.loads(cell) for cell in column.storage.to_pylist()]
-    return column.to_pylist() if is_text(column.type) else [_plain(value) for value in column.to_pylist()]
+    return column.to_pylist() if is_text(column.type) else [_plain(value) for value in to_python(column)]
 
 
 def _plain(value: Any) -> Any:

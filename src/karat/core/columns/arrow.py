@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from karat.core.columns.python_values import to_python
+
 TEXT = pa.string()
 LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
 
@@ -99,9 +101,8 @@ def _holds_union(kind: pa.DataType) -> bool:
 
 def _spell_mixed(column: pa.Array) -> pa.Array:
     """Values of several types as JSON text; those that JSON has not, such as times, as text."""
-    rows = column.to_pylist(maps_as_pydicts="lossy")
     encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
-    return pa.array([None if row is None else encode(row) for row in rows], TEXT).cast(pa.json_(TEXT))
+    return pa.array([None if row is None else encode(row) for row in to_python(column)], TEXT).cast(pa.json_(TEXT))
 
 
 def _spell_interval(months: int, days: int, nanoseconds: int) -> str:

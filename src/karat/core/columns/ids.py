@@ -26,6 +26,7 @@ from karat.core.columns.arrow import (
     to_float64,
     whole_offsets,
 )
+from karat.core.columns.python_values import time_texts, to_python
 from karat.core.errors import RowError
 
 ROW_IDS = ("id", "question_id", "example_id", "sample_id", "row_id", "uid", "uuid", "guid")
@@ -193,7 +194,7 @@ def _spelled(values: pa.Array) -> pa.Array:
     if pt.is_null(kind):
         return values.cast(pa.string())
     if pt.is_temporal(kind):  # finer and later than Python's may be
-        return values.cast(pa.large_string())
+        return time_texts(values).cast(pa.large_string())
     try:
         if pt.is_integer(kind):
             return values.cast(pa.int64())
@@ -202,7 +203,7 @@ def _spelled(values: pa.Array) -> pa.Array:
             return pc.if_else(pc.is_nan(values), None, values).cast(pa.int64())
     except pa.ArrowInvalid:  # beyond 64 bits, or with a fraction
         pass
-    return _ids_of(values.to_pylist())
+    return _ids_of(to_python(values))
 
 
 def _opened(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from karat.core.columns.arrow import is_list, is_text
+from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError
 
 
@@ -32,8 +33,8 @@ def cast_json(column: pa.Array) -> pa.Array | None:
         return column.cast(pa.string())
     if not (pt.is_struct(kind) or pt.is_map(kind) or is_list(kind)):
         return None
-    rows = column.to_pylist(maps_as_pydicts="lossy")
-    return pa.array([None if row is None else _dump(_drop_nulls(row)) for row in rows], pa.large_string())
+    rows = [None if row is None else _dump(_drop_nulls(row)) for row in to_python(column)]
+    return pa.array(rows, pa.large_string())
 
 
 def read_json(rows: Iterable[Any]) -> pa.Array:

@@ -14,6 +14,7 @@ import pyarrow.types as pt
 
 from karat.core.columns.arrow import is_list, is_number
 from karat.core.columns.ids import DOCUMENT_IDS, GRADES, spell_id
+from karat.core.columns.python_values import to_python
 from karat.core.errors import RowError
 
 SUBTOPICS = ("subtopic", "subtopic_id", "intent", "aspect", "iteration")
@@ -32,7 +33,8 @@ def cast_subtopics(column: pa.Array) -> pa.Array | None:
         return column.cast(JUDGED)
     if pt.is_map(kind) or pt.is_struct(kind) or is_list(kind):
         inner = [kind.item_type] if pt.is_map(kind) else [field.type for field in kind] if pt.is_struct(kind) else []
-        return None if any(map(is_number, inner)) and not all(map(pt.is_null, inner)) else read_subtopics(_rows(column))
+        if not any(map(is_number, inner)) or all(map(pt.is_null, inner)):
+            return read_subtopics(to_python(column))
     return None
 
 
@@ -89,9 +91,3 @@ def _judgements(row: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 def _first(names: Iterable[str], each: Mapping[str, Any]) -> str:
     return next((name for name in names if name in each), "")
-
-
-def _rows(column: pa.Array) -> list[Any]:
-    """The values of a column in Python; Arrow gives maps as lists of pairs, which become dicts again."""
-    rows: list[Any] = column.to_pylist()
-    return [None if row is None else dict(row) for row in rows] if pt.is_map(column.type) else rows

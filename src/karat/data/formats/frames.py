@@ -119,6 +119,8 @@ def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
 
 def _has_many_keys(values: Iterable[Any]) -> bool:
     """Whether values are dicts with so many different keys, such as ids, that they should not become a struct."""
+    if getattr(getattr(values, "dtype", None), "kind", "O") in "biufcmM":  # numbers and times, which may be late
+        return False
     keys: set[Any] = set()
     for value in values:
         if isinstance(value, Mapping):

@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.columns.arrow import is_bytes, is_text
+from karat.core.columns.python_values import are_late
 from karat.core.errors import DataError
 from karat.data.formats.csv import DELIMITERS
 from karat.data.formats.spreadsheet import is_for_spreadsheets, show_formula_texts, show_formulas
@@ -77,11 +78,18 @@ def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[Wri
             if not batch.num_rows:
                 return
             encoded = pa.Table.from_batches(encode(batch)).columns if cells else []
+            if any(map(_holds_late_times, batch.columns)):
+                raise pa.ArrowInvalid("it is a time beyond the years -30000 to 30000, or beyond a day")
             columns = dict(enumerate(batch.columns)) | dict(zip(cells, encoded, strict=True))
             written = [to_duckdb(show_formulas(column) if shown else column) for column in columns.values()]
             writer.write_table(pa.table(written, schema=flat))
 
         yield put
+
+
+def _holds_late_times(column: pa.Array) -> bool:
+    kind = column.type
+    return pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and bool(are_late(column).any())
 
 
 def _row(schema: pa.Schema) -> str:

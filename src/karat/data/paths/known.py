@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from karat.core.columns.arrow import is_text
+from karat.core.columns.python_values import to_python
 from karat.data.json.raw import from_python
 from karat.data.paths.nested import find_nested
 from karat.data.roles import UnmappedRoleError, find_layout, is_side_of, matches_role
@@ -98,7 +99,7 @@ def find_inside(
     for role, name in columns.items():
         if name in may_hold:
             file, column = opened.get(name, (source, name))  # the source itself has the columns from paths
-            parsed = [_parse(cell) for cell in file.first.column(column).to_pylist(maps_as_pydicts="lossy")]
+            parsed = [_parse(cell) for cell in to_python(file.first.column(column))]
             cells = [cell for cell in parsed if cell not in (None, "")]
             row = next((at for at, cell in enumerate(parsed, 1) if cell not in (None, "")), 1)
             path = _inside(name_row(source.name, row), role, name, cells)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from karat.core.columns.ids import DOCUMENT_IDS, GRADES, QUERY_IDS, spell_id
+from karat.core.columns.python_values import to_python
 from karat.core.columns.subtopics import SUBTOPICS
 from karat.core.errors import ColumnError, RowError
 from karat.data.json.raw import decode_text
@@ -110,7 +111,7 @@ def _spell(ids: pa.Array) -> pa.Array:
         return _spell(ids.dictionary).take(ids.indices)
     if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_integer(kind):
         return ids.cast(pa.string())
-    cells = ids.storage.to_pylist() if kind == RAW else ids.to_pylist()
+    cells = ids.storage.to_pylist() if kind == RAW else to_python(ids)
     if kind == RAW:
         cells = [None if cell is None else json.loads(cell) for cell in cells]
     return pa.array(map(spell_id, cells), pa.string())

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from karat.core.columns.arrow import plain_column
 from karat.core.columns.kinds import Array
+from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.data.source import Source
 from karat.data.storage.stores import explain_error
@@ -134,9 +135,9 @@ def _is_ascii(column: pa.Array) -> bool:
 
 
 def _first_invalid_row(column: pa.Array) -> int:
-    for row, cell in enumerate(column, 1):
+    for row in range(len(column)):
         try:
-            cell.as_py()
+            to_python(column[row : row + 1])
         except UnicodeDecodeError:
-            return row
+            return row + 1
     return 1

@@ -191,7 +191,7 @@ def _list_labels(column: pa.Array) -> str:
 
 
 def _split(totals: Array) -> Array:
-    return np.moveaxis(totals.reshape(*totals.shape[:-1], -1, 3), -1, 0)
+    return np.moveaxis(totals.reshape(*totals.shape[:-1], totals.shape[-1] // 3, 3), -1, 0)
 
 
 def _average(scores: Array, expected: Array, average: str, zero_division: float) -> Array:

@@ -21,7 +21,7 @@ TER = "Snover et al. 2006, A Study of Translation Edit Rate; as in sacrebleu, ht
 
 def chrf_value(totals: Array, *, beta: float) -> Array:
     """F of the mean precision and the mean recall over the orders of which both sides have n-grams."""
-    predicted, expected, common = np.moveaxis(totals.reshape(*totals.shape[:-1], -1, 3), -1, 0)
+    predicted, expected, common = np.moveaxis(totals.reshape(*totals.shape[:-1], totals.shape[-1] // 3, 3), -1, 0)
     in_both = (predicted != 0) & (expected != 0)
     orders = in_both.sum(axis=-1)
     precision, recall = (

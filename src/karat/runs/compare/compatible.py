@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from karat.core.columns.arrow import from_numpy
+from karat.core.columns.python_values import to_python
 from karat.core.errors import DataError, SpecError
 from karat.core.metric.spec import parse
 from karat.core.parallel import map_ordered
@@ -149,7 +150,7 @@ def _compare_gold(first: Run, run: Run, at: int, rows: Alignment) -> list[int]:
         left, right = gold[part], other.take(from_numpy(there[part]))
         if left.equals(right):
             return []
-        cells = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        cells = zip(to_python(left), to_python(right), strict=True)
         return [start + at for at, (one, other) in enumerate(cells) if _as_list(one) != _as_list(other)]
 
     return [int(matched[each]) for found in map_ordered(differences, range(0, len(matched), _SLICE)) for each in found]

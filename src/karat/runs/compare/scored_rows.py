@@ -12,6 +12,7 @@ import numpy as np
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
+from karat.core.columns.python_values import rows_to_python
 from karat.core.errors import ColumnError, did_you_mean
 from karat.data.roles import matches_role, singular
 from karat.runs.columns.output import find_reason_column
@@ -125,7 +126,7 @@ def _read_cells(run: Run, names: Sequence[str | None], wanted: Collection[int]) 
     first, left = 0, len(cells)
     for batch in run.batches(known) if known else ():
         here: Array = np.array(sorted(row for row in cells if first <= row < first + len(batch)), dtype=np.int64)
-        cells.update(zip(here.tolist(), batch.take(here - first).to_pylist(), strict=True))
+        cells.update(zip(here.tolist(), rows_to_python(batch.take(here - first)), strict=True))
         first, left = first + len(batch), left - len(here)
         if not left:
             break

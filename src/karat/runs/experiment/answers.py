@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.atomic import write_text
+from karat.core.columns.python_values import rows_to_python
 from karat.core.errors import ColumnError, DataError
 from karat.data.source import RAW, Source
 from karat.data.storage.checksums import read_json, seal, unseal
@@ -104,7 +105,7 @@ def _number_answers(batch: pa.RecordBatch, first: int, repetitions: int) -> Iter
     """Each row, `repetitions` times, with the number of its answer."""
     raw = [field.name for field in batch.schema if field.type == RAW]
     for start in range(0, len(batch), _SLICE):
-        for row in batch.slice(start, _SLICE).to_pylist():
+        for row in rows_to_python(batch.slice(start, _SLICE)):
             decoded = {name: json.loads(row[name]) for name in raw if row[name] is not None}
             for _ in range(repetitions):
                 yield first, row | decoded

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_text
 from karat.core.columns.kinds import Array
+from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.judges.rubric import Rubric, Swap
@@ -113,7 +114,7 @@ class Examined:
             self.rows.mapping[role] for role in self.rubric.inputs if self.rows.mapping[role] not in self.answer_columns
         ]
         codes: dict[str, int] = {}
-        cells = zip(*(self.rows.table[name].to_pylist() for name in names), strict=True)
+        cells = zip(*(to_python(self.rows.table[name]) for name in names), strict=True)
         found = [codes.setdefault(repr(row), len(codes)) for row in cells] if names else [0] * len(self.rows.table)
         return np.array(found, dtype=np.int64)
 
@@ -124,7 +125,7 @@ class Examined:
         for name in self.rows.answers.author:
             if name not in names:
                 raise ColumnError(f"author: there is no column {name!r}{did_you_mean(name, names)}")
-        return tuple(self.rows.table[name].to_pylist() for name in self.rows.answers.author)
+        return tuple(to_python(self.rows.table[name]) for name in self.rows.answers.author)
 
     @property
     def own_names(self) -> set[str]:

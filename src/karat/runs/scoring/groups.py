@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from contextlib import suppress
-from datetime import timedelta
 from hashlib import blake2b
 
 import numpy as np
@@ -14,6 +11,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_bytes
 from karat.core.columns.kinds import Array
+from karat.core.columns.python_values import spell_times
 from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.data.paths.nested import unquote
 from karat.data.source import RAW, Source
@@ -94,43 +92,8 @@ def _encode(column: pa.Array) -> tuple[Array, list[str]]:
     if column.type == RAW:
         column = unquote(column.storage)
     encoded = pc.dictionary_encode(column, null_encoding="encode")
-    return np.asarray(encoded.indices), list(map(_label, _values(encoded.dictionary)))
-
-
-def _values(column: pa.Array) -> list[object]:
-    """The values as Python has them; times, which may be finer or later than Python's, as it would print them."""
-    kind = column.type
-    if pa.types.is_duration(kind):
-        return [
-            None if number is None else _spell_duration(number, kind.unit)
-            for number in column.view("int64").to_pylist()
-        ]
-    if pa.types.is_temporal(kind):
-        return [None if text is None else _TIME.sub(_trim, text) for text in column.cast(pa.string()).to_pylist()]
-    return list(column.to_pylist())
-
-
-_TIME = re.compile(r"(:\d\d)(?:\.(\d+))?(Z$|[+-]\d{4}$|$)")
-"""The seconds, their fraction, and the time zone at the end of Arrow's text of a time."""
-
-
-def _trim(time: re.Match[str]) -> str:
-    """The end of a time as Python prints it: a fraction of no, six or nine digits, and a zone such as +01:00."""
-    digits, zone = (time[2] or "").ljust(9, "0"), time[3].replace("Z", "+0000")
-    fraction = "" if not digits.strip("0") else f".{digits[:6]}" if digits.endswith("000") else f".{digits}"
-    return f"{time[1]}{fraction}{zone and f'{zone[:3]}:{zone[3:]}'}"
-
-
-def _spell_duration(number: int, unit: str) -> str:
-    """As Python prints it, where it can hold it.
-
-    >>> _spell_duration(90, "s"), _spell_duration(1, "ns"), _spell_duration(2**62, "s")
-    ('0:01:30', '1 ns', '4611686018427387904 s')
-    """
-    micro, rest = divmod(number * {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}[unit], 1000)
-    with suppress(OverflowError):
-        return f"{number} {unit}" if rest else str(timedelta(microseconds=micro))
-    return f"{number} {unit}"
+    values = spell_times(encoded.dictionary) if pa.types.is_temporal(column.type) else encoded.dictionary
+    return np.asarray(encoded.indices), list(map(_label, values.to_pylist()))
 
 
 def _label(value: object) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from karat.core.columns.python_values import to_pandas
 from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
@@ -91,11 +92,9 @@ class Result:
     def to_pandas(self) -> Any:
         """The table as a pandas frame."""
         try:
-            return self.table.to_pandas()
+            return to_pandas(self.table)
         except ImportError:
             raise MissingExtra("pandas", extra="pandas", need="Result.to_pandas") from None
-        except pa.ArrowException as error:
-            raise DataError(f"pandas cannot hold these rows: {error}; result.table has them") from error
 
     def as_dict(self) -> dict[str, Any]:
         """The values for JSON: what `karat score --json` prints."""

@@ -11,6 +11,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from karat.core.columns.python_values import to_python
 from karat.data.open import open_source
 from karat.data.write import is_writable, refuse_overwriting, write
 from karat.runs.display.document import check_document, write_lines
@@ -89,7 +90,7 @@ def _row_names(run: Run, n: int) -> Sequence[str]:
     """The name of each row: its id where it has one, else its number."""
     joined = str(run.manifest.settings.get("on") or "id").rpartition("=")[2]
     if joined in run.schema.names:
-        return [str(value) for value in run.column(joined).to_pylist()]
+        return [str(value) for value in to_python(run.column(joined))]
     return [f"row {row}" for row in range(1, n + 1)]
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
+from karat.core.columns.python_values import to_python
 from karat.data.roles import singular
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.compatible import SharedMetric
@@ -130,7 +131,7 @@ class Material:
             return [str(row + 1) for row in rows.tolist()]
         if self.compared is not None:
             return list(self.rows.ids.take(pa.array(rows)).to_pylist())
-        return [str(each) for each in self.runs[0].column(self.id_column).take(pa.array(rows)).to_pylist()]
+        return [str(each) for each in to_python(self.runs[0].column(self.id_column).take(pa.array(rows)))]
 
     def values(self) -> Iterator[SystemValue]:
         """The stored values of each metric in each system, and those of the slices of a single run."""

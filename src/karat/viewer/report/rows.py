@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
+from karat.core.columns.python_values import to_python
 from karat.data.source import RAW
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
@@ -123,7 +124,7 @@ def _take(run: Run, names: list[str], rows: Array) -> dict[str, list[Any]]:
     places = np.argsort(np.argsort(rows)).tolist()
     columns = dict[str, list[Any]]()
     for name in names:
-        cells = [cell for part in parts for cell in part.column(name).to_pylist()]
+        cells = [cell for part in parts for cell in to_python(part.column(name))]
         raw = run.schema.field(name).type == RAW
         columns[name] = [_read(cells[place], raw=raw) for place in places]
     return columns

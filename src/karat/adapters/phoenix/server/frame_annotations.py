@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import pyarrow as pa
+
 from karat.adapters.phoenix.mapping import is_missing
 from karat.adapters.phoenix.server.annotation import Annotation, Annotations, identifier
 from karat.core.columns.ids import SPAN_IDS
+from karat.core.columns.python_values import to_pandas
 from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.core.lazy import import_extra
 
@@ -75,7 +78,7 @@ def from_frame(frame: Any) -> Annotations:
     Raises `karat.ColumnError` or `karat.DataError`, which name the row, for a frame that holds no annotations.
     """
     if hasattr(frame, "to_pandas"):  # polars and Arrow
-        frame = frame.to_pandas()
+        frame = to_pandas(frame) if isinstance(frame, pa.Table) else frame.to_pandas()
     if not hasattr(frame, "reset_index"):
         expected = "the result of karat.score, or a pandas frame of scores, is expected"
         raise DataError(f"{expected}, not {type(frame).__name__}")

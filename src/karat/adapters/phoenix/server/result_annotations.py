@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from karat.adapters.phoenix.server.annotation import Annotation, Annotations, identifier
 from karat.core.columns.arrow import is_text
 from karat.core.columns.ids import SPAN_IDS
+from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
 from karat.judges.judge import JudgeFunction
@@ -62,7 +63,7 @@ def _span_ids(table: pa.Table) -> list[str]:
     if name is None:
         expected = " or ".join(SPAN_IDS)
         raise ColumnError(f"no column holds the id of each row's span: {expected} is expected in {table.column_names}")
-    ids: list[Any] = table[name].to_pylist()
+    ids = to_python(table[name])
     if None in ids:
         raise ColumnError(f"column {name!r}, row {ids.index(None) + 1}: the id of a span is expected, not null")
     first_rows: dict[Any, int] = {}
