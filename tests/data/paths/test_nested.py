@@ -108,3 +108,19 @@ def test_a_path_that_leads_nowhere_is_named_with_what_the_column_holds(path, pro
     data = [{"prediction": "a", "answers": [{"text": "a"}]}]
     with pytest.raises(karat.ColumnError, match=problem):
         karat.score(data, "em", map={"reference": path})
+
+
+@pytest.mark.parametrize("spell", [lambda value: value, json.dumps], ids=["Arrow", "JSON"])
+@pytest.mark.parametrize("step", ["9" * 19, "-" + "9" * 19, "9" * 18, "-" + "9" * 18, "9" * 5000])
+def test_no_item_is_at_a_place_beyond_every_list(step, spell):
+    nested = extract_nested(open_frame([{"a": spell([{"n": "x"}])}]), [f"a[{step}].n"])
+    assert [batch.to_pylist()[0].get(f"a[{step}].n") for batch in nested.batches()] == [None]
+
+
+@pytest.mark.parametrize("spell", [lambda value: value, json.dumps], ids=["Arrow", "JSON"])
+def test_a_key_that_no_item_has_leads_nowhere(spell):
+    rows = [{"a": spell(cell)} for cell in ([{"n": "x"}, {"n": "y"}], [], None)]
+    assert extract_nested(open_frame(rows), ["a[*].m"]).schema.names == ["a"]
+    assert "a[*].n" in extract_nested(open_frame(rows), ["a[*].n"]).schema.names
+    with pytest.raises(karat.ColumnError, match=r"leads nowhere"):
+        karat.score([{**row, "gold": "x", "output": "x"} for row in rows], "em", map={"prediction": "a[*].m"})

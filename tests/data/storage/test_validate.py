@@ -45,6 +45,20 @@ def test_damaged_offsets_are_refused(inner, content):
     assert is_refused(column) == is_invalid(column)
 
 
+@given(
+    st.sampled_from([pa.int64(), pa.bool_(), pa.float32(), pa.string(), pa.large_string(), pa.date32()]),
+    st.lists(st.booleans(), min_size=1, max_size=20),
+    st.integers(0, 3),
+    st.integers(0, 20),
+)
+def test_another_number_of_nulls_than_there_are_is_refused(kind, there, first, nulls):
+    stored = pa.array([0 if each else None for each in [*there, False]], pa.int32()).cast(
+        kind
+    )  # a null, so that there are bits
+    column = pa.Array.from_buffers(kind, len(there), stored.buffers(), min(nulls, len(there)))[first:]
+    assert is_refused(column) == is_invalid(column)
+
+
 def test_a_cell_that_is_not_utf_8_is_named():
     column = pa.Array.from_buffers(pa.string(), 3, pa.array([b"a", b"\xff", b"b"], pa.binary()).buffers())
     with pytest.raises(RowError, match="file, column 'text', row 12: "):

@@ -223,6 +223,14 @@ def test_completions_of_sparing_endpoints_read():
     assert parse_completion('{"choices": [{"message": {"content": null}}]}').problem == "nothing said"
 
 
+@pytest.mark.parametrize("odd", ["7", [7], {"n": 7}, True, -1, 7.5, float("nan"), float("inf"), 10**400, None])
+def test_tokens_and_costs_that_are_none_are_not_known_and_the_reply_is_kept(odd):
+    usage = {"prompt_tokens": odd, "completion_tokens": 7.0, "cost": odd}
+    reply = parse_completion(completion({"content": "yes"}, usage=usage, model=odd))
+    cost, model = (odd if odd == 7.5 else None), (odd if odd == "7" else None)
+    assert reply == Reply("yes", None, 7, cost=cost, model=model)
+
+
 @pytest.mark.parametrize("quoted", ["as unknown", "in a refusal"])
 def test_the_key_is_in_no_error_and_no_repr(quoted):
     key = "very-secret-key"

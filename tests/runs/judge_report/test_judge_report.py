@@ -149,6 +149,10 @@ def test_clusters_widen_the_intervals():
     assert together.flips.high - together.flips.low > 1.1 * (alone.flips.high - alone.flips.low)
 
 
+STORED = {"judge": "judge:refusal", "settings": {}, "version": 1, "prompt": "x", "signature": "s"}
+STORED |= {"figures": {"labelled": 3}}
+
+
 def test_a_kept_calibration_holds_for_the_same_judge_alone(tmp_path, politeness):
     kept, mine = tmp_path / "kept.json", tmp_path / "mine.toml"
     mine.write_text(politeness)
@@ -180,11 +184,18 @@ def test_a_kept_calibration_holds_for_the_same_judge_alone(tmp_path, politeness)
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", '{"format": 9, "judges": []}', '{"format": 1, "judges": [{}]}', '{"format": 1, "judges": [7]}'],
+    [
+        *("", "[]", "[" * 100_000, '{"format": 1}', '{"format": 9, "judges": []}', '{"format": 1, "judges": 7}'),
+        *('{"format": 1, "judges": [{}]}', '{"format": 1, "judges": [7]}'),
+        *(
+            json.dumps({"format": 1, "judges": [{**STORED, name: odd}]})
+            for name, odd in (("settings", 3), ("settings", None), ("version", "1"), ("judge", []), ("figures", {}))
+        ),
+    ],
 )
 def test_another_file_is_no_calibration(tmp_path, content):
     (tmp_path / "kept.json").write_text(content)
-    with pytest.raises(DataError, match=r"kept\.json: .*calibrations"):
+    with pytest.raises(DataError, match=r"kept\.json.*calibrations"):
         karat.judge_report(ROWS, refusal(), calibration=tmp_path / "kept.json")
 
 

@@ -19,6 +19,7 @@ from karat.data.formats.frames import is_by_query, open_frame
 from karat.data.formats.logs.helm import helm_rows, is_helm
 from karat.data.formats.logs.inspect import inspect_rows, is_inspect
 from karat.data.formats.logs.ragas import is_ragas, ragas_rows
+from karat.data.formats.logs.rows import check_rows
 from karat.data.json.explain import explain_errors, reject_duplicates
 from karat.data.json.reader import open_json_rows
 from karat.data.roles import Side, is_known_name
@@ -97,25 +98,25 @@ def _read_object(document: Any, name: str, role: str) -> Source:
     if not isinstance(document, dict) or not document:
         raise DataError(f"{name}: expected {_LAYOUTS}")
     if isinstance(document.get("columns"), list) and isinstance(document.get("data"), list):
-        return open_frame(list(_split_rows(document["columns"], document["data"], name)))
+        return _open_frame(name, list(_split_rows(document["columns"], document["data"], name)))
     if any("paragraphs" in article for article in _rows_at(document, "data")):
-        return open_frame(list(_squad(document["data"], name)))
+        return _open_frame(name, list(_squad(document["data"], name)))
     if is_by_query(document):
-        return open_frame(document)
+        return _open_frame(name, document)
     if (log := _read_log(document, name)) is not None:
         return log
     if all(isinstance(row, dict) and any(map(is_known_name, row)) for row in document.values()):
-        return open_frame([{"id": key, **row} for key, row in document.items()])
+        return _open_frame(name, [{"id": key, **row} for key, row in document.items()])
     lists = [isinstance(value, list) for value in document.values()]
     if all(lists) and any(map(is_known_name, document)):
-        return open_frame(document)
+        return _open_frame(name, document)
     if all(isinstance(value, str) for value in document.values()):
-        return _by_id(document, pa.string(), role)
+        return _by_id(document, pa.string(), role, name)
     if all(lists) and all(isinstance(item, str) for value in document.values() for item in value):
-        return _by_id(document, pa.list_(pa.string()), "references")
+        return _by_id(document, pa.list_(pa.string()), "references", name)
     tables = [found for key in document if (found := _rows_at(document, key))]
     if len(tables) == 1:
-        return open_frame(tables[0])
+        return _open_frame(name, tables[0])
     key, value = next((key, value) for key, value in document.items() if not isinstance(value, str))
     raise DataError(f"{name}: expected {_LAYOUTS}, but {key!r} holds {type(value).__name__}")
 
@@ -129,13 +130,21 @@ def _read_log(document: dict[str, Any], name: str) -> Source | None:
     )
     for tool, is_log, rows in logs:
         if is_log(document):
-            return replace(open_frame(list(rows(document))), tool=tool)
+            return replace(_open_frame(name, list(check_rows(rows(document), name, tool))), tool=tool)
     found = ((tool, _rows_at(document, path)) for path, tool in _ROWS.items())
-    return next((replace(open_frame(rows), tool=tool) for tool, rows in found if rows), None)
+    return next((replace(_open_frame(name, rows), tool=tool) for tool, rows in found if rows), None)
 
 
-def _by_id(answers: dict[str, Any], kind: pa.DataType, column: str) -> Source:
-    return open_frame({"id": pa.array(answers, pa.string()), column: pa.array(answers.values(), kind)})
+def _open_frame(name: str, rows: Any) -> Source:
+    """Rows of a file as a source; an error names the file."""
+    try:
+        return open_frame(rows)
+    except DataError as error:
+        raise type(error)(f"{name}, {error}") from error
+
+
+def _by_id(answers: dict[str, Any], kind: pa.DataType, column: str, name: str) -> Source:
+    return _open_frame(name, {"id": pa.array(answers, pa.string()), column: pa.array(answers.values(), kind)})
 
 
 def _split_rows(columns: list[Any], data: list[Any], name: str) -> Iterator[dict[str, Any]]:

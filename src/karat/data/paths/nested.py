@@ -19,7 +19,7 @@ from karat.data.json.members import extract_paths
 from karat.data.json.raw import extract_items, extract_members, from_python
 from karat.data.source import RAW, Source
 
-_STEP = re.compile(r"\[(?:(?P<all>\*)|(?P<number>-?\d+)|(?P<key>[^][=]+)=(?P<value>[^][]*))\]\.?")
+_STEP = re.compile(r"\[(?:(?P<all>\*)|(?P<number>-?[0-9]{1,18})|(?P<key>[^][=]+)=(?P<value>[^][]*))\]\.?")
 """A step into a list: all items, the number of one, or the first in which a key has a value."""
 
 
@@ -96,7 +96,12 @@ def _find_type(source: Source, path: str) -> pa.DataType | None:
 
 
 def _has_values(batch: pa.RecordBatch, path: str) -> bool:
-    return bool(_read_path(batch, path).null_count < len(batch))
+    """Whether JSON text has a value at a path in any row, or in any item that a list of the path has."""
+    found = _read_path(batch, path)
+    if found.type == RAW and "[*]" in path and not path.endswith("[*]"):
+        nowhere = pc.match_substring_regex(found.storage, r"^\[(null(, null)*)?\]$")
+        return bool(pc.any(pc.invert(nowhere)).as_py())
+    return bool(found.null_count < len(batch))
 
 
 def _read_path(batch: pa.RecordBatch, path: str) -> pa.Array:
@@ -146,7 +151,7 @@ def _descend(column: pa.Array, path: str) -> pa.Array | None:
 def _choose(lists: pa.Array, bounds: Array, step: re.Match[str]) -> Array | None:
     """Which of the values of lists a step leads to, shape (rows,); None if the items have no such key."""
     if step["number"]:
-        return int(step["number"]) + bounds[int(step["number"]) < 0 :][: len(lists)]
+        return int(step["number"]) + bounds[int(step["number"]) < 0 :][: len(lists)].astype(np.int64)
     keys = _descend(lists.values, step["key"])
     if keys is None or pa.types.is_nested(keys.type):
         return None

@@ -23,13 +23,17 @@ AnySource = TypeVar("AnySource", bound=Source)
 
 @contextmanager
 def name_errors(name: str) -> Iterator[None]:
-    """Turn errors of Arrow and of the operating system into `DataError` with the file's name."""
+    """Turn errors of Arrow, of the operating system and of impossible text into `DataError` with the file's name."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
         raise DataError(explain_error(name, error)) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: the name of a column is not UTF-8; is the file damaged?") from error
+    except UnicodeEncodeError as error:
+        raise DataError(f"{name}: a text holds half of a character (an unpaired surrogate)") from error
+    except RecursionError as error:
+        raise DataError(f"{name}: lists or objects are nested too deeply") from error
 
 
 MOST_COLUMNS = 10_000
@@ -86,15 +90,25 @@ def _check_cells(batch: pa.RecordBatch, name: str, row: int) -> None:
     Checks a few GB a second, of ASCII many.
     """
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_primitive(field.type):  # whose cells are right whatever their bytes are
-            continue
         try:
-            column.validate(full=not _is_ascii(column))
+            column.validate()  # that the buffers are as long as they should be
+            if not (pa.types.is_primitive(field.type) or _is_ascii(column)):
+                column.validate(full=True)
+            elif (nulls := _count_nulls(column)) != column.null_count:  # other cells are right whatever their bytes are
+                raise pa.ArrowInvalid(f"expected {column.null_count} nulls, found {nulls}: is it damaged?")
         except pa.ArrowInvalid as error:
             where = f"{name}, column {field.name!r}"
             if "UTF8" in str(error) and _is_readable(column):
                 raise RowError(f"{where}, row {row + _first_invalid_row(column)}: {error}") from error
             raise DataError(f"{where}: {error}") from error
+
+
+def _count_nulls(column: pa.Array) -> int:
+    """The nulls of a column that is not nested, by its bits, whatever a file says about their number."""
+    if (bits := column.buffers()[0]) is None:
+        return 0
+    valid = pa.BooleanArray.from_buffers(pa.bool_(), len(column), [None, bits], 0, column.offset)
+    return len(column) - int(valid.true_count)
 
 
 def _is_readable(column: pa.Array) -> bool:
@@ -125,7 +139,6 @@ def _is_ascii(column: pa.Array) -> bool:
     """Whether a column is text whose cells are in their order and hold ASCII alone; false where that is unknown."""
     if not isinstance(column, pa.StringArray | pa.LargeStringArray) or not len(column):
         return False
-    column.validate()  # that the buffers are as long as they should be
     _, places, content = column.buffers()
     kind = np.int32 if isinstance(column, pa.StringArray) else np.int64
     ends: Array = np.frombuffer(places, kind)[column.offset : column.offset + len(column) + 1]

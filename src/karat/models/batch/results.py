@@ -43,10 +43,10 @@ def read_results(files: Mapping[str, bytes], keys: Collection[str], batch: str) 
             try:
                 value = json.loads(line)
                 key = value["custom_id"]
-            except (ValueError, LookupError, TypeError):
+            except (ValueError, LookupError, TypeError, RecursionError):
                 results.problems.append(f"{place}: expected a JSON object with a custom_id, found {line[:80]!r}")
                 continue
-            if key not in keys:
+            if not isinstance(key, str) or key not in keys:
                 results.problems.append(f"{place}: the custom_id {key!r} is of no request in this batch")
             elif key in outcomes:
                 outcomes[key] = Fault("row", f"batch {batch} holds several replies to this request; none is used")
@@ -60,17 +60,17 @@ def read_results(files: Mapping[str, bytes], keys: Collection[str], batch: str) 
 def _read_outcome(value: Mapping[str, Any]) -> Reply | Fault:
     error, response = value.get("error") or {}, value.get("response") or {}
     if not response:
-        code, message = error.get("code") or "no response", error.get("message")
-        return Fault("transient", ": ".join(filter(None, [code, message])))
-    status: Any = response.get("status_code")
-    body: Any = response.get("body")
+        code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
+        return Fault("transient", ": ".join(str(part) for part in (code or "no response", message) if part))
+    body: Any = response
     try:
+        status, body = response.get("status_code"), response.get("body")
         if status != 200:
             raise EndpointError(int(status or 0), {}, json.dumps(body))
         return read_completion(body)
     except EndpointError as refused:
         fault = classify(refused, proven=True)
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         excerpt = json.dumps(body, ensure_ascii=False)[:200]
         fault = classify(UnreadableReply(f"the reply is not a chat completion: {excerpt}"), proven=True)
     return replace(fault, kind="transient") if fault.retryable else fault

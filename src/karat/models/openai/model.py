@@ -14,6 +14,7 @@ from karat.models.request import Message, Reply, Schema
 FORMS = ("json_schema", "tool", "text")  # of structured output, the strictest first
 # codes of refusals that do not depend on the form
 UNRELATED_CODES = {"context_length_exceeded", "content_filter", "invalid_api_key", "model_not_found"}
+_LARGEST = 1 << 53  # tokens or dollars
 PROBLEMS = {"content_filter": "stopped by the content filter", "length": "cut off at the token limit"}
 
 
@@ -113,7 +114,7 @@ def parse_completion(text: str) -> Reply:
 
 
 def read_completion(completion: Mapping[str, Any]) -> Reply:
-    """`parse_completion` of a JSON value."""
+    """`parse_completion` of a JSON value. Tokens, costs and names that are none are not known."""
     choice = completion["choices"][0]
     message, finish = choice["message"], choice.get("finish_reason")
     calls, refusal = message.get("tool_calls"), message.get("refusal")
@@ -125,5 +126,18 @@ def read_completion(completion: Mapping[str, Any]) -> Reply:
     empty = None if content.strip() else "nothing said"
     problem = f"refused: {refusal}" if refusal else PROBLEMS.get(finish) or empty
     usage = completion.get("usage") or {}
-    tokens, cost = (usage.get("prompt_tokens"), usage.get("completion_tokens")), usage.get("cost")
-    return Reply(content, *tokens, cost=cost, model=completion.get("model"), problem=problem)
+    read, said = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    model = completion["model"] if isinstance(completion.get("model"), str) else None
+    return Reply(content, read, said, cost=_amount(usage.get("cost")), model=model, problem=problem)
+
+
+def _count(value: Any) -> int | None:
+    """A number of tokens, as `_amount`."""
+    amount = _amount(value)
+    return int(amount) if amount is not None and amount == int(amount) else None
+
+
+def _amount(value: Any) -> float | None:
+    """A number of dollars; None for any other value, and for one that cannot be right."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < _LARGEST else None

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from karat.core.atomic import write_text
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
+from karat.data.json.typed import check_type
 
 FORMAT = 1
 
@@ -38,6 +39,32 @@ class KeptCalibration:
         return f"the labels no longer vouch for this judge: {'; '.join(self.changed)}"
 
 
+@dataclass(frozen=True)
+class _Counts:
+    """The figures of a stored calibration that are read; there are more."""
+
+    labelled: int
+
+
+@dataclass(frozen=True)
+class _Calibration:
+    """A stored calibration."""
+
+    judge: str
+    settings: Mapping[str, Any]
+    version: int
+    prompt: Any
+    signature: str
+    figures: Annotated[Mapping[str, Any], _Counts]
+
+
+@dataclass(frozen=True)
+class _Calibrations:
+    """The content of a file of calibrations."""
+
+    judges: tuple[_Calibration, ...]
+
+
 def save_calibrations(path: str | Path, figures: Iterable[tuple[Metric, Mapping[str, Any]]]) -> None:
     """Write how judges compare with people to a file of JSON, each with its judge's signature."""
     judges = [{**_identity(judge), "signature": judge.signature, "figures": dict(each)} for judge, each in figures]
@@ -50,13 +77,16 @@ def read_calibrations(path: str | Path) -> list[dict[str, Any]]:
         content = json.loads(Path(path).read_bytes())
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path}: no file of calibrations (judge-report --keep-calibration writes one): {error}"
         ) from None
-    judges = content.get("judges") if isinstance(content, dict) and content.get("format") == FORMAT else None
-    if not isinstance(judges, list) or not all(isinstance(each, dict) and each.keys() >= _KEYS for each in judges):
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"{path}: a file of calibrations is expected, which judge-report --keep-calibration writes")
+    check_type(
+        content, _Calibrations, f"{path} is no file of calibrations as judge-report --keep-calibration writes it"
+    )
+    judges: list[dict[str, Any]] = content["judges"]
     return judges
 
 
@@ -68,9 +98,6 @@ def find_calibration(judge: Metric, kept: Iterable[Mapping[str, Any]]) -> KeptCa
         return KeptCalibration(False, (f"the file has no calibration of {judge.name}",), {})
     each, changed = min(named, key=lambda pair: len(pair[1]))
     return KeptCalibration(not changed, changed, each["figures"])
-
-
-_KEYS = {"judge", "settings", "version", "prompt", "signature", "figures"}
 
 
 def _identity(judge: Metric) -> dict[str, Any]:

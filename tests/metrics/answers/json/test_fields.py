@@ -250,6 +250,8 @@ def test_the_best_reference_has_the_details():
     [
         ({"path": "a..b"}, "path='a..b': 'a..b' is not a path, such as"),
         ({"metrics": {"[": "em"}}, r"'\[' is not a path"),
+        ({"path": r'a["\q"]'}, "is not a path"),
+        ({"path": 'a["\x01"]'}, "is not a path"),
         ({"metrics": {"a": "emm"}}, "did you mean 'em'"),
         ({"metrics": {"a": 1}}, "'a': the spec of a metric as text is expected"),
         ({"metrics": {"a": "ndcg"}}, "ndcg is not a metric of prediction and reference"),

@@ -12,11 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core.errors import DataError
+from karat.core.errors import DataError, KaratError
 from karat.data.formats.logs.rows import open_rows
 from karat.data.source import Source
 
 _ZSTANDARD = 93
+_DAMAGED = (zipfile.BadZipFile, LookupError, TypeError, ValueError, NotImplementedError, zlib.error, OSError)
 _TRANSCRIPT = ("events", "attachments", "events_data")
 _NUMBERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Correct, partially correct, incorrect and no answer, as Inspect's `value_to_float` counts them."""
@@ -36,7 +37,9 @@ def open_inspect(path: Path, name: str) -> Source:
             header = json.loads(_read_member(log, file, log.getinfo(start)))
             samples = (json.loads(_read_member(log, file, each)) for each in infos if each.filename.endswith(".json"))
             return open_rows(inspect_rows(header | {"samples": samples}), name, "Inspect")
-    except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError, zlib.error, OSError) as error:
+    except KaratError:
+        raise
+    except _DAMAGED as error:
         raise DataError(f"{name}: not a log of Inspect: {error}") from error
 
 

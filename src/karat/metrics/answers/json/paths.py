@@ -29,7 +29,10 @@ def read_pattern(text: str) -> Steps:
         if (found := _STEP.match(text, at)) is None:
             break
         quoted, name = found.groups()
-        steps.append(json.loads(quoted) if quoted else name or ITEM)
+        try:
+            steps.append(json.loads(quoted) if quoted else name or ITEM)
+        except ValueError:  # an escape that JSON does not have
+            break
         at = found.end()
     if text != "*" and (not steps or at < len(text)):
         raise SpecError(f'{text!r} is not a path, such as total, items[*].price, address["zip.code"] or * for all')

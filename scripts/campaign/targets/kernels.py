@@ -1,0 +1,320 @@
+"""Compiled kernels beside their definitions in Python. The definitions are instrumented, and guide what is tried."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+
+from targets import decode, split, write
+
+TOOL_CALLS = (
+    *(
+        "tool_call_f1",
+        "tool_call_f1(arguments=ignore)",
+        "tool_call_f1(tool=f)",
+        "tool_call_match",
+        "tool_call_match(mode=ordered)",
+    ),
+    *("tool_call_match(mode=subset, arguments=superset)", "trajectory_match", "trajectory_match(mode=unordered)"),
+    *("trajectory_match(mode=subset, arguments=subset)", "trajectory_match(mode=superset, arguments=ignore)"),
+)
+
+
+def text_maps(data: bytes) -> None:
+    """Normalisers, tokenisers and extractors, line by line."""
+    from karat.text import columns, extract
+    from karat.text.normalise import NORMALIZERS
+    from karat.text.tokenise import TOKENIZERS
+
+    texts = decode(data).split("\n\n")
+    maps: dict[str, Any] = {
+        **NORMALIZERS,
+        **{name: lambda text, by=by: " ".join(by(text)) for name, by in TOKENIZERS.items()},
+    }
+    maps |= {name: lambda text, by=by: (by(text) or "").strip() or None for name, by in extract.COMPILED.items()}
+    maps["dollars"] = extract.find_between_dollars
+    for name, define in maps.items():
+        if name not in columns.INTERPRETED:
+            found = columns.map_texts(pa.array(texts), name, define) if name != "none" else pa.array(texts)
+            assert found.to_pylist() == list(map(define, texts)), name
+
+
+def text_pairs(data: bytes) -> None:
+    """Whether texts are equal or contained, and how many tokens they share."""
+    from karat.metrics.text import string_comparison as pairs
+
+    _compare(pairs, ("equal", "overlap", "contains", "contains_text"), *_columns(data, 2))
+
+
+def sequences(data: bytes) -> None:
+    """N-grams and longest common subsequences."""
+    from karat.metrics.text import bleu, rouge
+
+    a, b = (pa.array([" ".join(text.split()) for text in column.to_pylist()]) for column in _columns(data, 2))
+    _compare(bleu, ("longest_common",), a, b, functions=rouge)
+    _compare(bleu, ("union_common",), *(pa.array([each.to_pylist()]) for each in (a, b)), functions=rouge)
+    bounds = np.array([0, 0, len(b)][: 1 + len(a)] + [len(b)] * (len(a) - 2), np.int64)
+    for order in (1, 4):
+        _compare(bleu, ("match_ngrams",), a, b, bounds, order, shortest=order == 1)
+
+
+def rankings(data: bytes) -> None:
+    """Retrieved ids aligned with graded ones, and each metric of them: `a b c<TAB>a:2 c`."""
+    from karat.core.columns.ids import read_graded, read_ids
+    from karat.core.errors import KaratError
+    from karat.metrics.retrieval import alignment
+    from karat.metrics.retrieval.ranking import DEFINITIONS, Formula
+
+    rows = [(found.split(), _grades(gold)) for found, gold in split(data, 2)]
+    try:
+        retrieved, relevant = read_ids([row for row, _ in rows]), read_graded([gold for _, gold in rows])
+    except KaratError:
+        return
+    aligned = alignment.align(retrieved, relevant)
+    defined = [alignment.align_row(row, list(gold.items())) for row, gold in rows]
+    np.testing.assert_equal([(list(a), list(b)) for a, b in aligned.rows()], [(list(a), list(b)) for a, b in defined])
+    for name in DEFINITIONS:
+        for k in (None, 1, 3):
+            formula = Formula(name, k, 1.0, 0.5)
+            np.testing.assert_array_equal(formula.score(aligned).statistics, formula.define(aligned), name)
+
+
+def diversity(data: bytes) -> None:
+    """Metrics of rankings by subtopic: `a b<TAB>1/a:1 2/b:0`."""
+    from karat.core.columns.ids import read_ids
+    from karat.core.columns.subtopics import read_subtopics
+    from karat.core.errors import KaratError
+    from karat.metrics.retrieval.coverage import cover
+    from karat.metrics.retrieval.novelty import DEFINITIONS, Novelty
+
+    golds: list[dict[str, dict[str, float]]] = []
+    rows = split(data, 2)
+    for _, gold in rows:
+        golds.append({})
+        for name, grade in _grades(gold).items():
+            topic, _, document = name.partition("/")
+            golds[-1].setdefault(document, {})[topic] = grade
+    try:
+        coverage = cover(read_ids([found.split() for found, _ in rows]), read_subtopics(golds), 1.0)
+    except KaratError:
+        return
+    for name in DEFINITIONS:
+        for k in (None, 1, 3):
+            formula = Novelty(name, k, 0.3, 0.8)
+            np.testing.assert_array_equal(formula.score(coverage, "zero").statistics, formula.define(coverage), name)
+
+
+def samples(data: bytes) -> None:
+    """Equal answers counted, ones counted, votes: a line a question, tabs between answers."""
+    from karat.metrics.repeats import counting
+
+    lists = [line.split("\t") for line in decode(data).split("\n")]
+    sizes = np.array(list(map(len, lists)), np.int64)
+    flat = [text for each in lists for text in each]
+    _compare(counting, ("group_texts",), pa.array(flat), sizes)
+    weights = np.array([len(text) for text in flat], np.int64)
+    scores = np.array([len(text) % 3 / 2 for text in flat])
+    found, expected = _both(counting, "vote", weights, scores, sizes)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    counts = counting.count_ones(np.minimum(weights, 1).astype(float), sizes)
+    assert counts is not None
+    assert counts.tolist() == [sum(map(bool, each)) for each in lists]
+
+
+def assignments(data: bytes) -> None:
+    """The pairs of an assignment; their sum is that of SciPy's."""
+    from scipy.optimize import linear_sum_assignment
+
+    from karat.metrics.answers import assignment
+
+    numbers = np.frombuffer(data[1 : 1 + (len(data) - 1) // 2 * 2], np.int16)[:64] / 8.0 if data else np.empty(0)
+    columns = data[0] % 9 + 1 if data else 1
+    weights = numbers[: len(numbers) // columns * columns].reshape(-1, columns)
+    found, expected = _both(assignment, "assign", weights)
+    assert found == expected
+    best = weights[linear_sum_assignment(weights, maximize=True)].sum()
+    assert sum(weights[pair] for pair in found) == best
+
+
+def tool_calls(data: bytes) -> None:
+    """Metrics of tool calls and conversations: JSON of an answer, a tab, JSON of the gold."""
+    _score_both(TOOL_CALLS, _columns(data, 2))
+
+
+def allowed_calls(data: bytes) -> None:
+    """Calls as BFCL allows them: JSON of calls, of what is allowed and of the tools, with tabs between."""
+    _score_both(("bfcl_match",), _columns(data, 3))
+
+
+def exact_sums(data: bytes) -> None:
+    """Sums of any numbers, in cells, beside those of fractions; blocks of keys."""
+    from fractions import Fraction
+
+    from karat.stats.sums import blocks, exact
+
+    values = np.frombuffer(data[: len(data) // 8 * 8], np.float64)
+    values = values[np.isfinite(values)]
+    cells = np.arange(len(values), dtype=np.int64) % 3
+
+    def add() -> exact.ExactSums:
+        sums = exact.ExactSums(3)
+        sums.add(cells[: len(values) // 2], values[: len(values) // 2])
+        sums.add(cells[len(values) // 2 :], values[len(values) // 2 :])
+        return sums
+
+    found = add()
+    with patch.object(exact, "COMPILED", False):
+        expected = add()
+    assert found.to_array()[0] == expected.to_array()[0]
+    assert np.array_equal(found.to_array()[1], expected.to_array()[1])
+    for cell in range(3):
+        assert found.fraction(cell) == sum(map(Fraction, values[cells == cell].tolist()), Fraction(0))
+    keys = values.view(np.uint64)
+    one, other = _both(blocks, "blocks", keys, len(data))
+    assert np.array_equal(one, other)
+
+
+def json_members(data: bytes) -> None:
+    """Members of JSON objects, line by line, and at paths."""
+    from karat.data.json import members
+    from karat.data.json.raw import extract_members
+
+    texts, keys = decode(data).split("\n"), ["a", "b", "é"]
+    try:
+        rows: list[dict[str, str]] | None = [extract_members(text) for text in texts]
+    except (ValueError, RecursionError):
+        rows = None
+    if rows is not None and all(row.keys() <= set(keys) for row in rows):
+        found = members.extract_columns(pa.array(texts), keys, keys)
+        expected = [[None if row.get(key) == "null" else row.get(key) for row in rows] for key in keys]
+        assert [column.to_pylist() for column in found] == expected
+    with suppress(ValueError, RecursionError):
+        values = list(map(json.loads, texts))
+        reached = members.extract_paths(pa.array(texts), ["a", "b.a", "é"])
+        for path, column in (reached or {}).items():
+            cells = [_lead(value, path.split(".")) for value in values]
+            assert repr([None if cell is None else json.loads(cell) for cell in column.to_pylist()]) == repr(cells)
+
+
+def plain_lines(data: bytes) -> None:
+    """JSON Lines that are counted as plain have values of the types that were asked for, or are refused when read."""
+    from karat.core.errors import KaratError
+    from karat.data.json.uniform import count_lines
+    from karat.data.open import open_source
+
+    kinds = {"a": pa.string(), "b": pa.list_(pa.string()), "n": pa.int64(), "x": pa.float64(), "t": pa.bool_()}
+    types: dict[str, Any] = {"a": str, "b": list, "n": int, "x": (int, float), "t": bool}
+    if not data or (counted := count_lines(path := write("plain.jsonl", data), kinds)) is None:
+        return
+    lines = data.removesuffix(b"\n").split(b"\n")
+    assert counted == (len(lines), len(data))
+    try:
+        rows = [json.loads(line.decode()) for line in lines]
+    except ValueError:
+        with suppress(KaratError):
+            raise AssertionError([batch.to_pylist() for batch in open_source(path).batches()]) from None
+        return
+    for row in rows:
+        assert list(row) == [key for key in kinds if key in row]
+        assert all(value is None or isinstance(value, types[key]) for key, value in row.items())
+        assert all(item is None or isinstance(item, str) for item in row.get("b") or ())
+
+
+def haystack_documents(data: bytes) -> None:
+    """Documents numbered by their content, and answers matched: retrieved, a tab, relevant, with bars between."""
+    from haystack import Document
+
+    from karat.adapters.haystack import kernel, ranking
+    from karat.adapters.haystack.answers import is_match
+    from karat.adapters.haystack.field import reader
+
+    rows = split(data, 2)
+    sides: Any = [
+        [[Document(content=text or None) for text in row[side].split("|")] for row in rows] for side in (0, 1)
+    ]
+    number: Any
+    for first in (False, True):
+        written = []
+        for number in (ranking.number, kernel.number):
+            found, wanted = (np.full(sum(map(len, side)), -7) for side in sides)
+            number(*sides, reader("content"), found, wanted, first)
+            written.append((found.tolist(), wanted.tolist()))
+        assert written[0] == written[1]
+    golds = [gold.split("|") if "|" in gold else gold for _, gold in rows]
+    said = [text or None for text, _ in rows]
+    assert kernel.match(golds, said, is_match) == list(map(is_match, golds, said))
+
+
+def phoenix_copies(data: bytes) -> None:
+    """Copies of dicts, one for each byte."""
+    from karat.adapters.phoenix.frame import columnwise, kernel
+
+    models = [{"name": number, "in": {"is": number}} for number in range(3)]
+    which = (np.frombuffer(data, np.uint8) % 4).astype(np.int32) - 1
+    written = []
+    for copies in (kernel.copies, columnwise.copies_one_by_one):
+        rows = np.full(len(which), None, object)
+        copies(models, which, "in", rows)
+        assert all(
+            row is None or (row is not models[at] and row["in"] is not models[at]["in"])
+            for row, at in zip(rows, which, strict=True)
+        )
+        written.append(rows.tolist())
+    assert written[0] == written[1]
+
+
+def _both(module: Any, name: str, *arguments: Any, functions: Any = None, **settings: Any) -> tuple[Any, Any]:
+    """What a function gives with the kernel, and by the definition."""
+    function = getattr(functions or module, name)
+    found = function(*arguments, **settings)
+    with patch.object(module, "COMPILED", False):
+        return found, function(*arguments, **settings)
+
+
+def _compare(module: Any, names: Sequence[str], *arguments: Any, functions: Any = None, **settings: Any) -> None:
+    for name in names:
+        np.testing.assert_equal(*_both(module, name, *arguments, functions=functions, **settings), name)
+
+
+def _score_both(specs: Sequence[str], columns: list[pa.Array]) -> None:
+    """Scores and reasons are the same where the kernel decides nothing."""
+    import karat.metrics  # noqa: F401  (it registers the names)
+    from karat.core.metric.score import score_columns
+    from karat.core.metric.spec import parse
+    from karat.metrics.tools import kernels
+
+    for metric in map(parse, specs):
+        named = dict(zip(metric.definition.columns, columns, strict=True))
+        (found,) = score_columns([metric], named)
+        with patch.object(kernels, "COMPILED", False):
+            (expected,) = score_columns([metric], named)
+        np.testing.assert_array_equal(found.statistics, expected.statistics, metric.spec)
+        nothing = [None] * len(columns[0])
+        reasons = [nothing if rows.reasons is None else rows.reasons.tolist() for rows in (found, expected)]
+        assert reasons[0] == reasons[1], metric.spec
+
+
+def _columns(data: bytes, count: int) -> list[pa.Array]:
+    return [pa.array(column) for column in zip(*split(data, count), strict=True)]
+
+
+def _grades(text: str) -> dict[str, float]:
+    """The ids in a text with their grades, 1 where none is there."""
+    found = {}
+    for part in text.split():
+        name, _, grade = part.partition(":")
+        with suppress(ValueError):
+            found[name] = float(grade or 1)
+    return found
+
+
+def _lead(value: Any, keys: list[str]) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
