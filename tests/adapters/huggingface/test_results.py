@@ -7,12 +7,12 @@ from karat.adapters.huggingface import write_results
 from karat.core.errors import DataError, SpecError
 
 yaml = pytest.importorskip("yaml")
-hub = pytest.importorskip("huggingface_hub")
 ROWS = {"prediction": ["a b", "a", None], "reference": ["a b", "a c", "a"]}
 BENCHMARK = {"dataset": "Idavidrein/gpqa", "task": "gpqa_diamond"}
 
 
 def read(path):
+    hub = pytest.importorskip("huggingface_hub", minversion="1.4")  # the first that reads results
     return hub.parse_eval_result_entries(yaml.safe_load(path.read_text("utf-8")))
 
 

@@ -1,8 +1,10 @@
-"""Runs and scorers in MLflow itself, which scripts/mlflow installs, with a store in SQLite."""
+"""Runs and scorers in MLflow itself, this Python's or that of scripts/mlflow, with a store in SQLite."""
 
 import json
 import os
 import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,11 @@ import pytest
 import karat
 
 ROOT = Path(__file__).parents[3]
+HERE = find_spec("mlflow") is not None
+PYTHON = sys.executable if HERE else ROOT / ".mlflow/bin/python"
 pytestmark = [
     pytest.mark.mlflow,
-    pytest.mark.skipif(not (ROOT / ".mlflow/complete").exists(), reason="scripts/mlflow installs MLflow"),
+    pytest.mark.skipif(not (HERE or (ROOT / ".mlflow/complete").exists()), reason="scripts/mlflow installs MLflow"),
 ]
 ROWS = {"id": [1, 2, 3], "prediction": ["x y", "z", None], "reference": ["x", "z", "x"]}
 
@@ -21,7 +25,7 @@ ROWS = {"id": [1, 2, 3], "prediction": ["x y", "z", None], "reference": ["x", "z
 def found(tmp_path_factory):
     """What MLflow holds after a run was logged and an evaluation was made."""
     done = subprocess.run(
-        [ROOT / ".mlflow/bin/python", Path(__file__).with_name("mlflow_script.py")],
+        [PYTHON, Path(__file__).with_name("mlflow_script.py")],
         cwd=tmp_path_factory.mktemp("mlflow"),
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "KARAT_RUNS": "runs", "MLFLOW_DISABLE_TELEMETRY": "true"},
         capture_output=True,

@@ -24,7 +24,7 @@ from karat.viewer.rows.table import RowTable
 LARGE, DAY, BYTES = 2**53 + 1, dt.datetime(2020, 1, 1), [b"\xff\xfe", b"ab"]  # noqa: DTZ001  (types without a zone are tested too)
 TENSOR = pa.fixed_shape_tensor(pa.int8(), [2])
 VALUES = [
-    *[pa.array([1, 2], kind) for kind in (pa.int8(), pa.uint64(), pa.float16(), pa.float32())],
+    *[pa.array(np.array([1, 2], kind)) for kind in (np.int8, np.uint64, np.float16, np.float32)],
     *[pa.array([LARGE, None], kind) for kind in (pa.int64(), pa.uint64(), pa.int64())],
     pa.array([1, LARGE]).dictionary_encode(), pa.array([2**64 - 1, 0], pa.uint64()), pa.nulls(2),
     pa.array([Decimal("1.5"), None]), pa.array([Decimal(10) ** 50, None], pa.decimal256(60, 2)),
