@@ -55,7 +55,7 @@ class Server:
 
     def start(self):
         told = {"HOST": "127.0.0.1", "PORT": self.port, "GRPC_PORT": self.grpc, "WORKING_DIR": self.folder}
-        told |= {"TELEMETRY_ENABLED": "false"}
+        told |= {"TELEMETRY_ENABLED": "false", "ALLOW_EXTERNAL_RESOURCES": "false", "DISABLE_AGENT_ASSISTANT": "true"}
         env = os.environ | {f"PHOENIX_{name}": str(value) for name, value in told.items()}
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
