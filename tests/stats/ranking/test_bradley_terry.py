@@ -103,6 +103,21 @@ def test_verdicts_that_are_counted_twice_tell_no_more_where_they_are_of_one_clus
     assert np.diag(one.covariance) == pytest.approx(np.diag(plain.covariance), rel=0.2)
 
 
+def test_the_covariance_of_few_clusters_agrees_with_a_logit_model():
+    first, second, shares = read_games()
+    clusters = first + second  # 11 of them
+    design = np.zeros((len(first), 7))
+    design[np.arange(len(first)), first] += 1
+    design[np.arange(len(first)), second] -= 1
+    settings = {"groups": clusters, "use_correction": False}
+    reference = sm.Logit(shares, design[:, 1:]).fit(disp=0, tol=1e-12, cov_type="cluster", cov_kwds=settings)
+    found = estimate_strengths(first, second, shares, order_effect=False, clusters=clusters - 1)
+    spread = found.covariance - found.covariance[:1] - found.covariance[:, :1] + found.covariance[0, 0]
+    assert len(set(clusters)) == 11
+    # statsmodels's other correction divides by the rows less the parameters, too, as for least squares
+    assert spread[1:, 1:] == pytest.approx(reference.cov_params() * 11 / 10, abs=1e-10)
+
+
 def test_intervals_hold_the_true_strengths_by_simulation():
     random, held = np.random.default_rng(2), 0
     true = np.array([-0.5, 0.0, 0.5])
