@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from karat.core.atomic import check_is_file
 from karat.core.errors import ColumnError, DataError
 from karat.data.formats.writers import WRITERS, holds, open_format
 from karat.data.storage.addresses import covers, hide_secrets, is_address
@@ -38,16 +39,16 @@ def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
 
 
 def check_folder(path: str | Path) -> None:
-    """Raise `DataError` if the folder of this file does not exist or cannot be written to, or the file is a folder.
+    """Raise `DataError` if the folder of this file does not exist or cannot be written to, or the file is no plain one.
 
     Of an address, raise it if its store or its bucket is out of reach.
     """
     if is_address(path):
         check_store(str(path))
         return
-    path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; expected the name of a file")
+    check_is_file(path := Path(path))
+    if path.is_symlink():
+        path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):

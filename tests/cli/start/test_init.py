@@ -3,19 +3,18 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+import karat
 from karat.cli.main import main
 from karat.cli.start.starting_point import SCRIPT, TASK, WORKFLOW
 
 yaml = pytest.importorskip("yaml")
-ROOT = Path(__file__).parents[3]
-ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 
 
 def rows(*predictions, **more):
@@ -57,12 +56,16 @@ def run(tmp_path_factory, monkeypatch):
 
 
 def workflow(root):
-    """The inputs that the written workflow gives to the action, which has all of them."""
+    """The steps of the written workflow, which may write nothing but its caches."""
     written = yaml.safe_load((root / WORKFLOW).read_text("utf-8"))
-    given = next(step["with"] for step in written["jobs"]["karat"]["steps"] if "karat@" in step["uses"])
-    assert {"answers", "metrics"} <= given.keys() <= ACTION["inputs"].keys()
-    assert written["permissions"] == {"contents": "read", "actions": "read", "pull-requests": "write"}
-    return given
+    assert written["permissions"] == {"contents": "read"}
+    return written["jobs"]["karat"]["steps"]
+
+
+def scores(root):
+    """The words of the command that scores in the written workflow."""
+    (command,) = (step["run"] for step in workflow(root) if step.get("run", "").startswith("karat score"))
+    return shlex.split(command)
 
 
 def test_two_systems_are_scored_and_compared_by_the_script_each_time_that_it_runs(tmp_path, run):
@@ -80,7 +83,37 @@ def test_two_systems_are_scored_and_compared_by_the_script_each_time_that_it_run
     for path in runs.glob("b-*"):
         path.rename(f"{path}-earlier")
     assert "1.0000" in run(tmp_path / "in").stdout
-    assert workflow(tmp_path / "in") == {"answers": "a.jsonl", "metrics": "exact_match\ntoken_f1\n", "options": ""}
+    assert scores(tmp_path / "in") == shlex.split("karat score a.jsonl -m exact_match -m token_f1 --run candidate")
+
+
+def test_the_workflow_compares_with_the_last_run_of_the_main_branch(tmp_path, run):
+    write(tmp_path / "a.jsonl", rows(*["yes"] * 30))
+    init(tmp_path)
+    steps = workflow(tmp_path)
+    assert [step["uses"] for step in steps if "uses" in step] == [
+        *("actions/checkout@v4", "actions/setup-python@v5", "actions/cache/restore@v4", "actions/cache/save@v4")
+    ]
+    kept = [step["with"] for step in steps if "cache" in step.get("uses", "")]
+    assert {each["path"] for each in kept} == {"karat-runs/candidate"}
+    assert kept[0]["key"] == kept[1]["key"]
+    assert kept[0]["key"].startswith(kept[0]["restore-keys"])
+    install, *commands = (step["run"] for step in steps if "run" in step)
+    assert install == f"pip install karat=={karat.__version__}"
+
+    def job(code=0):
+        """What a job puts into its summary; its run stays where the cache keeps it."""
+        steps = [f"bash -ec {shlex.quote(each)}" for each in commands]
+        lines = ["set -e", "export GITHUB_STEP_SUMMARY=said", 'cd "$(dirname "$0")"', *steps]
+        (tmp_path / SCRIPT).write_text("\n".join(lines))
+        run(tmp_path, code)
+        said = (tmp_path / "said").read_text()
+        (tmp_path / "said").unlink()
+        return said
+
+    assert "| token\\_f1 | 100.0 |" in job()
+    write(tmp_path / "a.jsonl", rows(*["no"] * 30))
+    assert "worse" in job(code=4)
+    assert sorted(path.name for path in (tmp_path / "karat-runs").iterdir()) == ["baseline", "candidate"]
 
 
 def test_gold_in_a_second_file_is_named_by_the_script_and_the_workflow_in_the_repository(tmp_path, run):
@@ -89,8 +122,8 @@ def test_gold_in_a_second_file_is_named_by_the_script_and_the_workflow_in_the_re
     write(tmp_path / "evals" / "gold.jsonl", [{"id": 1, "answer": "a"}, {"id": 2, "answer": "c"}])
     init(tmp_path / "evals")
     assert re.search(r"exact_match +0\.5000", run(tmp_path / "evals").stdout)
-    given = workflow(tmp_path)
-    assert (given["answers"], given["options"]) == ("evals/our answers.jsonl", "--gold evals/gold.jsonl --on id")
+    words = scores(tmp_path)
+    assert words[2:7] == ["evals/our answers.jsonl", "--gold", "evals/gold.jsonl", "--on", "id"]
     assert not (tmp_path / "evals" / ".github").exists()
 
 
@@ -198,7 +231,7 @@ def test_hostile_names_are_words_of_the_script_and_the_workflow(tmp_path, run, n
     init(tmp_path / "in")
     assert re.search(r"exact_match +0\.5000", run(tmp_path / "in").stdout)
     assert not list(tmp_path.rglob("pwned"))
-    answers = workflow(tmp_path / "in")["answers"]
+    answers = scores(tmp_path / "in")[2]
     assert (tmp_path / "in" / answers).exists()
     assert not answers.startswith("-")
 

@@ -168,7 +168,7 @@ def test_an_output_appears_whole_or_not_at_all(s3, tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         write(stopped(), ROWS.schema, "s3://lake/out.parquet")
-    assert not any(tmp_path.iterdir())
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
     s3.match, s3.faults = "out", [403]
     with pytest.raises(DataError, match=r"access is denied .*; the file is kept in .*parquet") as raised:
         write(ROWS.to_batches(), ROWS.schema, "s3://lake/out.parquet")

@@ -168,6 +168,20 @@ def test_runs_are_listed_and_removed(folder):
     assert open_run(folder / "b").name == "b"
 
 
+def test_what_a_process_left_that_was_killed_just_before_its_end_goes(folder):
+    karat.score(TABLE, "em", run="a")
+    (folder / ".a.partial" / "parts").mkdir(parents=True)
+    (folder / ".a.lock").write_text("1")
+    with pytest.raises(DataError, match="run a exists already"):
+        karat.score(TABLE, "em", run="a", resume=True)
+    assert [path.name for path in folder.iterdir()] == ["a"]
+    (folder / "a").rename(folder / ".a.removed")
+    remove_run("a")
+    assert list(folder.iterdir()) == []
+    with pytest.raises(DataError, match="there is no run 'a'"):
+        remove_run("a")
+
+
 @pytest.mark.parametrize("rows", [7, 60, 1, 13])
 @pytest.mark.parametrize("options", [{"by": "topic"}, {"cluster": "topic"}, {"where": "id % 2 = 0"}])
 def test_a_run_that_goes_on_gives_what_an_undisturbed_one_gives(rows, options):

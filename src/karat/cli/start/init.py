@@ -28,7 +28,8 @@ def init(folder: Path, *, overwrite: bool) -> None:
 
     karat.sh scores the files that can be scored, and compares those that answer the same questions. task.py is the
     function to fill in where there are questions and gold, but no answers. .github/workflows/karat.yml, in the
-    repository that FOLDER is in, calls karat's action. Each is a start, with comments, to be edited.
+    repository that FOLDER is in, scores the first file on GitHub and compares it with the last run of the main branch.
+    Each is a start, with comments, to be edited.
 
     \b
     karat init
@@ -67,7 +68,9 @@ def init(folder: Path, *, overwrite: bool) -> None:
 def _print(screen: Screen, folder: Path, found: Proposals) -> None:
     """What there is, what can be scored, and what could not be told."""
     files, systems = found.found.files, [each for group in found.systems for each in group]
-    screen.line(f"{len(files)} data file{'s' * (len(files) != 1)} in {folder}")
+    opened = f", of which the first {len(files)} were opened" * bool(found.found.further)
+    number = len(files) + found.found.further
+    screen.line(f"{number:,} data file{'s' * (number != 1)} in {folder}{opened}")
     _list(screen, [f"  {file.path}: {_describe(file)}" for file in files])
     if runs := found.found.runs:
         screen.line(f"{len(runs)} run{'s' * (len(runs) != 1)} of karat")

@@ -6,10 +6,14 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from itertools import chain, count
 from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from karat.core.version import __version__
 
 if TYPE_CHECKING:
     from karat.runs.survey.folder import DataFile
@@ -39,8 +43,9 @@ def answer({parameter}):
     {first}return ""  # call your system here, and return its answer
 '''
 _WORKFLOW = """\
-# Written by `karat init`: on a pull request, scores the answers, compares them with the last run of the main branch,
-# writes a comment, and fails if they are worse. Everything that it can do is in docs/how-to/ci.md of karat.
+# Written by `karat init`: scores the answers, compares them with the last run of the main branch, and fails if they are
+# worse. Values and comparison are in the summary of the job. Edit it as you like. docs/how-to/ci.md of karat has more:
+# gates, and an action that also writes a comment.
 name: karat
 on:
   pull_request:
@@ -48,8 +53,6 @@ on:
     branches: [main] # your main branch
 permissions:
   contents: read
-  actions: read # the run of the main branch, an artifact
-  pull-requests: write # the comment
 jobs:
   karat:
     runs-on: ubuntu-latest
@@ -58,16 +61,30 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
+      - run: {install} # or the address of a repository: git+https://...
       # - run: python your_system.py # writes the answers, if they are not in the repository
-      - uses: OWNER/karat@main # the owner of the repository that you have karat from
+      - uses: actions/cache/restore@v4 # the last run of the main branch
         with:
-          answers: {answers}
-          metrics: |
-{metrics}
-          options: {options}
-          # fail-under: | # gates: the lowest value that passes; here those of the first {rows} rows
-{gates}
-          # fail-unscored: "0.05" # the largest share of rows that may be without a score
+          path: karat-runs/candidate
+          key: karat-${{{{ github.run_id }}}}
+          restore-keys: karat-
+      - run: test ! -d karat-runs/candidate || mv karat-runs/candidate karat-runs/baseline
+      # the lowest value that passes is a flag of this command, such as --fail-under {gate}
+      - run: {score}
+      - if: github.ref_name == github.event.repository.default_branch
+        uses: actions/cache/save@v4
+        with:
+          path: karat-runs/candidate
+          key: karat-${{{{ github.run_id }}}}
+      - run: |
+          code=0
+          if [ -d karat-runs/baseline ]; then
+            karat compare baseline candidate --percent --fail-if-worse -o summary.md || code=$?
+          else
+            karat runs export candidate --percent -o summary.md
+          fi
+          cat summary.md >> "$GITHUB_STEP_SUMMARY"
+          exit $code
 """
 
 
@@ -89,9 +106,10 @@ def make_files(folder: Path, found: Proposals) -> tuple[dict[Path, str], list[Da
         files[folder / SCRIPT] = _write_script(systems, questions, without)
     for file in questions:
         files[folder / TASK] = _write_task(file)
-    if systems:
-        root = _find_repository(folder)
-        files[root / WORKFLOW] = _write_workflow(systems[0][0], root)
+    root = _find_repository(folder)
+    below = folder.resolve().relative_to(root.resolve())
+    if systems and _is_plain(str(below)):
+        files[root / WORKFLOW] = _write_workflow(systems[0][0], below)
     return files, left_out
 
 
@@ -138,8 +156,9 @@ def _write_script(
     return "\n".join(parts)
 
 
-def _score(each: Scorable) -> str:
-    return " ".join(["karat score", _shell(each.data.path), *_join(each), _metrics(each.specs)])
+def _score(each: Scorable, below: Path = _HERE) -> str:
+    """The command that scores it, from the folder above `below`."""
+    return " ".join(["karat score", _shell(below / each.data.path), *_join(each, below), _metrics(each.specs)])
 
 
 def _join(each: Scorable, below: Path = _HERE) -> Iterator[str]:
@@ -198,15 +217,17 @@ def _find_repository(folder: Path) -> Path:
     return next((each for each in (whole, *whole.parents) if (each / ".git").exists()), folder)
 
 
-def _write_workflow(first: Scorable, root: Path) -> str:
-    below = first.data.folder.resolve().relative_to(root.resolve())
-    indent = " " * 12
-    values = ((spec, value.value) for spec, value in first.result.values.items())
-    path = (below / first.data.path).as_posix()
-    return _WORKFLOW.format(
-        answers=json.dumps(f"./{path}" if path.startswith("-") else path, ensure_ascii=False),
-        metrics="\n".join(indent + spec for spec in first.specs),
-        options=json.dumps(" ".join(_join(first, below)), ensure_ascii=False),
-        rows=first.result.n,
-        gates="\n".join(f"          #   {spec}={value:.2f}" for spec, value in values if value is not None),
-    )
+def _write_workflow(first: Scorable, below: Path) -> str:
+    spec, value = next(iter(first.result.values.items()))
+    score = json.dumps(f"{_score(first, below)} --run candidate", ensure_ascii=False)
+    install = json.dumps(f"pip install {shlex.quote(_requirement())}")
+    return _WORKFLOW.format(install=install, score=score, gate=f"{spec}={value.value:.2f}")
+
+
+def _requirement() -> str:
+    """What pip installs this karat by: its version, or the commit of the repository that it was installed from."""
+    with suppress(PackageNotFoundError):
+        origin = json.loads(distribution("karat").read_text("direct_url.json") or "{}")
+        if "vcs_info" in origin:
+            return f"karat @ {origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
+    return f"karat=={__version__}"

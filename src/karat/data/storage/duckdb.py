@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.parallel import threads
+from karat.data.storage.files import temporary_folder
 
 
 def connect(**settings: str) -> duckdb.DuckDBPyConnection:
@@ -30,7 +30,7 @@ def connect(**settings: str) -> duckdb.DuckDBPyConnection:
 def connect_on_disk() -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a connection that uses a temporary folder for what does not fit into 200 MB of memory."""
     with (
-        tempfile.TemporaryDirectory(prefix="karat-") as folder,
+        temporary_folder() as folder,
         connect(temp_directory=folder, memory_limit="200MB") as connection,
     ):
         yield connection

@@ -1,18 +1,24 @@
-"""Streams over files: decompressed bytes, the first bytes, copies in temporary files."""
+"""Streams over files: decompressed bytes, the first bytes, copies in temporary files; and where these are."""
 
 from __future__ import annotations
 
+import atexit
 import os
+import platform
+import re
 import shutil
 import sys
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 
+from karat.core.atomic import HELD, acquire
 from karat.core.errors import DataError, nearest_name
 from karat.data.storage.file_names import split_name
 
@@ -59,13 +65,82 @@ class TemporaryFile:
     """A temporary file at `name`, deleted when the object is garbage-collected."""
 
     def __init__(self, suffix: str = "") -> None:
-        handle, self.name = tempfile.mkstemp(prefix="karat-", suffix=suffix)
+        handle, self.name = tempfile.mkstemp(suffix, dir=temporary_place())
         os.close(handle)
-        self._finalizer = weakref.finalize(self, Path(self.name).unlink, missing_ok=True)
+        weakref.finalize(self, _remove_file, Path(self.name), os.getpid()).atexit = False
 
     def keep(self) -> None:
-        """Leave the file on the disk."""
-        self._finalizer.detach()
+        """Leave the file on the disk, among other programs' temporary files."""
+        handle, kept = tempfile.mkstemp(Path(self.name).suffix, "karat-")
+        os.close(handle)
+        self.name = str(Path(self.name).replace(kept))
+
+
+_places: dict[tuple[int, str], Path] = {}
+
+
+def temporary_place() -> Path:
+    """The folder of all temporary files of this process, which is removed when the process ends.
+
+    It is locked, and the first process that makes another one removes those that are not: their processes were killed.
+    """
+    key = os.getpid(), tempfile.gettempdir()  # a process that was forked has its own
+    if key not in _places or not _places[key].is_dir():
+        _places[key] = folder = _make_place(Path(key[1]))
+        remove = partial(_remove_place, folder, key[0])
+        atexit.register(remove)
+        if util := sys.modules.get("multiprocessing.util"):  # its processes leave out what is registered with atexit
+            util.Finalize(None, remove, exitpriority=0)
+    return _places[key]
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A new folder for temporary files, which is removed at the end of the block."""
+    with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
+        yield folder
+
+
+def _make_place(parent: Path) -> Path:
+    """Make the folder of a process, and remove those of processes that were killed; Windows locks no folders."""
+    edge = f"karat-temporary-{re.sub('[^A-Za-z0-9]', '_', platform.node())}-"  # locks may not reach other machines
+    if sys.platform == "win32":
+        return Path(tempfile.mkdtemp(prefix=edge, dir=parent))
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(edge) and entry.stat(follow_symlinks=False).st_uid == os.geteuid():
+                _remove_left(Path(entry.path))
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=edge, dir=parent))
+        try:
+            acquire(os.open(folder, os.O_RDONLY))  # until the process ends
+        except (*HELD, FileNotFoundError):  # another process took it for one that was left
+            continue
+        except OSError:  # where folders cannot be locked none is ever taken for left
+            return folder
+        if folder.exists():
+            return folder
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove the folder of a process, if that has ended."""
+    with suppress(OSError):  # of them `HELD`
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            acquire(handle)
+            shutil.rmtree(folder)
+        finally:
+            os.close(handle)
+
+
+def _remove_file(file: Path, process: int) -> None:
+    if os.getpid() == process:  # not one that was forked
+        file.unlink(missing_ok=True)
+
+
+def _remove_place(folder: Path, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "", size: int | None = None) -> TemporaryFile:

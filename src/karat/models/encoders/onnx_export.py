@@ -6,9 +6,9 @@ import warnings
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from karat.core.atomic import replacing
 from karat.core.paths import cache_path
 from karat.models.encoders.files import ModelFiles, NotExported
 from karat.models.encoders.local import FEED_NAMES
@@ -23,9 +23,8 @@ def export(files: ModelFiles) -> Path:
     exported = folder / f"{sha256(files.identity.encode()).hexdigest()[:32]}.onnx"
     if not exported.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder) as temporary:  # other processes never see half a file
-            _export(files, Path(temporary) / "model.onnx")
-            (Path(temporary) / "model.onnx").replace(exported)
+        with replacing(exported) as temporary:  # other processes never see half a file
+            _export(files, temporary)
     return exported
 
 

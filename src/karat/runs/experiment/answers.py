@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from karat.core.errors import ColumnError, DataError
 from karat.data.source import RAW, Source
 from karat.data.storage.checksums import read_json, seal, unseal
 from karat.data.storage.disk_table import DiskTable
+from karat.data.storage.files import temporary_folder
 from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
 from karat.models.reply_cache import ReplyCache
@@ -44,7 +44,7 @@ def open_answers(name: str | None, settings: dict[str, Any], *, resume: bool) ->
     process.
     """
     if name is None:
-        with tempfile.TemporaryDirectory(prefix="karat-") as temporary:
+        with temporary_folder() as temporary:
             yield Path(temporary)
         return
     run = run_folder(name)

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from karat.core.atomic import sync
+from karat.core.atomic import HELD, acquire, sync
 from karat.core.errors import DataError
-from karat.runs.store.lock import HELD, acquire
 
 ACTIONS = frozenset({"label", "skip", "undo"})
 """What a line does: it labels a row, leaves it out, or takes back the annotator's last line about it."""

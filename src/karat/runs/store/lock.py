@@ -1,38 +1,15 @@
-"""Locks of files: one for each run, so that one process at a time writes it, and those of other rooms."""
+"""A lock of each run, so that one process at a time writes it."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from karat.core.atomic import HELD, acquire, open_locked
 from karat.core.errors import DataError
 from karat.data.storage.addresses import is_address
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def acquire(handle: int) -> None:
-        """Lock an open file for this handle alone; raises one of `HELD` at once where another one holds it."""
-        at = os.lseek(handle, 0, os.SEEK_CUR)
-        os.lseek(handle, _FAR, os.SEEK_SET)  # on Windows nobody else can read a locked byte
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        finally:
-            os.lseek(handle, at, os.SEEK_SET)
-else:
-    import fcntl
-
-    def acquire(handle: int) -> None:
-        """Lock an open file for this handle alone; raises one of `HELD` at once where another one holds it."""
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-HELD = (BlockingIOError, PermissionError)
-"""Raised by Linux and by Windows for a lock that is held."""
-_FAR = 1 << 30
 
 
 @contextmanager
@@ -49,7 +26,13 @@ def lock(path: str | Path, run: str) -> Iterator[Callable[[], None]]:
             yield check
         return
     path = Path(path)
-    handle = _open_locked(path, run)
+    try:
+        handle = open_locked(path)
+    except HELD:
+        holder = "?"
+        with suppress(OSError):  # it may just have let go
+            holder = path.read_text() or holder
+        raise DataError(f"run {run} is being written by another process ({holder}): wait until it ends") from None
     try:
         os.truncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
@@ -73,18 +56,3 @@ def is_locked(path: Path) -> bool:
     finally:
         os.close(handle)
     return False
-
-
-def _open_locked(path: Path, run: str) -> int:
-    """Open the lock file and lock it; again where another process has removed it in between."""
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            acquire(handle)
-            if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
-                return handle
-        except HELD:
-            holder = os.read(handle, 20).decode() or "?"
-            os.close(handle)
-            raise DataError(f"run {run} is being written by another process ({holder}): wait until it ends") from None
-        os.close(handle)

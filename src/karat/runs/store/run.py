@@ -263,18 +263,20 @@ def remove_run(name: str) -> None:
     """Remove a run with all its files, finished or not; `DataError` where there is none of that name."""
     folder = folders.run_folder(name)
     partial, answers = partial_folder(folder), folders.answers_folder(folder)
-    if not has_manifest(folder) and not list_names(partial) and not list_names(answers):
+    removed = folder.with_name(f".{name}.removed") if isinstance(folder, Path) else folder
+    there = has_manifest(folder) or Path(removed).is_dir() or any(map(list_names, (partial, answers, removed)))
+    if not there:
         near = did_you_mean(name, [*run_names(), *folders.unfinished_runs()])
         raise DataError(f"there is no run {name!r} in {runs_folder()}{near}")
     with lock(folders.lock_file(folder), name):
         if not isinstance(folder, Path):
             remove_file(join_path(folder, MANIFEST))  # first, so that a run of that name is never half removed
             remove_folder(folder)
-        elif has_manifest(folder):
-            removed = folder.with_name(f".{name}.removed")
-            remove_folder(removed)
-            folder.rename(removed)  # for the same reason
-            remove_folder(removed)
+        else:
+            remove_folder(removed)  # of a process that was killed
+            if has_manifest(folder):
+                folder.rename(removed)  # for the same reason
+                remove_folder(removed)
         remove_folder(partial)
         if isinstance(answers, Path) and answers.is_dir():
             with lock(answers / "lock", name):

@@ -186,6 +186,8 @@ def open_partial(manifest: Manifest, *, resume: bool) -> Iterator[Started]:
     folder = run_folder(manifest.name)
     _make_folder(runs_folder())
     with lock(lock_file(folder), manifest.name) as check:
+        if has_manifest(folder):  # its process may have been killed just after the end
+            remove_folder(partial_folder(folder))
         check_name_free(folder)
         started = Started(folder, manifest, check)
         if has_manifest(started.partial):

@@ -22,6 +22,7 @@ from karat.runs.survey.folder import DataFile, Survey, survey
 
 ROWS = 100  # that are scored of each file
 MOST_TRIALS = 60
+MOST_PAIRS = 300  # of scored files that are compared
 
 TASKS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("prediction", "reference"): ("exact_match", "token_f1"),
@@ -30,6 +31,7 @@ TASKS: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 """The metrics that are tried, by the role that a system fills and the one of the gold; all are in karat's core."""
 
+_NAMED = 5  # files in a sentence
 _FIRST_JUDGES = ("correctness", "faithfulness")
 _OF_GOLD = re.compile(r"gold|truth|qrel|referenc|label|expect|key|(?<![a-z])(dev|test|val|validation)(?![a-z])")
 
@@ -88,8 +90,6 @@ def propose(folder: Path) -> Proposals:
     without = [file for file in rest if "prediction" in file.roles and file not in questions and not _is_gold(file)]
     unclear = [*filter(None, map(_doubt, scorable)), *trials.unclear]
     unclear += [f"{file.path}: {trials.explain(file)}" for file in rest if file not in questions]
-    if found.further:
-        unclear.append(f"{found.further} further files were not opened")
     if trials.left < 0:
         unclear.append(f"not every pair of files was tried, only {MOST_TRIALS}")
     judged = [(file, find_judges(file.roles.keys() - {"reference"})) for file in without]
@@ -137,6 +137,8 @@ class _Trials:
         """The file with the gold that fits it best."""
         found, both = list[Scorable](), list[DataFile]()
         for gold in self.files:
+            if self.left < 0:
+                break
             if gold is file or of_gold not in gold.as_gold or (_is_gold(file) and not _is_gold(gold)):
                 continue
             joined = self._join(file, gold, specs)
@@ -248,18 +250,23 @@ def _doubt(each: Scorable) -> str:
 
 def _group(scorable: list[Scorable], unclear: list[str]) -> list[list[Scorable]]:
     """Those together that answer the same questions, as the first rows show."""
-    groups = list[list[Scorable]]()
+    groups, pairs = list[list[Scorable]](), 0
     for each in scorable:
-        alike = (group for group in groups if (group[0].specs, group[0].gold) == (each.specs, each.gold))
-        group = next((group for group in alike if _is_comparable(group[0], each)), None)
-        if group is None:
-            groups.append([each])
+        for group in groups:
+            if (group[0].specs, group[0].gold) == (each.specs, each.gold) and pairs < MOST_PAIRS:
+                pairs += 1
+                if _is_comparable(group[0], each):
+                    group.append(each)
+                    break
         else:
-            group.append(each)
+            groups.append([each])
+    if pairs == MOST_PAIRS:
+        unclear.append(f"not every pair of files was compared, only {MOST_PAIRS}")
     for specs in dict.fromkeys(group[0].specs for group in groups):
         names = [str(group[0].data.path) for group in groups if group[0].specs == specs]
         if len(names) > 1:
-            unclear.append(f"{', '.join(names)}: are these the same questions? Their first rows differ: not compared")
+            named = ", ".join(names[:_NAMED]) + f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+            unclear.append(f"{named}: are these the same questions? Their first rows differ: not compared")
     return groups
 
 

@@ -14,7 +14,6 @@ from datetime import datetime
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from karat.core.errors import DataError, KaratError, MissingExtra, did_you_mean
@@ -24,7 +23,7 @@ from karat.data.roles import map_columns
 from karat.data.source import Source
 from karat.data.spans.fields import FIELDS
 from karat.data.spans.source import Spans, open_spans, parse_time
-from karat.data.storage.files import BatchFile
+from karat.data.storage.files import BatchFile, temporary_folder
 from karat.data.storage.validate import validate_source
 
 Progress = Callable[[int, int | None], None]
@@ -91,7 +90,7 @@ def spans(
     unknown project, a project without spans, or an unknown kind.
     """
     since = None if since is None else parse_time(since)
-    with TemporaryDirectory(prefix="karat-") as folder:
+    with temporary_folder() as folder:
         with connect(url) as http:
             from phoenix.client import Client  # noqa: PLC0415  (an extra)
 

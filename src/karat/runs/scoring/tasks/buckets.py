@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil
-from tempfile import TemporaryDirectory
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -15,6 +14,7 @@ from karat.data.join.buckets import BUCKET_BYTES, MOST_BUCKETS, Bucket, HalfPart
 from karat.data.join.join import Joined
 from karat.data.join.match import Match, Unmatched
 from karat.data.source import group_parts
+from karat.data.storage.files import temporary_folder
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.tasks.engine import Engine, Failed
 from karat.runs.scoring.tasks.local import Processes, Threads
@@ -49,7 +49,7 @@ class Buckets:
         if isinstance(engine, ShuffleEngine):
             yield from engine.run_buckets(recipe, self.halves)
             return
-        with TemporaryDirectory(prefix="karat-") as folder:
+        with temporary_folder() as folder:
             halves = {task: replace(part, folder=folder) for task, part in self.halves.items()}
             yield from (each for each in engine.run(recipe, halves, _ignore) if isinstance(each, Failed))
             yield from engine.run(

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock
 from time import time_ns
 
@@ -17,6 +16,7 @@ from karat.core.errors import DataError, JoinError, KaratError, SpecError
 from karat.data.join.parts import place_predictions
 from karat.data.source import Part, group_parts
 from karat.data.storage.addresses import hide_secrets, join_path
+from karat.data.storage.files import temporary_folder
 from karat.runs.scoring.arguments import Destination
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
@@ -126,7 +126,7 @@ class InParts:
         elif folder is None and self._buckets is not None:
             yield from self._buckets.run(self.engine, recipe)
         else:
-            with TemporaryDirectory(prefix="karat-") as temporary:
+            with temporary_folder() as temporary:
                 here = Path(temporary, PREDICTIONS) if isinstance(self.engine, Threads | Processes) else None
                 ordered = here if folder is None else join_path(folder.partial, PREDICTIONS)
                 placed = place_predictions(joined, list(tasks.values()), recipe.columns, ordered)
