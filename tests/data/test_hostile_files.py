@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import itertools
+import lzma
+import pickle
+import re
+import sqlite3
 import struct
 import sys
+import tarfile
+import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 from karat.core.errors import ColumnError, DataError, RowError, SpecError
 from karat.data.open import open_source
@@ -232,3 +241,92 @@ def test_a_list_that_ends_beyond_its_content_is_refused_before_it_is_touched(tmp
     path.write_bytes(path.read_bytes().replace(ends, damaged))
     with pytest.raises(DataError, match=r"a\.arrow, column 'a': "):
         rows(path)
+
+
+def zipped(*names):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name in names:
+            archive.writestr(name, "x" * 100)
+    return content.getvalue()
+
+
+def archived():
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("rows.jsonl"))
+    return content.getvalue()
+
+
+def arrow():
+    feather.write_feather(pa.table({"a": ["x"]}), content := io.BytesIO())
+    return content.getvalue()
+
+
+def parquet():
+    pq.write_table(pa.table({"a": ["x"]}), content := io.BytesIO())
+    return content.getvalue()
+
+
+def database():
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (a)")
+    return connection.serialize()
+
+
+ROWS = 'a,b\n"x",y\n'
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
+PAGE = "\n<!DOCTYPE html>\n<html><body>Log in</body></html>"
+FOREIGN = [  # the name, the content, what is said
+    ("rows.xlsx", zipped("[Content_Types].xml", "_rels/.rels", "xl/workbook.xml"), "workbook; save its sheet as CSV"),
+    ("rows.csv", zipped("[Content_Types].xml", "xl/workbook.xml"), "a workbook; save its sheet as CSV UTF-8"),
+    ("rows.jsonl", zipped("rows.jsonl"), "a zip archive or a document; unpack it"),
+    ("rows.parquet", zipped("word/document.xml"), "a zip archive or a document"),
+    ("rows.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "an old workbook or document; save its sheet"),
+    ("rows.tar", archived(), "a tar archive; unpack it"),
+    ("rows.tar.gz", gzip.compress(archived()), "a tar archive; unpack it"),
+    ("rows.csv", gzip.compress(ROWS.encode()), "compressed with gzip; give it a name that ends in .gz"),
+    ("rows.csv", pa.compress(ROWS.encode(), "zstd", asbytes=True), "compressed with zstd; .* ends in .zst"),
+    ("rows.jsonl.xz", lzma.compress(ROWS.encode()), "compressed with xz; unpack it"),
+    ("rows.csv.bz2", bz2.compress(ROWS.encode()), "compressed with bzip2; unpack it"),
+    ("rows.parquet", POINTER, "a pointer of Git LFS, and not the file; fetch it with git lfs pull"),
+    ("rows.jsonl", POINTER, "a pointer of Git LFS"),
+    ("rows.db", database(), "an SQLite database; write its table as CSV"),
+    ("rows.pdf", "%PDF-1.7\n", "a PDF; JSON Lines, JSON, CSV, TSV, Parquet or Arrow is expected"),
+    ("rows.pkl", pickle.dumps({"a": ["x"]}), "a pickle"),
+    ("rows.csv", PAGE, "a web page or XML, perhaps instead of the file"),
+    ("rows.json", PAGE, "a web page or XML"),
+    ("rows.ipynb", '{"cells": [], "nbformat": 4}', "a notebook"),
+    *((f"rows.{kind}", ROWS.encode(form), "UTF-16 or UTF-32, not UTF-8; save it as CSV UTF-8") for kind, form in
+      itertools.product(("csv", "tsv", "jsonl", "txt"), ("utf-16", "utf-16-le", "utf-16-be", "utf-32"))),
+    ("rows.csv", parquet(), "Parquet; give it a name that ends in .parquet"),
+    ("rows.jsonl", arrow(), "Arrow; give it a name that ends in .arrow"),
+    ("rows.arrow", parquet(), "Parquet; give it a name that ends in .parquet"),
+    ("rows.parquet", '{"a": 1}', "not Parquet, but begins like JSON"),
+    ("rows.parquet", ROWS, "not Parquet, but begins like text"),
+    ("rows.arrow", '{"a": 1}', "not Arrow, but begins like JSON"),
+    ("rows.jsonl.gz", '{"a": 1}', "not compressed, as .gz says; take that ending off its name"),
+    ("rows.csv.zst", ROWS, "not compressed, as .zst says; take that ending off its name"),
+    ("rows.csv.gz", gzip.compress(ROWS.encode())[:20], "is it cut off"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "what"), FOREIGN)
+def test_a_file_that_holds_no_rows_says_what_it_is_and_what_to_do(tmp_path, name, content, what):
+    path = put(tmp_path, name, content)
+    with pytest.raises(DataError, match=f"^{re.escape(str(path))}(:| is) .*{what}"):
+        open_source(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "name"), [(parquet(), "rows"), (arrow(), "rows"), (gzip.compress(b"a\nx\n"), "a.gz")]
+)
+def test_a_file_without_an_ending_is_known_by_its_bytes(tmp_path, content, name):
+    assert rows(put(tmp_path, name, content)) == [{"a": "x"}]
+
+
+def test_the_pattern_for_a_folder_fits_the_files_in_it(tmp_path):
+    put(tmp_path, "b.csv", "a\nx\n")
+    put(tmp_path, "notes.txt", "x")
+    with pytest.raises(DataError, match=r"is a folder; to read the files in it, write .*\*\.csv$"):
+        open_source(tmp_path)

@@ -148,4 +148,5 @@ def test_an_error_about_a_role_holds_the_role_and_the_column_to_suggest(columns,
         map_columns(columns, PAIR)
     assert (raised.value.role, raised.value.column) == (role, column)
     assert raised.value.problem.startswith(problem)
-    assert str(raised.value).endswith(f"--map {role}={column} (in Python, map={{{role!r}: {column!r}}})")
+    assert f". Say which: --map {role}={column} (in Python, map={{{role!r}: {column!r}}})" in str(raised.value)
+    assert ("Gold in a second file: --gold FILE --on ID" in str(raised.value)) == (column == "COLUMN")

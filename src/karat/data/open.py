@@ -21,7 +21,7 @@ from karat.data.formats.logs.lighteval import add_golds, is_lighteval
 from karat.data.roles import Side, is_spans
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address
-from karat.data.storage.file_names import sniff, split_name
+from karat.data.storage.file_names import check_form, sniff, split_name
 from karat.data.storage.files import TemporaryFile, find_file, read_head, spool, spool_stdin
 from karat.data.storage.validate import name_errors, validate_source
 
@@ -160,9 +160,10 @@ def _open_file(path: Path, name: str, role: Side) -> Source:
     head = read_head(path)
     if not head:
         raise DataError(f"{name} is empty; expected rows")
+    check_form(name, kind := split_name(path)[0], head)
     if head.startswith(b"\0"):
         raise DataError(f"{name} starts with a zero byte, as no file of rows does; expected text, Parquet or Arrow")
-    kind = split_name(path)[0] or _guess(head)
+    kind = kind or _guess(head)
     if kind == "tsv":
         from karat.data.retrieval.trec import lacks_header  # noqa: PLC0415
 

@@ -187,8 +187,8 @@ _ATTRIBUTE_NAMES = (
 class UnmappedRoleError(ColumnError):
     """A role that no column fits, or several: `problem` says which, `column` is the one to suggest for `role`."""
 
-    def __init__(self, problem: str, role: str, column: str) -> None:
-        super().__init__(f"{problem}. Say which: --map {role}={column} (in Python, map={{{role!r}: {column!r}}})")
+    def __init__(self, problem: str, role: str, column: str, more: str = "") -> None:
+        super().__init__(f"{problem}. Say which: --map {role}={column} (in Python, map={{{role!r}: {column!r}}}){more}")
         self.problem, self.role, self.column = problem, role, column
 
 
@@ -268,7 +268,7 @@ def map_columns(
     fits = {role: _candidates(role, free, sides or {}, original_names or {}) for role in open_roles}
     for role in open_roles:
         if not fits[role]:
-            raise _none_fits(role, columns, where)
+            raise _none_fits(role, columns, where, alone=not sides)
     ways = [way for way in product(*fits.values()) if len(set(way)) == len(way)]
     if len(ways) != 1:
         raise _several_fit(fits, ways, where)
@@ -301,7 +301,8 @@ def singular(name: str) -> str:
     return plain[:-1] if plain.endswith("s") and not plain.endswith(("ss", "is", "_ans")) else plain
 
 
-def _none_fits(role: str, columns: Sequence[str], where: str) -> ColumnError:
+def _none_fits(role: str, columns: Sequence[str], where: str, *, alone: bool) -> ColumnError:
+    """The error for a role without a column; `alone`: nothing is joined, so gold may be in a second file."""
     if len(columns) == 1 and (separators := [mark for mark in ";,\t|" if mark in columns[0]]):
         hint = f"are its cells separated by {separators[0]!r}? CSV has commas or semicolons, TSV tabs"
         return ColumnError(f"{where}no column fits {role!r}; the only one is {columns[0]!r}: {hint}")
@@ -310,7 +311,9 @@ def _none_fits(role: str, columns: Sequence[str], where: str) -> ColumnError:
     near = [column for column in unknown if get_close_matches(singular(column), names, n=1, cutoff=0.8)]
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     problem = f"{where}no column fits {role!r}{hint}; the columns are {', '.join(columns) or 'none'}"
-    return UnmappedRoleError(problem, role, near[0] if near else "COLUMN")
+    second = ". Gold in a second file: --gold FILE --on ID, the column of ids (in Python, gold=, on=)"
+    more = second if alone and not near and _SIDE_OF_ROLE.get(role) == "reference" else ""
+    return UnmappedRoleError(problem, role, near[0] if near else "COLUMN", more)
 
 
 def _several_fit(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], where: str) -> ColumnError:

@@ -5,7 +5,7 @@ import pytest
 
 from karat.core.errors import ColumnError, JoinError
 from karat.data.join.join import join
-from karat.data.join.match import Unmatched
+from karat.data.join.match import Unmatched, find_variants
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.source import RAW
@@ -118,3 +118,27 @@ def test_a_file_without_predictions_leaves_all_rows_missing(tmp_path):
     (tmp_path / "p.csv").write_text("id,answer\n")
     result = joined(tmp_path / "p.csv", {"id": ["1"]})
     assert (rows(result), result.match().missing.rows) == ([{"id": "1", "answer": None}], 1)
+
+
+@pytest.mark.parametrize(
+    ("gold", "prediction", "alike"),
+    [
+        ("7", "7.0", True),
+        ("7", "007", True),
+        ("-7.50", "-7.5", True),
+        ("7", " 7\t", True),
+        ("7", "\ufeff7", True),
+        ("7", '"7"', True),
+        ("q", "Q", True),
+        ("é", "e\u0301", True),
+        ("ﬁ", "fi", True),
+        ("7", "8", False),
+        ("7", "-7", False),
+        ("q1", "q01", False),
+        ("1" * 40, "1" * 39 + "2", False),
+        ("1" * 5000, "1" * 4999 + "2", False),
+        ("", " ", True),
+    ],
+)
+def test_ids_that_differ_in_spelling_alone_are_found(gold, prediction, alike):
+    assert find_variants(["other", gold], ["no", prediction]) == ((gold, prediction) if alike else None)

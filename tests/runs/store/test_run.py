@@ -2,10 +2,12 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,6 +15,7 @@ import karat
 from karat import DataError, SpecError, Text, metric
 from karat.core.metric.spec import parse
 from karat.judges import Judge
+from karat.metrics import best_of
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.testing.fake import FakeModel
@@ -229,6 +232,8 @@ CHANGES = [
         r"column 'prediction' \(prediction\), column 'gold' \(reference\), column 'id': its first .* rows are not",
     ),
     (TABLE.slice(0, 10), {}, "its first 2. rows are not those it was started with"),
+    (TABLE.drop_columns(["id"]), {}, "run a: column 'id': its first 2. rows are not those"),
+    (TABLE.rename_columns(["ID", "topic", "prediction", "gold"]), {}, "run a: column 'id': its first 2. rows"),
 ]
 
 
@@ -240,6 +245,55 @@ def test_a_run_goes_on_only_as_it_was_begun(table, options, message):
     with pytest.raises(DataError, match=message):
         karat.score(table, run="a", resume=True, **given)
     assert karat.score(TABLE, [*METRICS, scorer], run="a", resume=True).n == N  # nothing of it was lost
+
+
+OWN = """
+import karat
+
+SHARE = {share}
+
+@karat.metric(source="ours", register=False)
+def constant(prediction: karat.Text) -> karat.Score:
+    "The same for each row."
+    return [SHARE] * len(prediction)
+"""
+
+
+def own_metric(folder, share):
+    """A metric in a module of its own, whose code holds a number."""
+    (path := folder / "our_module.py").write_text(OWN.format(share=share), "utf-8")
+    spec = spec_from_file_location("our_module", path)
+    sys.modules["our_module"] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.constant
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_run_does_not_go_on_where_the_code_of_an_own_metric_has_changed(tmp_path, monkeypatch, inner):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # else the second code may be that of the first
+
+    def score(share, **options):
+        constant = own_metric(tmp_path, share)
+        chosen = best_of.using(metric=constant) if inner else constant
+        return karat.score(batches(TABLE.filter(pc.is_valid(TABLE["prediction"]))), [chosen], run="a", **options)
+
+    def progress(done, _):
+        if done > N // 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        score(1.0, progress=progress)
+    with pytest.raises(DataError, match="run a was started with other code of constant: '"):
+        score(0.5, resume=True)
+    assert score(1.0, resume=True).as_dict()["metrics"][0]["value"] == 1.0
+
+
+def test_a_stopped_run_does_not_go_on_without_the_labels_it_was_started_with():
+    labelled = TABLE.append_column("vote", [[1.0 if row % 9 == 0 else None for row in range(N)]])
+    with pytest.raises(Stop):
+        karat.score(batches(labelled), [stopping(22)[0]], run="a", human="vote")
+    with pytest.raises(DataError, match=r"run a: column 'vote': its first 2. rows are not those"):
+        karat.score(batches(labelled), [stopping()[0]], run="a", resume=True)
 
 
 def test_what_a_judge_said_is_kept_and_not_asked_again():

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LABELS = "labels"  # of several answers to a question; all others of a list are items, such as fields
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
+_UNMATCHED = ("missing", "unknown")
 _QUERIES = ("queries without results", "queries without judgements")
 _NOTES = {"comments": "comment lines", "duplicates": "documents that a query has twice"}
 
@@ -109,14 +110,19 @@ def _describe_counts(result: Result) -> Iterator[str]:
 
 def _describe_join(result: Result) -> Iterator[str]:
     """The ids that only one side has; for retrieval also what was read, and how many documents are not judged."""
+    from karat.data.join.match import find_variants  # noqa: PLC0415  (loads DuckDB, which a join has loaded)
+
     joined = result.joined or {}
     ranked = "retrieved" in result.mapping
     missing, unknown = _QUERIES if ranked else ("gold without prediction", "predictions without gold")
     yield "  ".join(
         f"{words}: {joined[kind]}"
         + (f" (such as {', '.join(map(str, joined[f'{kind}_ids'][:3]))})" if joined[kind] else "")
-        for kind, words in (("missing", missing), ("unknown", unknown))
+        for kind, words in zip(_UNMATCHED, (missing, unknown), strict=True)
     )
+    if variants := find_variants(*([str(each) for each in joined.get(f"{kind}_ids", ())] for kind in _UNMATCHED)):
+        of_gold, of_prediction = map(ascii, variants)
+        yield f"gold has {of_gold}, predictions {of_prediction}: ids are compared as text, and must be spelled alike"
     for side, file in (("prediction", "run"), ("reference", "qrels")):
         if noted := [f"{_NOTES[kind]}: {n}" for kind, n in joined.get(side, {}).items() if n and kind in _NOTES]:
             yield f"{file}: {'  '.join(noted)}"

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import ColumnError, did_you_mean
+from karat.core.errors import ColumnError, did_you_mean, nearest_name
 from karat.data.join.half import Half
 from karat.data.join.match import Match, Unmatched, match_ids
 from karat.data.roles import Side
@@ -130,9 +130,12 @@ def split_on(on: str) -> tuple[str, str]:
 
 def _name_columns(predictions: Source, left: str, gold: Source, right: str) -> tuple[Half, Half]:
     """Both halves, gold first, with column names that are unique in the join."""
-    for source, column in ((predictions, left), (gold, right)):
-        if column not in source.schema.names:
-            raise ColumnError(f"{source.name}: no column {column!r}{did_you_mean(column, source.schema.names)}")
+    for source, column, other in ((predictions, left, gold), (gold, right, predictions)):
+        if column not in (there := source.schema.names):
+            here = nearest_name(column, there) or "COLUMN"
+            pair = f"{left}={here}" if source is gold else f"{here}={right}"
+            remedy = f" (--on {pair} joins ids that have two names)" if column in other.schema.names else ""
+            raise ColumnError(f"{source.name}: no column {column!r}{did_you_mean(column, there)}{remedy}")
     others = [name for name in predictions.schema.names if name != left]
     taken = {right, *others}
     gold_names = {}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
+from string import whitespace
 
 import duckdb
 import numpy as np
@@ -18,6 +23,8 @@ from karat.data.storage.duckdb import connect_on_disk, interruptible, stream
 EXAMPLES = 5
 """How many ids an error or a result names."""
 _NONE = -1
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?")
+_SPACES = f"{whitespace}\ufeff\xa0\u200b\"'"
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,23 @@ class Match:
     partners: Array
     missing: Unmatched
     unknown: Unmatched
+
+
+def find_variants(gold: Iterable[str], predictions: Iterable[str]) -> tuple[str, str] | None:
+    """An id of gold and one of the predictions that differ in their spelling alone; None where there are none.
+
+    That is in spaces, case, the form of Unicode, or how a number is written.
+
+    >>> find_variants(["7", "8"], ["a", "08"]), find_variants(["e\u0301"], ["\u00e9 "]), find_variants(["7"], ["8"])
+    (('8', '08'), ('é', 'é '), None)
+    """
+    plain = {_plain(each): each for each in gold}
+    return next(((plain[_plain(each)], each) for each in predictions if _plain(each) in plain), None)
+
+
+def _plain(spelling: str) -> str | Decimal:
+    text = unicodedata.normalize("NFKC", spelling.strip(_SPACES)).casefold()
+    return Decimal(text) if _NUMBER.fullmatch(text) else text  # equal Decimals have one hash
 
 
 @interruptible()

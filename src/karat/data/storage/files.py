@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from karat.core.atomic import HELD, acquire
 from karat.core.errors import DataError, nearest_name
-from karat.data.storage.file_names import split_name
+from karat.data.storage.file_names import FORMATS, split_name
 
 _SPOOLED_BYTES = 4 << 20  # each read from a store is a request
 _UNCHECKED_BYTES = 64 << 20  # so few are always copied
@@ -34,7 +34,8 @@ def find_file(path: Path) -> None:
     except UnicodeEncodeError as error:  # Arrow opens no such file
         raise DataError(f"{str(path)!r}: the name of this file is not UTF-8; rename it") from error
     if path.is_dir():
-        raise DataError(f"{path} is a folder; to read the files in it, write {path}/*.jsonl")
+        there = sorted({file.suffix for file in path.iterdir()} & FORMATS.keys()) or [".jsonl"]
+        raise DataError(f"{path} is a folder; to read the files in it, write {path}/*{there[0]}")
     if path.is_symlink() and not path.exists():
         raise DataError(f"{path} is a link to {path.readlink()}, which does not exist")
     if not path.exists():
@@ -58,7 +59,12 @@ def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
         with open_bytes(path) as stream:
             return bytes(stream.read(size))
     except OSError as error:
-        raise DataError(f"{path}: {error}") from error
+        ending = path.suffix.lower() if isinstance(path, Path) else f".{path.rpartition('.')[2].lower()}"
+        with Path(path).open("rb") as file:
+            stored = file.read(4)
+        if _MAGIC.get(stored[:2], _MAGIC.get(stored)) == ending:
+            raise DataError(f"{path}: {error}; is it cut off?") from error
+        raise DataError(f"{path} is not compressed, as {ending} says; take that ending off its name") from error
 
 
 class TemporaryFile:

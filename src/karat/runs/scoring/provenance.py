@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import platform
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +52,7 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         metrics=tuple(describe_metric(metric, column) for metric, column in metrics),
         mapping=plan.mapping,
-        settings={**selection.as_settings(), **asdict(plan.inference), **task},
+        settings={**selection.as_settings(), **asdict(plan.inference), **task, **_own_code(plan.metrics)},
         sources=sources,
         call=_command_line(),
         versions=_versions(),
@@ -82,6 +85,24 @@ class ModelUsage:
                 if now is not None:
                     totals[what] = totals.get(what, 0) + now - (earlier[what] or 0)
         return {"names": list(dict.fromkeys(names)), **totals}
+
+
+def _own_code(metrics: Iterable[Metric]) -> dict[str, str]:
+    """The digest of the source of each metric that is not karat's: the file of its module, else its function.
+
+    A signature does not have it, so a stopped run would go on with other code.
+    """
+    digests, left = {}, [each.definition for each in metrics]
+    for definition in left:
+        left += [] if definition.inner is None else [definition.inner.definition]
+        if definition.function.__module__.startswith("karat."):
+            continue
+        with suppress(OSError, TypeError):  # there is none: defined in a shell, or compiled
+            function = inspect.unwrap(definition.function)
+            in_file = inspect.getmodule(function) if function.__module__ != "__main__" else None
+            source = inspect.getsource(in_file or function)
+            digests[f"code of {definition.name}"] = sha256(source.encode()).hexdigest()[:32]
+    return digests
 
 
 def _source_name(source: Any) -> str:

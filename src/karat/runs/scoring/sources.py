@@ -35,7 +35,11 @@ def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool, answers:
     reading and joining raise.
     """
     if (gold is None and on is not None) or (gold is not None and on is None and not ranked):
-        raise SpecError("gold and on go together: gold is a second table, on the id column that joins it")
+        lacking = "on is missing, the column of ids: --on ID" if on is None else "gold is missing: --gold FILE"
+        raise SpecError(
+            f"gold and on go together, and {lacking}; gold is a second table, on the id column that joins it, "
+            "or --on ID=OTHER where gold has another name for it"
+        )
     source = open_source(data)
     if gold is None:
         if ranked:

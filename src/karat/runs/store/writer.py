@@ -104,8 +104,8 @@ class RunWriter:
 
     def _check_digests(self) -> None:
         now = self._digests.by_role
-        if changed := [role for role, digest in self._digests_before.items() if now[role] != digest]:
-            columns = ", ".join(_name_column(role, self.columns[role]) for role in changed)
+        if changed := [role for role, digest in self._digests_before.items() if now.get(role) != digest]:
+            columns = ", ".join(_name_column(role, self.columns.get(role)) for role in changed)
             name, problem = (
                 self.started.manifest.name,
                 f"its first {self.replayed} rows are not those it was started with",
@@ -113,8 +113,10 @@ class RunWriter:
             raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {start_again(name)}")
 
 
-def _name_column(role: str, name: str) -> str:
-    return f"column {name!r}" + ("" if role == f"column {name}" else f" ({role})")
+def _name_column(role: str, name: str | None) -> str:
+    """The column of a role in a message; None: no column has the role any longer."""
+    further = role.removeprefix("column ")
+    return f"column {further!r}" if name is None or role != further else f"column {name!r} ({role})"
 
 
 @contextmanager
