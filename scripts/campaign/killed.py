@@ -316,7 +316,8 @@ def disturb(exercise: Exercise, kills: int, work: Path, inputs: Path) -> str:
         for each in outputs if older else ():
             Path(each).write_text("older\n")
         with serving(exercise.paid) as asked:
-            resume, ended = [], False
+            resume: list[str] = []
+            ended = False
             for _ in range(min(CHANCE.choice([1, 2, 3]), kills - done)):
                 kill([*words, *resume], whole.steps, whole.took)
                 resume, done = ["--resume"] * bool(exercise.run), done + 1
@@ -430,16 +431,15 @@ def request(host: str, headers: dict[str, str], method: str, path: str, body: ob
     return json.loads(connection.getresponse().read())
 
 
-def annotations(kills: int, work: Path, inputs: Path) -> str:
+def annotations_logged(kills: int, work: Path, inputs: Path) -> str:
     """`karat annotate`: the file keeps what Phoenix does not have."""
     sys.path.insert(0, str(ROOT))
-    from tests.adapters.phoenix.server.conftest import FakePhoenix
-
+    make_fake: Any = import_module("tests.adapters.phoenix.server.conftest").FakePhoenix
     logged = [{"span_id": f"{n}", "name": "em", "annotator_kind": "CODE", "result": {"score": 1.0}} for n in range(900)]
     for number in range(kills):
         place(work / f"annotations{number}", inputs)
         Path("unsent.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in logged))
-        fake = FakePhoenix()
+        fake = make_fake()
         with fake.serving() as url:
             words = ["annotate", "unsent.jsonl", "--phoenix", url]
             kill(words, 2, 0.3)
@@ -453,7 +453,7 @@ def annotations(kills: int, work: Path, inputs: Path) -> str:
     return f"{kills} kills, {len(logged)} annotations each, none lost"
 
 
-OTHERS = {"label": labels_typed, "view --labels": labels_on_the_page, "annotate": annotations}
+OTHERS = {"label": labels_typed, "view --labels": labels_on_the_page, "annotate": annotations_logged}
 
 
 def make_inputs(folder: Path) -> None:

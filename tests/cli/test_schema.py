@@ -62,6 +62,8 @@ def test_what_every_command_prints_is_as_its_schema_says(monkeypatch, tmp_path):
         printed("score", answers, "-m", "em", "-m", "f1", "--by", "topic", "--run", system, "--json", *human)
         printed("runs", "show", system, "--json", *human)
     printed("runs", "--json")
+    verified = [json.loads(line) for line in printed("runs", "verify", "--json").splitlines()]
+    assert [(each["name"], each["state"]) for each in verified] == [("first", "intact"), ("second", "intact")]
     pair = [f"{name}={TUTORIAL / f'labels_{name}.csv'}" for name in ("first", "second")]
     people = ["--human", pair[0], "--human", pair[1], "--label-map", "right=1,wrong=0"]
     printed("compare", "first", "second", "--flipped", "3", "--by", "topic", *people, "--json")

@@ -1,4 +1,4 @@
-"""Temporary files beside an output: of killed processes, of others that write the same file, and things in their place."""
+"""Temporary files beside an output: of killed processes, of others that write the same file; things in their place."""
 
 import os
 import signal

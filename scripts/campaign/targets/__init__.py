@@ -48,9 +48,11 @@ def write(name: str, data: bytes) -> Path:
 
 
 def take_single_rows(source: Any) -> Any:
-    """The source in batches of one row."""
+    """The source in batches of one row, with the same first rows, by which columns and paths are chosen."""
 
     def read(text: frozenset[str]) -> Iterator[Any]:
         return (batch.slice(at, 1) for batch in source.read(text) for at in range(len(batch)))
 
-    return replace(source, read=read, parts=())
+    single = replace(source, read=read, parts=())
+    vars(single)["first"] = source.first
+    return single

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
+
+from karat.cli.options.folder import Folder
 
 
 @click.command()
-@click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False))
+@click.argument("folder", default=".", type=Folder())
 @click.option("--allow-models", is_flag=True, help="Let metrics ask models, which may cost money, or load them.")
-def mcp(folder: str, *, allow_models: bool) -> None:
+def mcp(folder: Path, *, allow_models: bool) -> None:
     """Serve an agent on standard input and output (Model Context Protocol): runs, comparisons and scoring.
 
     The agent reads files below FOLDER, by default the working directory, and the runs of $KARAT_RUNS. It writes nothing
@@ -20,4 +24,4 @@ def mcp(folder: str, *, allow_models: bool) -> None:
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.adapters.mcp import create_server  # noqa: PLC0415  (heavy, and an extra)
 
-    create_server(folder, judges=allow_models).run()
+    create_server(str(folder), judges=allow_models).run()

@@ -110,8 +110,9 @@ def publish(name: str, target: str, output: str | None, settings: tuple[str, ...
 
 @runs.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of text.")
 @click.pass_context
-def verify(context: click.Context, names: tuple[str, ...]) -> None:
+def verify(context: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     """Read all files of runs, and compare them with the checksums that were kept when they were written.
 
     Without a NAME of all runs, also of those that were not finished. The exit code is 1 if a file is damaged, missing
@@ -124,7 +125,10 @@ def verify(context: click.Context, names: tuple[str, ...]) -> None:
     screen, damaged = open_screen(), False
     for name in names or (*run_names(), *unfinished_runs()):
         verified = verify_run(name)
-        screen.line(f"{name}: {verified}", "red" if verified.problems else "")
+        if as_json:
+            click.echo(json.dumps(verified.as_dict(), ensure_ascii=False))
+        else:
+            screen.line(f"{name}: {verified}", "red" if verified.problems else "")
         damaged |= bool(verified.problems)
     if damaged:
         context.exit(1)

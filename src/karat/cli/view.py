@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options.browser import has_desktop
+from karat.cli.options.folder import Folder
 from karat.cli.options.people import read_choices
+from karat.core.atomic import check_is_file
 from karat.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ _MOST_LABELS = 10  # a key each
 
 
 @click.command()
-@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False))
+@click.argument("folder", required=False, type=Folder())
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; default: any free one.")
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
 @click.option("--labels", metavar="FILE", help="Label rows on the page: the file of karat label, made or continued.")
@@ -36,7 +38,7 @@ _MOST_LABELS = 10  # a key each
 @click.option("--expose", is_flag=True,
               help="Let other machines read these runs: who has the address with its token can, and it is sent in "
               "plain text.")  # fmt: skip
-def view(folder: str | None, *, port: int, no_open: bool, host: str, expose: bool, **labels: Any) -> None:
+def view(folder: Path | None, *, port: int, no_open: bool, host: str, expose: bool, **labels: Any) -> None:
     """Look at the runs in FOLDER, by default those that `karat runs` lists, on a page in the browser.
 
     The page compares runs, filters and sorts their rows, and shows runs while they are written. It is served on this
@@ -58,7 +60,7 @@ def view(folder: str | None, *, port: int, no_open: bool, host: str, expose: boo
         raise click.UsageError(f"--host {host}: other machines could read these runs; --expose says that they may")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others keep 100 MB that a comparison has freed
     if folder is not None:
-        os.environ["KARAT_RUNS"] = folder
+        os.environ["KARAT_RUNS"] = str(folder)
     file = _read_labels(**labels)
     opened = open_port(host, port)
     click.echo(opened.address)
@@ -68,7 +70,7 @@ def view(folder: str | None, *, port: int, no_open: bool, host: str, expose: boo
     def start() -> Workspace:
         from karat.viewer.page.workspace import Workspace  # noqa: PLC0415  (heavy: the port is open before)
 
-        return Workspace(None if folder is None else Path(folder), file)
+        return Workspace(folder, file)
 
     serve(opened, start)
 
@@ -89,6 +91,8 @@ def _read_labels(
         return None
     if not labels.endswith((".jsonl", ".ndjson")):
         raise click.UsageError(f"--labels {labels!r}: expected a name that ends in .jsonl")
+    for path in map(Path, (labels, *rows)):
+        check_is_file(path)
     choices = read_choices(label_map, metric, _MOST_LABELS)
     from karat.viewer.page.label_file import LabelFile  # noqa: PLC0415  (heavy)
 

@@ -22,10 +22,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from karat.core.errors import SpecError, did_you_mean
+from karat.data.storage.files import read_small
 from karat.judges.replies.criteria import KINDS, Criteria, Form
 from karat.judges.replies.forms import Fields, Label, Number, Statements
 from karat.judges.replies.parser import ReplyError, check
@@ -117,7 +117,7 @@ def load(name: str) -> Rubric:
             raise SpecError(f"there is no judge {name!r} (a file's name ends in .toml){hint}")
         return _own(name)
     try:
-        return parse(Path(name).read_bytes(), name)
+        return parse(read_small(name, 1 << 20), name)
     except OSError as error:
         raise SpecError(f"{name}: {error.strerror or error}") from None
     except ValueError as error:  # no file can have this name

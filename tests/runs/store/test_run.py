@@ -249,13 +249,10 @@ def test_a_run_goes_on_only_as_it_was_begun(table, options, message):
 
 OWN = """
 import karat
-
-SHARE = {share}
-
 @karat.metric(source="ours", register=False)
 def constant(prediction: karat.Text) -> karat.Score:
     "The same for each row."
-    return [SHARE] * len(prediction)
+    return [{share}] * len(prediction)
 """
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
 
 from karat.core.errors import DataError, SpecError
 from karat.stats.corrected.estimate import corrected_mean
@@ -37,6 +42,28 @@ def test_all_rows_without_a_judge_are_as_good_as_with_one():
         just = count_labels(smallest * 1.000001, rows, 0.4, 0.9)
         assert rows - 2 <= just.labels <= just.alone <= rows
         assert count_labels(smallest * 0.999, rows, 0.4, 0.9).alone is None
+
+
+@given(
+    rows=st.integers(2, 3_000),
+    deviation=st.floats(0.01, 10),
+    correlation=st.floats(-1, 1) | st.sampled_from([-1.0, 0.0, 1.0]),
+    wider=st.just(1.0) | st.floats(1, 5),
+)
+def test_fewer_labels_give_a_wider_interval(rows, deviation, correlation, wider):
+    """The variance as it is documented; the smallest width is one that all rows give."""
+    smallest = count_labels(1, rows, deviation, correlation).smallest
+    width = smallest * wider
+    found = count_labels(width, rows, deviation, correlation)
+
+    def width_of(labels, explained):
+        variance = deviation**2 * ((1 - explained) / labels + explained / rows)
+        return 2 * norm.ppf(0.975) * math.sqrt(variance)
+
+    for labels, explained in ((found.labels, correlation**2), (found.alone, 0)):
+        assert 2 <= labels <= rows
+        assert width_of(labels, explained) <= width * (1 + 1e-8)
+        assert labels == 2 or width_of(labels - 1, explained) >= width * (1 - 1e-8)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from karat.cli.options.controls import show_controls
+from karat.cli.options.folder import Folder
 
 if TYPE_CHECKING:
     from karat.cli.options.screen import Screen
@@ -21,7 +22,7 @@ _MOST_LINES = 20  # of one kind
 
 
 @click.command()
-@click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", default=".", type=Folder())
 @click.option("--overwrite", is_flag=True, help="Replace the files that an earlier karat init wrote, or others.")
 def init(folder: Path, *, overwrite: bool) -> None:
     """Look at the files in FOLDER, say what could be scored, and write a script and a GitHub workflow for it.

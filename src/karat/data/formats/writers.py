@@ -45,7 +45,7 @@ def _json(
     sink: pa.NativeFile, schema: pa.Schema, *, start: str, before: str, after: str, end: str
 ) -> Iterator[WriteBatch]:
     """Write rows as JSON text made by DuckDB; the separator `before` a row is left out for the first row."""
-    encode = _encoder([f"concat({literal(before)}, {_row(schema)}, {literal(after)})"])
+    encode = _encoder([f"concat({literal(before)}, {_row(schema)}, {literal(after)})"], len(schema))
     sink.write(start.encode())
     skip = len(before)
 
@@ -69,7 +69,7 @@ def _csv(sink: pa.NativeFile, schema: pa.Schema, delimiter: str) -> Iterator[Wri
     texts = {at for at, kind in enumerate(schema.types) if at in cells or (shown and is_text(kind))}
     kinds = [pa.string() if at in texts else duckdb_type(kind) for at, kind in enumerate(schema.types)]
     flat = pa.schema(list(zip(show_formula_texts(schema.names) if shown else schema.names, kinds, strict=True)))
-    encode = _encoder(list(cells.values()))
+    encode = _encoder(list(cells.values()), len(schema))
     import pyarrow.csv as pc  # noqa: PLC0415  (slow to import)
 
     with pc.CSVWriter(sink, flat, write_options=pc.WriteOptions(delimiter=delimiter)) as writer:
@@ -116,9 +116,9 @@ def _csv_cell(at: int, field: pa.Field) -> str | None:
     return f"CAST(c{at} AS VARCHAR)" if is_bytes(field.type) or pa.types.is_duration(field.type) else None
 
 
-def _encoder(columns: list[str]) -> Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]:
-    """A function that evaluates SQL expressions on a batch with the columns c0, c1 and so on."""
-    connection = connect()
+def _encoder(columns: list[str], read: int) -> Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]:
+    """A function that evaluates SQL expressions on a batch with the columns c0, c1 and so on, `read` in number."""
+    connection = connect(read)
 
     def encode(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         stored = [column.storage if column.type == RAW else to_duckdb(column) for column in batch.columns]

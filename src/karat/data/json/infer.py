@@ -13,7 +13,7 @@ from karat.data.json.arrow_types import has_numbers, replace_null_types, same_bu
 from karat.data.json.uniform import count_lines
 from karat.data.roles import find_layout, is_spans
 from karat.data.source import RAW
-from karat.data.storage.duckdb import interruptible, literal, one_file, quote, structure
+from karat.data.storage.duckdb import interruptible, literal, one_file, quote, structure, widen
 from karat.data.storage.validate import MOST_COLUMNS, too_many_columns
 
 Kinds = dict[str, pa.DataType]
@@ -70,6 +70,7 @@ def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[
     kinds = _keep_nested_as_text(kinds) if log else kinds
     ambiguous = {"", *same_but_case(list(kinds))}
     kinds = {key: RAW if key in ambiguous else replace_null_types(kind) for key, kind in kinds.items()}
+    widen(connection, len(kinds))
     for key in _too_long(connection, file, kinds) if unexpected else []:
         kinds[key] = RAW
     return kinds, rows, size

@@ -16,7 +16,7 @@ from karat.data.json.explain import explain_errors
 from karat.data.json.infer import FIRST_ROWS, JsonFile, Kinds, infer_types
 from karat.data.json.members import extract_columns, unquote
 from karat.data.source import RAW, Source, is_lossless, rows_per_batch
-from karat.data.storage.duckdb import connect, literal, stream
+from karat.data.storage.duckdb import connect, literal, stream, widen
 from karat.data.storage.file_names import BOM
 from karat.data.storage.files import open_bytes, read_head, spool
 
@@ -37,6 +37,7 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
             raise DataError(f"{name} has no rows with columns")
         batch_rows = rows_per_batch(size, rows)
         if rows < FIRST_ROWS and RAW not in kinds.values():  # another connection takes longer than these rows
+            widen(connection, len(kinds))
             few = [*_read_typed(connection, file, kinds, batch_rows)]
     connection.close()
 
@@ -45,7 +46,7 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
         if few is not None and target == kinds:
             yield from few
             return
-        with explain_errors(path, name, layout), connect() as connection:
+        with explain_errors(path, name, layout), connect(len(kinds)) as connection:
             read_batches = _read_raw if RAW in target.values() else _read_typed
             yield from read_batches(connection, file, target, batch_rows)
 

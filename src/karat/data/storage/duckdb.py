@@ -17,13 +17,30 @@ from karat.core.parallel import threads
 from karat.data.storage.files import temporary_folder
 
 
-def connect(**settings: str) -> duckdb.DuckDBPyConnection:
-    """Open a connection that never installs or loads extensions and uses at most `KARAT_THREADS` threads."""
+def connect(columns: int = 0, /, **settings: str) -> duckdb.DuckDBPyConnection:
+    """Open a connection that never installs or loads extensions and uses at most `KARAT_THREADS` threads.
+
+    `columns`: how many a query reads or writes, where these may be thousands.
+    """
     config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    config |= {"memory_limit": "384MB", "threads": threads(), **settings}
+    config |= {"memory_limit": memory_for(columns), "threads": threads(), **settings}
     connection = duckdb.connect(config=config)
     connection.execute("SET enable_progress_bar = false; SET python_enable_replacements = false")  # no Python variables
     return connection
+
+
+def memory_for(columns: int) -> str:
+    """A limit of memory: DuckDB reserves 32 KB for a column several times, of which it uses a part.
+
+    >>> memory_for(12), memory_for(10_000)
+    ('384MB', '2500MB')
+    """
+    return f"{max(384, columns // 4)}MB"
+
+
+def widen(connection: duckdb.DuckDBPyConnection, columns: int) -> None:
+    """Give an open connection the memory for this many columns."""
+    connection.execute(f"SET memory_limit = {literal(memory_for(columns))}")
 
 
 @contextmanager

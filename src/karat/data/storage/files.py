@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import platform
 import re
@@ -18,7 +19,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from karat.core.atomic import HELD, acquire
+from karat.core.atomic import HELD, acquire, check_is_file
 from karat.core.errors import DataError, nearest_name
 from karat.data.storage.file_names import FORMATS, split_name
 
@@ -46,6 +47,19 @@ def find_file(path: Path) -> None:
         raise DataError(f"{path} is a pipe; write - and give its rows on standard input: … | karat score -")
     if not path.is_file():
         raise DataError(f"{path} is a device; expected the name of a file, or - for standard input")
+
+
+def read_small(path: str | Path, most: int = 16 << 20) -> bytes:
+    """The bytes of a file that somebody wrote by hand, at most so many.
+
+    Raises `DataError` for a folder, a device or a pipe, and `OSError` for a larger file and as reading does.
+    """
+    check_is_file(path := Path(path))
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most >> 20} MB; expected a small file", str(path))
+    return content
 
 
 def open_bytes(path: str | Path) -> pa.NativeFile:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from karat.core.errors import SpecError
 from karat.core.metric.definition import Definition
+from karat.data.storage.files import read_small
 
 Part: TypeAlias = Literal["f1", "precision", "recall"]
 PARTS = ("precision", "recall", "f1")  # in the order of a file of baselines
@@ -33,7 +34,7 @@ def read_baseline(rescale: float | str | None, layers: int | None, part: str) ->
     if layers is None:
         raise SpecError(f"token_similarity: rescale={rescale!r} needs layers=N, the line of the file that is meant")
     try:
-        header, *lines = csv.reader(Path(rescale).expanduser().read_text("utf-8").splitlines())
+        header, *lines = csv.reader(read_small(Path(rescale).expanduser()).decode().splitlines())
         found = {int(layer): [float(each) for each in parts] for layer, *parts in lines}
     except (OSError, ValueError) as error:
         raise SpecError(f"token_similarity: {rescale} is not a file of baselines: {error}") from None

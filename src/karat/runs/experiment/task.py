@@ -17,6 +17,7 @@ from threading import Thread
 from typing import Any, TypeAlias
 
 from karat.core.errors import DataError, SpecError, did_you_mean
+from karat.data.storage.files import read_small
 from karat.models.governor.faults import classify
 from karat.models.request import Reply
 
@@ -98,7 +99,7 @@ def _load_file(name: str) -> Task:
     sys.modules[spec.name] = module  # its functions and classes have this name as their __module__
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        source = path.read_bytes()
+        source = read_small(path)
         spec.loader.exec_module(module)
     except Exception as error:
         raise DataError(f"task {file} cannot be loaded: {type(error).__name__}: {error}") from error

@@ -12,6 +12,7 @@ from karat.core.atomic import write_text
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.data.json.typed import check_type
+from karat.data.storage.files import read_small
 
 FORMAT = 1
 
@@ -74,7 +75,7 @@ def save_calibrations(path: str | Path, figures: Iterable[tuple[Metric, Mapping[
 def read_calibrations(path: str | Path) -> list[dict[str, Any]]:
     """The calibrations in a file. Raises `DataError` for a file that `save_calibrations` did not write."""
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = json.loads(read_small(path))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

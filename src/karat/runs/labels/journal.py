@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from karat.core.atomic import HELD, acquire, sync
+from karat.core.atomic import HELD, acquire, check_is_file, sync
 from karat.core.errors import DataError
 
 ACTIONS = frozenset({"label", "skip", "undo"})
@@ -32,6 +32,9 @@ def live_rows(ids: Iterable[str | None], annotators: Iterable[str | None], actio
         elif lines:
             lines.pop()
     return sorted(at for lines in live.values() for at in lines)
+
+
+_MOST_BYTES = 1 << 30
 
 
 class Journal:
@@ -58,6 +61,9 @@ class Journal:
             return
         if not self.path.parent.is_dir():
             raise DataError(f"{self.path}: there is no folder {str(self.path.parent)!r}")
+        check_is_file(self.path)
+        if self.path.exists() and self.path.stat().st_size > _MOST_BYTES:
+            raise DataError(f"{self.path} has more than {_MOST_BYTES >> 20} MB, which no labels have")
         with self.path.open("a+b", buffering=0) as file:  # closing it lets go
             self._acquire(file)
             self._catch_up(file)

@@ -23,7 +23,7 @@ from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import Plan
-from karat.runs.store.manifest import Manifest, describe_metric
+from karat.runs.store.manifest import CODE, Manifest, describe_metric
 
 if TYPE_CHECKING:
     from karat.models.governor.budget import Totals
@@ -101,7 +101,7 @@ def _own_code(metrics: Iterable[Metric]) -> dict[str, str]:
             function = inspect.unwrap(definition.function)
             in_file = inspect.getmodule(function) if function.__module__ != "__main__" else None
             source = inspect.getsource(in_file or function)
-            digests[f"code of {definition.name}"] = sha256(source.encode()).hexdigest()[:32]
+            digests[CODE + definition.name] = sha256(source.encode()).hexdigest()[:32]
     return digests
 
 

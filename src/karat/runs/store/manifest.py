@@ -29,6 +29,7 @@ from karat.stats.corrected.corrected import Corrected
 from karat.stats.value import Value
 
 FORMAT = 1
+CODE = "code of "  # begins the key of a setting: the digest of the code of a metric that is not karat's
 Of = TypeVar("Of")
 
 

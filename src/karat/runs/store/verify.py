@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from karat.core.errors import DataError
 from karat.data.storage.addresses import join_path
@@ -44,6 +44,11 @@ class Verified:
         if not self.files:
             return "cannot be verified: it was written by a version that kept no checksums"
         return "; ".join(self.problems) or f"{self.files} files, all as they were written"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The run for JSON: what `karat runs verify --json` prints."""
+        state = "no checksums" if not self.files else "damaged" if self.problems else "intact"
+        return {"name": self.run, "state": state, "files": self.files, "problems": self.problems}
 
     def read(self, reader: Callable[Given, Found], *args: Given.args, **options: Given.kwargs) -> Found | None:
         """What a reader of a file gives; None where that is damaged."""

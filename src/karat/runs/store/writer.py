@@ -39,7 +39,7 @@ from karat.runs.store.folders import (
     written_folder,
 )
 from karat.runs.store.lock import lock
-from karat.runs.store.manifest import Manifest, read_manifest, write_json, write_manifest
+from karat.runs.store.manifest import CODE, Manifest, read_manifest, write_json, write_manifest
 from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
 
 
@@ -106,10 +106,8 @@ class RunWriter:
         now = self._digests.by_role
         if changed := [role for role, digest in self._digests_before.items() if now.get(role) != digest]:
             columns = ", ".join(_name_column(role, self.columns.get(role)) for role in changed)
-            name, problem = (
-                self.started.manifest.name,
-                f"its first {self.replayed} rows are not those it was started with",
-            )
+            name = self.started.manifest.name
+            problem = f"its first {self.replayed} rows are not those it was started with"
             raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {start_again(name)}")
 
 
@@ -239,7 +237,7 @@ def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str,
         f"{key}: {before.get(key)!r}; now {now.get(key)!r}"
         for before, now in arguments
         for key in dict.fromkeys([*before, *now])
-        if before.get(key) != now.get(key)
+        if before.get(key) != now.get(key) and (key in before or not key.startswith(CODE))  # older versions lack it
     ]
     if changes:
         problem = f"run {name} was started with other {'; '.join(changes)}"

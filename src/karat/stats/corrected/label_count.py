@@ -14,6 +14,8 @@ from karat.stats.corrected.interval import Spread
 from karat.stats.corrected.judged import Judged
 from karat.stats.intervals.student import student_quantile
 
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class LabelCount:
@@ -57,12 +59,15 @@ def count_labels(
         found = f"found {width:g}, {deviation:g} and {correlation:g}"
         raise SpecError(f"a width and a deviation above 0 and a correlation from -1 to 1 expected, {found}")
     reach = 2 * student_quantile((1 + confidence) / 2, math.inf) * deviation
-    needed = (width / reach) ** 2
-    explained = correlation**2
+    smallest = reach / math.sqrt(rows)
+    share = (smallest / width) ** 2  # of the rows, without a judge
     labels = alone = None
-    if needed >= 1 / rows:
-        labels, alone = (max(2, math.ceil((1 - part) / (needed - part / rows) - 1e-9)) for part in (explained, 0.0))
-    return LabelCount(labels, alone, width, reach / math.sqrt(rows), rows, deviation, correlation, pilot, confidence)
+    if share <= 1 + ROUNDING:
+        share = min(share, 1.0)
+        seen = share * correlation**2
+        shares = (share - seen) / (1 - seen) if seen < 1 else 0.0, share
+        labels, alone = (max(2, math.ceil(each * rows - ROUNDING)) for each in shares)
+    return LabelCount(labels, alone, width, smallest, rows, deviation, correlation, pilot, confidence)
 
 
 def count_labels_from_pilot(judged: Judged, width: float, *, confidence: float = 0.95) -> LabelCount:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import random
 import struct
 import zipfile
 import zlib
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -95,3 +97,14 @@ def test_a_damaged_member_is_refused(tmp_path):
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"not a log of Inspect: samples/1\.json is damaged"):
         open_source(path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, 93])
+def test_an_archive_with_a_wrong_byte_is_read_or_refused(tmp_path, method):
+    path = tmp_path / "a.eval"
+    pack(path, {"header.json": HEADER, "samples/1.json": {"id": 1, "input": "Q"}}, method)
+    content = path.read_bytes()
+    for at in random.Random(0).sample(range(len(content)), 50):  # noqa: S311
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+        with suppress(DataError):
+            list(open_source(path).batches())

@@ -21,7 +21,7 @@ from karat.adapters.phoenix.server.annotation import Annotation
 from karat.adapters.phoenix.server.connection import Progress, ServerError, check_address, connect
 from karat.adapters.phoenix.server.frame_annotations import from_frame
 from karat.adapters.phoenix.server.result_annotations import from_result
-from karat.core.atomic import write_text
+from karat.core.atomic import check_is_file, write_text
 from karat.core.errors import DataError, KaratError, RowError
 from karat.data.storage.validate import name_errors
 from karat.runs.scoring.result import Result
@@ -178,9 +178,12 @@ def _write(annotations: Sequence[Annotation], path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+_MOST_BYTES = 16 << 20  # of a line
+
+
 def _read(path: Path) -> Iterator[Annotation]:
-    with name_errors(str(path)), path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+    with name_errors(str(path)):
+        for number, line in enumerate(_read_lines(path), 1):
             try:
                 annotation = json.loads(line)
             except ValueError as error:
@@ -188,3 +191,9 @@ def _read(path: Path) -> Iterator[Annotation]:
             if missing := [name for name in _REQUIRED if not isinstance(annotation, dict) or name not in annotation]:
                 raise RowError(f"{path}, line {number}: an annotation with {', '.join(missing)} is expected")
             yield annotation
+
+
+def _read_lines(path: Path) -> Iterator[bytes]:
+    check_is_file(path)
+    with path.open("rb") as file:
+        yield from iter(lambda: file.readline(_MOST_BYTES), b"")

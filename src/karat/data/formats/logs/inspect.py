@@ -17,7 +17,6 @@ from karat.data.formats.logs.rows import open_rows
 from karat.data.source import Source
 
 _ZSTANDARD = 93
-_DAMAGED = (zipfile.BadZipFile, LookupError, TypeError, ValueError, NotImplementedError, zlib.error, OSError)
 _TRANSCRIPT = ("events", "attachments", "events_data")
 _NUMBERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Correct, partially correct, incorrect and no answer, as Inspect's `value_to_float` counts them."""
@@ -39,8 +38,8 @@ def open_inspect(path: Path, name: str) -> Source:
             return open_rows(inspect_rows(header | {"samples": samples}), name, "Inspect")
     except KaratError:
         raise
-    except _DAMAGED as error:
-        raise DataError(f"{name}: not a log of Inspect: {error}") from error
+    except Exception as error:  # what is damaged in an archive fails in many ways
+        raise DataError(f"{name}: not a log of Inspect: {str(error) or repr(error)}") from error
 
 
 def _read_member(log: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo) -> bytes:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +18,7 @@ from karat.core.errors import MissingExtra, SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import Definition
 from karat.core.metric.rows import Rows
+from karat.data.storage.files import read_small
 from karat.metrics.answers.json.parser import Invalid, parse
 
 
@@ -61,7 +61,7 @@ def _read(schema: Any) -> str:
     if not isinstance(schema, str):
         return json.dumps(schema)
     try:
-        return Path(schema).read_text("utf-8")
+        return read_small(schema).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SpecError(f"json_schema: {schema}: {reason}; the path of a file with a JSON Schema is expected") from None
