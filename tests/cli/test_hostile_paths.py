@@ -123,16 +123,16 @@ HOSTILE += ["large.toml"]
 
 @pytest.fixture
 def bounded():
-    """Two GB more memory than now, and twenty seconds."""
+    """Two GB more memory than now, and a minute."""
 
     def too_long(*_):
-        raise TimeoutError("no end after 20 seconds")
+        raise TimeoutError("no end after a minute")
 
     now = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (now + (2 << 30), before[1]))
     signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(20)
+    signal.alarm(60)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -143,10 +143,10 @@ def bounded():
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_no_file_is_refused(place, name, folder, tmp_path, monkeypatch, bounded):
-    if (name.startswith(("folder", "pipe")[: 1 + (place == "score --run")]) and place in FOLDERS) or (
-        name.startswith("large") and place in WRITTEN
-    ):
+    if place in FOLDERS and (name.startswith("folder") or (place == "score --run" and "/" not in name)):
         pytest.skip("this is what is expected there")
+    if place in WRITTEN and name.startswith(("large", "/")):
+        pytest.skip("a file is replaced whatever its size; a device of this machine would be, were there a mistake")
     if place in LATER and name not in DEVICES:
         pytest.skip("read when the page asks for it")
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))

@@ -14,6 +14,7 @@ import struct
 import sys
 import tarfile
 import zipfile
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -269,9 +270,9 @@ def parquet():
 
 
 def database():
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE t (a)")
-    return connection.serialize()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        return connection.serialize()
 
 
 ROWS = 'a,b\n"x",y\n'

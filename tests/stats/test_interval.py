@@ -167,6 +167,8 @@ def test_scores_beyond_the_bounds_are_an_error():
         interval(collect([0.5, 7.0]), bounds=SHARE)
     with pytest.raises(DataError, match="some beyond"):
         interval(collect([-1.0, 1.5, 0.5]), bounds=SHARE)
+    with pytest.raises(DataError, match=r"from 0\.0 to 1\.0 expected, found 1\.5"):
+        interval(collect(np.column_stack([[3.0, 3.0, 3.0], [2.0, 2.0, 2.0]])), ratio, bounds=SHARE)
 
 
 def test_wrong_settings_are_an_error():

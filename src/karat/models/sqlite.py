@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from time import sleep, time
 from typing import Self
+from weakref import finalize
 from zlib import crc32
 
 from karat.core.errors import DataError
@@ -33,10 +34,11 @@ class SharedDatabase:
         self.path, self._lock = path, Lock()
         with self._locked():
             self._db = self._open()
+        self._finish = finalize(self, self._db.close)  # a default of the process is closed by nobody
 
     def close(self) -> None:
         """Close the file."""
-        self._db.close()
+        self._finish()
 
     def __enter__(self) -> Self:
         return self
@@ -70,6 +72,14 @@ class SharedDatabase:
             if not Path(self.path).exists():  # prompts and replies are for their owner alone
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         db = sqlite3.connect(self.path, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
+        try:
+            self._prepare(db, file=file)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection, *, file: bool) -> None:
         (current,) = db.execute("PRAGMA user_version").fetchone()
         if current > self.version:
             versions = f"version {current} of the file; this karat reads {self.version}"
@@ -80,7 +90,6 @@ class SharedDatabase:
                 _use_write_ahead_log(db)
             self._bring_up_to_date(db)
         db.execute("PRAGMA synchronous = NORMAL")
-        return db
 
     def _bring_up_to_date(self, db: sqlite3.Connection) -> None:
         """Carry out the schema, unless another process did so meanwhile."""

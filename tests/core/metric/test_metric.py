@@ -135,6 +135,7 @@ def test_metrics_pickle_with_their_settings():
     [
         (lambda: metric(source="here")(lambda prediction: 1), "annotate it with Text"),
         (lambda: metric(source="here")(_no_default), "needs a default"),
+        (lambda: metric(source="here")(_endless_default), "a default that JSON can hold"),
         (lambda: metric(source="here")(_no_docstring), "docstring"),
         (lambda: metric(source="here")(_kwargs), "kwargs"),
         (lambda: metric(source="here")(exact_match), "'exact_match' already"),
@@ -150,6 +151,10 @@ def test_a_definition_that_does_not_describe_itself_is_refused(make, message):
 
 def _no_default(prediction: Text, *, k: int) -> Score:
     """K."""
+
+
+def _endless_default(prediction: Text, *, a: float = float("inf")) -> Score:
+    """Whatever."""
 
 
 def _no_docstring(prediction: Text) -> Score:

@@ -4,6 +4,7 @@ import json
 import pickle
 import sqlite3
 import threading
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -96,7 +97,8 @@ def test_a_second_run_encodes_nothing(minilm, cache, monkeypatch):
     first = metric(PREDICTIONS, REFERENCES)
     monkeypatch.setattr(LocalEncoder, "encode", lambda *_: pytest.fail("it was kept"))
     assert metric(REFERENCES, PREDICTIONS).to_pylist() == first.to_pylist()
-    assert sqlite3.connect(cache).execute("SELECT count(*) FROM vectors").fetchone() == (10,)
+    with closing(sqlite3.connect(cache)) as db:
+        assert db.execute("SELECT count(*) FROM vectors").fetchone() == (10,)
 
 
 def test_threads_may_share_a_model(minilm):

@@ -75,6 +75,14 @@ def test_the_difference_of_two_means_on_the_same_rows_has_the_error_of_their_dif
     assert (found.low, found.high) == pytest.approx((found.value - reach, found.value + reach), abs=0.002)
 
 
+def test_there_is_no_difference_where_one_of_the_two_has_no_estimate():
+    known, unknown = accuracy(FIRST, SECOND), accuracy(np.full(ROWS, np.nan), SECOND)
+    for pair in ((known, unknown), (unknown, known)):
+        found = difference(*pair)
+        assert (found.value, found.low, found.high, found.n) == (None, None, None, int(known.used.sum()))
+        assert found.reason == unknown.estimate().reason
+
+
 def test_the_difference_of_two_perfect_coefficients_is_not_certain():
     same = np.tile([0.0, 1.0], 10)
     apart = difference(accuracy(same[:10], same[:10]), accuracy(np.append(same[:9], np.nan), same[:10]))

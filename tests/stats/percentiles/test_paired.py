@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, sem, t
+from statsmodels.stats.power import TTestPower
 
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.in_order import Percentile
 from karat.stats.aggregate import Scale
+from karat.stats.paired.in_order import find_error
 from karat.stats.percentiles.paired import PercentilePairing
 
 
@@ -40,6 +42,22 @@ def test_the_test_is_mcnemars_of_the_rows_that_exceed_the_percentile_of_all():
     assert found.p == pytest.approx(binomtest(int(only_a), int(only_a + only_b)).pvalue)
     assert found.difference == pytest.approx(np.quantile(b, 0.9) - np.quantile(a, 0.9))
     assert (found.wins, found.losses, found.ties) == ((b < a).sum(), (b > a).sum(), 0)
+
+
+def test_few_rows_have_students_interval_and_the_smallest_difference_of_a_paired_test():
+    found = pair(*draw(np.random.default_rng(6), 12, 1.5))
+    error = found.deviation / np.sqrt(12)
+    ends = found.difference + np.array([-1, 1]) * t.ppf(0.975, 11) * error
+    assert (found.low, found.high) == pytest.approx(ends)
+    needed = TTestPower().solve_power(nobs=12, power=0.8, alpha=0.05)  # in standard deviations
+    assert found.smallest_visible == pytest.approx(needed * found.deviation, rel=0.01)
+
+
+def test_the_error_of_a_mean_is_scipys():
+    scores = np.random.default_rng(8).normal(size=7)
+    moved = (scores - scores.mean()) / len(scores)
+    assert find_error(moved, np.arange(7)) == pytest.approx(sem(scores))
+    assert find_error(moved, np.zeros(7, int)) is None
 
 
 def test_rows_that_one_system_lacks_are_left_out_and_nothing_is_known_of_what_they_change():

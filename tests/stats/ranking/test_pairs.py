@@ -51,6 +51,14 @@ def test_other_scores_have_students_paired_test():
         assert (tests.low[a, b], tests.high[a, b]) == pytest.approx((low, high), rel=1e-9)
 
 
+def test_two_rows_are_enough_for_an_interval():
+    rows = draw(n=2, systems=2)
+    tests, reference = add(rows, OPEN).test(), stats.ttest_rel(*rows.T)
+    assert (tests.low[0, 1], tests.high[0, 1]) == pytest.approx(tuple(reference.confidence_interval(0.95)), rel=1e-9)
+    assert tests.p[0, 1] == pytest.approx(max(reference.pvalue, 1 / 2))
+    assert np.isnan(add(rows[:1], OPEN).test().p[0, 1])
+
+
 def test_clusters_of_one_size_are_compared_by_their_means():
     rows, keys = draw(), np.repeat(np.arange(12, dtype=np.uint64), 5)
     means = rows.reshape(12, 5, 4).mean(axis=1)

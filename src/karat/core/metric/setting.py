@@ -47,7 +47,8 @@ class Setting:
         if not _fits(value, self.kind):
             if self.choices:
                 raise SpecError(f"{where} is not one of its values{did_you_mean(str(value), map(str, self.choices))}")
-            raise SpecError(f"{where}: {getattr(self.kind, '__name__', self.kind)} is expected")
+            kind = self.kind if _is_union(self.kind) else getattr(self.kind, "__name__", self.kind)
+            raise SpecError(f"{where}: {kind} is expected")
         if self.check is None:
             return value
         try:

@@ -48,8 +48,8 @@ def accuracy_with_each(scores: Scores, ratings: Scores, *, weights: Weights = No
 
     `scores` has shape (rows,), `ratings` (rows, raters), NaN where a rater gave no label.
 
-    >>> accuracy_with_each(np.array([1.0, 0]), np.array([[1, 0], [0, np.nan]])).value
-    0.75
+    >>> accuracy_with_each(np.array([1.0, 0, 1, 1]), np.array([[1, 0], [0, np.nan], [1, 1], [1, 1]])).value
+    0.875
     """
     number = (~np.isnan(ratings)).sum(axis=1)
     shares = (ratings == scores[:, None]).sum(axis=1) / np.maximum(number, 1)
