@@ -94,7 +94,7 @@ def other_replies(data: bytes) -> None:
     for read in (parse_verdict, parse_parts):
         read(text)
     with suppress(ValueError):
-        assert read_keys(["a", "b"], text).keys() == {"a", "b"}
+        assert read_keys(["a", "b"], text).keys() >= {"a", "b"}
     for form in (None, *TemplateFormat):
         with suppress(ValueError):
             parse(text, form)

@@ -12,7 +12,6 @@ import click
 from karat.cli.options.browser import has_desktop
 from karat.cli.options.folder import Folder
 from karat.cli.options.people import read_choices
-from karat.core.atomic import check_is_file
 from karat.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -91,6 +90,8 @@ def _read_labels(
         return None
     if not labels.endswith((".jsonl", ".ndjson")):
         raise click.UsageError(f"--labels {labels!r}: expected a name that ends in .jsonl")
+    from karat.core.atomic import check_is_file  # noqa: PLC0415  (--help needs no more than click)
+
     for path in map(Path, (labels, *rows)):
         check_is_file(path)
     choices = read_choices(label_map, metric, _MOST_LABELS)

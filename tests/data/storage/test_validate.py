@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.core.errors import DataError, RowError
-from karat.data.storage.validate import _check_cells
+from karat.data.source import Source
+from karat.data.storage.validate import _check_cells, validate_source
 
 
 def is_refused(column):
@@ -63,3 +64,16 @@ def test_a_cell_that_is_not_utf_8_is_named():
     column = pa.Array.from_buffers(pa.string(), 3, pa.array([b"a", b"\xff", b"b"], pa.binary()).buffers())
     with pytest.raises(RowError, match="file, column 'text', row 12: "):
         _check_cells(pa.RecordBatch.from_arrays([column], ["text"]), "file", 10)
+
+
+def test_a_buffer_that_is_longer_than_its_numbers_is_read():
+    buffers = [None, pa.py_buffer(struct.pack("3i", 0, 1, 3) + b"\0"), pa.py_buffer(b"abc")]
+    assert not is_refused(pa.Array.from_buffers(pa.string(), 2, buffers))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_file_that_gives_other_rows_than_it_says_is_refused(rows):
+    batch = pa.record_batch({"text": ["a", "b"]})
+    source = Source("file", batch.schema, rows, lambda _: iter([batch]))
+    with pytest.raises(DataError, match=f"^file: expected {rows} rows, found 2: is it damaged"):
+        list(validate_source(source, checked=False).batches())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from hashlib import blake2b
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,7 @@ from karat.core.metric.score import complete_rows, compute_rows
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.groups import MAX_GROUPS
 from karat.runs.scoring.plan import plan_run
-from karat.runs.scoring.totals import Totals
+from karat.runs.scoring.totals import CHECKSUM, FORMAT, HEAD, Totals
 from karat.stats.inference import Inference
 
 METRICS = ["em", "f1", "bleu", "ndcg@3"]
@@ -129,11 +130,12 @@ def small(metrics="em", topics=range(4), first=0, **how):
         (b"", "begin with b''"),
         (small().to_bytes()[:-1], "damaged"),
         (small().to_bytes()[:30], "damaged"),
+        (HEAD + FORMAT + blake2b(b"", digest_size=CHECKSUM).digest(), "damaged"),
         (small().to_bytes().replace(b"totals 1\n", b"totals 9\n"), "of format b'9"),
         (small("f1").to_bytes(), r"metrics \[\['exact_match', .* found them with \[\['token_f1'"),
         (small(by="topic").to_bytes(), "by None expected, found them with 'topic'"),
     ],
-    ids=["other file", "empty", "cut", "cut short", "format", "metrics", "groups"],
+    ids=["other file", "empty", "cut", "cut short", "nothing", "format", "metrics", "groups"],
 )
 def test_bytes_that_are_no_totals_of_these_metrics_are_refused(state, words):
     totals = small()

@@ -7,7 +7,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, distribution
 from itertools import chain, count
 from keyword import iskeyword
 from pathlib import Path
@@ -226,6 +225,8 @@ def _write_workflow(first: Scorable, below: Path) -> str:
 
 def _requirement() -> str:
     """What pip installs this karat by: its version, or the commit of the repository that it was installed from."""
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  (slow to import)
+
     with suppress(PackageNotFoundError):
         origin = json.loads(distribution("karat").read_text("direct_url.json") or "{}")
         if "vcs_info" in origin:

@@ -62,13 +62,15 @@ def validate_source(source: AnySource, *, checked: bool) -> AnySource:
     check_unique(source.schema.names, source.name)
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        row = source.parts[0].first if source.parts else 0
+        row = first = source.parts[0].first if source.parts else 0
         with name_errors(source.name):
             for batch in source.read(text):
                 if not checked:
                     _check_cells(batch, source.name, row)
                 yield _plain_batch(batch)
                 row += batch.num_rows
+        if source.rows not in (None, row - first):
+            raise DataError(f"{source.name}: expected {source.rows} rows, found {row - first}: is it damaged?")
 
     schema = _plain_schema(source.schema)
     return replace(source, schema=schema, read=read)
@@ -141,7 +143,7 @@ def _is_ascii(column: pa.Array) -> bool:
         return False
     _, places, content = column.buffers()
     kind = np.int32 if isinstance(column, pa.StringArray) else np.int64
-    ends: Array = np.frombuffer(places, kind)[column.offset : column.offset + len(column) + 1]
+    ends: Array = np.frombuffer(places, kind, column.offset + len(column) + 1)[column.offset :]
     if content is None or ends[0] < 0 or ends[-1] > content.size or (ends[1:] < ends[:-1]).any():
         return False
     return bool(np.frombuffer(content, np.uint8)[ends[0] : ends[-1]].max(initial=0) < 128)

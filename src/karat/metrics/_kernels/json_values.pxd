@@ -330,8 +330,9 @@ cdef inline Bytes read_number(Values* v, Bytes s, Bytes end) noexcept nogil:
     s += minus
     if s == end or not 48 <= s[0] <= 57 or (s[0] == 48 and s + 1 < end and 48 <= s[1] <= 57):
         return NULL
-    while s < end and 48 <= s[0] <= 57 and s - first < 20:
-        whole = 10 * whole + s[0] - 48
+    while s < end and 48 <= s[0] <= 57:
+        if s - first - minus < 18:
+            whole = 10 * whole + s[0] - 48
         s += 1
     size = s - first - minus
     if s < end and s[0] == 46:

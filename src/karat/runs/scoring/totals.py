@@ -237,5 +237,8 @@ def _read_state(state: bytes) -> tuple[dict[str, Any], Iterator[bytes]]:
     checksum, body = state[len(start) :][:CHECKSUM], state[len(start) + CHECKSUM :]
     if blake2b(body, digest_size=CHECKSUM).digest() != checksum:
         raise DataError("the bytes of these totals are damaged: their checksum differs")
-    table = pa.ipc.open_stream(body).read_all()
-    return json.loads(table.schema.metadata[b"about"]), iter(table.column("array").to_pylist())
+    try:  # a short body may have this checksum by chance
+        table = pa.ipc.open_stream(body).read_all()
+        return json.loads(table.schema.metadata[b"about"]), iter(table.column("array").to_pylist())
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"the bytes of these totals are damaged: {error}") from error

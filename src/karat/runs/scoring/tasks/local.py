@@ -90,11 +90,12 @@ class Processes:
         context = get_context("spawn")
         # no locks: a process that is killed while it holds one would stop the others
         started, stopped = context.RawValue(c_bool, False), context.RawValue(c_bool, False)
-        workers = list[Any]()
+        pending, workers = dict[Future[Done], int](), set[Any]()
         with ProcessPoolExecutor(self.workers, context, _start, (recipe, started, stopped)) as pool:
             try:
-                pending = {pool.submit(_work, task, part): task for task, part in list(tasks.items())}
-                workers += active_children()
+                for task, part in list(tasks.items()):
+                    pending[pool.submit(_work, task, part)] = task  # it raises where one has ended already
+                    workers |= {*active_children()}
                 yield from _collect(pending)
             except BrokenProcessPool as error:
                 if started.value or not any((each.exitcode or 0) > 0 for each in workers):  # one was killed
