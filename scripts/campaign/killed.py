@@ -194,8 +194,8 @@ def karat(*words: str) -> str:
     return Command(list(words)).end()[0]
 
 
-def kill(words: list[str], steps: int, took: float) -> None:
-    """Start a command, and kill it at a random step, or at a random time after its first one."""
+def kill(words: list[str], steps: int, took: float) -> bool:
+    """Start a command, and kill it at a random step, or at a random time after its first one, if it runs until then."""
     by_step = CHANCE.random() < 0.5
     command = Command(words, CHANCE.randint(1, steps) if by_step else 0)
     if not by_step:
@@ -205,6 +205,7 @@ def kill(words: list[str], steps: int, took: float) -> None:
         os.kill(command.pid, signal.SIGKILL)
     if (code := command.wait()) not in (0, -signal.SIGKILL):
         raise Wrong(f"{' '.join(words)} ended by itself with {code}: {command.said()[-1500:]}")
+    return code == -signal.SIGKILL
 
 
 @contextmanager
@@ -272,10 +273,15 @@ def stored() -> dict[str, object]:
 def left(folder: Path) -> list[str]:
     """What a command has left behind."""
     deadline = time.monotonic() + 10  # processes of an engine end after their driver
-    while (temporary := list(Path("tmp").iterdir())) and time.monotonic() < deadline:
+    while (temporary := list(filter(holds, Path("tmp").iterdir()))) and time.monotonic() < deadline:
         time.sleep(0.2)
     hidden = [path for path in Path().rglob(".*") if path.name != ".github"]
     return [f"{folder / path}" for path in (*hidden, *temporary)]
+
+
+def holds(path: Path) -> bool:
+    """Whether something is in a temporary file or folder: Python's `tempfile` tries a folder with an empty file."""
+    return path.is_dir() or path.stat().st_size > 0
 
 
 def place(folder: Path, inputs: Path) -> None:
@@ -319,11 +325,13 @@ def disturb(exercise: Exercise, kills: int, work: Path, inputs: Path) -> str:
             resume: list[str] = []
             ended = False
             for _ in range(min(CHANCE.choice([1, 2, 3]), kills - done)):
-                kill([*words, *resume], whole.steps, whole.took)
-                resume, done = ["--resume"] * bool(exercise.run), done + 1
+                done += kill(once_more(exercise, words, resume), whole.steps, whole.took)
+                resume = ["--resume"] * bool(exercise.run)
                 for each in outputs:
                     check_file(Path(each), whole.files[each], older=older)
                 if ended := exercise.run != "" and Path("runs", exercise.run).exists():
+                    break
+                if is_removed(words):
                     break
             before, there = asked(), kept(folder)
             begun += bool(there or list(Path("runs").glob(".*.partial")))
@@ -356,9 +364,17 @@ def finish(exercise: Exercise, words: list[str], resume: list[str], *, ended: bo
         if again.wait() != 1 or "exists already" not in again.said():
             raise Wrong(f"a finished run was resumed: {again.said()}")
         return karat("runs", "verify", exercise.run)
-    if words[:2] == ["runs", "remove"] and not list(Path("runs").glob("*one*")):
-        return karat("runs")
-    return karat(*words, *(exercise.again if any(map(Path.exists, map(Path, exercise.outputs))) else []), *resume)
+    return karat("runs") if is_removed(words) else karat(*once_more(exercise, words, resume))
+
+
+def once_more(exercise: Exercise, words: list[str], resume: list[str]) -> list[str]:
+    """The command as it is repeated: what is there may be replaced."""
+    return [*words, *(exercise.again if any(map(Path.exists, map(Path, exercise.outputs))) else []), *resume]
+
+
+def is_removed(words: list[str]) -> bool:
+    """Whether `karat runs remove` has nothing left to remove."""
+    return words[:2] == ["runs", "remove"] and not list(Path("runs").glob("*one*"))
 
 
 def labels_typed(kills: int, work: Path, inputs: Path) -> str:
@@ -436,13 +452,14 @@ def annotations_logged(kills: int, work: Path, inputs: Path) -> str:
     sys.path.insert(0, str(ROOT))
     make_fake: Any = import_module("tests.adapters.phoenix.server.conftest").FakePhoenix
     logged = [{"span_id": f"{n}", "name": "em", "annotator_kind": "CODE", "result": {"score": 1.0}} for n in range(900)]
-    for number in range(kills):
-        place(work / f"annotations{number}", inputs)
+    done = number = 0
+    while done < kills:
+        place(work / f"annotations{(number := number + 1)}", inputs)
         Path("unsent.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in logged))
         fake = make_fake()
         with fake.serving() as url:
             words = ["annotate", "unsent.jsonl", "--phoenix", url]
-            kill(words, 2, 0.3)
+            done += kill(words, 6, 0.3)
             there = len(Path("unsent.jsonl").read_text().splitlines()) if Path("unsent.jsonl").exists() else 0
             if len(fake.kept) + there < len(logged):
                 raise Wrong(f"{len(fake.kept)} are in Phoenix, {there} in the file")
