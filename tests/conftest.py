@@ -1,6 +1,7 @@
 """Settings of generated cases, replies and a rubric for the tests of judges, models for those of similarity, and S3."""
 
 import http.client
+import inspect
 import json
 import logging
 import multiprocessing
@@ -10,12 +11,13 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import partial, partialmethod
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefgh")]
@@ -35,6 +37,9 @@ sys.argv = words
 # A busy machine is no reason for a test to fail.
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+if "mix_stderr" in inspect.signature(CliRunner).parameters:  # click 8.1 keeps the two apart where it is asked to
+    CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
 
 
 @pytest.fixture
