@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from karat.models.governor.faults import Fault, ModelError, classify
 from karat.models.governor.retry import RetryPolicy, retry
 from karat.models.openai.client import JSON, Endpoint, send
+from karat.models.openai.remedies import remedies
 
 T = TypeVar("T")
 
@@ -128,7 +129,8 @@ class Provider:
     async def _retry(self, path: str, work: Callable[[], Awaitable[T]]) -> T:
         async def attempt() -> T | Fault:
             try:
-                return await work()
+                async with remedies(self._endpoint):
+                    return await work()
             except ModelError:
                 raise
             except Exception as error:  # noqa: BLE001  (`classify` says what it means)

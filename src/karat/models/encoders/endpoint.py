@@ -18,6 +18,7 @@ from karat.models.encoders.base import Choice, EncoderOutput
 from karat.models.governor.faults import NotSentError, RequestError
 from karat.models.governor.governor import Governor
 from karat.models.openai.client import Endpoint, find_endpoint, post
+from karat.models.openai.remedies import remedies
 from karat.models.request import Message, Reply, Request, Schema
 
 BATCH = 128  # texts a request
@@ -83,7 +84,8 @@ class EmbeddingModel:
         """Send one request."""
         texts = [message["content"] for message in messages]
         body = {"model": self._name, "input": texts, "encoding_format": "base64"}
-        return await post(self._endpoint, "/embeddings", body, partial(_parse_vectors, len(texts)))
+        async with remedies(self._endpoint, self._name):
+            return await post(self._endpoint, "/embeddings", body, partial(_parse_vectors, len(texts)))
 
 
 def _parse_vectors(count: int, text: str) -> Reply:

@@ -48,7 +48,7 @@ class Fault:
 
     `overload`: the endpoint wants fewer calls; `transient`: the same call may succeed later; `row`: this request never
     succeeds; `fatal`: no request does. `retry_after` is in seconds. `status` is the HTTP status, None without a reply.
-    `unreachable`: there was no connection, now or ever before.
+    `unreachable`: there was no connection, or no reply that can be read, now or ever before.
     """
 
     kind: Literal["overload", "transient", "row", "fatal"]
@@ -97,7 +97,7 @@ def _classify(error: BaseException, proven: bool) -> Fault:
     if status in OVERLOAD | TRANSIENT:
         return Fault("overload" if status in OVERLOAD else "transient", message, _retry_after(error), status)
     if 200 <= status < 300:  # the reply breaks off or cannot be parsed
-        return Fault("transient", message, status=status)
+        return Fault("transient", message, status=status, unreachable=not proven)
     row = proven or status == 413 or codes & ROW_CODES or TOO_LONG.search(message)
     return Fault("row" if row else "fatal", message, status=status)
 
@@ -126,13 +126,15 @@ def _details(error: BaseException) -> Mapping[str, Any]:
 
 
 def _describe(error: BaseException) -> str:
-    """One short line. Anything that looks like a key is removed."""
+    """One line: a short text without anything that looks like a key, and the error's own `remedy`."""
     message, kind = _details(error).get("message") or getattr(error, "message", None) or str(error), ""
     if _status(error) is None:
         kind, cause = type(error).__name__, error.__cause__
         message = message if cause is None else f"{message} ({type(cause).__name__}: {cause})"
     text = SECRET.sub("(key)", " ".join(str(message).split()))
-    return ": ".join(filter(None, [kind, text[:300]]))
+    text = ": ".join(filter(None, [kind, text[:300]]))
+    remedy = getattr(error, "remedy", "")
+    return f"{text.rstrip('. ')}; {remedy}" if remedy else text
 
 
 def _retry_after(error: BaseException) -> float | None:

@@ -259,7 +259,8 @@ class Governor:
         reason = f"{fault.message if fault else 'not sent'} (attempts: {pending.attempts})"
         endpoint.failed += 1
         if fault and fault.unreachable:
-            return ModelError(f"{endpoint.name} cannot be reached; is it running? {reason}")
+            what = ":" if getattr(fault.error, "remedy", "") else " cannot be reached; is it running?"
+            return ModelError(f"{endpoint.name}{what} {reason}")
         if endpoint.failed < GIVE_UP:
             return RequestError(reason)
         count = f"{endpoint.failed} requests in a row got no reply"

@@ -30,11 +30,14 @@ T = TypeVar("T")
 JSON = "application/json"
 DEFAULT_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS, READ_SECONDS = 10.0, 600.0  # the governor's own timeouts are usually shorter
+LAST_PORT = 65_535
 HEADER_BYTES = 64 << 10  # of one header of a reply; the 8 KiB of aiohttp are too few for some gateways
 
 
 class EndpointError(Exception):
     """A reply with an HTTP status other than 2xx. `body` is its JSON value, None if it has none."""
+
+    remedy = ""  # what to type
 
     def __init__(self, status_code: int, headers: Mapping[str, str], text: str) -> None:
         self.status_code, self.headers = status_code, headers
@@ -52,6 +55,8 @@ class EndpointError(Exception):
 class EndpointConnectionError(ConnectionError):
     """No complete reply: no connection, or one that broke off."""
 
+    remedy = ""
+
 
 class EndpointUnreachable(EndpointConnectionError):
     """No connection: nothing listens at the address, or the host is not known."""
@@ -60,7 +65,7 @@ class EndpointUnreachable(EndpointConnectionError):
 class UnreadableReply(Exception):
     """A reply of status 200 that is not what was requested, such as a proxy's web page."""
 
-    status_code = 200
+    status_code, remedy = 200, ""
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,11 @@ def find_endpoint(name: str, base_url: str | None = None, api_key: str | None = 
         remedy = "set OPENAI_API_KEY, or OPENAI_BASE_URL to use another endpoint than OpenAI's"
         raise SpecError(f"the model {name!r} has neither key nor endpoint: {remedy}")
     url = (url or DEFAULT_URL).rstrip("/")
-    if not re.fullmatch(r"https?://([^/?#@:\s]+|\[[\da-fA-F:.]+\])(:\d{1,5})?([/?]\S*)?", url):
+    valid = re.fullmatch(r"https?://(?:[^/?#@:\s]+|\[[\da-fA-F:.]+\])(?::(\d+))?(?:[/?]\S*)?", url)
+    if not valid:
         raise SpecError("base_url= or OPENAI_BASE_URL: a base URL is http(s)://host/path, with the key apart")
+    if valid[1] and not 1 <= int(valid[1][:6]) <= LAST_PORT:
+        raise SpecError(f"base_url= or OPENAI_BASE_URL: the port is {valid[1][:20]}; expected 1 to {LAST_PORT}")
     if not key.isprintable():
         raise SpecError("api_key= or OPENAI_API_KEY: the key contains a line break or a control character")
     return Endpoint(url, key)
@@ -122,7 +130,7 @@ async def send(
     Raises `EndpointError` for an HTTP error status, `EndpointConnectionError` without a complete reply, and
     `UnreadableReply` if `parse` raises ValueError, LookupError, TypeError or AttributeError.
     """
-    from aiohttp import ClientConnectorError, ClientError  # noqa: PLC0415  (an extra, slow to import)
+    from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError  # noqa: PLC0415  (an extra, slow to import)
 
     session = await _open_session()
     place, _, parameters = endpoint.url.partition("?")
@@ -141,8 +149,10 @@ async def send(
         async with session.request(method, url, **options) as response:
             reply = await response.read()
     except ClientError as error:  # not kept as the cause: some of these errors hold the request's headers and URLs
-        lost = EndpointUnreachable if isinstance(error, ClientConnectorError) else EndpointConnectionError
-        failure = f"{type(error).__name__}: {re.sub('//[^/@]*@', '//', endpoint.hide_key(str(error)))}"
+        absent = isinstance(error, ClientConnectorError | ConnectionTimeoutError)
+        lost = EndpointUnreachable if absent else EndpointConnectionError
+        cause = error.os_error if isinstance(error, ClientConnectorError) else error  # without aiohttp's objects
+        failure = f"{type(cause).__name__}: {re.sub('//[^/@]*@', '//', endpoint.hide_key(str(cause)))}"
     if failure:
         raise lost(f"no {'connection' if lost is EndpointUnreachable else 'complete reply'} ({failure})")
     if not 200 <= response.status < 300:
@@ -225,7 +235,7 @@ async def _refuse_other_origin(_session: ClientSession, _context: Any, params: A
     place = params.url.join(type(params.url)(params.response.headers.get("Location", "")))
     if place.scheme in ("http", "https") and place.origin() != params.url.origin():
         other = f"{params.url.origin()} redirects to another host, {place.origin()}, where nothing was sent"
-        raise SpecError(f"{other}; if you trust it, set OPENAI_BASE_URL to the address there")
+        raise SpecError(f"{other}; if you trust it, set --base-url or OPENAI_BASE_URL to the address there")
 
 
 async def _close_with_loop(loop: asyncio.AbstractEventLoop, session: ClientSession) -> AsyncGenerator[None, None]:

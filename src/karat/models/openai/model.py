@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.models.openai.client import EndpointError, find_endpoint, post
+from karat.models.openai.client import EndpointError, EndpointUnreachable, find_endpoint, post
+from karat.models.openai.remedies import remedies
 from karat.models.request import Message, Reply, Schema
 
 FORMS = ("json_schema", "tool", "text")  # of structured output, the strictest first
@@ -42,6 +43,7 @@ class OpenAIModel:
         self.address = find_endpoint(name, base_url, api_key)
         self.name, self.endpoint = name, self.address.url
         self._form = None if structured == "auto" else structured
+        self._unreachable: EndpointUnreachable | None = None
         self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
     def __repr__(self) -> str:
@@ -51,11 +53,15 @@ class OpenAIModel:
         self, messages: Sequence[Message], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
     ) -> Reply:
         """Send one request. `settings` (temperature, seed, max_tokens) become members of its body, except None."""
-        if schema is not None and self._form is None:
-            async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-                if self._form is None:
-                    return await self._find_form(self.body(messages, None, settings), schema)
-        return await self._send(self.body(messages, schema, settings))
+        async with remedies(self.address, self.name):
+            if schema is not None and self._form is None:
+                before = self._unreachable
+                async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+                    if self._unreachable not in (None, before):
+                        raise self._unreachable  # of the call for which this one has waited
+                    if self._form is None:
+                        return await self._find_form(self.body(messages, None, settings), schema)
+            return await self._send(self.body(messages, schema, settings))
 
     def body(
         self, messages: Sequence[Message], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
@@ -73,6 +79,9 @@ class OpenAIModel:
             except EndpointError as error:
                 if form == FORMS[-1] or error.status_code not in {400, 404, 422} or error.code in UNRELATED_CODES:
                     raise
+            except EndpointUnreachable as error:
+                self._unreachable = error
+                raise
             else:
                 self._form = form
                 break
