@@ -90,13 +90,17 @@ class Whole:
 
 @dataclass
 class Exercise:
-    """A command; `outputs` are its files, `run` the name of its run, `paid` says that it asks an endpoint."""
+    """A command; `outputs` are its files, `run` the name of its run, `paid` says that it asks an endpoint.
+
+    `again` is added where an output is there already; a command that `replaces` none reads it.
+    """
 
     words: list[str]
     outputs: list[str] = field(default_factory=list)
     run: str = ""
     paid: bool = False
     again: list[str] = field(default_factory=list)
+    replaces: bool = True
 
 
 EXERCISES = {
@@ -120,7 +124,7 @@ EXERCISES = {
     "compare": Exercise(["compare", "one", "two", "-o", "out.{}"], ["out.{}"]),
     "rank": Exercise(["rank", "one", "two", "-o", "out.{}"], ["out.{}"]),
     "export": Exercise(["runs", "export", "one", "-o", "out.{}"], ["out.{}"]),
-    "label-next": Exercise(["label-next", "one", "-n", "20", "-o", "out.{}"], ["out.{}"]),
+    "label-next": Exercise(["label-next", "one", "-n", "20", "-o", "out.{}"], ["out.{}"], replaces=False),
     "init": Exercise(["init", "folder"], ["folder/karat.sh", "folder/.github/workflows/karat.yml"],
                      again=["--overwrite"]),
     "remove": Exercise(["runs", "remove", "one"]),
@@ -200,7 +204,7 @@ def kill(words: list[str], steps: int, took: float) -> bool:
     by_step = CHANCE.random() < 0.5
     command = Command(words, CHANCE.randint(1, steps) if by_step else 0)
     if not by_step:
-        while "BEGUN" not in command.said():
+        while not re.search("BEGUN|STEPS", command.said()):
             time.sleep(0.005)
         time.sleep(CHANCE.uniform(0, took))
         os.kill(command.pid, signal.SIGKILL)
@@ -319,7 +323,8 @@ def disturb(exercise: Exercise, kills: int, work: Path, inputs: Path) -> str:
             wholes[ending] = undisturbed(exercise, words, outputs)
         whole, folders = wholes[ending], folders + 1
         place(folder := work / f"{folders}", inputs)
-        older = CHANCE.random() < 0.3 and not exercise.again  # an output that was there must stay until the new one is
+        # An output that was there must stay until the new one is.
+        older = CHANCE.random() < 0.3 and exercise.replaces and not exercise.again
         for each in outputs if older else ():
             Path(each).write_text("older\n")
         with serving(exercise.paid) as asked:
