@@ -10,14 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from jsonschema import Draft202012Validator
 
 import karat
 from karat import DataError, KaratError
 from karat.cli.main import main
+from karat.cli.schemas import load_schema
 from karat.data.storage import checksums
 from karat.runs.scoring.tasks import parts
 from karat.runs.scoring.tasks.local import Threads
-from karat.runs.store import checkpoint
 from karat.runs.store.folders import run_folder
 from karat.runs.store.run import open_run
 from karat.runs.store.verify import verify_run
@@ -35,14 +36,7 @@ TABLE = pa.table(
     }
 )
 METRICS = ["em", "bleu"]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
-    monkeypatch.setattr(checkpoint, "MIN_SECONDS", 0.0)  # a part a batch
-    monkeypatch.setattr(checkpoint, "MIN_SHARE", 0.0)
-    return tmp_path / "kept"
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 class Stop(Exception):
@@ -227,3 +221,17 @@ def test_verify_names_the_damaged_file_and_says_what_it_cannot_verify(folder):
     assert open_run("old").value("em") == open_run("right").value("em")
     done = CliRunner().invoke(main, ["runs", "verify", "none"])
     assert (done.exit_code, "there is no run 'none'" in done.stderr) == (1, True)
+
+
+def test_verify_prints_a_damaged_run_as_json():
+    score(name="right")
+    damaged = score(name="wrong").run.path
+    flip(damaged / "values.json", 20, 1)
+    done = CliRunner().invoke(main, ["runs", "verify", "--json"])
+    right, wrong = map(json.loads, done.stdout.splitlines())
+    for each in (right, wrong):
+        Draft202012Validator(load_schema("runs verify")).validate(each)
+    assert (done.exit_code, right) == (1, {"name": "right", "state": "intact", "files": 4, "problems": []})
+    (problem,) = wrong.pop("problems")
+    assert wrong == {"name": "wrong", "state": "damaged", "files": 4}
+    assert problem.startswith(f"{damaged}/values.json is damaged: ")

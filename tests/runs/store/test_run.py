@@ -34,14 +34,7 @@ TABLE = pa.table(
     }
 )
 METRICS = ["exact_match", "token_f1", "bleu"]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
-    monkeypatch.setattr(checkpoint, "MIN_SECONDS", 0.0)  # a part a batch
-    monkeypatch.setattr(checkpoint, "MIN_SHARE", 0.0)
-    return tmp_path / "kept"
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def batches(table=TABLE, rows=7):
