@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import karat
 from karat import JoinError
+from karat.runs.columns.pieces import zip_pieces
 from karat.runs.columns.text_order import sort_texts
-from karat.runs.compare.row_alignment import align, zip_pieces
+from karat.runs.compare.row_alignment import align
 from karat.runs.compare.systems import open_systems
 
 random = np.random.default_rng(1)
@@ -98,9 +99,15 @@ def refuse(ids, others=IDS, **chosen):
 
 
 def test_ids_that_do_not_tell_rows_apart_are_refused():
-    assert refuse(["b", "c", "a", "c", "b"]) == "A: column 'id' has 'b' more than once"
-    assert refuse(IDS, ["b", "c" * 20, "a", "c" * 20]) == f"B: column 'id' has {'c' * 20!r} more than once"
-    assert refuse(["b", "b"], ["b", "b"]) == "A: column 'id' has 'b' more than once"
+    assert refuse(["b", "c", "a", "c", "b"]) == (
+        "A: column 'id' has 'b' more than once; 2 of 5 rows repeat an earlier one"
+    )
+    assert refuse(IDS, ["b", "c" * 20, "a", "c" * 20]) == (
+        f"B: column 'id' has {'c' * 20!r} more than once; 1 of 4 rows repeat an earlier one"
+    )
+    assert refuse(["b", "b"], ["b", "b"]) == (
+        "A: column 'id' has 'b' more than once; 1 of 2 rows repeat an earlier one"
+    )
     assert refuse(IDS, ["a", None, "b", None]) == "B: column 'id' is null in row 2"
     assert refuse([None, "a"], [None, "a"]) == "A: column 'id' is null in row 1"
     assert "1 of 300 rows only in A (such as question " in refuse(IDS, IDS[1:])

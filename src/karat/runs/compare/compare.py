@@ -57,15 +57,15 @@ def compare(
     values in rows that are not independent; by default the one that the runs were scored with. `flipped`: how many rows
     to report on which a system loses most against the first, and as many on which it wins most. `common`: compare the
     rows that all systems have and count the others, with their labels, in `left_out` and `notes`. `allow_different`:
-    compare even what was scored differently. `human`: labels by people of each system's answers, which correct the
-    differences: a column of the rows, a table with a column `system`, or a table for each system, by its name; ids are
-    in the column by which rows are matched. `label_map`: the score of each label, by default from a judge's own
-    choices. `confidence`: of the intervals; 1 - `confidence` is the level of the
-    tests, which are corrected for their number by Holm's method. `seed`: of the permutation test.
+    compare even what was scored differently, and say in `notes` what differs. `human`: labels by people of each
+    system's answers, which correct the differences: a column of the rows, a table with a column `system`, or a table
+    for each system, by its name; ids are in the column by which rows are matched. `label_map`: the score of each label,
+    by default from a judge's own choices. `confidence`: of the intervals; 1 - `confidence` is the level of the tests,
+    which are corrected for their number by Holm's method. `seed`: of the permutation test.
 
     Raises `JoinError` where the systems do not have the same rows, unless `common`; `DataError` where they were scored
-    differently or against different gold, unless `allow_different`; `SpecError` for a metric that one of them does not
-    have.
+    differently or against different gold, or answered other questions, unless `allow_different`; `SpecError` for a
+    metric that one of them does not have.
 
     >>> import karat
     >>> rows = {"id": range(9), "question": ["?"] * 9, "gold": ["yes"] * 9}
@@ -87,8 +87,7 @@ def compare(
     if people is not None:
         people, on = split_on_labels(people, on)
     rows = align(runs, on, common=common)
-    if not allow_different:
-        check_comparable(runs, shared, rows)
+    different = check_comparable(runs, shared, rows, allow_different=allow_different)
     cluster = cluster or find_cluster_column(runs)
     labels = None
     if people is not None:
@@ -107,6 +106,7 @@ def compare(
         flipped=find_flips(runs, shared, rows, flipped),
         notes=(
             *note_rows(runs, shared, rows, cluster),
+            *different,
             *(labels.notes if labels else ()),
             *(people.notes if people else ()),
             *dict.fromkeys(note for finding in findings for note in finding.reversals),

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
+from karat.runs.columns.pieces import zip_pieces
 from karat.runs.compare.compatible import SharedMetric
-from karat.runs.compare.row_alignment import Alignment, zip_pieces
+from karat.runs.compare.row_alignment import Alignment
 from karat.runs.compare.scored_rows import read_texts
 from karat.runs.store.run import Run
 

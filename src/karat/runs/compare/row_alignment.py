@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from karat.core.errors import JoinError
 from karat.core.parallel import map_ordered
 from karat.data.json.raw import spell_ids
 from karat.runs.columns.ids import id_columns
+from karat.runs.columns.pieces import zip_pieces
 from karat.runs.columns.text_order import find_twice, sort_texts
 from karat.runs.compare.systems import gold_column
 from karat.runs.store.run import Run, ScoredFile
@@ -37,8 +37,9 @@ class Alignment:
     `by` is the column of the ids, or "order" where rows are matched by position. `read_ids` gives the ids of all rows
     of the first run, in its order; `sort` gives for each run the row numbers in the order of the ids as text.
     `in_step`: all runs have the same ids in the same order, so that rows can be read from the files as they come.
-    `left_out` counts for each run the rows that not all of the runs have; () where all have the same. `hashes`: those
-    of the ids of the first run, where they are known.
+    `left_out` counts for each run the rows that not all of the runs have; () where all have the same. `passed_over`:
+    why columns of the runs that come before it do not tell rows apart. `hashes`: those of the ids of the first run,
+    where they are known.
     """
 
     by: str
@@ -46,6 +47,7 @@ class Alignment:
     read_ids: Callable[[], Iterable[pa.Array]]
     sort: Callable[[], tuple[Array, ...]]
     left_out: tuple[int, ...] = ()
+    passed_over: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     in_step: bool = False
     hashes: Array | None = field(default=None, repr=False)
 
@@ -119,27 +121,20 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
     Raises `ColumnError` where a run has no column `on`; `JoinError` for ids that are null, not unique, or missing in
     some of the runs (with `common`: for runs that share none), with a few of them.
     """
-    problems = []
+    problems = dict[tuple[str, ...], str]()
     for columns in _candidates(runs, on):
         try:
-            if same := _align_streams(runs, columns):
-                return same
-            first, *others = _rank_all(runs, columns)
+            found = _align_streams(runs, columns)
+            ranked = [] if found else _rank_all(runs, columns)
         except JoinError as error:
             if on is not None:
                 raise
-            problems.append(str(error))
+            problems[columns] = str(error)
             continue
-        for run, ranked in zip(runs[1:], others, strict=True):
-            if not ranked.matches(first):
-                shared = _intersect(columns[0], [first, *others])
-                if common and len(shared):
-                    return shared
-                raise JoinError(_describe_difference(runs[0], first.ids, run, ranked.ids, columns[0], len(shared)))
-        return _aligned(columns[0], first, tuple(ranked.order for ranked in (first, *others)))
+        return replace(found or _match(runs, columns[0], ranked, common=common), passed_over=problems)
     if alignment := _by_order(runs):
-        return alignment
-    remedy = "; ".join(["name one that holds an id with on (--on)", *problems])
+        return replace(alignment, passed_over=problems)
+    remedy = "; ".join(["name one that holds an id with on (--on)", *problems.values()])
     raise JoinError(f"no column identifies the rows of {' and '.join(run.name for run in runs)}: {remedy}")
 
 
@@ -191,6 +186,18 @@ class _Ranked:
         return self.keys.take(from_numpy(self.order))
 
 
+def _match(runs: Sequence[Run], by: str, ranked: Sequence[_Ranked], *, common: bool) -> Alignment:
+    """The rows with the same ids; `JoinError` where a run lacks some, unless they share some and these are enough."""
+    first, *others = ranked
+    for run, other in zip(runs[1:], others, strict=True):
+        if not other.matches(first):
+            shared = _intersect(by, ranked)
+            if common and len(shared):
+                return shared
+            raise JoinError(_describe_difference(runs[0], first.ids, run, other.ids, by, len(shared)))
+    return _aligned(by, first, tuple(each.order for each in ranked))
+
+
 def _place(first: Array, order: Array) -> Array:
     """The row numbers of a run, as an order has them, in the order of the rows whose numbers are in `first`."""
     there = np.empty(len(first), np.int64)
@@ -214,8 +221,13 @@ def _rank(keys: pa.Array, where: str) -> _Ranked:
         raise JoinError(f"{where} is null in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
     order, twice = sort_texts(lambda: [keys])
     if twice is not None:
-        raise JoinError(f"{where} has {twice!r} more than once")
+        raise _repeated(where, twice, len(keys) - pc.count_distinct(keys).as_py(), len(keys))
     return _Ranked(keys, order)
+
+
+def _repeated(where: str, twice: str, repeats: int, rows: int) -> JoinError:
+    """The error for a column in which a value is there twice; `repeats` rows have that of an earlier one."""
+    return JoinError(f"{where} has {twice!r} more than once; {repeats} of {rows} rows repeat an earlier one")
 
 
 def _aligned(by: str, first: _Ranked, orders: tuple[Array, ...], left_out: tuple[int, ...] = ()) -> Alignment:
@@ -243,26 +255,13 @@ def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | N
         return read(*sources[0])
 
     if (twice := find_twice(hashes, read_first)) is not None:
-        raise JoinError(f"{places[0]} has {twice!r} more than once")
+        raise _repeated(places[0], twice, row - len(np.unique(hashes)), row)
 
     def sort() -> tuple[Array, ...]:
         order, _ = sort_texts(read_first)
         return tuple(order for _ in runs)
 
     return Alignment(columns[0], row, read_first, sort, in_step=True, hashes=hashes)
-
-
-def zip_pieces(streams: Sequence[Iterable[Any]]) -> Iterator[list[Any]]:
-    """Several streams of arrays in pieces of the same rows; the last pieces differ in length where the streams do."""
-    filled = [filter(len, stream) for stream in streams]
-    held: list[Any] = [pa.nulls(0, pa.large_string()) for _ in streams]
-    while True:
-        held = [each if len(each) else next(stream, each) for each, stream in zip(held, filled, strict=True)]
-        if not any(map(len, held)):
-            return
-        rows = min(map(len, held)) or max(map(len, held))
-        yield [each[:rows] for each in held]
-        held = [each[rows:] for each in held]
 
 
 def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:

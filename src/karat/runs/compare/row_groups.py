@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
+from karat.data.roles import singular
 from karat.runs.compare.compatible import SharedMetric, list_unshared, list_unsigned
 from karat.runs.compare.row_alignment import ORDER, Alignment
 from karat.runs.scoring.groups import check_group_column, cluster_keys, encode_groups
@@ -72,6 +73,10 @@ def note_rows(
     runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, cluster: str | None
 ) -> Iterator[str]:
     """Remarks for the reader: what matches rows, what is left out, and what could not be checked."""
+    how = "in their order" if rows.by == ORDER else f"by {rows.by}"
+    for columns, problem in rows.passed_over.items():
+        if singular(columns[0]) != "topic":  # which names a group of rows as often as a query
+            yield f"rows are matched {how}, as {problem}; name another column of ids with on (--on)"
     if rows.by == ORDER:
         yield "no id or question tells the rows apart: they are taken in their order, in which the gold is the same"
     if counts := [f"{count} of {run.name}" for run, count in zip(runs, rows.left_out, strict=False) if count]:

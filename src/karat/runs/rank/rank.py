@@ -60,8 +60,7 @@ def rank(
     runs = open_systems(systems, wanted)
     shared = share_metrics(runs, wanted)
     rows = align(runs, on, common=common)
-    if not allow_different:
-        check_comparable(runs, shared, rows)
+    different = check_comparable(runs, shared, rows, allow_different=allow_different)
     cluster = cluster or find_cluster_column(runs)
     clusters = None if cluster is None else read_clusters(runs, rows, cluster)
     matched = _Rows(runs, rows, clusters, None if by is None else read_slices(runs, rows, by))
@@ -73,7 +72,7 @@ def rank(
         rankings=order_systems(names, found, correction, confidence),
         correction=correction,
         confidence=confidence,
-        notes=(*note_rows(runs, shared, rows, cluster), *_note_missing(names, found)),
+        notes=(*note_rows(runs, shared, rows, cluster), *different, *_note_missing(names, found)),
     )
 
 
