@@ -174,6 +174,9 @@ def test_what_a_process_left_that_was_killed_just_before_its_end_goes(folder):
     (folder / "a").rename(folder / ".a.removed")
     remove_run("a")
     assert list(folder.iterdir()) == []
+    (folder / ".a.lock").write_text("1")
+    remove_run("a")
+    assert list(folder.iterdir()) == []
     with pytest.raises(DataError, match="there is no run 'a'"):
         remove_run("a")
 

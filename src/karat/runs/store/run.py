@@ -8,6 +8,7 @@ mean of the scores) and `values.json`. Of large files the rows and the counts ar
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -264,11 +265,12 @@ def remove_run(name: str) -> None:
     folder = folders.run_folder(name)
     partial, answers = partial_folder(folder), folders.answers_folder(folder)
     removed = folder.with_name(f".{name}.removed") if isinstance(folder, Path) else folder
+    locked = folders.lock_file(folder)
     there = has_manifest(folder) or Path(removed).is_dir() or any(map(list_names, (partial, answers, removed)))
-    if not there:
+    if not (there or (os.name != "nt" and Path(locked).is_file())):  # Windows may keep a lock file, which is no run
         near = did_you_mean(name, [*run_names(), *folders.unfinished_runs()])
         raise DataError(f"there is no run {name!r} in {runs_folder()}{near}")
-    with lock(folders.lock_file(folder), name):
+    with lock(locked, name):
         if not isinstance(folder, Path):
             remove_file(join_path(folder, MANIFEST))  # first, so that a run of that name is never half removed
             remove_folder(folder)
