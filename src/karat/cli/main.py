@@ -67,6 +67,8 @@ class _Karat(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             self._end(130)
+        except SystemExit as ended:  # by SIGTERM
+            self._end(ended.code)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
@@ -80,7 +82,7 @@ class _Karat(click.Group):
                 self._end(failure.exit_code)
             raise failure from error
 
-    def _end(self, code: int) -> None:
+    def _end(self, code: Any) -> None:
         """Exit; also where threads run on."""
         if self._is_program and _runs_on():
             atexit._run_exitfuncs()  # noqa: SLF001  (removes temporary files)

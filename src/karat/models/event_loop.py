@@ -45,15 +45,24 @@ class _LoopThread:
             return self._loop
 
     def _stop(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-        """At the end of the process: let asynchronous generators end, then stop and close the loop."""
+        """At the end of the process: let tasks and asynchronous generators end, then stop and close the loop."""
         if loop is not self._loop:
             return  # a parent process's
         self._loop = None
-        wait([asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop)], timeout=1)
+        wait([asyncio.run_coroutine_threadsafe(_end_tasks(loop), loop)], timeout=1)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=1)
         if not loop.is_running():
             loop.close()
+
+
+async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what still runs in a loop, as `asyncio.run` does."""
+    tasks = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await loop.shutdown_asyncgens()
 
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
@@ -69,8 +78,8 @@ _thread = _LoopThread()
 def run_coroutine(work: Coroutine[Any, Any, T], *, drain: Callable[[], None]) -> T:
     """Run a coroutine in karat's event loop, with the caller's context, and wait for its result.
 
-    On Ctrl-C `drain` is called in that loop, the coroutine gets a grace period to end by itself, and KeyboardInterrupt
-    is raised. A second Ctrl-C cancels it at once.
+    On Ctrl-C, or a signal that raises SystemExit, `drain` is called in that loop, the coroutine gets a grace period to
+    end by itself, and the exception is raised. A second signal cancels it at once.
     """
     loop = _thread.loop()
     if asyncio._get_running_loop() is loop:  # noqa: SLF001
@@ -80,7 +89,7 @@ def run_coroutine(work: Coroutine[Any, Any, T], *, drain: Callable[[], None]) ->
     try:
         while not future.done():
             wait([future], timeout=POLL)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         loop.call_soon_threadsafe(drain)
         try:
             wait([future], timeout=GRACE)

@@ -107,7 +107,7 @@ def ask_models(
             change_context(rehearses=settings["dry_run"]),
         ):
             yield metrics
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):  # a signal
         click.echo(_describe_usage(governor.totals) + _how_to_continue(governor, settings), err=True)
         raise
     except ModelError as error:
@@ -155,10 +155,11 @@ def _governor(settings: Mapping[str, Any], run: str) -> Any:
     if store is not None and not settings["resume"]:
         store.forget_run(name)
     limits = {name: settings[name] for name in _LIMITS if settings[name] is not None}
+    limits["report"] = partial(click.echo, err=True)
     if settings["batch"] and store is not None:
         from karat.models.batch.governor import BatchGovernor  # noqa: PLC0415
 
-        return BatchGovernor(**limits, store=store, run=name, report=partial(click.echo, err=True))
+        return BatchGovernor(**limits, store=store, run=name)
     return Governor(**limits, store=store, run=None if store is None else name)
 
 

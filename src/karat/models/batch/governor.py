@@ -69,8 +69,9 @@ class BatchGovernor(Governor):
             need = "price=(USD per million input tokens, USD per million output tokens)"
             raise SpecError(f"a budget for batches needs {need}")
         limits: dict[str, Any] = {"budget": budget, "max_calls": max_calls, "price": price, "row_timeout": float("inf")}
+        limits |= {"progress": progress, "report": report}
         run = run or uuid4().hex
-        super().__init__(concurrency=REQUESTS, attempts=attempts, store=store, run=run, progress=progress, **limits)
+        super().__init__(concurrency=REQUESTS, attempts=attempts, store=store, run=run, **limits)
         self._journal_of, self._replies, self._name = partial(Journal, store, run), store, run
         self._timing = timing or TIMING
         self._hooks = Hooks(self._price_reply, self._count_unasked, report or (lambda _: None))

@@ -16,6 +16,7 @@ from karat.models.governor.call_spans import count_cached, record_outcome, trace
 from karat.models.governor.faults import Fault, ModelError, RequestError, classify
 from karat.models.governor.permits import Call, Limits, LocalPermits, Permit, Permits
 from karat.models.governor.retry import RetryPolicy, retry
+from karat.models.governor.silence import Silence
 from karat.models.governor.task_group import TaskGroup
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Model, Reply, Request
@@ -24,18 +25,20 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 GIVE_UP = 100  # consecutive requests without a reply, each after all its attempts
+FIRST = 10  # the same, of an endpoint that has never replied
 
 
 @dataclass
 class EndpointState:
     """One model of one endpoint: a call to it, its name in messages, and how it replied to this process.
 
-    `proven`: whether it ever has; `failed`: requests given up since the last reply.
+    `proven`: whether it ever has; `failed`: requests given up since the last reply; `silence`: the time since then.
     """
 
     call: Call
     name: str
     model: Model  # kept so that no other callable gets its identity
+    silence: Silence
     proven: bool = False
     failed: int = 0
 
@@ -67,6 +70,8 @@ class Governor:
     `tpm` its requests and tokens a minute. A request with transient errors is sent up to `attempts` times; three times
     if there never was a connection, and then the run stops. Each call may take `timeout` seconds, a request with its
     pauses `row_timeout` (without waiting for the rate limit). A model may have a `timeout` and an `rpm` of its own.
+    A run stops where no request gets a reply for `row_timeout`, or for two minutes of status 429 if none ever got one;
+    meanwhile, first after ten seconds, `report` is called with a line about it.
 
     `max_calls` and `budget` (USD) are never exceeded, including retries and running calls. The cost of a call is what
     the endpoint reports, or follows from `price`: USD per million input and output tokens. Before the call it is
@@ -98,6 +103,7 @@ class Governor:
         store: ReplyCache | None = None,
         run: str | None = None,
         progress: Callable[[int], None] | None = None,
+        report: Callable[[str], None] | None = None,
     ) -> None:
         if attempts < 1:
             raise SpecError(f"attempts={attempts!r}: expected a whole number from 1")
@@ -109,7 +115,7 @@ class Governor:
         self.permits: Permits
         self.permits = self.local = LocalPermits(self.limits, store, run)
         self.totals = self.local.totals
-        self._concurrency, self._progress = concurrency, progress
+        self._concurrency, self._progress, self._report = concurrency, progress, report
         self._retries = RetryPolicy(attempts, unreachable_attempts=3)
         self._timeout, self._row_timeout = timeout, row_timeout
         self._endpoints: dict[Hashable, EndpointState] = {}
@@ -151,7 +157,11 @@ class Governor:
         if (endpoint := self._endpoints.get(key)) is None:
             label = " at ".join(filter(None, [name, url])) or getattr(model, "__name__", type(model).__name__)
             rpm = _own_limit(model, "rpm")
-            endpoint = self._endpoints[key] = EndpointState(Call(key, None if rpm is None else int(rpm)), label, model)
+            call, silence = (
+                Call(key, None if rpm is None else int(rpm)),
+                Silence(label, self._row_timeout, self._report),
+            )
+            endpoint = self._endpoints[key] = EndpointState(call, label, model, silence)
         return endpoint
 
     def _prepare(self, model: Model, request: Request, key: str | None) -> PendingRequest:
@@ -163,7 +173,8 @@ class Governor:
     async def _request(self, model: Model, request: Request, key: str | None) -> Reply:
         pending = self._prepare(model, request, key)
         try:
-            outcome = await retry(partial(self._attempt, pending), self._retries, partial(self._sleep, pending))
+            with pending.endpoint.silence.asking():
+                outcome = await retry(partial(self._attempt, pending), self._retries, partial(self._sleep, pending))
             if isinstance(outcome, Fault):
                 raise self._give_up(pending)
             if outcome.cost is None and self.limits.budget is not None:
@@ -189,9 +200,11 @@ class Governor:
                 record_outcome(span, outcome)
             if isinstance(outcome, Reply):
                 pending.endpoint.proven, pending.endpoint.failed = True, 0
+                pending.endpoint.silence.end()
                 return outcome
             pending.fault = outcome
             await self._raise_if_final(pending, permit, outcome)
+            pending.endpoint.silence.go_on(outcome)
             return outcome
         finally:
             self.permits.release(permit)
@@ -261,7 +274,7 @@ class Governor:
         if fault and fault.unreachable:
             what = ":" if getattr(fault.error, "remedy", "") else " cannot be reached; is it running?"
             return ModelError(f"{endpoint.name}{what} {reason}")
-        if endpoint.failed < GIVE_UP:
+        if endpoint.failed < (GIVE_UP if endpoint.proven else FIRST):
             return RequestError(reason)
         count = f"{endpoint.failed} requests in a row got no reply"
         return ModelError(f"{endpoint.name}: {count}; the last error: {reason}")
