@@ -1,7 +1,7 @@
-"""Write what the pages of docs/ take from the code: four generated pages, and the output of the commands shown.
+"""Write what the pages of docs/ take from the code: five generated pages, and the output of the commands shown.
 
 - reference/metrics.md, edge-cases.md and cli.md follow from the definitions of the metrics and of the commands,
-  reference/json.md from the schemas of what commands print.
+  reference/names.md from the table of other tools' names, reference/json.md from the schemas of what commands print.
 - In every page, the commands of a ```console block run in order, in a folder of the page's own with `examples` in it.
   Their output replaces the one shown; `...` in an output shown stands for any text and stays.
 
@@ -32,6 +32,7 @@ from karat.core.columns.kinds import TEXT, TEXTS
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import all_metrics
 from karat.judges import Judge, own_judges
+from karat.metrics.names.other_tools import all_names
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -76,6 +77,14 @@ CASES = {
     "no reference": ("Paris", []),
     "null": (None, ["Paris"]),
 }
+NAMED = {  # what a kind of name of another tool means
+    "spec": "`{}`",
+    "preset": "`preset:{}`",
+    "judge": "`judge:{}`, with a model",
+    "note": "not here: {}",
+    "which": "{}: say which",
+    "same": "another metric has the name: {}",
+}
 EXIT_CODES = {
     0: "done",
     1: "the command could not run, or nothing was scored: every call of a judge failed, or no row has a score",
@@ -91,6 +100,7 @@ def pages() -> dict[str, str]:
     """The text of each generated page, by name."""
     return {
         "metrics.md": metrics_page(),
+        "names.md": names_page(),
         "edge-cases.md": edge_case_page(),
         "cli.md": cli_page(),
         "json.md": json_page(),
@@ -178,6 +188,25 @@ def _wrapped(text: str, indent: str = "") -> Iterator[str]:
                 whole, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
             ):
                 yield line.replace("\0", " ")
+
+
+def names_page() -> str:
+    """What the names of metrics in other tools mean here."""
+    names = all_names()
+    parts = ["# Names of other tools", "", NOTE, ""]
+    parts += _wrapped(
+        f"{len({each.name for each in names}):,} names that other tools have for metrics, and what each means here. "
+        "Upper case, `_`, `-` and blanks do not count, and `@10`, `_10` or `_at_10` is a cut-off. A name is read as a "
+        "metric only where the tool's definition is karat's; a run records karat's name. For any other name an error "
+        "says what this page says. trec_eval's and ir_measures' own spellings, such as `P.5,10`, are read too."
+    )
+    for tool in dict.fromkeys(each.tool for each in names):
+        rows: dict[str, list[str]] = {}
+        for each in (each for each in names if each.tool == tool):
+            rows.setdefault(NAMED[each.kind].format(each.text), []).append(f"`{each.name}`")
+        parts += ["", f"## {tool}", "", "| name | here |", "|---|---|"]
+        parts += [f"| {', '.join(found)} | {text} |" for text, found in rows.items()]
+    return "\n".join(parts) + "\n"
 
 
 def edge_case_page() -> str:

@@ -28,7 +28,7 @@ def name(page):
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", ["metrics.md", "edge-cases.md", "cli.md", "json.md"])
+@pytest.mark.parametrize("page", ["metrics.md", "names.md", "edge-cases.md", "cli.md", "json.md"])
 def test_generated_pages_are_fresh(page):
     assert (ROOT / "docs" / "reference" / page).read_text("utf-8") == SCRIPT.pages()[page], STALE
 

@@ -6,10 +6,13 @@ the nearest right one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 _FEW = 8  # names listed of many
+_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
+_LONG, _LONGER = 5, 9  # letters of names that may have one mistake, and two
 
 
 class KaratError(Exception):
@@ -85,3 +88,44 @@ def nearest_name(wrong: str, right: Iterable[str]) -> str | None:
     folded = {name.casefold(): name for name in sorted(right)}
     nearest = get_close_matches(wrong.casefold(), folded, n=1)
     return folded[nearest[0]] if nearest else None
+
+
+def name_words(name: str) -> list[str]:
+    """The words of a name in any spelling, in lower case.
+
+    >>> name_words("BinaryF1Score"), name_words("RetrievalMAP"), name_words("is-valid-json")
+    (['binary', 'f1', 'score'], ['retrieval', 'map'], ['is', 'valid', 'json'])
+    """
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
+def is_misspelt(wrong: str, right: str) -> bool:
+    """Whether a name is another one with a typing error: in long names a letter or two, in short ones their order.
+
+    >>> is_misspelt("tokenf1", "token_f1"), is_misspelt("exact_mtach", "exact_match"), is_misspelt("belu", "bleu")
+    (True, True, True)
+    >>> is_misspelt("mae", "map"), is_misspelt("gleu", "bleu"), is_misspelt("cider", "cer")
+    (False, False, False)
+    """
+    typed, known = ("".join(name_words(name)) for name in (wrong, right))
+    shorter, longer = sorted((len(typed), len(known)))
+    if longer - shorter > 1 + (shorter >= _LONGER):
+        return False
+    if shorter < _LONG - 1 or longer < _LONG:
+        doubled = re.sub(r"(.)\1", r"\1", typed)
+        return known in (typed, doubled) or (sorted(typed) == sorted(known) and _edits(typed, known) == 1)
+    return _edits(typed, known) <= 1 + (shorter >= _LONGER)
+
+
+def _edits(first: str, second: str) -> int:
+    """The letters to insert, delete, replace or swap with the next one, to make one text of the other."""
+    before: list[int] = []
+    above: list[int] = [*range(len(second) + 1)]
+    for i, letter in enumerate(first, 1):
+        row: list[int] = [i]
+        for j, other in enumerate(second, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (letter != other)))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
+                row[-1] = min(row[-1], before[j - 2] + 1)
+        before, above = above, row
+    return above[-1]

@@ -5,8 +5,8 @@
 [1.0, 0.0]
 
 A metric is one function in a file of `text/`, `answers/`, `retrieval/`, `similarity/`, … or `repeats/`, which
-`index` finds; `presets` names the metrics of benchmarks. Judges are in `karat.judges`; how a metric is defined and
-called is in `karat.core.metric`. Open `text/match.py` first.
+`index` finds; `names` has the metrics of benchmarks, and the names that other tools use. Judges are in
+`karat.judges`; how a metric is defined and called is in `karat.core.metric`. Open `text/match.py` first.
 """
 
 from importlib.machinery import PathFinder
@@ -15,7 +15,7 @@ from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import add_index, all_metrics, find
 from karat.metrics import index
-from karat.metrics import presets as presets
+from karat.metrics.names import presets as presets
 
 add_index(index)
 

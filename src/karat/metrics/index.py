@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pkgutil import ModuleInfo, iter_modules
 from typing import Any
@@ -23,17 +23,25 @@ def import_metric(name: str) -> None:
 
     It may import more than it needs, and finds nothing where no source text is installed; `import_all` is sure.
     """
-    word = re.escape(name).encode()
-    for pattern in (rb"^def %b\(" % word, rb"\baliases=\([^)]*[\"']%b[\"']" % word):
-        found = [module for module, source in _sources().items() if re.search(pattern, source, re.MULTILINE)]
-        if list(map(import_module, found)):
-            return
+    for module in _homes(name):
+        import_module(module)
 
 
 def import_all() -> None:
     """Import every module of metrics, which registers what it decorates."""
     for module in _sources():
         import_module(module)
+
+
+@lru_cache
+def _homes(name: str) -> list[str]:
+    """The modules that have the name, the fewest that are sure."""
+    word = re.escape(name).encode()
+    for pattern in (rb"^def %b\(" % word, rb"\baliases=\([^)]*[\"']%b[\"']" % word):
+        found = [module for module, source in _sources().items() if re.search(pattern, source, re.MULTILINE)]
+        if found:
+            return found
+    return []
 
 
 @cache

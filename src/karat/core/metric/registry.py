@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from karat.core.errors import SpecError, did_you_mean, nearest_name
+from karat.core.errors import SpecError, did_you_mean, is_misspelt, name_words
 from karat.core.metric.metric import Metric
 from karat.core.plugins import load_own_plugin, load_plugins
 
@@ -43,6 +43,14 @@ class Preset:
 PRESET = "preset:"
 
 _SHOWN = 3  # metrics in a message
+_GENERAL = {  # words of a name that say that it is a metric, or of what kind
+    *("metric", "metrics", "measure", "score", "scores", "scorer", "scoring", "grader", "check", "checker", "value"),
+    *("evaluator", "evaluation", "evaluate", "eval", "evals", "compute", "calculate", "create", "get", "retrieval"),
+    *("retriever", "binary", "multiclass", "multilabel"),
+}
+_WEAK = {  # words that many names have, which make no two of them alike
+    *("match", "rate", "error", "mean", "average", "all", "any", "of", "at", "in", "by", "is", "number"),
+}
 
 _metrics: dict[str, Metric] = {}
 _aliases: dict[str, str] = {}
@@ -89,15 +97,38 @@ def find(name: str) -> Metric:
 
 
 def _nearest(name: str) -> str:
-    """The tail of an error message: the nearest name, else metrics whose summary has the word."""
+    """The tail of an error message: what the name is without general words, else the nearest names, if any is near."""
+    words = [word for word in name_words(name) if word not in _GENERAL]
+    plain = "_".join(words)
+    try:
+        specs = translations(plain) if plain != name else []
+    except SpecError as error:
+        return f": {error}"
+    if specs:
+        return f"; did you mean {' or '.join(map(repr, specs[0]))}?"
     names = [*known_names(), *_presets]  # among all of them
-    if nearest_name(name, names):
-        return did_you_mean(name, names)
+    if near := [each for each in names if is_misspelt(plain, each)] or _sharing(words, names):
+        return f"; did you mean {' or '.join(map(repr, near[:_SHOWN]))}?"
     word = re.compile(rf"\b{re.escape(name)}(?=[^`]*(?:`[^`]*`[^`]*)*$)", re.IGNORECASE)  # not in code
     found = [each.name for each in all_metrics() if word.search(each.definition.summary)][:_SHOWN]
     nearest = f"; is it {' or '.join(found)}" if found else ""
     column = f'a column of numbers is a metric too: -m "column({name})"'
     return f'{nearest}; "karat metrics" lists all {len(_metrics)}; {column}'
+
+
+def _sharing(words: list[str], names: list[str]) -> list[str]:
+    """The names that say the same as some words but for more words on one side, the nearest first.
+
+    What they share is at least half of the letters of the words.
+    """
+    wanted = {word for word in words if len(word) > 1} - _WEAK
+    found = []
+    for name in names:
+        own = {word for word in name_words(name) if len(word) > 1} - _WEAK
+        letters = sum(map(len, own & wanted))
+        if own and (own <= wanted or wanted <= own) and 2 * letters >= sum(map(len, wanted)) > 0:
+            found.append((-letters, len(name), name))
+    return [name for *_, name in sorted(found)]
 
 
 def known_names() -> list[str]:
@@ -162,6 +193,13 @@ def all_metrics() -> list[Metric]:
     return [_metrics[name] for name in sorted(_metrics)]
 
 
+def is_known(name: str) -> bool:
+    """Whether a metric has that name or alias."""
+    if _look_up(name) is None:
+        load_plugins()
+    return _look_up(name) is not None
+
+
 def _get(name: str) -> Metric | None:
     return _metrics.get(_aliases.get(name, name))
 
@@ -171,6 +209,14 @@ def _look_up(name: str) -> Metric | None:
     for index in _indexes if _get(name) is None else ():
         index.import_metric(name)
     return _get(name)
+
+
+def asks_a_model(name: str, judge: str) -> SpecError:
+    """The error for the name of a judge without `judge:`: that a model is asked is never guessed."""
+    of_own = ", a file of your own," if judge.endswith(".toml") else ""
+    return SpecError(
+        f"{name} asks a language model: -m judge:{judge}{of_own} --model NAME (in Python, Judge({judge!r}))"
+    )
 
 
 def _origin(metric: Metric) -> str:

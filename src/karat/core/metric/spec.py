@@ -17,10 +17,11 @@ from typing import Any, Self
 
 from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.metric import WORDS, Metric
-from karat.core.metric.registry import find, find_preset, translations
+from karat.core.metric.registry import find, find_preset, is_known, translations
 
 _PREFIXED = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
 _INNER = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<=[(,=\s])[a-z]+:[\w./-]+""", re.DOTALL)  # or a text
+_NAME = re.compile(r"[A-Za-z][\w.+-]*")
 _FIRST = ""  # the key of a value without the name of its setting
 
 
@@ -82,8 +83,8 @@ def expand(text: str) -> tuple[str, ...]:
     """
     if preset := find_preset(text):
         return preset.specs
-    if "," in text.partition("(")[0]:  # where no spec has one
-        return next(iter(translations(text)), (text,))
+    if "," in text.partition("(")[0] or (_NAME.fullmatch(text) and not is_known(text)):  # no spec has a comma
+        return next((specs for specs in translations(text) if len(specs) > 1), (text,))
     return (text,)
 
 

@@ -49,7 +49,7 @@ def test_runs_are_compared_by_a_preset():
 
 
 def test_the_page_has_a_row_for_each_preset():
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "presets.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "presets.md").read_text("utf-8")
     rows = {cells[1].strip(): cells[2] for cells in (line.split("|") for line in page.splitlines()) if len(cells) == 6}
     for preset in all_presets():
         listed, count = ", ".join(f"`{spec}`" for spec in preset.specs), f"{len(preset.specs)} metrics"
