@@ -202,6 +202,7 @@ def test_haystacks_instructions_are_a_judge_of_named_fields(governor):
     rows = {"predicted_answers": ["Football is the most popular sport.", "What the hell!"]}
     result = karat.score(rows, judge)
     assert judge.name == "judge:problematic"
+    assert judge.definition.summary == "What score is, by instructions."
     assert column(result) == column(result, "score") == [0, 1]
 
 

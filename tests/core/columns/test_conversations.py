@@ -101,6 +101,11 @@ def test_every_form_is_the_same_conversation(form):
     assert read_conversation(json.dumps(form)) == SAID
 
 
+def test_a_step_of_a_tool_answers_no_call():
+    steps = [*ATIF["steps"][:1], {"step_id": 2, "source": "tool", "message": "sunny"}]
+    assert read_conversation(json.dumps(ATIF | {"steps": steps}))[1] == Message("tool", "sunny", (), None)
+
+
 def test_responses_of_openai_have_calls_as_messages_of_their_own():
     said, call = SAID[1]._replace(calls=()), Message("assistant", "", SAID[1].calls)
     assert read_conversation(json.dumps(RESPONSES)) == [SAID[0], said, call, *SAID[2:]]

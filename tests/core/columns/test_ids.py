@@ -90,8 +90,8 @@ def test_python_lists_become_their_spellings(rows):
 )
 def test_every_kind_of_arrow_list_is_a_list_of_ids(column, rows):
     assert IDS.of(column, "retrieved").to_pylist() == rows
-    doubled = pa.concat_arrays([column, column])
-    assert IDS.of(doubled.slice(len(column)), "retrieved").to_pylist() == rows
+    tripled = pa.concat_arrays([column] * 3)
+    assert IDS.of(tripled.slice(len(column), len(column)), "retrieved").to_pylist() == rows
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,15 @@ def test_every_kind_of_arrow_list_is_a_list_of_ids(column, rows):
 )
 def test_every_kind_of_arrow_column_of_grades_is_one(column, rows):
     assert GRADED.of(column, "relevant").to_pylist() == rows
-    doubled = pa.concat_arrays([column, column])
-    assert GRADED.of(doubled.slice(len(column)), "relevant").to_pylist() == rows
+    tripled = pa.concat_arrays([column] * 3)
+    assert GRADED.of(tripled.slice(len(column), len(column)), "relevant").to_pylist() == rows
+
+
+@given(st.lists(st.none() | st.lists(st.sampled_from([1.0, 2.0, 2.5, math.nan])), min_size=3))
+def test_rows_beyond_a_slice_change_nothing_in_it(rows):
+    kind = pa.list_(pa.float64())
+    inside = pa.array(rows, kind)[1:-1]
+    assert IDS.of(inside, "retrieved").equals(IDS.of(pa.array(rows[1:-1], kind), "retrieved"))
 
 
 @pytest.mark.parametrize("column", [pa.array(["a"]), pa.array([1]), pa.array([{"a": 1}])])

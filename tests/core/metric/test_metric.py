@@ -107,6 +107,7 @@ def test_the_cutoff_is_a_setting_with_a_short_form():
         return [0.0] * len(prediction)
 
     assert top.using(k=5).spec == "top@5"
+    assert [top.using(k=k).spec for k in (0, -1)] == ["top@0", "top(k=-1)"]
     assert top.using(k=5, gain="exp2").spec == "top(gain='exp2')@5"
     assert top.signature.startswith(
         "top(extract='none', gain='linear', missing='unscored', samples='one')@10|version=1"

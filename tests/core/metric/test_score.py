@@ -1,3 +1,4 @@
+import json
 import math
 
 import numpy as np
@@ -5,6 +6,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from karat import ColumnError, Counts, Number, RowError, Rows, Score, SpecError, Text, metric
 from karat.core.metric import score as lift
@@ -181,6 +184,37 @@ def test_counts_of_the_best_reference_are_kept_whole():
     assert score_rows(hits.using(across="mean"), columns).statistics.tolist() == [[0.5, 2.5], [0.0, 2.0]]
     with pytest.raises(SpecError, match="a callable cannot combine"):
         hits(["ab"], [["ab"]], across=max)
+
+
+@pytest.mark.parametrize("across", ["max", "min", "first", "mean"])
+@given(st.lists(st.lists(st.tuples(st.integers(-2, 2) | st.none(), st.none() | st.booleans()), max_size=3)))
+def test_a_detail_is_of_the_chosen_reference_and_a_boolean_one_of_any(across, rows):
+    @metric(
+        source="here",
+        low=None,
+        high=None,
+        details=lambda settings: {"pair": pa.string(), "known": pa.bool_()},
+        register=False,
+    )
+    def pick(prediction: Text, reference: Text) -> Score:
+        """The number that a reference holds."""
+        found = [json.loads(each) for each in reference.to_pylist()]
+        scores = np.array([[np.nan if score is None else score] for score, _ in found]).reshape(-1, 1)
+        return Rows(scores, details={"pair": reference, "known": pa.array([known for _, known in found], pa.bool_())})
+
+    texts = pa.array([[json.dumps(pair) for pair in row] for row in rows], pa.list_(pa.string()))
+    picked = pick.using(across=across)
+    scored = score_rows(picked, {"prediction": pa.array(["x"] * len(rows)), "reference": texts})
+    pairs, any_known = (column.to_pylist() for column in scored.detail_columns(picked))
+    for at, row in enumerate(rows):
+        there = [score for score, _ in row if score is not None]
+        known = [known for _, known in row if known is not None]
+        values = {"max": max(there), "min": min(there), "mean": np.mean(there), "first": row[0][0]} if there else {}
+        expected = values.get(across)
+        assert scored.statistics[at, 0] == pytest.approx(math.nan if expected is None else expected, nan_ok=True)
+        assert any_known[at] == (any(known) if known else None)
+        of_one = row and across != "mean"
+        assert pairs[at] == (json.dumps(row[[score for score, _ in row].index(expected)]) if of_one else None)
 
 
 def test_a_metric_that_gives_the_wrong_shape_is_told_so():

@@ -124,5 +124,5 @@ def test_the_forms_of_judgements_by_subtopic(form):
 
 @pytest.mark.parametrize("row", [{"a": 1}, ["a"], "a", {"a": {"1": "x"}}, [["a", "1", 1, 1]], 7])
 def test_other_forms_say_what_is_expected(row):
-    with pytest.raises((RowError, ColumnError), match=r"grades by (document|id) and subtopic"):
-        alpha_ndcg([["a"]], [row])
+    with pytest.raises((RowError, ColumnError), match=r"(row 2: grades by document|grades by id) and subtopic"):
+        alpha_ndcg([["a"]] * 2, [{"a": {"1": 1}}, row])

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
 
 from karat.stats.agreement.accuracy import accuracy, mean
 from karat.stats.agreement.alpha import krippendorff_alpha
@@ -33,6 +36,18 @@ COEFFICIENTS = {
     "AUROC": lambda weights: auroc(FIRST, YES, weights=weights),
 }
 
+AGREEMENTS = {
+    "accuracy": lambda grades: accuracy(*grades.T),
+    "kappa": lambda grades: cohen_kappa(*grades.T),
+    "linear kappa": lambda grades: cohen_kappa(*grades.T, level="linear"),
+    "quadratic kappa": lambda grades: cohen_kappa(*grades.T, level="quadratic"),
+    "alpha": krippendorff_alpha,
+    "ordinal alpha": lambda grades: krippendorff_alpha(grades, level="ordinal"),
+    "AC1": gwet_ac,
+    "linear AC2": lambda grades: gwet_ac(grades, level="linear"),
+    "Kendall": lambda grades: correlation(*grades.T, "kendall"),
+}
+
 
 @pytest.mark.parametrize("name", COEFFICIENTS)
 def test_influence_is_the_slope_by_the_weight_of_a_row(name):
@@ -54,6 +69,15 @@ def test_equal_weights_are_no_weights(name):
     one, other = (COEFFICIENTS[name](weights) for weights in (None, np.full(ROWS, 3.0)))
     assert other.value == pytest.approx(one.value, abs=1e-12)
     assert other.estimate().low == pytest.approx(one.estimate().low, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", AGREEMENTS)
+@given(st.integers(2, 9).flatmap(lambda rows: npst.arrays(float, (rows, 2), elements=st.sampled_from([1.0, 2, 3, 5]))))
+def test_an_interval_holds_the_value_and_ends_at_1(name, grades):
+    found = AGREEMENTS[name](grades).estimate()
+    if found.value is not None:
+        assert found.low <= found.value + 1e-12
+        assert found.value - 1e-12 <= found.high <= 1 + 1e-12
 
 
 def test_a_row_that_is_there_twice_counts_once_in_its_cluster():

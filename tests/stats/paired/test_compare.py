@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from scipy.stats import ttest_rel
 
 from karat.core.errors import DataError, RowError, SpecError
 from karat.stats.aggregate import LIMIT, Scale
@@ -68,6 +69,20 @@ def test_the_systems_swapped_mirror_the_comparison(two, clustered):
         assert one["effect"] == pytest.approx(-other["effect"])
     if one["effect"] and other["effect"] and one["test"] == "mcnemar":
         assert one["effect"] == pytest.approx(1 / other["effect"])
+
+
+@given(
+    st.integers(2, 12).flatmap(lambda rows: npst.arrays(float, (2, rows, 1), elements=st.floats(0, 1, width=16))),
+    st.sampled_from([0.8, 0.95, 0.99]),
+)
+def test_the_interval_of_scores_is_never_shorter_than_students(two, confidence):
+    a, b = two
+    found = compare(a, b, Scale(bounds=SHARE), inference=Inference(confidence=confidence))
+    if found.test == "mcnemar" or not (b - a).std() > 1e-9:
+        return
+    students = ttest_rel(b[:, 0], a[:, 0]).confidence_interval(confidence)
+    assert found.low <= max(-1, students.low) + 1e-9
+    assert found.high >= min(1, students.high) - 1e-9
 
 
 @settings(max_examples=40)

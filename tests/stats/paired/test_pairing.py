@@ -62,6 +62,19 @@ def test_neither_batches_nor_order_change_a_bit(two, data, cuts, limit):
         assert added(*two, np.array(order), cuts) == added(*two, np.arange(len(order)), [])
 
 
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("moved", [slice(None, None, -1), slice(1, None), slice(40, 50)])
+def test_rows_of_which_any_part_is_out_of_order_are_sorted(name, moved):
+    scale, width, scores = SCALES[name]
+    random = np.random.default_rng(4)
+    a, b = (random.choice(scores, (60, width)) * random.choice([1.0, 1 / 3, 0.7], (60, 1)) for _ in range(2))
+    if name == "right or wrong":
+        a, b = (np.ceil(side) for side in (a, b))
+    order = np.arange(60)
+    order[moved] = random.permutation(order[moved])
+    assert added(scale, a, b, None, order, []) == added(scale, a, b, None, np.arange(60), [])
+
+
 def near(value):
     return pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
 

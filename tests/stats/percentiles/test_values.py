@@ -10,8 +10,10 @@ from scipy.stats import binom
 
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.in_order import Percentile
+from karat.metrics.confidence.curves import RocArea
 from karat.stats.aggregate import Scale, Units
-from karat.stats.percentiles.values import Values, find_order
+from karat.stats.confidence.curve_rows import CurveRows
+from karat.stats.percentiles.values import Values, find_order, make_units, restore_units
 from karat.stats.value import summarise
 
 FLOATS = st.floats(-1e6, 1e6)
@@ -85,6 +87,19 @@ def test_few_rows_have_no_upper_end_and_rows_in_clusters_no_interval():
     assert value.low == 17
     assert (summarise(clustered, scale).low, summarise(clustered, scale).high) == (None, None)
     assert summarise(Values(), scale).value is None
+
+
+@pytest.mark.parametrize("finish", [None, np.prod, Percentile(0.5), RocArea()])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_what_keeps_a_metrics_statistics_is_restored_as_what_it_was(finish, clustered):
+    kept = make_units(finish, 2 - isinstance(finish, Percentile), clustered=clustered)
+    assert type(kept) is {Percentile: Values, RocArea: CurveRows}.get(type(finish), Units)
+    kept.add(np.random.default_rng(0).random((9, kept.width)), np.arange(9, dtype=np.uint64) // (1 + clustered))
+    about, stored = kept.state()
+    again = restore_units(about, iter(stored))
+    assert type(again) is type(kept)
+    assert again.state() == (about, stored)
+    assert (again.rows, again.clustered) == (9, clustered)
 
 
 def test_sums_have_no_percentile():

@@ -4,6 +4,10 @@ import choix
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from karat.core.errors import DataError
 from karat.stats.ranking.bradley_terry import estimate_strengths, find_unbeaten
@@ -148,6 +152,23 @@ def test_an_order_that_never_varies_is_no_order_effect():
 def test_systems_that_never_lost_are_named(verdicts, unbeaten):
     first, second, shares = np.array(verdicts).T
     assert find_unbeaten(first.astype(int), second.astype(int), shares) == unbeaten
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([0, 0.5, 1])), min_size=1))
+def test_systems_without_finite_strengths_are_strong_components_that_nobody_beats(verdicts):
+    first, second, shares = np.array(verdicts).T
+    first, second = first.astype(int), second.astype(int)
+    systems = 1 + max(first.max(), second.max())
+    winners = np.concatenate([first[shares > 0], second[shares < 1]])
+    losers = np.concatenate([second[shares > 0], first[shares < 1]])
+    graph = coo_array((np.ones(len(winners)), (winners, losers)), (systems, systems))
+    number, component = connected_components(graph, connection="strong")
+    unbeaten = find_unbeaten(first, second, shares)
+    assert (unbeaten == []) == (number == 1)
+    if unbeaten:
+        assert len(set(component[unbeaten])) == 1
+        assert np.isin(np.flatnonzero(component == component[unbeaten[0]]), unbeaten).all()
+        assert np.isin(winners[np.isin(losers, unbeaten)], unbeaten).all()
 
 
 def test_a_first_place_that_always_wins_has_no_estimate():

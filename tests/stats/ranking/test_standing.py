@@ -70,6 +70,15 @@ def test_equal_values_have_equal_ranks_and_unknown_values_are_last():
     assert (found.least, found.most) == ([3, 1, 1, 1], [4, 3, 3, 4])
 
 
+@pytest.mark.parametrize(("p", "apart"), [(0.05, True), (np.nextafter(0.05, 1), False)])
+def test_a_p_at_the_level_separates_and_orders(p, apart):
+    difference = np.array([[0.0, 1], [-1, 0]])
+    pair = PairTests(difference, difference, difference, np.array([[1, p], [p, 1]]), "student")
+    (standing,) = stand([[2.0, 1.0]], [pair], ["maximize"])
+    assert standing.separated[0, 1] == apart
+    assert (standing.least, standing.most) == (([1, 2], [1, 2]) if apart else ([1, 1], [2, 2]))
+
+
 def test_another_correction_is_an_error():
     with pytest.raises(SpecError, match="'holm' or 'bh' expected"):
         stand([], [], [], correction="bonferroni")

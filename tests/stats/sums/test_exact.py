@@ -65,6 +65,21 @@ def test_sums_are_those_of_fractions_in_any_order_and_parts(rows, seed, use_kern
         assert exact.ExactSums.from_array(low, limbs).rounded().tolist() == whole.rounded().tolist()
 
 
+@given(
+    st.lists(st.sampled_from([2**31 - 1, 1 - 2**31, 2**30, -(2**30), 2**16, 1, -1]), min_size=1, max_size=24),
+    st.sampled_from([0, 0, -1, -32, -40, 32]),
+)
+def test_a_sum_that_outgrows_the_limb_of_its_numbers_is_kept_and_stored_whole(numbers, exponent):
+    values = np.ldexp(np.array(numbers, float), exponent)
+    sums, expected = exact.ExactSums(1), sum(map(Fraction, values.tolist()))
+    for value in values:
+        sums.add(np.zeros(1, np.int64), value[None])
+    assert sums.fraction(0) == expected
+    stored = sums.to_array()
+    assert exact.ExactSums.from_array(*stored).fraction(0) == sums.fraction(0) == expected
+    assert sums.rounded().tolist() == [float(expected)]
+
+
 @pytest.mark.skipif(not exact.COMPILED, reason="no kernel")
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, CELLS - 1), NUMBERS), max_size=20), st.integers(25, 40), st.integers(0, 12))
