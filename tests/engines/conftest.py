@@ -25,6 +25,15 @@ def interactive():
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_clouds():
+    """Ray asks the addresses at which clouds describe a machine where it runs: through a proxy that does not exist."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("http_proxy", "http://127.0.0.1:9")
+        patch.setenv("no_proxy", "localhost,127.0.0.1")
+        yield
+
+
 @pytest.fixture(scope="session")
 def store(moto):
     """Machines of clusters know a store from the start; `s3` makes its bucket."""
