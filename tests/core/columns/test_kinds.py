@@ -1,10 +1,13 @@
 """Columns as numbers and as lists of them."""
 
+from datetime import date
+
 import pyarrow as pa
 import pytest
 
+from karat import ColumnError
 from karat.core.columns.arrow import plain_column
-from karat.core.columns.kinds import NUMBER, NUMBERS
+from karat.core.columns.kinds import IDS, NUMBER, NUMBERS, TEXT, TEXTS
 
 
 @pytest.mark.parametrize("values", [[True, False, True] * 7, [True, None, False] * 7, [None] * 3, []])
@@ -26,3 +29,30 @@ def test_a_map_whose_keys_or_items_are_not_plain_becomes_plain():
         assert plain.to_pylist() == rows
     already = pa.array(rows, pa.map_(pa.string(), pa.string()))
     assert plain_column(already) is already
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "hint"),
+    [
+        (TEXT, [b"a"], "; decode the bytes to text"),
+        (TEXTS, [b"a"], "; decode the bytes to text"),
+        (TEXT, [0.5], "; a number has many spellings (1e3, 1000.0): store it as text"),
+        (TEXT, [True], "; store it as text"),
+        (TEXTS, [date(2024, 2, 29)], "; store it as text"),
+        (NUMBER, [date(2024, 2, 29)], ""),
+        (TEXT, [{"a": 1}], "; --map ROLE=COLUMN.KEY (in Python, map=) selects a part of an object: 'a'"),
+        (IDS, [{"a": 1}], "; --map ROLE=COLUMN.KEY (in Python, map=) selects a part of an object: 'a'"),
+        (
+            TEXTS,
+            [[["a"]]],
+            "; each row needs one flat list of texts: --map ROLE=COLUMN[*][*] (in Python, map=) makes one",
+        ),
+        (NUMBERS, [[["a"]]], ""),
+        (NUMBER, ["1"], ""),
+    ],
+)
+def test_a_column_of_another_kind_says_what_is_expected_and_what_to_do(kind, values, hint):
+    column = pa.array(values)
+    with pytest.raises(ColumnError) as error:
+        kind.of(column, "the reference")
+    assert str(error.value) == f"the reference holds {column.type}, {kind.name} is expected{hint}"

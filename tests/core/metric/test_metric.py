@@ -1,3 +1,4 @@
+import inspect
 import pickle
 from typing import Literal
 
@@ -8,6 +9,7 @@ import pytest
 import karat
 from karat import Counts, Number, Rows, Score, SpecError, Text, Texts, metric
 from karat.core.metric.spec import parse, parse_all
+from karat.metrics import token_f1
 
 
 @metric(source="here", register=False)
@@ -98,6 +100,11 @@ def test_unknown_metric_suggests_the_nearest():
         parse("exact_mach")
     with pytest.raises(AttributeError, match="did you mean 'token_f1'"):
         _ = karat.metrics.token_f2
+
+
+def test_a_metric_shows_the_signature_of_its_function():
+    assert [*inspect.signature(token_f1).parameters][:2] == ["prediction", "reference"]
+    assert inspect.signature(token_f1.using(across="mean")) == inspect.signature(token_f1.definition.function)
 
 
 def test_the_cutoff_is_a_setting_with_a_short_form():

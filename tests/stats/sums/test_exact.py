@@ -97,6 +97,11 @@ def test_the_kernel_is_its_definition(rows, low, width):
 )
 def test_only_the_limbs_that_values_need_are_kept(values, limbs):
     assert sums_of([0] * len(values), values).limbs.shape == (CELLS, limbs)
+    for each in (values, values[::-1]):
+        sums = sums_of([], [])
+        for value in each:
+            sums.add(np.zeros(1, np.int64), np.array([value]))
+        assert sums.limbs.shape == (CELLS, limbs)
 
 
 def test_carries_are_moved_before_a_limb_overflows(monkeypatch):
