@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -63,6 +64,15 @@ def test_sums_are_those_of_fractions_in_any_order_and_parts(rows, seed, use_kern
         (low, limbs), (other_low, others) = whole.to_array(), part.to_array()
         assert (low, limbs.shape, limbs.tobytes()) == (other_low, others.shape, others.tobytes())
         assert exact.ExactSums.from_array(low, limbs).rounded().tolist() == whole.rounded().tolist()
+
+
+@given(st.integers(2**52, 2**53 - 1), st.integers(-1074, 900), st.sampled_from([-1, 1]), st.integers(0, 1000))
+def test_of_two_nearest_numbers_a_sum_is_the_even_one(whole, exponent, sign, below):
+    half = [sign * 0.5, sign * math.ldexp(1, -below), -sign * math.ldexp(1, -below)]
+    for number, parts in ((3, half), (2, half), (1, half[:1])):  # at the middle, above it, at it
+        values = [math.ldexp(part, max(exponent, below - 1000)) for part in [sign * whole, *parts[:number]]]
+        expected = [float(sum(map(Fraction, values))), 0, 0]
+        assert sums_of([0] * len(values), values).rounded().tolist() == expected
 
 
 @given(
