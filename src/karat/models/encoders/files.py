@@ -187,6 +187,8 @@ def find_files(
         if not (folder / "config.json").is_file():
             raise SpecError(f"{folder} holds no model: there is no config.json in it")
         return ModelFiles(model, folder, layers=layers)
+    if os.path.lexists(folder):  # the hub is not asked for a name of this machine
+        raise SpecError(f"{folder} is no folder; expected the folder of a model, or its name on the hub")
     if model.count("/") > 1 or model.startswith((".", "~", "/")) or "\\" in model:
         raise SpecError(f"there is no folder {folder}")
     if find_spec("huggingface_hub") is None:
