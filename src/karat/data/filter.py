@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,6 +26,27 @@ _NOT_ROW_BY_ROW = {
     "unlist": "unlist",
 }
 """DuckDB's names for parts of a condition that read other rows or produce several rows, and ours for messages."""
+
+LARGEST = 1_000_000
+"""How many times as large as the data a condition may make a value: DuckDB does not stop within a function."""
+
+_BY_NUMBER = dict.fromkeys(("repeat", "lpad", "rpad", "bitstring", "list_resize", "array_resize"), 1)
+_BY_NUMBER |= {"equi_width_bins": 2, "to_base": 2, "bar": 3}
+"""DuckDB's functions whose value is as large as a number says, and which argument it is."""
+_RANGES = {"range", "generate_series"}
+_SLEEPS = {"sleep_ms", "pg_sleep"}
+_REPLACEMENTS = {"replace": 2, "regexp_replace": 2, "array_to_string": 1, "list_string_agg": 1, "concat_ws": 0}
+_REPLACEMENTS |= dict.fromkeys(("list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"), 2)
+"""Functions that put a text many times into another one, and which argument it is."""
+_REDUCE = {"list_reduce", "array_reduce", "reduce"}
+_LONGER = re.compile(
+    r"(to_)?(hex|bin|binary|base64)|url_encode|encode|(icu_)?collate_\w+|regexp_escape|create_sort_key"
+    r"|parse_path|path_join|stats|to_json|row_to_json|array_to_json"
+    r"|json_(quote|array|object|pretty|structure|merge_patch|(de)?serialize\w*)"
+)
+"""Functions whose value may be several times as long as what they get."""
+_TIMES = 8  # for these, and for a text of any length that is put into another one
+_OWN_SCHEMAS = ("", "main", "system", "pg_catalog")
 
 OFFLINE = {"enable_external_access": "false"}  # a condition reads no files
 
@@ -88,6 +110,8 @@ def names_in(where: str, statement: str = "SELECT ({}\n)") -> set[str]:
     tree = json.loads(parsed)
     if tree["error"]:
         raise DataError(f"the condition {where!r} does not work: {tree['error_message']}")
+    if refused := _find_growth(tree):
+        raise DataError(f"the condition {where!r} {refused}")
     used = set[str]()
     for node in _walk(tree):
         if reason := _NOT_ROW_BY_ROW.get(node.get("class", "")) or _NOT_ROW_BY_ROW.get(node.get("function_name", "")):
@@ -102,6 +126,87 @@ def _walk(tree: Any) -> Iterator[dict[str, Any]]:
         yield tree
     for inner in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
         yield from _walk(inner)
+
+
+def _find_growth(tree: Any) -> str:
+    """Why a condition is refused that may make a large value of little data, or wait; empty for any other.
+
+    Factors are multiplied over all that is not joined by AND or OR: what is nested, and what is compared, which for two
+    long texts may take as many steps.
+    """
+    times, parts = 1, [tree]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, list):
+            parts.extend(part)
+        elif isinstance(part, dict) and part.get("class") == "CONJUNCTION":
+            if reason := next(filter(None, map(_find_growth, part["children"])), ""):
+                return reason
+        elif isinstance(part, dict):
+            factor, reason = _growth(part)
+            times *= factor
+            if reason or times > LARGEST:
+                too_large = f"may make values more than {LARGEST:,} times as large as the data; write smaller numbers"
+                return reason or too_large
+            parts.extend(part.values())
+    return ""
+
+
+def _growth(node: dict[str, Any]) -> tuple[int, str]:
+    """By what factor one part of a condition may enlarge a value, and why it is refused."""
+    name, inner = node.get("function_name", "").casefold(), _arguments(node)
+    is_method = node.get("schema", "") not in _OWN_SCHEMAS  # x.repeat(3): the first argument is not among the others
+    if name in _SLEEPS:
+        return 1, f"waits: leave {name} out"
+    if name in _BY_NUMBER:
+        place = _BY_NUMBER[name]
+        return _count(name, inner[place : place + 1] or inner[-1:])
+    if name in _RANGES:
+        return _count(name, [{}] if is_method else inner[:2])
+    if name in ("printf", "format"):
+        text = _constant(inner[0]) if inner and not is_method else None
+        if text is None or re.search(r"\*|\{[^}]*\{", text):
+            return 1, f"does not work: {name} needs its widths as numbers in a constant text"
+        return max([1, *map(int, re.findall(r"\d{1,18}", text))]), ""
+    if name in _REPLACEMENTS and inner:
+        text = _constant(inner[min(_REPLACEMENTS[name], len(inner) - 1)])
+        return _TIMES if text is None else max(1, len(text)), ""
+    if name in _REDUCE:
+        steps = (part for each in inner if each.get("class") == "LAMBDA" for part in _walk(each))
+        one_each = all(_growth(part) == (1, "") for part in steps)
+        return 1, "" if one_each else f"does not work: {name} may name each value once, and make nothing longer"
+    if node.get("class") == "LAMBDA":  # a name for a value: `x || x` doubles it
+        names, used = (
+            [name for each in _walk(node.get(side)) for name in each.get("column_names", ())]
+            for side in ("lhs", "expr")
+        )
+        return max([1, *map(used.count, names)]), ""
+    kind = json.dumps(node.get("type_expr") or node.get("cast_type")).casefold()
+    return (_TIMES if _LONGER.fullmatch(name) or '"blob"' in kind or '"bit"' in kind else 1), ""
+
+
+def _count(name: str, nodes: list[Any]) -> tuple[int, str]:
+    """`_growth` of a function that makes so many, or all from the first number to the second one."""
+    numbers = [_constant(node) for node in nodes]
+    if not all(number is not None and re.fullmatch(r"-?\d{1,30}", number) for number in numbers):
+        remedy = f"write the number itself, up to {LARGEST:,}"
+        return 1, f"does not work: {name} makes as much as the number says that it gets; {remedy}"
+    whole = [int(number or 0) for number in numbers]
+    return max(1, abs(whole[-1] - (whole[0] if len(whole) > 1 else 0))) if whole else 1, ""
+
+
+def _arguments(node: dict[str, Any]) -> list[Any]:
+    """The arguments of a function, as the versions of DuckDB write them."""
+    given = node.get("arguments")
+    return [each["expression"] for each in given] if given is not None else node.get("children") or []
+
+
+def _constant(node: dict[str, Any]) -> str | None:
+    """The text of a constant, of any type; None for anything else."""
+    if node.get("class") != "CONSTANT":
+        return None
+    value = node["literal"].get("text") if "literal" in node else node["value"].get("value")
+    return None if value is None else str(value)
 
 
 def _evaluate(
