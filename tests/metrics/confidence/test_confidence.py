@@ -12,6 +12,7 @@ import karat
 from karat.cli.main import main
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.spec import parse
+from karat.metrics.confidence.calibration import _bin_of
 from karat.runs.scoring.pipeline import score
 from karat.stats.confidence.curve_rows import DISTINCT
 
@@ -174,3 +175,12 @@ def test_a_run_of_curves_is_reported(tmp_path, monkeypatch):
     page = CliRunner().invoke(main, ["report", "kept", "--by", "topic", "-o", str(tmp_path / "page.html")])
     assert page.exit_code == 0, page.output
     assert "auroc" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("bins", [1, 2, 3, 7, 10, 15, 49, 100, 333, 1000])
+def test_bins_are_those_between_the_edges(bins):
+    edges = np.linspace(0, 1, bins + 1)
+    near = [np.nextafter(edges, -1), edges, np.nextafter(edges, 2), np.arange(bins + 1) / bins]
+    sure = np.clip(np.concatenate([*near, np.random.default_rng(0).random(500), [0.0, 5e-324, 1.0]]), 0, 1)
+    assert _bin_of(sure, bins).tolist() == np.searchsorted(edges[1:-1], sure).tolist()
+    assert set(_bin_of(np.array([np.nan, -np.inf, -1.0, 2.0, np.inf]), bins)) <= {0, bins - 1}

@@ -122,8 +122,10 @@ def ece(
     if binning == "mass":
         return pairs.rows(pairs.confidence, pairs.score)
     ones = np.ones(len(pairs.score))
-    rows = ones if norm == "l1" else _spread(pairs.confidence, bins, ones)
-    return pairs.rows(_spread(pairs.confidence, bins, pairs.confidence - pairs.score), rows)
+    gap = pairs.confidence - pairs.score
+    if norm == "l1":
+        return pairs.rows(_spread(pairs.confidence, bins, gap, beside=ones))
+    return pairs.rows(*(_spread(pairs.confidence, bins, each) for each in (gap, ones)))
 
 
 def _term_of(totals: Array, *, term: str) -> Array:
@@ -193,9 +195,26 @@ def brier_term(
     return pairs.rows(binned, sure**2, sure * score, score**2)
 
 
-def _spread(confidence: Array, bins: int, *columns: Array) -> Array:
-    """Columns in the place of each row's bin, 0 elsewhere: shape (n, bins * columns)."""
-    at = np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], confidence)
-    table = np.zeros((len(confidence), bins, len(columns)))
-    table[np.arange(len(at)), at] = np.column_stack(columns)
-    return table.reshape(len(at), -1)
+def _spread(confidence: Array, bins: int, *columns: Array, beside: Array | None = None) -> Array:
+    """Columns in the place of each row's bin, 0 elsewhere, and one beside them: shape (n, bins * columns, and 1)."""
+    rows, width = len(confidence), bins * len(columns) + (beside is not None)
+    table = np.zeros((rows, width))
+    place = np.arange(rows) * width + _bin_of(confidence, bins) * len(columns)
+    for number, column in enumerate(columns):
+        table.reshape(-1)[place + number] = column
+    if beside is not None:
+        table[:, -1] = beside
+    return table
+
+
+def _bin_of(confidence: Array, bins: int) -> Array:
+    """The bin of each confidence, from 0; an edge belongs to the bin below it, what is no confidence to any.
+
+    It is that of `np.searchsorted`, from a guess that is at most one bin away.
+    """
+    edges = np.linspace(0, 1, bins + 1)
+    sure = np.fmin(np.fmax(confidence, 0), 1)
+    at = np.minimum((sure * bins).astype(np.intp), bins - 1)
+    at -= (sure <= edges[at]) & (at > 0)
+    at += sure > edges[at + 1]
+    return at

@@ -76,7 +76,8 @@ class Pairs:
 
     def rows(self, *statistics: Array) -> Rows:
         """Rows with these statistics, shape (n,) or (n, k) each, side by side."""
-        table = np.column_stack(statistics)
+        alone = len(statistics) == 1 and statistics[0].ndim == 2
+        table = statistics[0] if alone else np.column_stack(statistics)
         if self.reasons is not None:
             table[~np.equal(self.reasons, NOTHING)] = np.nan
         return Rows(table, self.reasons)

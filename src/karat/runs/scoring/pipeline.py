@@ -134,7 +134,11 @@ def _score_all(plan: Plan, destination: Destination, progress: Progress | None, 
     started, totals, warned = time_ns(), Totals(plan), dict[str, str]()
     rows = deque[pa.RecordBatch](maxlen=None if destination.keeps_rows else 0)
     counter = RowCounter(progress, plan.source.rows, sum(metric.definition.remote for metric in plan.metrics))
-    batches = _append_scores(plan, score_batches(plan, totals, counter, warned, writer))
+    scored = score_batches(plan, totals, counter, warned, writer)
+    if writer is None and destination.output is None and not destination.keeps_rows:
+        deque(scored, maxlen=0)  # nobody wants the rows
+        scored = iter(())
+    batches = _append_scores(plan, scored)
     if writer is not None:
         batches = writer.write_rows(batches, plan.output.schema)
     if destination.output is None:

@@ -29,26 +29,27 @@ def add(int64_t[:, ::1] limbs, Py_ssize_t low, const int64_t[:] cells, const dou
                 base[cells[row]] += <int64_t> value
                 row += 1
         return row
-    with nogil:  # almost without branches: which values are 0, 1 or between cannot be predicted
+    with nogil:  # without branches but for 0, which most rows have in counts by bin
         while row < n:
             value = values[row]
             memcpy(&bits, &value, sizeof(double))
+            if bits << 1 == 0:
+                row += 1
+                continue
             place = bits >> 52 & 2047
             normal = place != 0
             mantissa = (bits & FRACTION) + (normal << 52)
             place += POINT - 1074 - normal  # of the mantissa's last bit
             sign = bits >> 63  # (x ^ sign) - sign is -x for a negative value
-            at = <size_t> ((place >> 5) - low) & -<size_t> (mantissa != 0)
+            at = <size_t> ((place >> 5) - low)
             place &= 31
             if at >= room:
-                if mantissa:
-                    break
-            else:
-                line = base + cells[row] * width + at
-                line[0] += ((<int64_t> (<uint64_t> mantissa << place) & LOW) ^ sign) - sign
-                mantissa >>= 32 - place
-                line[1] += ((mantissa & LOW) ^ sign) - sign
-                line[2] += ((mantissa >> 32) ^ sign) - sign
+                break
+            line = base + cells[row] * width + at
+            line[0] += ((<int64_t> (<uint64_t> mantissa << place) & LOW) ^ sign) - sign
+            mantissa >>= 32 - place
+            line[1] += ((mantissa & LOW) ^ sign) - sign
+            line[2] += ((mantissa >> 32) ^ sign) - sign
             row += 1
     return row
 
