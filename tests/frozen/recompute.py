@@ -321,6 +321,7 @@ def contents(run):
     said = found["manifest.json"]
     for since in ("files", "checksum"):  # the stored runs are older than these
         said.pop(since, None)
+    said["settings"].pop("endpoints", None)
     said["digests"] = {role: digest for role, digest in said["digests"].items() if role in said["mapping"]}
     said["created"], said["machine"] = "*", sorted(said["machine"])
     said["versions"] = sorted({"karat", "python"} & said["versions"].keys())

@@ -25,7 +25,7 @@ from karat.runs.columns.pieces import zip_pieces
 from karat.runs.compare.row_alignment import Alignment
 from karat.runs.compare.scored_rows import to_text
 from karat.runs.compare.systems import question_column
-from karat.runs.store.manifest import CODE, ScoredMetric
+from karat.runs.store.manifest import CODE, ENDPOINTS, ScoredMetric
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Scale
 
@@ -150,6 +150,10 @@ def _compare_metrics(first: Run, run: Run, metrics: Iterable[tuple[ScoredMetric,
             elif digests[0] != digests[1]:
                 problem = f"{ours.spec} was scored differently in {names}: the code of {name} has changed"
                 yield problem, "Score both with the same code"
+
+    asked: list[Any] = [each.manifest.settings.get(ENDPOINTS) for each in (first, run)]
+    if all(asked) and asked[0] != asked[1]:
+        yield f"{names} asked their models at different addresses: {'; '.join(map(', '.join, asked))}", ""
 
 
 def _find_code(run: Run, spec: str) -> set[str]:

@@ -23,7 +23,7 @@ from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.pipeline import carry_out
 from karat.runs.scoring.plan import Plan, plan_run
 from karat.runs.scoring.progress import Progress, RowCounter
-from karat.runs.scoring.provenance import describe_run
+from karat.runs.scoring.provenance.describe import describe_run
 from karat.runs.scoring.result import Result
 from karat.stats.inference import Inference
 

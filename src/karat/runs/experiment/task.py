@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Thread
@@ -20,6 +19,7 @@ from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.data.storage.files import read_small
 from karat.models.governor.faults import classify
 from karat.models.request import Reply
+from karat.runs.scoring.provenance.own_code import digest_source
 
 Predict: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any]]
 """An async function from a row to its prediction."""
@@ -27,7 +27,7 @@ Predict: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Task:
-    """A user's function, its name, and the digest of its source (None where there is no source)."""
+    """A user's function, its name, and the digest of its code (None where there is no source)."""
 
     name: str
     function: Callable[..., Any]
@@ -84,7 +84,7 @@ def load_task(task: str | Callable[..., Any]) -> Task:
         name, source = f"{Path(inspect.getfile(task)).name}:{function}", inspect.getsource(task)
     except (OSError, TypeError):  # defined in a shell, or a callable object
         return Task(function, task, None)
-    return Task(name, task, _digest(source.encode()))
+    return Task(name, task, digest_source(source.encode(), inspect.getmodule(task)))
 
 
 def _load_file(name: str) -> Task:
@@ -106,11 +106,7 @@ def _load_file(name: str) -> Task:
     if not callable(function := getattr(module, wanted, None)):
         functions = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
         raise SpecError(f"task {file} has no function {wanted!r}{did_you_mean(wanted, functions)}")
-    return Task(name, function, _digest(source))
-
-
-def _digest(source: bytes) -> str:
-    return sha256(source).hexdigest()[:32]
+    return Task(name, function, digest_source(source, module))
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def score(
     plan = plan_run(selection, metrics, inference)
     if run is None:
         return carry_out(plan, destination, progress, None)
-    from karat.runs.scoring.provenance import describe_run  # noqa: PLC0415  (only where a run is stored)
+    from karat.runs.scoring.provenance.describe import describe_run  # noqa: PLC0415  (only where a run is stored)
 
     return carry_out(plan, destination, progress, describe_run(plan, selection, run))
 
@@ -120,7 +120,7 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
             return in_parts.score(progress, manifest)
     if manifest is None:
         return _score_all(plan, destination, progress, None)
-    from karat.runs.scoring.provenance import ModelUsage  # noqa: PLC0415  (only where a run is stored)
+    from karat.runs.scoring.provenance.models import ModelUsage  # noqa: PLC0415  (only where a run is stored)
     from karat.runs.store.writer import open_writer  # noqa: PLC0415
 
     usage = ModelUsage(plan.metrics)

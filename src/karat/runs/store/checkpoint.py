@@ -16,10 +16,12 @@ from time import monotonic
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
-from karat.core.metric.rows import NOTHING, Rows, concat_rows
+from karat.core.metric.rows import NOTHING, Rows, concat_rows, widen
 from karat.data.storage.addresses import join_path
 from karat.data.storage.checksums import sum_bytes
 from karat.data.storage.remote_files import list_names, open_file
@@ -166,3 +168,26 @@ def _from_batch(metrics: Sequence[Metric], batch: pa.RecordBatch) -> list[Rows]:
 def _size(rows: Rows) -> int:
     reasons = 0 if rows.reasons is None else 100 * np.count_nonzero(np.not_equal(rows.reasons, NOTHING))
     return int(rows.statistics.nbytes + reasons + sum(column.nbytes for column in rows.details.values()))
+
+
+def write_statistics(checkpoint: Checkpoint, path: Path) -> None:
+    """The counts of every row as lists of fixed length, a column for each metric with counts; NaN where unscored."""
+    counted = {at: metric.spec for at, metric in enumerate(checkpoint.metrics) if metric.definition.finish}
+    widths = dict.fromkeys(counted, 1)
+    for scored in checkpoint:
+        widths = {at: max(width, scored[at].statistics.shape[1]) for at, width in widths.items()}
+    schema = pa.schema([(spec, pa.list_(pa.float64(), widths[at])) for at, spec in counted.items()])
+    with pq.ParquetWriter(path, schema, compression="snappy", use_dictionary=False) as writer:
+        for scored in checkpoint:
+            lists = []
+            for at, width in widths.items():
+                lists.append(count_lists(widen(scored[at].statistics, width)))
+            writer.write_batch(pa.RecordBatch.from_arrays(lists, schema=schema))
+
+
+def count_lists(counts: Array) -> pa.Array:
+    """The counts of rows, shape (n, k), as lists of fixed length; NaN where a row is unscored.
+
+    Not null: pyarrow before 26 does not read such lists back from Parquet.
+    """
+    return pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), counts.shape[1])

@@ -30,6 +30,7 @@ from karat.stats.value import Value
 
 FORMAT = 1
 CODE = "code of "  # begins the key of a setting: the digest of the code of a metric that is not karat's
+ENDPOINTS = "endpoints"  # the key of a setting: the addresses at which models are asked
 Of = TypeVar("Of")
 
 
@@ -102,6 +103,7 @@ class StoredSettings:
     limit: int | None = None
     confidence: float = 0.95
     seed: int = 0
+    endpoints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from karat.data.storage.checksums import FileSum, read_json, seal, sum_bytes, un
 from karat.data.storage.remote_files import REQUESTS, exists, find_size, list_names, read_bytes
 from karat.data.storage.whole_files import make_folder, remove_folder, write_bytes
 from karat.runs.columns.output import OutputColumns
-from karat.runs.store.checkpoint import count_rows
+from karat.runs.store.checkpoint import count_lists, count_rows
 from karat.runs.store.digest import Digests
 from karat.runs.store.folders import PARTS, STATES, partial_folder, written_folder
 from karat.runs.store.manifest import Manifest
@@ -39,7 +39,6 @@ from karat.runs.store.run import ROWS, STATISTICS, Run
 from karat.runs.store.writer import (
     Started,
     check_unchanged,
-    count_lists,
     open_partial,
     start_again,
     started_otherwise,

@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from karat.core.atomic import sync
-from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
-from karat.core.metric.rows import Rows, widen
+from karat.core.metric.rows import Rows
 from karat.data.formats.writers import open_format
 from karat.data.storage.addresses import is_address, join_path
 from karat.data.storage.checksums import FileSum, sum_file
 from karat.data.storage.remote_files import exists
 from karat.data.storage.whole_files import check_store, make_folder, remove_folder, whole_file
 from karat.data.write import check_output
-from karat.runs.store.checkpoint import Checkpoint, Replay
+from karat.runs.store.checkpoint import Checkpoint, Replay, write_statistics
 from karat.runs.store.digest import Digests
 from karat.runs.store.folders import (
     PARTS,
@@ -39,8 +37,11 @@ from karat.runs.store.folders import (
     written_folder,
 )
 from karat.runs.store.lock import lock
-from karat.runs.store.manifest import CODE, Manifest, read_manifest, write_json, write_manifest
+from karat.runs.store.manifest import CODE, ENDPOINTS, Manifest, read_manifest, write_json, write_manifest
 from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
+
+MOVED = "KARAT_MOVED_FROM"
+"""The variable that names the address of an endpoint whose models have moved."""
 
 
 @dataclass
@@ -96,7 +97,7 @@ class RunWriter:
             self._check_digests()
         if any(metric.definition.finish for metric in self.checkpoint.metrics):
             with summed_file(self._path(STATISTICS), STATISTICS, self.started.files) as temporary:
-                _write_statistics(self.checkpoint, temporary)
+                write_statistics(self.checkpoint, temporary)
         return self.started.finish(values, digests=self._digests.by_role, n=self._rows, models=models)
 
     def _path(self, name: str) -> str | Path:
@@ -266,6 +267,9 @@ def _make_folder(root: str | Path) -> None:
 def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
     """The manifest of a continued run; `DataError` where `resume` is not set or an argument has changed."""
     check_resumed(manifest.name, resume=resume)
+    endpoints = _join_endpoints(manifest.name, *(each.settings.get(ENDPOINTS, ()) for each in (before, manifest)))
+    asked = {ENDPOINTS: endpoints} if endpoints else {}
+    before, manifest = (replace(one, settings={**one.settings, **asked}) for one in (before, manifest))
     decided = [
         ({"metrics": ", ".join(str(each.signature) for each in one.metrics)}, one.mapping, one.settings)
         for one in (before, manifest)
@@ -275,24 +279,15 @@ def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
     return replace(manifest, created=before.created)
 
 
-def _write_statistics(checkpoint: Checkpoint, path: Path) -> None:
-    """The counts of every row as lists of fixed length, a column for each metric with counts; NaN where unscored."""
-    counted = {at: metric.spec for at, metric in enumerate(checkpoint.metrics) if metric.definition.finish}
-    widths = dict.fromkeys(counted, 1)
-    for scored in checkpoint:
-        widths = {at: max(width, scored[at].statistics.shape[1]) for at, width in widths.items()}
-    schema = pa.schema([(spec, pa.list_(pa.float64(), widths[at])) for at, spec in counted.items()])
-    with pq.ParquetWriter(path, schema, compression="snappy", use_dictionary=False) as writer:
-        for scored in checkpoint:
-            lists = []
-            for at, width in widths.items():
-                lists.append(count_lists(widen(scored[at].statistics, width)))
-            writer.write_batch(pa.RecordBatch.from_arrays(lists, schema=schema))
+def _join_endpoints(name: str, before: Sequence[str], now: Sequence[str]) -> list[str]:
+    """All addresses at which a continued run asks its models; `DataError` for another that is not said to be the same.
 
-
-def count_lists(counts: Array) -> pa.Array:
-    """The counts of rows, shape (n, k), as lists of fixed length; NaN where a row is unscored.
-
-    Not null: pyarrow before 26 does not read such lists back from Parquet.
+    One server may have moved, another may be another provider's: nobody can tell them apart but the user.
     """
-    return pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), counts.shape[1])
+    added = [each for each in now if each not in before]
+    if before and added and os.environ.get(MOVED, "").rstrip("/") not in before:
+        raise DataError(
+            f"run {name} asked its models at {', '.join(before)}, and would now ask them at {', '.join(added)}. Resume "
+            f"with the same address, {start_again(name)}; if the same models have moved there: {MOVED}={before[-1]}"
+        )
+    return [*before, *added]

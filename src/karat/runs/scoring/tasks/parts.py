@@ -20,7 +20,7 @@ from karat.data.storage.files import temporary_folder
 from karat.runs.scoring.arguments import Destination
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
-from karat.runs.scoring.provenance import ModelUsage
+from karat.runs.scoring.provenance.models import ModelUsage
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.buckets import Buckets, merge_matches, plan_buckets
 from karat.runs.scoring.tasks.engine import Engine, Failed

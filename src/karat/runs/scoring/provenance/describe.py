@@ -1,20 +1,18 @@
-"""The provenance of a run: the call, what it read, the versions and the machine, and its use of models."""
+"""The manifest of a run: the call, what it reads, the code, the versions and the machine."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import platform
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
-from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from karat.core.metric.metric import Metric
 from karat.core.parallel import threads
@@ -23,11 +21,9 @@ from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import Plan
-from karat.runs.store.manifest import CODE, Manifest, describe_metric
-
-if TYPE_CHECKING:
-    from karat.models.governor.budget import Totals
-    from karat.models.governor.governor import Governor
+from karat.runs.scoring.provenance.models import find_endpoints
+from karat.runs.scoring.provenance.own_code import digest_function
+from karat.runs.store.manifest import CODE, ENDPOINTS, Manifest, describe_metric
 
 _LIBRARIES = (
     "numpy", "pyarrow", "duckdb", "regex", "rapidfuzz", "sacrebleu", "sympy", "aiohttp", "sentence_transformers",
@@ -47,12 +43,14 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
     if "task" in task:
         sources["task"] = task["task"]
     metrics = zip(plan.metrics, plan.output.scores, strict=True)
+    endpoints = find_endpoints(plan.metrics)
+    settings = {**selection.as_settings(), **asdict(plan.inference), **task, **_own_code(plan.metrics)}
     return Manifest(
         name=name,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         metrics=tuple(describe_metric(metric, column) for metric, column in metrics),
         mapping=plan.mapping,
-        settings={**selection.as_settings(), **asdict(plan.inference), **task, **_own_code(plan.metrics)},
+        settings=settings | ({ENDPOINTS: endpoints} if endpoints else {}),
         sources=sources,
         call=_command_line(),
         versions=_versions(),
@@ -60,48 +58,14 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
     )
 
 
-class ModelUsage:
-    """The models that the judges among some metrics ask, and what they used since this was created."""
-
-    def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._judges = [metric.judge for metric in metrics if metric.judge is not None]
-        self._before: list[tuple[Governor, Totals]] = []
-        if self._judges:
-            from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
-
-            governors = dict.fromkeys(each.definition.governor or current_models().governor for each in self._judges)
-            self._before = [(governor, replace(governor.totals)) for governor in governors]
-
-    def since_start(self) -> dict[str, Any] | None:
-        """The names of the models, and the calls, tokens and USD since the start; None without a judge."""
-        if not self._judges:
-            return None
-        models = [metric.settings["model"] for metric in self._judges]
-        names = [name for each in models for name in ([each] if isinstance(each, str) else each or [])]
-        totals: dict[str, Any] = {}
-        for governor, before in self._before:
-            earlier = asdict(before)
-            for what, now in asdict(governor.totals).items():
-                if now is not None:
-                    totals[what] = totals.get(what, 0) + now - (earlier[what] or 0)
-        return {"names": list(dict.fromkeys(names)), **totals}
-
-
 def _own_code(metrics: Iterable[Metric]) -> dict[str, str]:
-    """The digest of the source of each metric that is not karat's: the file of its module, else its function.
-
-    A signature does not have it, so a stopped run would go on with other code.
-    """
+    """The digest of the code of each metric that is not karat's, which a signature does not have."""
     digests, left = {}, [each.definition for each in metrics]
     for definition in left:
         left += [] if definition.inner is None else [definition.inner.definition]
-        if definition.function.__module__.startswith("karat."):
-            continue
-        with suppress(OSError, TypeError):  # there is none: defined in a shell, or compiled
-            function = inspect.unwrap(definition.function)
-            in_file = inspect.getmodule(function) if function.__module__ != "__main__" else None
-            source = inspect.getsource(in_file or function)
-            digests[CODE + definition.name] = sha256(source.encode()).hexdigest()[:32]
+        if not definition.function.__module__.startswith("karat."):
+            with suppress(OSError, TypeError):  # there is no source
+                digests[CODE + definition.name] = digest_function(definition.function)
     return digests
 
 
