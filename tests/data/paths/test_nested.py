@@ -124,3 +124,48 @@ def test_a_key_that_no_item_has_leads_nowhere(spell):
     assert "a[*].n" in extract_nested(open_frame(rows), ["a[*].n"]).schema.names
     with pytest.raises(karat.ColumnError, match=r"leads nowhere"):
         karat.score([{**row, "gold": "x", "output": "x"} for row in rows], "em", map={"prediction": "a[*].m"})
+
+
+INSIDE = [
+    '{"x": "a", "list": [{"y": "1"}, {"y": null}]}',
+    "plain",
+    "{'x': 'b', 'list': [{'y': '2'}]}",
+    None,
+    '{"list": []}',
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("refs[*].text.x", [["a", None], ["b", None, None], [], None]),
+        ("refs[*].text.list[*].y", [["1", None], ["2"], [], None]),
+        ("refs[0].text.list[*].y", [["1", None], ["2"], None, None]),
+        ("refs[0].text.list[0].y", ["1", "2", None, None]),
+    ],
+)
+def test_json_text_in_lists_of_arrow_is_read_as_in_json(path, expected, tmp_path):
+    cells = [[{"text": text} for text in part] for part in (INSIDE[:2], INSIDE[2:], [])] + [None]
+    kind = pa.list_(pa.struct({"text": pa.string()}))
+    for source in (pa.table({"refs": pa.array(cells, kind)}), pa.table({"refs": [json.dumps(each) for each in cells]})):
+        (batch,) = extract_nested(open_frame(source), [path]).batches()
+        column = batch.column(path)
+        found = (
+            [each and json.loads(each) for each in column.storage.to_pylist()]
+            if column.type == RAW
+            else column.to_pylist()
+        )
+        assert found == expected
+
+
+@pytest.mark.parametrize("path", ["refs[*].text.x", "refs[*].text[*].x", "refs[*].text.x[*]", "refs[0].text.x"])
+def test_a_path_into_text_that_is_no_json_in_any_row_is_an_error(path):
+    kind = pa.list_(pa.struct({"text": pa.string()}))
+    refs = pa.array([[{"text": "plain"}], [], None, [{"text": "[1"}, {"text": None}]], kind)
+    with pytest.raises(karat.DataError, match=r"leads nowhere in column 'refs', which holds list<.*text: string"):
+        karat.score({"prediction": ["a"] * 4, "refs": refs}, "em", map={"reference": path})
+    late = pa.array([[{"text": "plain"}], [], None, [{"text": '{"x": "a"}'}]], kind)
+    if path == "refs[*].text.x":
+        result = karat.score({"prediction": ["a"] * 4, "refs": late}, "em", map={"reference": path})
+        assert result.table["exact_match"].to_pylist() == [None, None, None, 1.0]
+        assert result.table["reason"].to_pylist()[0] == "reference is null"

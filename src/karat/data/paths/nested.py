@@ -84,13 +84,14 @@ def check_paths(source: Source, paths: Iterable[str]) -> None:
 
 
 def _find_type(source: Source, path: str) -> pa.DataType | None:
-    """The type of the values at a path; `RAW` in JSON text if any row has a value there; else None."""
+    """The type of the values at a path; None where no column can have it, or where it is in JSON text of no row."""
     if path in source.schema.names:
         return None
     empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in source.schema.types], schema=source.schema)
     if (inside := _find_path(empty, path)) is None:
         return None
-    if inside.type != RAW or _has_values(source.first, path):
+    each = _find_path(empty, path.replace("[*]", "[0]"))  # of the items of Arrow's lists
+    if each is None or each.type != RAW or _has_values(source.first, path):
         return inside.type
     return inside.type if any(_has_values(batch, path) for batch in source.batches()) else None
 
@@ -101,6 +102,9 @@ def _has_values(batch: pa.RecordBatch, path: str) -> bool:
     if found.type == RAW and "[*]" in path and not path.endswith("[*]"):
         nowhere = pc.match_substring_regex(found.storage, r"^\[(null(, null)*)?\]$")
         return bool(pc.any(pc.invert(nowhere)).as_py())
+    if is_list(found.type):
+        found = plain_lists(found).flatten()
+        return bool(found.null_count < len(found))
     return bool(found.null_count < len(batch))
 
 
@@ -163,12 +167,21 @@ def _choose(lists: pa.Array, bounds: Array, step: re.Match[str]) -> Array | None
 
 def _lists(bounds: Array, values: pa.Array, path: str) -> pa.Array:
     """Lists of values with these bounds; one flat list where the path that led to the values holds `[*]` too."""
-    if values.type == RAW:
-        values = unquote(values.storage)
+    json_text = values.type == RAW
     if "[*]" in path:
-        inner = plain_lists(values)
+        inner = _parse_lists(values.storage) if json_text else plain_lists(values)
         bounds, values = np.asarray(whole_offsets(inner))[bounds], inner.values
+    elif json_text:
+        values = values.storage
+    if json_text:
+        values = unquote(values)
     return pa.LargeListArray.from_arrays(pa.array(bounds, pa.int64()), values)
+
+
+def _parse_lists(texts: pa.Array) -> pa.Array:
+    """Lists that are JSON text as Arrow's, of items that are JSON text."""
+    cells = [None if text is None else list(extract_items(text)) for text in texts.to_pylist()]
+    return pa.array(cells, pa.large_list(pa.string()))
 
 
 def _read_json(texts: pa.Array, path: str, *, is_json: bool) -> pa.Array:
@@ -195,14 +208,15 @@ def _read_json(texts: pa.Array, path: str, *, is_json: bool) -> pa.Array:
 
 def _items(text: str | None, step: re.Match[str]) -> list[str] | None:
     """The items of a JSON list that a step may lead to, all or one; None where there are none."""
+    text = _decode(text or "")
     try:
-        items = extract_items(json.loads(text) if text and text.startswith('"') else text or "")
+        items = extract_items(text)
         if not step["number"]:
             return list(items)
         number = int(step["number"])
         return list(islice(items, number, number + 1)) if number >= 0 else [list(items)[number]]
     except (ValueError, IndexError):
-        again = from_python(text) if text and text.startswith("[") else None
+        again = from_python(text) if text.startswith("[") else None
         return None if again is None or again == text else _items(again, step)
 
 
@@ -232,8 +246,9 @@ def _read_member(texts: pa.Array, keys: str, *, is_json: bool) -> pa.Array:
 
 def _extract_text(text: str, path: str) -> str | None:
     """The JSON text of the value at a path in an object; a string on the way may itself hold JSON."""
+    text = _decode(text)
     try:
-        members = extract_members(json.loads(text) if text.startswith('"') else text)
+        members = extract_members(text)
     except ValueError:
         again = from_python(text) if text.startswith("{") else None
         return None if again is None or again == text else _extract_text(again, path)
@@ -243,6 +258,14 @@ def _extract_text(text: str, path: str) -> str | None:
         if path.startswith(f"{key}.") and (inside := _extract_text(value, path[len(key) + 1 :])) is not None:
             return inside
     return None
+
+
+def _decode(text: str) -> str:
+    """What a JSON string holds, which may itself be JSON; other text as it is."""
+    try:
+        return str(json.loads(text)) if text.startswith('"') else text
+    except ValueError:
+        return text
 
 
 def unquote(column: pa.Array) -> pa.Array:
