@@ -7,9 +7,9 @@ room and the doctests in it, then those of `OTHERS`, as many of each as take 15 
 first. A mutant survives if none of them fails. The mistakes are in `mistakes.py`.
 
 coverage.py (not in any extra: `pip install coverage`) tells which tests reach a line: all run once before, traced. All
-are collected once. For each mutant, that process is forked, and functions get their changed code; what runs at import
-is changed in a copy of this folder, where a new process imports it. Processor time is limited, not time: a busy machine
-changes no figure. CPython on Linux.
+are collected once. For each mutant, that process is forked, and functions get their changed code. A mutant that
+survives this, as of what runs at import, is written to a copy of this folder, where a new process imports it. Processor
+time is limited, not time: a busy machine changes no figure. CPython on Linux.
 """
 
 from __future__ import annotations
@@ -129,7 +129,9 @@ class Campaign:
             code = compile(ast.fix_missing_locations(tree), str(file.absolute()), "exec")
         except SyntaxError:
             return "killed"
-        end, failed = self._run(tests, code) if inside else self._run_anew(tests, file, ast.unparse(tree))
+        end, failed = self._run(tests, code) if inside else ("survived", "")
+        if end == "survived":  # import may run what is inside of functions, too
+            end, failed = self._run_anew(tests, file, ast.unparse(tree))
         alone = [failed] if failed in self.items else tests
         if end == "survived" or (usual := self._without_mutant(tuple(alone))[0]) == "survived":
             return end
@@ -189,11 +191,10 @@ class Campaign:
                     function.__code__ = new.get((old.co_qualname, old.co_firstlineno), old)
 
     def _run_anew(self, tests: list[str], file: Path, changed: str) -> tuple[str, str]:
-        """Run the tests of the room in a new process, with this text of the file."""
-        files = list(dict.fromkeys(test.partition("::")[0] for test in tests if file.parts[2] in test.split("/")[:3]))
+        """Run tests in a new process, with this text of the file."""
         text = file.read_text()
         file.write_text(changed)
-        words = [sys.executable, "-m", "pytest", "-x", *WORDS, *files]
+        words = [sys.executable, "-m", "pytest", "-x", *WORDS, *tests]
         try:
             done = subprocess.run(words, capture_output=True, text=True, timeout=WAIT, check=False)
         except subprocess.TimeoutExpired:

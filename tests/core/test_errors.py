@@ -1,4 +1,7 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
 
 from karat.core.errors import (
     ColumnError,
@@ -9,7 +12,32 @@ from karat.core.errors import (
     RowError,
     SpecError,
     did_you_mean,
+    is_misspelt,
 )
+
+
+@given(st.text("abcd", min_size=5, max_size=12), st.data())
+def test_a_typing_error_in_a_long_name_is_an_edit_or_two(right, data):
+    letters = list(right)
+    for _ in range(data.draw(st.integers(0, 4))):
+        at = data.draw(st.integers(0, len(letters) - 1))
+        edit = data.draw(st.sampled_from([["x"], [], [letters[at], "y"], letters[at : at + 2][::-1]]))
+        letters[at : at + (2 if edit == letters[at : at + 2][::-1] else 1)] = edit
+    wrong = "".join(letters)
+    shorter = min(len(wrong), len(right))
+    if shorter >= 4:
+        assert is_misspelt(wrong, right) == (OSA.distance(wrong, right) <= 1 + (shorter >= 9))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "misspelt"),
+    [
+        ("jude", "judge", True), ("bleuu", "bleu", True), ("lbeu", "bleu", True), ("blue", "bleu", True),
+        ("blez", "bleu", False), ("gleu", "bleu", False), ("cer", "wer", False), ("rcer", "cer", False),
+    ],
+)  # fmt: skip
+def test_a_typing_error_in_a_short_name_is_a_doubled_letter_or_two_in_another_order(wrong, right, misspelt):
+    assert is_misspelt(wrong, right) == misspelt
 
 
 @pytest.mark.parametrize("error", [SpecError, DataError, ColumnError, RowError, JoinError])

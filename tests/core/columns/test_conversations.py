@@ -101,6 +101,12 @@ def test_every_form_is_the_same_conversation(form):
     assert read_conversation(json.dumps(form)) == SAID
 
 
+@pytest.mark.parametrize("more", [{"type": "constructor"}, {"kwargs": {"role": "user", "content": "x"}}])
+def test_what_is_half_a_dumped_message_is_what_it_says_itself(more):
+    said = {"role": "assistant", "content": "Sunny."} | more
+    assert read_conversation(json.dumps([said])) == [Message("assistant", "Sunny.")]
+
+
 def test_a_step_of_a_tool_answers_no_call():
     steps = [*ATIF["steps"][:1], {"step_id": 2, "source": "tool", "message": "sunny"}]
     assert read_conversation(json.dumps(ATIF | {"steps": steps}))[1] == Message("tool", "sunny", (), None)

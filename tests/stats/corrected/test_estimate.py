@@ -255,6 +255,13 @@ def test_no_estimate_says_why(rows, reason):
     assert corrected_difference(rows, rows).reason == reason
 
 
+@pytest.mark.parametrize("bounds", [(None, None), (-9.0, None), (None, 9.0)])
+def test_an_open_end_takes_labels_of_any_size(bounds):
+    labels, scores = 8 * LABELS - 6, 8 * VERDICTS - 6
+    found = corrected_mean(judged(labels, scores, 400), bounds=bounds)
+    assert found.value == pytest.approx(8 * corrected_mean(judged(LABELS, VERDICTS, 400)).value - 6)
+
+
 def test_bad_labels_are_an_error():
     with pytest.raises(DataError, match=r"labels from 0\.0 to 1\.0 expected, found 5 in row 2"):
         corrected_mean(judged(np.where(ROWS == 2, 5, LABELS), VERDICTS, 40))

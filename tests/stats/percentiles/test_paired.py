@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import binomtest, sem, t
+from scipy.stats.mstats import mjci
 from statsmodels.stats.power import TTestPower
 
 from karat.core.errors import RowError, SpecError
@@ -42,6 +43,16 @@ def test_the_test_is_mcnemars_of_the_rows_that_exceed_the_percentile_of_all():
     assert found.p == pytest.approx(binomtest(int(only_a), int(only_a + only_b)).pvalue)
     assert found.difference == pytest.approx(np.quantile(b, 0.9) - np.quantile(a, 0.9))
     assert (found.wins, found.losses, found.ties) == ((b < a).sum(), (b > a).sum(), 0)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_the_error_of_two_percentiles_of_independent_scores_is_that_of_maritz_and_jarrett(share):
+    random, ratios = np.random.default_rng(9), []
+    for _ in range(25):
+        a, b = random.normal(size=(2, 1_000))
+        expected = np.hypot(*(mjci(each, [share])[0] for each in (a, b)))
+        ratios.append(pair(a, b, share).deviation / np.sqrt(1_000) / expected)
+    assert np.mean(ratios) == pytest.approx(1, abs=0.1)
 
 
 def test_few_rows_have_students_interval_and_the_smallest_difference_of_a_paired_test():

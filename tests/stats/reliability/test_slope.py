@@ -65,6 +65,11 @@ def test_there_is_no_estimate_from_few_rows(x, y, reason):
     assert (found.value, found.low, found.high, found.reason) == (None, None, None, reason)
 
 
+@pytest.mark.parametrize("units", [{"groups": np.arange(60) // 12}, {"clusters": np.arange(60) // 12}])
+def test_few_groups_or_clusters_are_counted_as_such(units):
+    assert slope(X, Y, **units).reason == "fewer than 10 clusters (5)"
+
+
 def test_the_interval_covers_the_slope_of_rare_errors():
     """Errors of 0 or 1 that grow more frequent with x, as those of a judge with a bias for length do."""
     random, covered = np.random.default_rng(3), 0
