@@ -193,6 +193,8 @@ def test_without_a_bound_or_with_a_finish_a_missing_row_could_always_turn_the_ve
     other[3, 1] = math.nan
     found = compare(rows, other, Scale(micro_f1, bounds=SHARE))
     assert (found.least, found.most, found.scored, found.could_turn()) == (-1.0, 1.0, 39, True)
+    found = compare(rows, other, Scale(micro_f1, bounds=(-1.0, 4.0)))
+    assert (found.least, found.most) == (-5.0, 5.0)
 
 
 def test_the_verdict_can_be_held_against_another_level():
