@@ -22,6 +22,7 @@ from karat.core.metric.registry import find, find_preset, is_known, translations
 _PREFIXED = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
 _INNER = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<=[(,=\s])[a-z]+:[\w./-]+""", re.DOTALL)  # or a text
 _NAME = re.compile(r"[A-Za-z][\w.+-]*")
+_MOST = 1_000  # metrics of a call
 _FIRST = ""  # the key of a value without the name of its setting
 
 
@@ -156,7 +157,7 @@ def _no_spec(text: str) -> SpecError:
 
 
 def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
-    """The metrics of one or many specs or presets; raises `SpecError` if two are equal or there is none.
+    """The metrics of one or many specs or presets; raises `SpecError` if two are equal, or there are none or too many.
 
     A metric that is in a preset may be given too, and is there once.
 
@@ -178,6 +179,8 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
             found.setdefault(metric.spec, metric)
     if not found:
         raise SpecError("no metric is given")
+    if len(found) > _MOST:
+        raise SpecError(f"{len(found)} metrics are given; at most {_MOST} are scored at a time: use several calls")
     return [*found.values()]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,8 @@ from karat.runs.scoring.totals import Totals
 
 if TYPE_CHECKING:
     from karat.runs.store.writer import RunWriter
+
+_SCORES = 1 << 22  # in a batch: those of 65,536 rows by 64 metrics, of more metrics those of fewer rows
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ def score_batches(
     arrives. Rows that the writer has from before are not scored again. `warned` collects warnings, by role.
     """
     before = 0 if writer is None else writer.replayed
+    most = max(1, _SCORES // len(plan.metrics))
     begins = not plan.base.parts or plan.base.parts[0].first == 0  # with the first row of all
 
     def read(at: int, numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -76,12 +80,12 @@ def score_batches(
 
     def columns() -> Iterator[dict[str, pa.Array]]:
         """The columns of the batches that are not scored yet."""
-        for at, numbers, rows in _count_rows(plan.source.numbered_batches(plan.text), before):
+        for at, numbers, rows in _count_rows(plan.source.numbered_batches(plan.text), before, most):
             if at >= before:
                 yield read(at, numbers, rows)
 
     with upload_ahead(plan.metrics, columns, plan.labels):
-        for batch in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before)):
+        for batch in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before, most)):
             find_json_in_text(plan, batch.rows, warned, first=begins and batch.at == 0)
             if writer is not None and batch.at < before:
                 scored = writer.replay(batch.rows)
@@ -96,13 +100,13 @@ def score_batches(
 
 
 def _count_rows(
-    batches: Iterable[tuple[Array, pa.RecordBatch]], before: int
+    batches: Iterable[tuple[Array, pa.RecordBatch]], before: int, most: int
 ) -> Iterator[tuple[int, Array, pa.RecordBatch]]:
-    """Each batch with the number of rows before it; a batch is cut after the first `before` rows."""
+    """Each batch with the number of rows before it, cut after the first `before` rows, and after each `most` of its."""
     at = 0
     for numbers, batch in batches:
-        left = before - at
-        for cut in (slice(0, left), slice(left, None)) if 0 < left < len(batch) else (slice(None),):
-            piece = batch.slice(cut.start or 0, None if cut.stop is None else cut.stop)
-            yield at, numbers[cut], piece
-            at += len(piece)
+        cuts = {*range(most, len(batch), most), before - at}
+        ends = [*sorted(cut for cut in cuts if 0 < cut < len(batch)), len(batch)]
+        for start, end in pairwise([0, *ends]):
+            yield at + start, numbers[start:end], batch.slice(start, end - start)
+        at += len(batch)
