@@ -16,18 +16,26 @@ def separations(draw):
     return upper | upper.T
 
 
+@st.composite
+def sparse_separations(draw):
+    """Of more systems, few of which are separated: there letters make each other unnecessary."""
+    systems, share = draw(st.integers(8, 12)), draw(st.sampled_from([0.2, 0.35]))
+    upper = np.triu(np.random.default_rng(draw(st.integers(0, 2**32))).random((systems, systems)) < share, 1)
+    return upper | upper.T
+
+
 def _together(letters):
     return np.array([[not {*one}.isdisjoint(other) for other in letters] for one in letters])
 
 
-@given(separations())
+@given(separations() | sparse_separations())
 def test_systems_share_a_letter_exactly_if_they_are_not_separated(separated):
     letters = assign_letters(separated)
     assert (_together(letters) == ~separated | np.eye(len(separated), dtype=bool)).all()
     assert all(each == tuple(sorted(each)) for each in letters)
 
 
-@given(separations())
+@given(separations() | sparse_separations())
 def test_no_letter_can_be_left_out(separated):
     letters = assign_letters(separated)
     for letter in {each for own in letters for each in own}:
