@@ -170,6 +170,8 @@ def test_a_criterion_without_a_verdict_leaves_the_row_unscored():
     metric = judge(lambda messages: grade(messages) if "0:" in messages[-1]["content"] else "?", calls="criterion")
     result = karat.score([row([(1, True), (2, True)])], metric)
     assert result.table["reason"][0].as_py().startswith("criterion 2: the reply is not one JSON value")
+    alone = karat.score([row([(2, True)])], judge(lambda _: "?", calls="criterion"))
+    assert alone.table["reason"][0].as_py().startswith("the reply is not one JSON value")
 
 
 def test_a_panel_has_the_mean_and_each_vote():

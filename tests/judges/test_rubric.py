@@ -50,6 +50,11 @@ def test_a_users_file_is_a_judge(tmp_path, politeness):
             'rude = 0 }\n[[examples]]\ninputs = {prediction = "x"}\nreply = {explanation = "", label = "kind"}',
             r"examples\[1\]: its reply's 'label' is \"kind\"",
         ),
+        (
+            'kind = "label"\nchoices = { polite = 1, rude = 0 }',
+            'kind = "number"\nlow = 0\nhigh = 5\n[[examples]]\ninputs.prediction = ""\nreply = {explanation = "", score = 6}',  # noqa: E501
+            r"mine.toml: examples\[1\]: the reply's 'score' is 6, which is not from 0 to 5",
+        ),
         ("[prompt]", 'each = "prediction"\n[prompt]', "each = 'prediction': an input of lists"),
         ("[prompt]", '[swap]\ninputs = ["prediction", "other"]\n[prompt]', r"swap.inputs: 'other' is not there"),
     ],

@@ -6,6 +6,7 @@ from scipy import stats
 
 from karat.core.errors import DataError, SpecError
 from karat.stats.aggregate import LIMIT, Units
+from karat.stats.intervals.bootstrap import DRAWS, draw, studentise
 from karat.stats.intervals.interval import interval
 from karat.stats.intervals.wilson import jackknife, unit_weight, wilson_interval
 
@@ -154,6 +155,25 @@ def test_skewed_scores_reach_further_up_than_down():
     scores = random.lognormal(size=60)
     low, high = interval(collect(scores), bounds=(0.0, None))
     assert high - scores.mean() > 1.2 * (scores.mean() - low)
+
+
+def test_each_draw_of_the_bootstrap_has_its_own_standard_error_by_the_delta_method():
+    observed = np.random.default_rng(3).gamma(2, 1, (15, 2)) + np.array([0, 1])
+    found = studentise(observed, ratio, seed=7)
+    distances = []
+    for counts in np.concatenate([*draw(15, 7)]):
+        rows = np.repeat(observed, counts, axis=0)
+        top, bottom = rows.sum(axis=0)
+        slopes = np.array([1 / bottom, -top / bottom**2])
+        error = np.sqrt(slopes @ np.cov(rows.T, bias=True) @ slopes * 15)
+        distances.append((top / bottom - ratio(observed.sum(axis=0))) / error)
+    assert found.distances == pytest.approx(np.array(distances), rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("units", [1, 700, 999])
+def test_as_many_draws_are_made_whatever_their_number_at_a_time(units):
+    assert sum(len(counts) for counts in draw(units, 0)) == DRAWS
+    assert all((counts.sum(axis=1) == units).all() for counts in draw(units, 0))
 
 
 def test_the_bootstrap_is_seeded():

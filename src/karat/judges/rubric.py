@@ -174,10 +174,10 @@ def check_rubric(rubric: Rubric, where: str) -> Rubric:
             raise SpecError(f"{at} {what} {name!r}" + ("" if name in names else did_you_mean(name, names)))
         form = replace(rubric.form, count=len(reply)) if isinstance(rubric.form, Criteria) else rubric.form
         try:
-            check(reply, form.schema, f"{at}: its reply")
+            check(reply, form.schema, "its reply")
             form.verdict(reply)
         except ReplyError as error:
-            raise SpecError(str(error)) from None
+            raise SpecError(f"{at}: {error}") from None
     return rubric
 
 

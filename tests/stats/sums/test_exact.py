@@ -121,6 +121,11 @@ def test_carries_are_moved_before_a_limb_overflows(monkeypatch):
         sums.add(np.zeros(2, np.int64), np.full(2, 2.0**32 - 1))
         assert np.abs(sums.limbs).max() <= 6 * 2**32
     assert sums.rounded().tolist() == [2_000 * (2.0**32 - 1)]
+    whole = exact.ExactSums(1)
+    for _ in range(1_000):
+        whole.absorb(np.zeros(1, np.int64), sums)
+        assert np.abs(whole.limbs).max() <= 6 * 2**32
+    assert whole.fraction(0) == 1_000 * sums.fraction(0)
 
 
 @pytest.mark.usefixtures("compiled")
