@@ -93,9 +93,9 @@ class _Karat(click.Group):
 
 
 def _runs_on() -> bool:
-    """Whether a thread was left behind: a metric in Python, or a query, may never return."""
-    threads = threading.enumerate()
-    return any(each.name == "karat-query" or (each.name.startswith("karat") and not each.daemon) for each in threads)
+    """Whether a thread was left behind: a metric in Python, a query, or a read of standard input may never return."""
+    threads = [each for each in threading.enumerate() if each.name.startswith("karat")]
+    return any(each.name in ("karat-query", "karat-mcp") or not each.daemon for each in threads)
 
 
 def _describe(error: Exception) -> str:

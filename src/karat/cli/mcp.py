@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -24,4 +26,13 @@ def mcp(folder: Path, *, allow_models: bool) -> None:
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.adapters.mcp import create_server  # noqa: PLC0415  (heavy, and an extra)
 
-    create_server(str(folder), judges=allow_models).run()
+    server, ended = create_server(str(folder), judges=allow_models), Future[None]()
+
+    def serve() -> None:
+        try:
+            ended.set_result(server.run())
+        except BaseException as error:  # noqa: BLE001  (it is raised in the caller's thread)
+            ended.set_exception(error)
+
+    Thread(target=serve, name="karat-mcp", daemon=True).start()  # it reads standard input, which no signal ends
+    ended.result()
