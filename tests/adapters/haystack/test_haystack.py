@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("haystack")
 
 from haystack import Document, Pipeline, component
-from haystack.core.errors import SerializationError
+from haystack.core.errors import DeserializationError, SerializationError
 from haystack.dataclasses import ChatMessage, ExtractedAnswer, GeneratedAnswer
 
 import karat
@@ -337,6 +337,14 @@ def test_a_function_is_stored_by_its_name_and_a_lambda_is_refused():
         DocumentMAPEvaluator(lambda document: document.id).to_dict()
     with pytest.raises(SerializationError, match="a function with a name is expected"):
         DocumentMAPEvaluator(functools.partial(getattr, name="id")).to_dict()
+
+
+@pytest.mark.parametrize("field", [{}, {"callable": 3}, ["id", {"type": "builtins.len"}], {"callable": "no.such"}])
+def test_a_stored_field_that_is_none_is_refused(field):
+    data = DocumentMAPEvaluator().to_dict()
+    data["init_parameters"]["document_comparison_field"] = field
+    with pytest.raises(DeserializationError):
+        DocumentMAPEvaluator.from_dict(data)
 
 
 @component

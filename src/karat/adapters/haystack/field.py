@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from haystack import Document
-from haystack.core.errors import SerializationError
+from haystack.core.errors import DeserializationError, SerializationError
 from haystack.utils import deserialize_callable, serialize_callable
 
 from karat.core.errors import RowError, SpecError
@@ -72,10 +72,15 @@ def store(field: Field) -> Any:
 
 
 def restore_field(stored: Any) -> Field:
-    """The field from the JSON of `store`."""
+    """The field from the JSON of `store`; Haystack's `DeserializationError` for what is no field, or no function."""
     if isinstance(stored, list | tuple):
         return [restore_field(part) for part in stored]
-    return deserialize_callable(stored["callable"]) if isinstance(stored, dict) else stored
+    if not isinstance(stored, dict):
+        return stored
+    if not isinstance(name := stored.get("callable"), str):
+        expected = 'a name, a list of names, or {"callable": "module.function"}'
+        raise DeserializationError(f"document_comparison_field is {stored!r:.80}; expected {expected}")
+    return deserialize_callable(name)
 
 
 def _look(keys: list[str], document: Document) -> Any:
