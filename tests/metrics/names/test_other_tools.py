@@ -261,6 +261,14 @@ def test_a_hint_shares_a_word_or_is_a_typing_error(typed):
             assert len(letters) >= len({*hint.replace("_", "")}) / 2
 
 
+@pytest.mark.parametrize(
+    "typed", ["ndcg@-1", "bleu@-1", "rouge1@0.5", "utility.1", "recall@", "map@@5", "ndcg@k1", "pass^-2"]
+)
+def test_what_is_no_cutoff_is_not_read_as_one(typed):
+    with pytest.raises(SpecError):
+        parse_all(typed)
+
+
 def test_a_run_records_karats_own_name(tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"prediction": "a", "reference": "a"}\n{"prediction": "b", "reference": "a"}\n')

@@ -14,7 +14,9 @@ from importlib.resources import files
 from karat.core.errors import SpecError
 from karat.core.metric.registry import PRESET, add_dialect, asks_a_model, find_preset, known_names
 
-_SPEC = re.compile(r"([A-Za-z][\w ,.:/+*^@-]*?)((?:_at_|[@_^])?\d+)?(\(.*\))?(@\d+)?", re.ASCII | re.DOTALL)
+_SPEC = re.compile(
+    r"([A-Za-z](?:[\w ,.:/+*^-]*?[\w+*^])??(?:@k)?)((?:_at_|[@_^])?\d+)?(\(.*\))?(@\d+)?", re.ASCII | re.DOTALL
+)
 
 
 @dataclass(frozen=True)
