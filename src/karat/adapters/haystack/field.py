@@ -73,14 +73,15 @@ def store(field: Field) -> Any:
 
 def restore_field(stored: Any) -> Field:
     """The field from the JSON of `store`; Haystack's `DeserializationError` for what is no field, or no function."""
+    field: Field = stored
     if isinstance(stored, list | tuple):
-        return [restore_field(part) for part in stored]
-    if not isinstance(stored, dict):
-        return stored
-    if not isinstance(name := stored.get("callable"), str):
-        expected = 'a name, a list of names, or {"callable": "module.function"}'
-        raise DeserializationError(f"document_comparison_field is {stored!r:.80}; expected {expected}")
-    return deserialize_callable(name)
+        field = [restore_field(part) for part in stored]
+    elif isinstance(stored, dict):
+        if not isinstance(name := stored.get("callable"), str):
+            expected = 'a name, a list of names, or {"callable": "module.function"}'
+            raise DeserializationError(f"document_comparison_field is {stored!r:.80}; expected {expected}")
+        field = deserialize_callable(name)
+    return field
 
 
 def _look(keys: list[str], document: Document) -> Any:
