@@ -71,8 +71,10 @@ from karat.core.errors import DataError
 from karat.data.open import open_source
 from karat.data.storage import query_limits
 query_limits.MEMORY = 64 << 20
+before = b"x" * (3 << 29)  # what was given back does not count
+del before
 try:
-    open_source([{"a": "1" * 5000}], where="len(list_transform(range(1000000), lambda x: a || x)) > 1")
+    open_source([{"a": "1" * 1000}], where="len(list_transform(range(1000000), lambda x: a || x)) > 1")
 except DataError as error:
     print(error, flush=True)
 import os

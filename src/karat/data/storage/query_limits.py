@@ -10,6 +10,8 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 from time import monotonic
 from typing import TypeVar
@@ -47,14 +49,14 @@ def run_within_limits(connection: duckdb.DuckDBPyConnection, query: Callable[[],
         except BaseException as error:  # noqa: BLE001  (it is raised in the caller's thread)
             result.set_exception(error)
 
-    began, before = monotonic(), _peak_memory()
+    began, before = monotonic(), _memory()
     Thread(target=run, name=THREAD, daemon=True).start()
     try:
         while not _is_done(result):
             took = monotonic() - began
             if took > seconds:
                 raise QueryLimit(f"it takes longer than {seconds} s for one batch of rows (KARAT_WHERE_SECONDS)")
-            if took > _GRACE and _peak_memory() - before > MEMORY:
+            if took > _GRACE and _memory() - before > MEMORY:
                 raise QueryLimit(f"it takes more than {MEMORY >> 30} GB of memory for one batch of rows")
     except BaseException:
         connection.interrupt()
@@ -78,11 +80,13 @@ def _seconds() -> int:
     return int(given)
 
 
-def _peak_memory() -> int:
-    """The most bytes that this process has had in memory; 0 where the system does not tell."""
+def _memory() -> int:
+    """The bytes that this process has in memory; the most it ever had, or 0, where the system does not tell."""
     try:
         import resource  # noqa: PLC0415  (not on Windows)
     except ImportError:
         return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak << 10
+    with suppress(OSError):  # only Linux has this file
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most << 10
