@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,7 @@ SECONDS, MEGABYTES, SLOWEST = 60, 2048, 20
 SKIPPED = 3  # exit code
 USUAL = "384MB"  # of the databases that are opened and closed for one query
 LONGEST, KEPT = 4096, 400  # bytes of an input, and of one that is kept as a seed
+MOST = 20  # inputs of a target that are kept at a time
 
 
 def find_properties() -> dict[str, tuple[Path, str]]:
@@ -65,7 +67,10 @@ def find_function(target: str) -> Callable[[bytes], Any] | None:
 
 
 def fuzz(target: str, words: list[str]) -> None:
-    """Try inputs on one target until the time that libFuzzer's words give is over. Ends this process."""
+    """Try inputs on one target until the time that libFuzzer's words give is over. Ends this process.
+
+    The first word is the program that libFuzzer starts again while it merges.
+    """
     import atheris
 
     share_database()
@@ -75,7 +80,7 @@ def fuzz(target: str, words: list[str]) -> None:
             sys.exit(SKIPPED)
         for seed in list_seeds(target):  # imports are not timed
             function(seed.read_bytes())
-        atheris.Setup([sys.argv[0], *words], function, custom_mutator=mutate)
+        atheris.Setup(words, function, custom_mutator=mutate)
         atheris.Fuzz()
 
 
@@ -109,17 +114,19 @@ def list_seeds(target: str) -> list[Path]:
 
 def run(target: str, *words: str) -> subprocess.CompletedProcess[str]:
     """LibFuzzer with these words, in a process of its own, with the known names of columns as its dictionary."""
-    with tempfile.NamedTemporaryFile("w", suffix=".dict") as known:
-        known.writelines(f'"{word}"\n' for word in find_words())
-        known.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        known, program = Path(folder, "names.dict"), Path(folder, "fuzz")
+        known.write_text("".join(f'"{word}"\n' for word in find_words()))
+        program.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, __file__, "--target", target])} "$0" "$@"\n')
+        program.chmod(0o700)
         limits = (
             f"-rss_limit_mb={MEGABYTES}",
             f"-timeout={SLOWEST}",
             f"-max_len={LONGEST}",
             "-len_control=0",
-            f"-dict={known.name}",
+            f"-dict={known}",
         )
-        command = [sys.executable, __file__, "--target", target, *limits, *words]
+        command = [str(program), *limits, *words]
         return subprocess.run(
             command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         )
@@ -157,11 +164,11 @@ def keep(target: str) -> int:
     seeds.mkdir(parents=True, exist_ok=True)
     before = set(seeds.iterdir())
     run(target, "-merge=1", str(seeds), str(corpus))
-    new = [each for each in seeds.iterdir() if each not in before]
-    for each in new:
-        if each.stat().st_size > KEPT:
-            each.unlink()
-    return sum(each.stat().st_size for each in new if each.exists())
+    new = sorted((each for each in seeds.iterdir() if each not in before), key=lambda each: each.stat().st_size)
+    small = [each for each in new if each.stat().st_size <= KEPT][:MOST]
+    for each in set(new) - set(small):
+        each.unlink()
+    return sum(each.stat().st_size for each in small)
 
 
 def main(words: list[str]) -> int:
