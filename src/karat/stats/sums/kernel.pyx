@@ -33,7 +33,7 @@ def add(int64_t[:, ::1] limbs, Py_ssize_t low, const int64_t[:] cells, const dou
         while row < n:
             value = values[row]
             memcpy(&bits, &value, sizeof(double))
-            if bits << 1 == 0:
+            if <uint64_t> bits << 1 == 0:
                 row += 1
                 continue
             place = bits >> 52 & 2047
