@@ -51,11 +51,18 @@ def test_an_id_is_its_spelling(value, spelled):
     assert spell_id(value) == spelled
 
 
+def _truths_apart(value):
+    """A value in which False is not equal to 0."""
+    if isinstance(value, dict):
+        return {name: _truths_apart(each) for name, each in value.items()}
+    return [*map(_truths_apart, value)] if isinstance(value, list) else (type(value) is bool, value)
+
+
 @given(json_values, json_values)
 def test_equal_values_are_one_id(a, b):
     again = json.loads(json.dumps(a))
     assert spell_id(again) == spell_id(a)
-    if type(a) is type(b) and a == b:
+    if _truths_apart(a) == _truths_apart(b):
         assert spell_id(a) == spell_id(b)
 
 

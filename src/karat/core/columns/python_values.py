@@ -161,7 +161,8 @@ def _spell_late(number: int, kind: pa.DataType) -> str:
     late = np.array(number, f"datetime64[{unit}]")[()]
     if pt.is_time(kind) or np.isnat(late):
         return f"{number} {unit}"
-    late = late.astype("datetime64[D]") if pt.is_date(kind) else late
+    if pt.is_date(kind):  # NumPy 2.5 converts no times near the ends of its range
+        return str(np.datetime64(number // _in_day(kind), "D"))
     return str(late).replace("T", " ") + ("Z" if pt.is_timestamp(kind) and kind.tz else "")
 
 
