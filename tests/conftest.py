@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, settings
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefgh")]
@@ -38,8 +38,9 @@ sys.argv = words
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-if "mix_stderr" in inspect.signature(CliRunner).parameters:  # click 8.1 keeps the two apart where it is asked to
+if "mix_stderr" in inspect.signature(CliRunner).parameters:  # click 8.1 has either both outputs apart or both together
     CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
+    Result.output = property(lambda result: result.stdout + result.stderr)
 
 
 @pytest.fixture
