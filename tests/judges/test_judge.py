@@ -119,7 +119,9 @@ def test_settings_are_sent_and_none_is_not(governor):
     model = FakeModel(RIGHT)
     Judge("correctness", model=model, seed=3, temperature=0.2, governor=governor)(["q"], ["p"], [["r"]])
     Judge("correctness", model=model, temperature=None, governor=governor)(["q"], ["p"], [["r"]])
-    assert [dict(request.settings) for request in model.requests] == [{"temperature": 0.2, "seed": 3}, {}]
+    Judge("correctness", model=model, governor=governor)(["q"], ["p"], [["r"]])
+    sent = [dict(request.settings) for request in model.requests]
+    assert sent == [{"temperature": 0.2, "seed": 3}, {}, {"temperature": 0}]
 
 
 def test_a_reply_that_cannot_be_read_is_asked_again_with_the_error(governor):

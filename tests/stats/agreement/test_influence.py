@@ -1,5 +1,7 @@
 """What each row moves: equal to the slope by its weight; clusters, weights and differences follow from it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from karat.stats.agreement.coefficient import difference
 from karat.stats.agreement.correlation import correlation
 from karat.stats.agreement.gwet import gwet_ac
 from karat.stats.agreement.kappa import cohen_kappa
+from karat.stats.intervals.wilson import effective_interval
 
 ROWS = 400
 STEP = 1e-5
@@ -168,3 +171,15 @@ def test_a_rare_label_is_held_by_its_interval():
 def test_gwets_coefficient_counts_categories_that_nobody_used():
     ratings = np.array([[1.0, 1], [1, 1], [1, 2], [2, 2]])
     assert gwet_ac(ratings, categories=np.arange(1.0, 6)).value > gwet_ac(ratings).value
+
+
+@pytest.mark.parametrize("clusters", [None, np.repeat(np.arange(6), 2)])
+def test_an_interval_of_a_coefficient_allows_for_the_few_units_that_its_variance_rests_on(clusters):
+    first, second = np.array([1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1.0]), np.array([1, 0, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0.0])
+    found = cohen_kappa(first, second)
+    moved = found.influence if clusters is None else np.bincount(clusters, found.influence)
+    units = len(moved)
+    variance = moved.var() * units * units / (units - 1)
+    ends = effective_interval(found.value, variance, (1 / units, units - 1), (-1.0, 1.0), 0.95)
+    estimate = replace(found, unseen=None).estimate(clusters)
+    assert (estimate.low, estimate.high) == pytest.approx(ends)

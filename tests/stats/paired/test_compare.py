@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from scipy.stats import ttest_rel
+from scipy.stats import norm, sem, t, ttest_rel
 
 from karat.core.errors import DataError, RowError, SpecError
 from karat.stats.aggregate import LIMIT, Scale
@@ -267,6 +267,19 @@ def test_intervals_of_right_and_wrong_answers_hold_the_truth(discordant, differe
     ends = [tango_interval(b, c, n, 1.959964) for b, c, _ in drawn.tolist()]
     held = np.mean([low <= difference <= high for low, high in ends])
     assert 0.93 <= held <= 0.97
+
+
+def test_gains_of_every_size_count_as_trials_of_a_typical_size_with_the_same_variance():
+    gains = np.concatenate([np.zeros(30), np.linspace(0.05, 0.8, 20)])
+    size = math.sqrt((gains**4).sum() / (gains**2).sum())
+    share = gains.mean() / size
+    trials = share * (1 - share) / (gains.var(ddof=1) / 50 / size**2)
+    assert trials > 50
+    ends = [size * end for end in tango_interval(share * trials, 0, trials, norm.ppf(0.975))]
+    student = t.interval(0.95, 49, gains.mean(), sem(gains))
+    found = PairedRows(np.zeros((50, 1)), gains[:, None], None, None, SHARE, 0).interval(0.95)
+    assert found == pytest.approx((min(ends[0], student[0]), max(ends[1], student[1])), abs=1e-6)
+    assert found[1] > student[1] + 1e-3
 
 
 @pytest.mark.parametrize("n", [50, 500])
