@@ -36,7 +36,7 @@ def test_the_text_of_an_answer_is_found_in_objects(tmp_path, form, output, path)
             writer.writerows([rows[0], *([json.dumps(cell) for cell in row.values()] for row in rows)])
     elif form == "jsonl":
         source = tmp_path / "a.jsonl"
-        source.write_text("\n".join(map(json.dumps, rows)))
+        source.write_text("\n".join(json.dumps(row) for row in (rows[0], dict(reversed(rows[1].items())))))
     result = karat.score(source, "em")
     assert result.values["em"].value == 1.0
     assert result.mapping["prediction"] == (path or "outputs.messages[-1].content")

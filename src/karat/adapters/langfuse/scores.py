@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,6 +102,9 @@ def _send(host: str, keys: str, scores: Sequence[Mapping[str, Any]]) -> None:
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310
                 reply: dict[str, Any] = json.load(response)
+        except urllib.error.HTTPError as error:
+            with error:  # a connection, which is to be closed
+                return classify(error)
         except (OSError, ValueError) as error:
             return classify(error)
         return reply

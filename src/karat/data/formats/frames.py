@@ -40,7 +40,7 @@ def open_frame(data: Any) -> Source:
         return _from_table(_from_columns(_unnest(data) if is_by_query(data) else data), name)
     if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         return _from_table(_from_pandas(data), name)
-    if isinstance(data, pa.Table):  # to be read as it is: pyarrow before 25 crashes where it exports some views of texts
+    if isinstance(data, pa.Table):  # read as it is: pyarrow before 25 crashes where it exports some views of texts
         return _from_table(data, name)
     if hasattr(data, "__arrow_c_stream__"):
         return _from_stream(data, name)

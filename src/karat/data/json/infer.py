@@ -110,7 +110,8 @@ def _shape_of_unexpected(file: JsonFile, kinds: Kinds) -> str:
     tests = [f"json_keys(json) = [{', '.join(map(literal, kinds))}]"]
     tests += [_test(f"cells.{quote(key)}", kind) for key, kind in kinds.items() if kind != RAW]
     texts = json.dumps({key: _texts(kind) for key, kind in kinds.items() if kind != RAW})
-    rows = f"SELECT json, from_json(json, {literal(texts)}) AS cells FROM {file.objects()}"  # noqa: S608
+    cells = f"from_json(json, {literal(texts)})" if texts != "{}" else "NULL"  # DuckDB refuses to read no key
+    rows = f"SELECT json, {cells} AS cells FROM {file.objects()}"  # noqa: S608
     shape = f"CASE WHEN {' AND '.join(tests)} THEN '{_AS_EXPECTED}' ELSE json_structure(json) END AS shape"
     return f"SELECT {shape}, json FROM ({rows})"  # noqa: S608
 
