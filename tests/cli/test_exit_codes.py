@@ -115,7 +115,7 @@ def test_success(name, place):
 def test_wrong_usage(name, place):
     result = call(f"{name} --no-such-flag")
     assert result.exit_code == 2
-    assert "Error: No such option '--no-such-flag'" in result.stderr
+    assert re.search("Error: No such option:? '?--no-such-flag", result.stderr)
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if "{" in COMMANDS[name] and name != LABEL])
@@ -126,6 +126,8 @@ def test_what_is_missing_or_damaged(name, file, folder, run, place):
     if (name, run) == ("runs remove", "broken"):
         assert call("runs remove broken").exit_code == 0  # what is damaged can be removed
         return
+    if name == "annotate":
+        pytest.importorskip("phoenix.client")
     result = call(COMMANDS[name].format(file=file, folder=folder, run=run))
     by_click = "{folder}" in COMMANDS[name] or (name == "annotate" and file == "none.jsonl")
     assert result.exit_code == (2 if by_click else 1), result.output

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from karat.models.testing.fake import FakeServer
@@ -96,10 +97,9 @@ def test_score_loads_the_modules_of_its_metrics_and_of_its_format_alone(folder):
         "karat.data.formats.columnar",
         "karat.cli.compare",
     }
-    assert (
-        not (OPTIONAL | unused | {"numpy.ma", "regex", "rich.console", "pyarrow.parquet", "karat.runs.store.writer"})
-        & loaded
-    )
+    unused |= {"regex", "rich.console", "pyarrow.parquet", "karat.runs.store.writer"}
+    unused |= {"numpy.ma"} if np.__version__[0] != "1" else set()  # NumPy 1 always loads it
+    assert not (OPTIONAL | unused) & loaded
 
 
 def test_the_first_call_of_a_judge_loads_neither_pandas_nor_metrics(folder):

@@ -78,7 +78,7 @@ def test_a_proxy_without_a_scheme_is_an_http_proxy(environment):
 def test_the_password_of_a_proxy_is_in_no_error(environment):
     with Endpoint(HttpResponse(b"", status=407)) as proxy:
         environment.setenv("HTTPS_PROXY", f"http://user:word@{proxy.address}")
-        with pytest.raises(EndpointConnectionError, match=r"407.*url='http://127\.0\.0\.1") as raised:
+        with pytest.raises(EndpointConnectionError, match=r"407.*'http://127\.0\.0\.1") as raised:
             asyncio.run(OpenAIModel("small", base_url="https://models.invalid/v1", api_key=KEY)(MESSAGES))
     assert "word" not in str(raised.value)
 

@@ -323,7 +323,7 @@ def test_files(case, tmp_path, monkeypatch):
         "x"
     ].to_pylist() == [cell[each] for each in named]
     wanted = pa.table(open_source(rows))["x"]
-    for ending in ("parquet", "arrow"):
+    for ending in ("arrow",) if _is_refused_in_parquet(wanted.type) else ("parquet", "arrow"):
         scored(rows, output=tmp_path / f"x.{ending}")
         back = pa.table(open_source(tmp_path / f"x.{ending}"))["x"]
         assert [str(each) for each in back] == [str(each) for each in wanted]
@@ -334,6 +334,8 @@ def test_read_from_files(case, tmp_path):
     rows, named = table(case.values)
     for ending, write_file in (("parquet", pq.write_table), ("arrow", _write_arrow)):
         path = tmp_path / f"x.{ending}"
+        if ending == "parquet" and _is_refused_in_parquet(rows["x"].type):
+            continue
         try:
             write_file(rows, path)
         except (pa.ArrowException, OSError):  # Arrow itself does not write it
@@ -341,6 +343,12 @@ def test_read_from_files(case, tmp_path):
         assert scored(path, where="x IS NOT NULL").values["exact_match"].n == len(named) - named.count("null")
         if case.group is not None:
             assert len(scored(path, by="x", cluster="x").groups["exact_match"]) == len(set(named))
+
+
+def _is_refused_in_parquet(kind):
+    """Whether Arrow does not write nulls of this type into Parquet, or does not read those that it has written."""
+    fixed = pa.types.is_fixed_size_list(kind) or isinstance(kind, pa.FixedShapeTensorType)
+    return fixed and int(pa.__version__.split(".")[0]) < 26
 
 
 def _write_arrow(rows, path):

@@ -44,6 +44,8 @@ def open_frame(data: Any) -> Source:
         return _from_table(data, name)
     if hasattr(data, "__arrow_c_stream__"):
         return _from_stream(data, name)
+    if hasattr(data, "to_arrow"):  # polars before 1.3
+        return _from_table(data.to_arrow(), name)
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
         keys = list(dict.fromkeys(key for row in data for key in row))
         return _from_table(_from_columns({key: [row.get(key) for row in data] for key in keys}), "list")

@@ -151,7 +151,8 @@ async def send(
     except ClientError as error:  # not kept as the cause: some of these errors hold the request's headers and URLs
         absent = isinstance(error, ClientConnectorError | ConnectionTimeoutError)
         lost = EndpointUnreachable if absent else EndpointConnectionError
-        cause = error.os_error if isinstance(error, ClientConnectorError) else error  # without aiohttp's objects
+        # What is behind it, without aiohttp's objects.
+        cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", error)
         failure = f"{type(cause).__name__}: {re.sub('//[^/@]*@', '//', endpoint.hide_key(str(cause)))}"
     if failure:
         raise lost(f"no {'connection' if lost is EndpointUnreachable else 'complete reply'} ({failure})")

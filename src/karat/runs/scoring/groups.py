@@ -91,6 +91,8 @@ def _encode(column: pa.Array) -> tuple[Array, list[str]]:
         raise ColumnError(f"expected values that make groups or clusters, found {column.type}")
     if column.type == RAW:
         column = unquote(column.storage)
+    if pa.types.is_float16(column.type):  # of which pyarrow before 26 makes no dictionaries
+        column = column.cast(pa.float32())
     encoded = pc.dictionary_encode(column, null_encoding="encode")
     values = spell_times(encoded.dictionary) if pa.types.is_temporal(column.type) else encoded.dictionary
     return np.asarray(encoded.indices), list(map(_label, values.to_pylist()))
