@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -23,6 +24,7 @@ REFERENCES = (  # those of the test extra that the narrow tests need
     *("pytrec-eval-terrier", "rouge-score", "scikit-learn", "scipy", "stickler-eval", "statsmodels"),
 )
 NARROW = [f"tests/{room}" for room in ("bare", "core", "stats", "text", "data", "metrics")]
+WIDE = [*NARROW, *(f"tests/{room}" for room in ("cli", "judges", "models", "runs"))]
 PHOENIX = ("code", "frame", "llm", "server", "test_experiment.py")  # its own tests need the whole test extra
 ALONE = {  # the other extras: what their tests need of karat's extras and of the test extra, or can bear; the tests
     "docs": ("", [], ["tests/docs/test_site.py"]),
@@ -91,9 +93,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def lowest(session: nox.Session) -> None:
-    """The narrow tests with the lowest version of each requirement of the core and of the extras used."""
-    session.install("--resolution", "lowest-direct", f".[{EXTRAS}]", *references(*REFERENCES))
-    _run_narrow(session)
+    """Most tests with the lowest version of each requirement of the core and of the extras used."""
+    tools = references(*REFERENCES, "jiwer", "math-verify", "openai", "pytest-xdist")
+    session.install("--resolution", "lowest-direct", f".[{EXTRAS},hf,mcp,plot,view]", *tools)
+    _run_narrow(session, WIDE, "-W", "ignore::DeprecationWarning", "-n", "auto", "--dist", "loadfile", "-m", APART)
 
 
 @nox.session(python="3.11", name="lowest-extras")
@@ -164,11 +167,11 @@ def workflows(session: nox.Session) -> None:
     session.run("zizmor", "--offline", "--persona", "pedantic", ".github", "action.yml")
 
 
-def _run_narrow(session: nox.Session) -> None:
+def _run_narrow(session: nox.Session, rooms: Sequence[str] = NARROW, *options: str) -> None:
     session.run("python", "scripts/smoke.py")
-    narrow = [room for room in NARROW if os.name != "nt" or room != "tests/bare"]  # it links files
+    possible = [room for room in rooms if os.name != "nt" or room != "tests/bare"]  # it links files
     skipped = [f"--ignore={folder}" for folder in BEYOND]
-    session.run("pytest", "-p", "no:cacheprovider", *skipped, *(session.posargs or narrow))
+    session.run("pytest", "-p", "no:cacheprovider", *options, *skipped, *(session.posargs or possible))
 
 
 if __name__ == "__main__":
