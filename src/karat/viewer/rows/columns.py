@@ -141,6 +141,7 @@ def _may_be_facet(kind: pa.DataType) -> bool:
 
 
 def _is_facet(column: pa.Array) -> bool:
+    column = plain_column(column)
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     if isinstance(column, pa.ExtensionArray):
