@@ -22,7 +22,7 @@ from karat.data.roles import Side, is_spans
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address
 from karat.data.storage.file_names import check_form, sniff, split_name
-from karat.data.storage.files import TemporaryFile, find_file, read_head, spool, spool_stdin
+from karat.data.storage.files import TemporaryFile, check_whole, find_file, read_head, spool, spool_stdin
 from karat.data.storage.validate import name_errors, validate_source
 
 if TYPE_CHECKING:
@@ -168,8 +168,11 @@ def _open_file(path: Path, name: str, role: Side) -> Source:
         from karat.data.retrieval.trec import lacks_header  # noqa: PLC0415
 
         kind = _guess(head) if lacks_header(head) else kind
-    with name_errors(name):  # the readers of JSON and CSV check UTF-8 themselves
-        return validate_source(_open_format(path, name, kind, role), checked=kind not in ("parquet", "arrow"))
+    is_text = kind not in ("parquet", "arrow")
+    with name_errors(name):
+        if is_text:
+            check_whole(path)
+        return validate_source(_open_format(path, name, kind, role), checked=is_text)  # its readers check UTF-8
 
 
 def _guess(head: bytes) -> str:

@@ -48,5 +48,6 @@ def test_an_interval_names_no_part_that_is_0_unless_all_are(parts, text):
 def test_a_time_zone_is_kept_where_its_rules_are_known(zone, kept):
     column = pa.array([0, None, 10**9], pa.timestamp("s", zone))
     plain = plain_column(column)
+    kept = kept and ("/" in zone or int(pa.__version__.split(".")[0]) >= 22)  # from which on Arrow knows offsets
     assert plain.type == pa.timestamp("s", zone if kept else "UTC")
     assert plain.cast(pa.int64()).to_pylist() == [0, None, 10**9]

@@ -135,6 +135,7 @@ def test_a_name_is_in_the_table_with_one_meaning():
     ],
 )
 def test_every_metric_that_the_tool_itself_lists_is_answered(module, listed):
+    pytest.importorskip(module.partition(".")[0])
     found = getattr(import_module(module), listed)
     for name in sorted(found() if callable(found) else found):
         if name in ("functional", "iprec_at_recall", "Rprec_mult", "P", "relative_P", "ndcg_cut", "map_cut"):
@@ -196,7 +197,7 @@ def test_rankings_have_the_values_of_torchmetrics(name):
 
 def test_word_error_rates_have_the_values_of_torchmetrics():
     name = "WordErrorRate"
-    theirs = import_module("torchmetrics.text").WordErrorRate()
+    theirs = pytest.importorskip("torchmetrics.text").WordErrorRate()
     draw = np.random.default_rng(7)
     guess, truth = ([" ".join(draw.choice(["the", "cat", "sat", "on"], 6)) for _ in range(20)] for _ in range(2))
     theirs.update(guess, truth)

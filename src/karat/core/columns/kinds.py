@@ -173,6 +173,8 @@ def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.
         python = str(getattr(column, "dtype", "")) == "object" or not hasattr(column, "__arrow_c_stream__")
         if kind is not None and kind.read is not None and python:
             return kind.read(column)
+        if hasattr(column, "to_arrow"):  # polars, whose stream of categories fails before 1.33
+            return to_arrow(column.to_arrow(), role)
         if hasattr(column, "__arrow_c_stream__"):
             return to_arrow(pa.chunked_array(column), role)
         return pa.array(column, from_pandas=hasattr(column, "dtype"))

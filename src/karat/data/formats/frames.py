@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import chain
 from numbers import Real
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -44,8 +45,6 @@ def open_frame(data: Any) -> Source:
         return _from_table(data, name)
     if hasattr(data, "__arrow_c_stream__"):
         return _from_stream(data, name)
-    if hasattr(data, "to_arrow"):  # polars before 1.3
-        return _from_table(data.to_arrow(), name)
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
         keys = list(dict.fromkeys(key for row in data for key in row))
         return _from_table(_from_columns({key: [row.get(key) for row in data] for key in keys}), "list")
@@ -117,6 +116,8 @@ def _to_array(key: str, values: Any) -> pa.Array | pa.ChunkedArray:
     if not _has_many_keys(values):
         with suppress(pa.ArrowException, OverflowError, UnicodeEncodeError):
             return pa.array(values)
+    if any(isinstance(value, UUID) for value in values):  # which pyarrow before 24 does not know
+        return _to_array(key, [str(value) if isinstance(value, UUID) else value for value in values])
     cells = [_spell(value, f"column {key!r}, row {row}") for row, value in enumerate(values, 1)]
     return pa.array(cells, pa.string()).cast(RAW)
 
@@ -152,7 +153,9 @@ def _spell(value: Any, where: str) -> str | None:
 
 
 def _unwrap(value: Any) -> Any:
-    """A scalar or an array of NumPy as Python has it."""
+    """A scalar or an array of NumPy as Python has it; a UUID as text."""
+    if isinstance(value, UUID):
+        return str(value)
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no form in JSON")

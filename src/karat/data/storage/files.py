@@ -67,6 +67,20 @@ def open_bytes(path: str | Path) -> pa.NativeFile:
     return pa.input_stream(str(path), compression=split_name(path)[1])
 
 
+def check_whole(path: str | Path) -> None:
+    """Read a compressed file to its end: DuckDB takes one that is cut off or damaged for one with other rows.
+
+    Raises `OSError` for such a file. What is damaged inside is found where the file has a checksum: gzip always has.
+    """
+    if split_name(path)[1]:
+        try:
+            with open_bytes(path) as stream:
+                while stream.read(1 << 20):
+                    pass
+        except OSError as error:
+            raise OSError(f"{error}; is it cut off or damaged?") from error
+
+
 def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
     """The first bytes of a file, decompressed."""
     try:
@@ -77,7 +91,7 @@ def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
         with Path(path).open("rb") as file:
             stored = file.read(4)
         if _MAGIC.get(stored[:2], _MAGIC.get(stored)) == ending:
-            raise DataError(f"{path}: {error}; is it cut off?") from error
+            raise DataError(f"{path}: {error}; is it cut off or damaged?") from error
         raise DataError(f"{path} is not compressed, as {ending} says; take that ending off its name") from error
 
 

@@ -59,9 +59,11 @@ def test_what_is_valid_is_what_jsonschema_says(schema, values):
 def test_the_first_violation_has_its_path():
     values = [{"total": 1, "lines": [{"n": 1}, {"n": "x"}, {}]}, {"total": -1, "lines": []}, {"lines": [{"n": 1.0}]}]
     texts = [*map(json.dumps, values), "{", '{"total": 0, "lines": [{"n": 2}]}']
-    assert violations(texts, INVOICE) == [
+    found = violations(texts, INVOICE)
+    assert found[1] in ("$.lines: [] should be non-empty", "$.lines: [] is too short")  # since jsonschema 4.21, before
+    assert found == [
         "$.lines[1].n: 'x' is not of type 'integer'",
-        "$.lines: [] should be non-empty",
+        found[1],
         "$: 'total' is a required property",
         "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
         None,
