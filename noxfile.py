@@ -120,6 +120,25 @@ def everything(session: nox.Session) -> None:
     session.run("pytest", "-n", "auto", "--dist", "loadfile", "-m", apart, *session.posargs)
 
 
+@nox.session(python="3.11")
+def processor(session: nox.Session) -> None:
+    """All tests that need no service, as on an older processor: no vector instructions, another BLAS, one thread."""
+    session.install("-e", ".[test]")
+    known = (
+        "import numpy._core._multiarray_umath as m; print(*(f for f in m.__cpu_dispatch__ if m.__cpu_features__[f]))"
+    )
+    features = session.run("python", "-c", known, silent=True) or ""
+    older = {
+        "NPY_DISABLE_CPU_FEATURES": features.strip(),
+        "OPENBLAS_CORETYPE": "Prescott",
+        "ARROW_USER_SIMD_LEVEL": "NONE",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F",
+    }
+    threads = dict.fromkeys(("KARAT_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    apart = APART.replace(")", " or mlflow)")
+    session.run("pytest", "-n", "auto", "--dist", "loadfile", "-m", apart, *session.posargs, env=older | threads)
+
+
 @nox.session(python="3.14t")
 def free_threaded(session: nox.Session) -> None:
     """The kernels without the interpreter's lock; karat itself is refused there, because DuckDB has no build."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias
 
 import numpy as np
@@ -34,7 +35,7 @@ def pairwise_accuracy(ratings: Scores, *, weights: Weights = None) -> Coefficien
     `ratings` has shape (rows, raters), NaN where a rater gave no label.
 
     >>> pairwise_accuracy(np.array([[1, 1, 1], [0, 0, 1], [np.nan, 0, 0]])).value
-    0.7777777777777777
+    0.7777777777777778
     """
     number = (~np.isnan(ratings)).sum(axis=1)
     labels = Labels.of(ratings)
@@ -69,7 +70,8 @@ def mean(
     if not used.any():
         return undefined(empty, len(values))
     shares, filled = shares_of(used, weights), np.where(used, values, 0.0)
-    value = float(shares @ filled)
+    counted = np.where(used, 1.0 if weights is None else weights, 0.0)
+    value = math.fsum(counted * filled) / math.fsum(counted)  # rounded once: equal on every processor
     return Coefficient(value, shares * (filled - value), shares[None], bounds)
 
 
