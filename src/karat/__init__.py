@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from karat.runs.agreement.report import Agreement as Agreement
     from karat.runs.compare.compare import compare as compare
     from karat.runs.compare.comparison import Compared as Compared
+    from karat.runs.compare.rank import rank as rank
+    from karat.runs.compare.ranked import Ranked as Ranked
+    from karat.runs.compare.verdicts import rank_verdicts as rank_verdicts
     from karat.runs.experiment.experiment import experiment as experiment
     from karat.runs.judge_report.judge_report import JudgeReport as JudgeReport
     from karat.runs.judge_report.judge_report import judge_report as judge_report
     from karat.runs.labels.human import Human as Human
     from karat.runs.labels.labels import Labels as Labels
     from karat.runs.labels.labels import read_labels as read_labels
-    from karat.runs.rank.rank import rank as rank
-    from karat.runs.rank.ranked import Ranked as Ranked
-    from karat.runs.rank.verdicts import rank_verdicts as rank_verdicts
     from karat.runs.sampling.next_rows import label_next as label_next
     from karat.runs.scoring.pipeline import score as score
     from karat.runs.scoring.result import Result as Result
@@ -89,9 +89,9 @@ else:
             ".runs.judge_report.judge_report": "JudgeReport judge_report",
             ".runs.labels.human": "Human",
             ".runs.labels.labels": "Labels read_labels",
-            ".runs.rank.rank": "rank",
-            ".runs.rank.ranked": "Ranked",
-            ".runs.rank.verdicts": "rank_verdicts",
+            ".runs.compare.rank": "rank",
+            ".runs.compare.ranked": "Ranked",
+            ".runs.compare.verdicts": "rank_verdicts",
             ".runs.sampling.next_rows": "label_next",
             ".runs.scoring.pipeline": "score",
             ".runs.scoring.result": "Result",

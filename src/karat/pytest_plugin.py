@@ -200,7 +200,7 @@ class _Runs:
         from karat.cli.options.result_table import print_result  # noqa: PLC0415
         from karat.core.errors import KaratError  # noqa: PLC0415
         from karat.runs.compare.compare import compare  # noqa: PLC0415
-        from karat.runs.compare.systems import open_system  # noqa: PLC0415
+        from karat.runs.match.systems import open_system  # noqa: PLC0415
         from karat.runs.scoring.pipeline import score  # noqa: PLC0415
         from karat.runs.store.folders import run_names  # noqa: PLC0415
         from karat.runs.store.run import remove_run  # noqa: PLC0415

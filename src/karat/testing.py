@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
-    from karat.runs.compare.systems import System
+    from karat.runs.match.systems import System
 
 WORST = 5  # rows shown by a failure
 _LONG = 120  # characters shown of a text
@@ -38,7 +38,7 @@ def assert_at_least(bound: float, system: System, metric: str | Metric, *, surel
     """
     __tracebackhide__ = True
     from karat.runs.compare.scored_rows import find_rows  # noqa: PLC0415  (heavy)
-    from karat.runs.compare.systems import open_system  # noqa: PLC0415
+    from karat.runs.match.systems import open_system  # noqa: PLC0415
     from karat.stats.value import format_value  # noqa: PLC0415
 
     run = open_system(system, "the result", metric)

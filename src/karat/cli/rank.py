@@ -70,7 +70,7 @@ def rank(
 
 
 def _rank(systems: tuple[str, ...], options: dict[str, Any]) -> Any:
-    from karat.runs.rank.rank import rank as rank_systems  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.rank import rank as rank_systems  # noqa: PLC0415  (heavy)
 
     _refuse(options, ["mapping", "label_map", "no_order_effect"], "says how verdicts are read: --verdicts FILE")
     if len(systems) < 2:
@@ -80,7 +80,7 @@ def _rank(systems: tuple[str, ...], options: dict[str, Any]) -> Any:
 
 
 def _rank_verdicts(systems: tuple[str, ...], options: dict[str, Any]) -> Any:
-    from karat.runs.rank.verdicts import rank_verdicts  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.verdicts import rank_verdicts  # noqa: PLC0415  (heavy)
 
     if systems:
         raise click.UsageError(f"--verdicts FILE names the systems itself, found {', '.join(systems)} beside it")

@@ -76,7 +76,7 @@ def show(
     from karat.cli.options.marked_rows import LONG, print_rows  # noqa: PLC0415  (heavy)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415
     from karat.runs.compare.scored_rows import find_matched_rows, find_rows  # noqa: PLC0415
-    from karat.runs.compare.systems import open_systems  # noqa: PLC0415
+    from karat.runs.match.systems import open_systems  # noqa: PLC0415
 
     opened = open_systems(runs, metrics=spec or ())
     specs = [run.manifest.metric(spec or run.specs[0]).spec for run in opened]
@@ -103,7 +103,7 @@ def show(
 def _count(runs: tuple[str, ...], spec: str | None, where: str | None, on: str | None, *, as_json: bool) -> None:
     from karat.cli.options.count_table import count_matched_rows, print_counts  # noqa: PLC0415  (heavy)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415
-    from karat.runs.compare.systems import open_systems  # noqa: PLC0415
+    from karat.runs.match.systems import open_systems  # noqa: PLC0415
 
     opened = open_systems(runs, metrics=spec or ())
     names, chosen = [run.name for run in opened], opened[0].manifest.metric(spec or opened[0].specs[0]).spec

@@ -12,8 +12,8 @@ from scipy import stats
 import karat
 from karat.data.storage.checksums import seal
 from karat.runs.compare.compare import compare
-from karat.runs.compare.row_alignment import align
-from karat.runs.compare.systems import open_system
+from karat.runs.match.alignment import align
+from karat.runs.match.systems import open_system
 from karat.stats.paired.multiple import holm
 
 random = np.random.default_rng(5)

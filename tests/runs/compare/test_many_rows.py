@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import karat
 from karat import JoinError
 from karat.core.columns.hashes import hash_texts
-from karat.runs.columns.text_order import find_twice
 from karat.runs.compare.compare import compare
-from karat.runs.compare.row_alignment import Alignment, align
-from karat.runs.compare.systems import open_systems
+from karat.runs.match.alignment import Alignment, align
+from karat.runs.match.systems import open_systems
+from karat.runs.match.text_order import find_twice
 from karat.runs.store.run import open_run
 from karat.stats.aggregate import LIMIT
 
@@ -61,7 +61,7 @@ def streamed(monkeypatch):
     def fail(self):
         raise AssertionError("the order of all rows is not needed")
 
-    monkeypatch.setattr("karat.runs.compare.row_alignment._MANY", 0)
+    monkeypatch.setattr("karat.runs.match.alignment._MANY", 0)
     monkeypatch.setattr(Alignment, "orders", property(fail))
 
 

@@ -20,7 +20,7 @@ from karat import DataError
 from karat.cli.main import main
 from karat.data.join import parts as joined_parts
 from karat.data.write import write
-from karat.runs.compare.systems import open_systems
+from karat.runs.match.systems import open_systems
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.task import score_part
 from karat.runs.store import checkpoint, lease

@@ -19,7 +19,7 @@ from karat.metrics import best_of
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.testing.fake import FakeModel
-from karat.runs.compare.systems import open_system
+from karat.runs.match.systems import open_system
 from karat.runs.store import checkpoint
 from karat.runs.store.folders import partial_folder, run_folder, run_names, unfinished_runs
 from karat.runs.store.run import list_runs, open_run, open_scored, remove_run

@@ -13,7 +13,7 @@ from karat.core.errors import DataError
 from karat.core.metric.spec import parse
 from karat.core.version import __version__
 from karat.judges.judge import JudgeFunction
-from karat.runs.compare.systems import System, open_system
+from karat.runs.match.systems import System, open_system
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from karat.core.atomic import write_text
 from karat.core.errors import DataError, SpecError
 from karat.core.version import __version__
-from karat.runs.compare.systems import System, open_system
+from karat.runs.match.systems import System, open_system
 from karat.stats.value import format_value
 
 

@@ -18,7 +18,7 @@ from karat.core.errors import ColumnError, DataError
 from karat.models.governor.faults import Fault, classify
 from karat.models.governor.retry import RetryPolicy, retry_blocking
 from karat.runs.compare.scored_rows import ScoredRow, read_rows
-from karat.runs.compare.systems import System, open_system
+from karat.runs.match.systems import System, open_system
 
 _TRACES = (*TRACE_IDS, "traceId")
 _SPANS = ("observationId", "observation_id", *SPAN_IDS)

@@ -14,7 +14,7 @@ from karat.judges.rubric import own_judges
 from karat.runs.compare.compare import compare
 from karat.runs.compare.rows_needed import plan_rows
 from karat.runs.compare.scored_rows import find_rows
-from karat.runs.compare.systems import open_system
+from karat.runs.match.systems import open_system
 from karat.runs.scoring.pipeline import score
 from karat.runs.store.folders import run_names
 from karat.runs.store.run import Run, list_runs

@@ -9,7 +9,7 @@ from typing import Any
 
 from karat.core.errors import DataError, MissingExtra
 from karat.runs.compare.scored_rows import ScoredRow, read_rows
-from karat.runs.compare.systems import System, open_system
+from karat.runs.match.systems import System, open_system
 
 TABLE = "karat_rows.json"
 _NOT_A_NAME = re.compile(r"[^\w\-. :/]")  # of a metric: letters, digits and _ - . space : /

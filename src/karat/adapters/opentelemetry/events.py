@@ -15,7 +15,7 @@ from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
 from karat.core.errors import ColumnError, DataError
 from karat.core.telemetry import RESULT, result_attributes, show
 from karat.runs.compare.scored_rows import ScoredRow, read_rows
-from karat.runs.compare.systems import System, open_system
+from karat.runs.match.systems import System, open_system
 
 RESPONSE_IDS = ("gen_ai.response.id", "attributes.gen_ai.response.id", "response_id")
 

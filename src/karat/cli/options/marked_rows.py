@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 from karat.cli.options.controls import show_controls
 from karat.cli.options.screen import Screen
+from karat.core.columns.python_values import to_text
 from karat.core.errors import SpecError
 from karat.core.metric.spec import parse
 from karat.runs.compare.flips import Flip
-from karat.runs.compare.scored_rows import ScoredRow, to_text
+from karat.runs.compare.scored_rows import ScoredRow
 from karat.text.word_diff import Piece, mark_both, mark_words
 
 LONG = 600

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from karat.cli.options.screen import open_screen
-from karat.runs.rank.ranked import Ranked, join_letters
+from karat.runs.compare.ranked import Ranked, join_letters
 from karat.stats.value import format_value
 
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini and Hochberg"}

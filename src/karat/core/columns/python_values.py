@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import suppress
 from datetime import timedelta
@@ -41,6 +42,11 @@ def rows_to_python(batch: pa.RecordBatch) -> list[dict[Any, Any]]:
         for row, cell in zip(rows, to_python(column), strict=True):
             row[name] = cell
     return rows
+
+
+def to_text(cell: Any) -> str | None:
+    """A cell as text: what is not text, as JSON."""
+    return cell if cell is None or isinstance(cell, str) else json.dumps(cell, ensure_ascii=False, default=str)
 
 
 def to_pandas(table: pa.Table) -> Any:

@@ -20,12 +20,12 @@ from karat.data.json.raw import spell_ids
 from karat.data.storage.addresses import is_file
 from karat.data.storage.file_names import name_row
 from karat.runs.columns.named import decode_numbers
-from karat.runs.compare.row_alignment import find_ids
-from karat.runs.compare.systems import Metrics, TableInMemory, add_named_columns, open_rows, open_system
 from karat.runs.labels.choices import check_label_map, known_choices, parse_label_map
 from karat.runs.labels.human import Human, check_files, split_on_labels
 from karat.runs.labels.join import name_system, read_human
 from karat.runs.labels.labels import Labels, match_labels, read_labels
+from karat.runs.match.alignment import find_ids
+from karat.runs.match.systems import Metrics, TableInMemory, add_named_columns, open_rows, open_system
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.scoring.result import Result
 from karat.runs.store.run import Run, find_run

@@ -1,6 +1,5 @@
 """Columns of tables: those that tell rows apart, that a metric names itself, and that scoring adds.
 
 `ids` finds the column that tells rows apart, `named` reads the numbers of a column that a metric names itself, as in
-`column(gpt4)`; `output` names what scoring adds beside the user's columns, `pieces` reads columns of several runs
-beside each other. Open `output.py` first.
+`column(gpt4)`; `output` names what scoring adds beside the user's columns. Open `output.py` first.
 """

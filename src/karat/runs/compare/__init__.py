@@ -1,5 +1,6 @@
-"""Comparison of systems that were scored on the same rows: `karat.compare`.
+"""Comparison and ranking of systems on the same rows: `karat.compare`, `karat.rank` and `karat.rank_verdicts`.
 
-Here lives how rows are matched, which runs may be compared, what a comparison reports, and how many rows the next one
-needs. The paired tests themselves are in `karat.stats.paired`. Open `compare.py` first.
+Here lives what a comparison and a ranking report, which rows they show, and how many rows the next one needs. Rows are
+paired in `karat.runs.match`; the statistics are in `karat.stats.paired` and `karat.stats.ranking`. Open `compare.py`
+first; `ranked` is what both rankings return.
 """

@@ -13,13 +13,13 @@ from karat.core.metric.in_order import Curve, Percentile
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import widen
 from karat.runs.compare.comparison import Compared
-from karat.runs.compare.compatible import SharedMetric, check_comparable, share_metrics
 from karat.runs.compare.finding import Finding, apply_holm
 from karat.runs.compare.flips import find_flips
-from karat.runs.compare.row_alignment import Alignment, align
-from karat.runs.compare.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
-from karat.runs.compare.systems import System, list_specs, open_systems
 from karat.runs.labels.human import Human, split_on_labels
+from karat.runs.match.alignment import Alignment, align
+from karat.runs.match.compatible import SharedMetric, check_comparable, share_metrics
+from karat.runs.match.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
+from karat.runs.match.systems import System, list_specs, open_systems
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Scale
 from karat.stats.confidence.paired import CurvePairing

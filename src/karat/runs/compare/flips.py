@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
-from karat.runs.columns.pieces import zip_pieces
-from karat.runs.compare.compatible import SharedMetric
-from karat.runs.compare.row_alignment import Alignment
 from karat.runs.compare.scored_rows import read_texts
+from karat.runs.match.alignment import Alignment
+from karat.runs.match.compatible import SharedMetric
+from karat.runs.match.pieces import zip_pieces
 from karat.runs.store.run import Run
 
 

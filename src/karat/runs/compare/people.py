@@ -11,14 +11,14 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError, did_you_mean
 from karat.data.open import open_source
-from karat.runs.compare.compatible import SharedMetric
-from karat.runs.compare.row_alignment import ORDER, Alignment
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.reversal import describe_reversal
 from karat.runs.labels.systems import SYSTEM, find_system, list_systems
+from karat.runs.match.alignment import ORDER, Alignment
+from karat.runs.match.compatible import SharedMetric
 from karat.runs.scoring.groups import read_strata
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run

@@ -15,7 +15,7 @@ from karat.data.open import open_source
 from karat.data.paths.nested import extract_nested
 from karat.data.storage.duckdb import connect, explain, interruptible, quote
 from karat.data.storage.query_limits import QueryLimit, run_within_limits
-from karat.runs.compare.row_alignment import align
+from karat.runs.match.alignment import align
 from karat.runs.store.run import Run
 
 NUMBER = "karat_row"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -12,12 +11,12 @@ import numpy as np
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
-from karat.core.columns.python_values import rows_to_python
+from karat.core.columns.python_values import rows_to_python, to_text
 from karat.core.errors import ColumnError, did_you_mean
 from karat.data.roles import matches_role, singular
 from karat.runs.columns.output import find_reason_column
 from karat.runs.compare.row_query import select_rows
-from karat.runs.compare.systems import gold_column, question_column
+from karat.runs.match.systems import gold_column, question_column
 from karat.runs.store.run import Run
 
 Order = Literal["worst", "best", "unscored"]
@@ -99,11 +98,6 @@ def read_texts(run: Run, wanted: Collection[int]) -> dict[int, tuple[str | None,
     question, prediction = question_column(run), _prediction_column(run)
     cells = _read_cells(run, [question, prediction], wanted)
     return {row: (to_text(each.get(question)), to_text(each.get(prediction))) for row, each in cells.items()}
-
-
-def to_text(cell: Any) -> str | None:
-    """A cell as text: what is not text, as JSON."""
-    return cell if cell is None or isinstance(cell, str) else json.dumps(cell, ensure_ascii=False, default=str)
 
 
 def show_text(text: str | None, most: int) -> str:

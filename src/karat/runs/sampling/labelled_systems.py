@@ -11,14 +11,14 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
 from karat.data.json.raw import spell_ids
-from karat.runs.compare.compatible import SharedMetric
 from karat.runs.compare.people import read_by_run
-from karat.runs.compare.row_alignment import ORDER, align, find_ids
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human, split_on_labels
 from karat.runs.labels.join import LabelledRows, name_system, read_human
 from karat.runs.labels.labels import match_labels
 from karat.runs.labels.systems import find_system
+from karat.runs.match.alignment import ORDER, align, find_ids
+from karat.runs.match.compatible import SharedMetric
 from karat.runs.store.run import Run
 from karat.stats.corrected.judged import Judged
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from karat.runs.compare.systems import Metrics, System, list_specs, open_system
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human, split_on_labels
 from karat.runs.labels.join import LabelledRows, name_system, read_human
 from karat.runs.labels.labels import match_labels
+from karat.runs.match.systems import Metrics, System, list_specs, open_system
 from karat.runs.sampling.labelled_systems import read_ids
 from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError, did_you_mean
-from karat.runs.compare.compatible import share_metrics
-from karat.runs.compare.systems import Metrics, System, list_specs, open_systems
 from karat.runs.labels.human import Human
+from karat.runs.match.compatible import share_metrics
+from karat.runs.match.systems import Metrics, System, list_specs, open_systems
 from karat.runs.sampling.label_file import tabulate, write_labels
 from karat.runs.sampling.labelled_systems import LabelledSystems, label_systems
 from karat.runs.scoring.groups import cluster_keys

@@ -13,9 +13,9 @@ from karat.data.roles import singular
 from karat.judges.judge import Judge
 from karat.judges.rubric import own_judges
 from karat.runs.columns.ids import id_columns
-from karat.runs.compare.compatible import check_comparable, share_metrics
-from karat.runs.compare.row_alignment import align
-from karat.runs.compare.systems import open_systems
+from karat.runs.match.alignment import align
+from karat.runs.match.compatible import check_comparable, share_metrics
+from karat.runs.match.systems import open_systems
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.result import Result
 from karat.runs.survey.folder import DataFile, Survey, survey

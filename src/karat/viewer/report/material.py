@@ -15,8 +15,8 @@ from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import to_python
 from karat.data.roles import singular
 from karat.runs.compare.comparison import Compared
-from karat.runs.compare.compatible import SharedMetric
-from karat.runs.compare.row_alignment import Alignment
+from karat.runs.match.alignment import Alignment
+from karat.runs.match.compatible import SharedMetric
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Bounds, points

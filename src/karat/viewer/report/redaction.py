@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from karat.core.errors import ColumnError, SpecError, did_you_mean
-from karat.runs.compare.row_alignment import ORDER
+from karat.runs.match.alignment import ORDER
 from karat.runs.store.run import Run
 from karat.viewer.rows.columns import RunColumns
 

@@ -13,10 +13,10 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.data.write import check_folder
 from karat.runs.compare.compare import compare
-from karat.runs.compare.compatible import share_metrics
-from karat.runs.compare.row_alignment import Alignment, align, align_numbers
-from karat.runs.compare.systems import Metrics, System, list_specs, open_system
 from karat.runs.labels.human import Human
+from karat.runs.match.alignment import Alignment, align, align_numbers
+from karat.runs.match.compatible import share_metrics
+from karat.runs.match.systems import Metrics, System, list_specs, open_system
 from karat.runs.store.run import Run
 from karat.stats.aggregate import points
 from karat.viewer.report.choice import Choice, choose_rows

@@ -11,11 +11,11 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding
-from karat.runs.compare.systems import TableInMemory
 from karat.runs.display.forest import Forest, Kind, Line, forest_table, spell_value, value_headings, value_lines
 from karat.runs.display.histogram import Bar, count_bars, histogram
 from karat.runs.display.html import element, show
 from karat.runs.display.svg import Axis
+from karat.runs.match.systems import TableInMemory
 from karat.runs.store.run import Run, ScoredFile
 from karat.stats.aggregate import points
 from karat.viewer.report.material import Material, SystemValue, cut_name

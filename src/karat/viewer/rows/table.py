@@ -13,8 +13,8 @@ from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError, SpecError, did_you_mean
 from karat.data.roles import singular
-from karat.runs.compare.compatible import SharedMetric, check_comparable, list_unshared, share_metrics
-from karat.runs.compare.row_alignment import Alignment, align, align_numbers
+from karat.runs.match.alignment import Alignment, align, align_numbers
+from karat.runs.match.compatible import SharedMetric, check_comparable, list_unshared, share_metrics
 from karat.runs.store.run import Run
 from karat.viewer.rows.columns import Codes, RunColumns, encode, find_facets, name_type
 from karat.viewer.rows.fields import Field

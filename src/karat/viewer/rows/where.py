@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from karat.data.storage.duckdb import literal, spell
-from karat.runs.compare.row_alignment import ORDER
 from karat.runs.compare.row_query import NUMBER
+from karat.runs.match.alignment import ORDER
 from karat.viewer.rows.columns import name_type
 from karat.viewer.rows.fields import Condition, Field, Order
 from karat.viewer.rows.table import RowTable

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat import DataError
-from karat.runs.compare import row_alignment
+from karat.runs.match import alignment
 from karat.runs.store.run import open_run
 
 N = 20
@@ -61,10 +61,10 @@ def test_rows_of_one_id_with_other_questions_are_counted(kinds, other):
 
 
 def test_rows_are_counted_where_they_are_read_from_the_files_as_they_come(monkeypatch):
-    monkeypatch.setattr(row_alignment, "_MANY", 1)
-    monkeypatch.setattr(row_alignment, "LIMIT", 1)
+    monkeypatch.setattr(alignment, "_MANY", 1)
+    monkeypatch.setattr(alignment, "LIMIT", 1)
     pair = system("a", ROWS | GOLD, "run", "em"), system("b", reworded(ROWS | GOLD, 2), "run", "em")
-    assert row_alignment.align(pair).in_step
+    assert alignment.align(pair).in_step
     assert "another question in 2 of 20 rows, first in that of id q0" in karat.compare(*pair).notes[0]
 
 

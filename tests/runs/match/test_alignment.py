@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import karat
 from karat import JoinError
-from karat.runs.columns.pieces import zip_pieces
-from karat.runs.columns.text_order import sort_texts
-from karat.runs.compare.row_alignment import align
-from karat.runs.compare.systems import open_systems
+from karat.runs.match.alignment import align
+from karat.runs.match.pieces import zip_pieces
+from karat.runs.match.systems import open_systems
+from karat.runs.match.text_order import sort_texts
 
 random = np.random.default_rng(1)
 texts = st.text(st.sampled_from("ab\0zé\U0001f600"), max_size=20)

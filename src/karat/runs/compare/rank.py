@@ -11,11 +11,11 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import widen
-from karat.runs.compare.compatible import SharedMetric, check_comparable, share_metrics
-from karat.runs.compare.row_alignment import Alignment, align
-from karat.runs.compare.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
-from karat.runs.compare.systems import System, list_specs, open_systems
-from karat.runs.rank.ranked import Evidence, Ranked, order_systems
+from karat.runs.compare.ranked import Evidence, Ranked, order_systems
+from karat.runs.match.alignment import Alignment, align
+from karat.runs.match.compatible import SharedMetric, check_comparable, share_metrics
+from karat.runs.match.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
+from karat.runs.match.systems import System, list_specs, open_systems
 from karat.runs.store.run import Run
 from karat.stats.inference import Inference
 from karat.stats.ranking.pairs import Systems

@@ -17,9 +17,9 @@ from karat.core.errors import JoinError
 from karat.core.parallel import map_ordered
 from karat.data.json.raw import spell_ids
 from karat.runs.columns.ids import id_columns
-from karat.runs.columns.pieces import zip_pieces
-from karat.runs.columns.text_order import find_twice, sort_texts
-from karat.runs.compare.systems import gold_column
+from karat.runs.match.pieces import zip_pieces
+from karat.runs.match.systems import gold_column
+from karat.runs.match.text_order import find_twice, sort_texts
 from karat.runs.store.run import Run, ScoredFile
 from karat.stats.aggregate import LIMIT
 

@@ -18,8 +18,8 @@ from karat.data.paths.nested import extract_nested
 from karat.data.roles import singular
 from karat.data.source import Source
 from karat.data.storage.file_names import name_row
+from karat.runs.compare.ranked import Evidence, Ranked, order_systems
 from karat.runs.labels.choices import parse_label_map
-from karat.runs.rank.ranked import Evidence, Ranked, order_systems
 from karat.runs.scoring.groups import check_group_column, cluster_keys
 from karat.stats.inference import Inference
 from karat.stats.ranking.bradley_terry import Strengths, estimate_strengths, find_unbeaten

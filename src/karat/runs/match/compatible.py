@@ -16,15 +16,14 @@ import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy, is_text
 from karat.core.columns.kinds import Array
-from karat.core.columns.python_values import to_python
+from karat.core.columns.python_values import to_python, to_text
 from karat.core.errors import DataError, SpecError
 from karat.core.metric.spec import parse
 from karat.core.parallel import map_ordered
 from karat.data.roles import matches_role, singular
-from karat.runs.columns.pieces import zip_pieces
-from karat.runs.compare.row_alignment import Alignment
-from karat.runs.compare.scored_rows import to_text
-from karat.runs.compare.systems import question_column
+from karat.runs.match.alignment import Alignment
+from karat.runs.match.pieces import zip_pieces
+from karat.runs.match.systems import question_column
 from karat.runs.store.manifest import CODE, ENDPOINTS, ScoredMetric
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Scale

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.data.roles import singular
-from karat.runs.compare.compatible import SharedMetric, list_unshared, list_unsigned
-from karat.runs.compare.row_alignment import ORDER, Alignment
+from karat.runs.match.alignment import ORDER, Alignment
+from karat.runs.match.compatible import SharedMetric, list_unshared, list_unsigned
 from karat.runs.scoring.groups import check_group_column, cluster_keys, encode_groups
 from karat.runs.store.run import Run
 
