@@ -21,7 +21,9 @@ _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "agent": "as
 _TYPES = ("human", "ai", "system", "tool", "function")  # of LangChain's messages
 _ARGUMENTS = ("arguments", "args", "input", "input_parameters")
 _IDS = ("id", "tool_call_id", "call_id", "tool_use_id", "source_call_id")
-_TAG = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_TAG = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)  # the end may be cut off
+_CALL = re.compile(r"\w+(?:\.\w+)*\(.*\)", re.DOTALL)  # in the syntax of Python, which is not read
+_BLOCKS = ("text", "output_text", "refusal", "thinking", "redacted_thinking", "reasoning")
 _EXPECTED = 'expected: messages with a "role", or tool calls such as {"name": "f", "arguments": {"x": 1}}'
 
 
@@ -29,8 +31,17 @@ class UnreadableConversation(KaratError):
     """Why a row holds no conversation: what was found, and what was expected."""
 
 
+class Prose(UnreadableConversation):
+    """A text without a tool call: a model's answer, but no gold, which says `[]` where it expects no call."""
+
+    def __init__(self, text: str) -> None:
+        problem = f"found the text {text[:40]!r}" if text else "found an empty text"
+        super().__init__(f"{problem}; {_EXPECTED}; [] stands for no calls")
+        self.text = text
+
+
 class Call(NamedTuple):
-    """A call of a tool; its arguments are text where they are not a JSON object."""
+    """A call of a tool; its arguments are text where they are not a JSON object, its name empty where none is read."""
 
     name: str
     arguments: dict[str, Any] | str
@@ -61,6 +72,11 @@ def conversations(column: pa.Array) -> list[list[Message] | UnreadableConversati
     return once("conversations", (column,), lambda: [_read_or_error(text) for text in column.to_pylist()])
 
 
+def replies(column: pa.Array) -> list[list[Message] | UnreadableConversation]:
+    """As `conversations`, of what a model replied: a text without a tool call is a message of the assistant."""
+    return [[Message("assistant", read.text)] if isinstance(read, Prose) else read for read in conversations(column)]
+
+
 def _read_or_error(text: str) -> list[Message] | UnreadableConversation:
     try:
         return read_conversation(text)
@@ -82,12 +98,14 @@ def read_conversation(text: str) -> list[Message]:
     "role", or tool calls such as {"name": "f", "arguments": {"x": 1}}
     """
     value = parse_json(text)
-    if isinstance(value, str):
-        if "<tool_call>" not in value:
-            problem = f"found the text {value[:40]!r}" if value else "found an empty text"
-            raise UnreadableConversation(f"{problem}; {_EXPECTED}; [] stands for no calls")
-        return [_message("assistant", value)]
-    return list(_messages(value))
+    if isinstance(value, list | dict):
+        return list(_messages(value))
+    said = value if isinstance(value, str) else text
+    if _CALL.fullmatch(said.strip()):
+        raise UnreadableConversation(f"found {said[:40]!r}, a call that is not JSON; {_EXPECTED}")
+    if "<tool_call>" not in said:
+        raise Prose(said)
+    return [_message("assistant", said)]
 
 
 def parse_json(text: str) -> Any:
@@ -112,19 +130,22 @@ def _messages(value: Any) -> Iterator[Message]:
 
 
 def _of_list(items: list[Any]) -> Iterator[Message]:
-    """Messages, and calls: those that follow one another are a message of the assistant."""
+    """Messages, calls and blocks of content: calls and blocks that follow one another are the assistant's message."""
     calls: list[Call] = []
-    for number, item in enumerate(items, 1):
+    blocks: list[Any] = []
+    for number, item in enumerate([*items, _END], 1):
         each = parse_json(item) if isinstance(item, str) else item
         if (call := read_call(each)) is not None:
             calls.append(call)
-            continue
-        if calls:
-            yield Message("assistant", "", tuple(calls))
-            calls = []
-        yield from _of_message(each, f"item {number}: " if len(items) > 1 else "")
-    if calls:
-        yield Message("assistant", "", tuple(calls))
+        elif isinstance(each, Mapping) and each.get("type") in _BLOCKS and "role" not in each:
+            blocks.append(each)
+        else:
+            text = _text(blocks)
+            if calls or text:
+                yield _message("assistant", text, calls)
+            calls, blocks = [], []
+            if item is not _END:
+                yield from _of_message(each, f"item {number}: " if len(items) > 1 else "")
 
 
 def _of_message(value: Any, where: str) -> Iterator[Message]:
@@ -142,7 +163,7 @@ def _of_message(value: Any, where: str) -> Iterator[Message]:
     role = value.get("role", value.get("type") if value.get("type") in _TYPES else None)
     if value.get("type") == "function_call_output":
         role, value = "tool", {"content": value.get("output"), "call_id": value.get("call_id")}
-    if role is None and "tool_calls" in value:
+    if role is None and (not value or any(key in value for key in _SAID)):
         role = "assistant"
     if not isinstance(role, str):
         raise UnreadableConversation(f"{where}found {_name_type(value)}; {_EXPECTED}")
@@ -179,12 +200,18 @@ def _message(role: str, content: str, calls: Iterable[Call] = (), call_id: str |
     """A message; of an assistant's text without calls those that are in tags."""
     calls = tuple(calls)
     if role == "assistant" and not calls and "<tool_call>" in content:
-        rest = _TAG.sub("", content)
-        if "<tool_call>" in rest:
-            raise UnreadableConversation("found <tool_call> without </tool_call>")
-        calls = tuple(_call(parse_json(each.strip()), "<tool_call>: ") for each in _TAG.findall(content))
-        content = rest.strip()
+        calls = tuple(map(_tagged, _TAG.findall(content)))
+        content = _TAG.sub("", content).strip()
     return Message(role, content, calls, call_id if role in ("tool", "function") else None)
+
+
+def _tagged(text: str) -> Call:
+    """The call between tags; one without a name, which equals no other, where the model wrote none that can be read."""
+    try:
+        found = read_call(json.loads(text))
+    except ValueError:
+        found = None
+    return found or Call("", text.strip())
 
 
 def _call(value: Any, where: str) -> Call:
@@ -219,12 +246,14 @@ def read_call(value: Any) -> Call | None:
     return Call(name, arguments, _id(value))
 
 
+_END = object()
+_SAID = ("content", "tool_calls", "function_call", "refusal")  # of a message without a role
 _CALL_TYPES = ("tool_call", "tool_use", "function_call", "function")
 
 
 def _inner(value: Mapping[str, Any], key: str, kind: type) -> Any:
     """What is at a key, empty where nothing is; `UnreadableConversation` for a value of another type."""
-    if (found := value.get(key)) is None:
+    if (found := value.get(key)) is None or found == "":
         return kind()
     if not isinstance(found, kind):
         raise UnreadableConversation(f"found {_name_type(found)} as {key!r}; {_EXPECTED}")
@@ -245,7 +274,7 @@ def _text(content: Any) -> str:
 def _part(part: Any) -> str:
     if not isinstance(part, Mapping):
         return _text(part)
-    if part.get("type") == "tool_use":
+    if part.get("type") in ("tool_use", "thinking", "redacted_thinking", "reasoning"):
         return ""
     text = part.get("text")
     return text if isinstance(text, str) else f"[{part.get('type', 'part')}]"

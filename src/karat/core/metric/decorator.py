@@ -52,6 +52,7 @@ def metric(
     details: Details | None = None,
     reads_json: bool = False,
     inner: str = "",
+    keeps_null: tuple[str, ...] = (),
     specialise: Specialise | None = None,
     key: Key | None = None,
     register: bool = True,
@@ -75,7 +76,8 @@ def metric(
     a model; it is called in the caller's thread. `asks_model`: from the settings to whether requests are sent to a
     model's endpoint. `details`: from the settings to the Arrow type of each further column in the `karat.Rows`.
     `reads_json`: the texts are expected to be JSON. `inner`: the default of the setting `metric`, another metric whose
-    scores the function takes first, as a `karat.Inner` or as `karat.Samples`.
+    scores the function takes first, as a `karat.Inner` or as `karat.Samples`. `keeps_null`: the columns in which the
+    function takes nulls.
     `specialise`: from the definition and the values of the settings to the definition with what follows from them.
     `key`: for a metric that is 1 where two texts are equal in a sense, else 0: from a column of texts and the settings
     to the texts that it compares.
@@ -121,6 +123,7 @@ def metric(
                 details=details,
                 reads_json=reads_json,
                 positional="metric" if inner else None,
+                keeps_null=keeps_null,
                 specialise=specialise_by_inner(function, columns, details, specialise) if inner else specialise,
                 key=key,
             )

@@ -10,11 +10,18 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from karat.core.columns.column_cache import once
-from karat.core.columns.conversations import Call, UnreadableConversation, parse_json, read_call, read_conversation
+from karat.core.columns.conversations import (
+    Call,
+    Prose,
+    UnreadableConversation,
+    parse_json,
+    read_call,
+    read_conversation,
+)
 from karat.core.columns.kinds import Json, Messages, Score
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows
-from karat.metrics.tools.calls import calls_of
+from karat.metrics.tools.calls import NO_CALLS, Null, calls_of, fill_calls, specialise_calls
 from karat.metrics.tools.kernels import complete, match_allowed
 
 _TYPES: dict[str, type] = {
@@ -44,9 +51,19 @@ class _Unscored(ValueError):
     """Why a row cannot be compared."""
 
 
-@metric(source="bfcl-eval 2026.3.23, https://github.com/ShishirPatil/gorilla, ast_checker, language Python")
+@metric(
+    source="bfcl-eval 2026.3.23, https://github.com/ShishirPatil/gorilla, ast_checker, language Python",
+    version=2,
+    keeps_null=NO_CALLS,
+    specialise=specialise_calls,
+)
 def bfcl_match(
-    tool_calls: Messages, reference_tool_calls: Messages, tools: Json, *, underscores: bool = False
+    tool_calls: Messages,
+    reference_tool_calls: Messages,
+    tools: Json,
+    *,
+    underscores: bool = False,
+    null: Null = "no_calls",  # noqa: ARG001  (which nulls the function gets)
 ) -> Score:
     """1 where each tool call has allowed arguments of the right types and none is missing, else 0, as in BFCL.
 
@@ -55,14 +72,15 @@ def bfcl_match(
     calls does not count. Texts are compared without case, spaces and `,./-_*^`. With `underscores=True` a dot in a
     tool's name counts as an underscore, for models whose tools may not have dots.
 
-    A row without calls on either side scores 1. A row is unscored where the reference or the definition of an expected
-    tool cannot be read.
+    A row without calls on either side scores 1. Predicted calls that are null, and text without a call, are an answer
+    without calls; with `null="unscored"` a null is a row without an answer. A row is unscored where the reference is
+    null, or the reference or the definition of an expected tool cannot be read.
 
     >>> tools = [{"name": "area", "parameters": {"properties": {"base": {"type": "integer"}}, "required": ["base"]}}]
     >>> bfcl_match([[{"name": "area", "arguments": {"base": 5}}]], [[{"area": {"base": [5, 10]}}]], [tools]).to_pylist()
     [1.0]
     """
-    columns, define = (tool_calls, reference_tool_calls, tools), partial(_define, underscores=underscores)
+    columns, define = (fill_calls(tool_calls), reference_tool_calls, tools), partial(_define, underscores=underscores)
     return define(*columns) if underscores else complete(match_allowed(columns), define, columns)
 
 
@@ -80,7 +98,7 @@ def _define(tool_calls: pa.Array, reference_tool_calls: pa.Array, tools: pa.Arra
         except TypeError:
             return "reference_tool_calls: the allowed values of an argument have no form of BFCL"
 
-    columns = (_each(tool_calls, _read_calls), _each(reference_tool_calls, _read_calls), _each(tools, _read_tools))
+    columns = (_each(tool_calls, _read_reply), _each(reference_tool_calls, _read_calls), _each(tools, _read_tools))
     return collect_rows(map(match, *columns))
 
 
@@ -92,6 +110,14 @@ def _each(column: pa.Array, read: Any) -> list[Any]:
             return str(error)
 
     return once(read.__name__, (column,), lambda: [read_or_reason(text) for text in column.to_pylist()])
+
+
+def _read_reply(text: str) -> list[Call]:
+    """The calls of a model, of which a text without a call has none."""
+    try:
+        return _read_calls(text)
+    except Prose:
+        return []
 
 
 def _read_calls(text: str) -> list[Call]:

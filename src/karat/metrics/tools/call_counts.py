@@ -14,7 +14,18 @@ from karat.core.columns.kinds import Array, Counts, Messages
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows, divide
 from karat.metrics.answers.assignment import assign
-from karat.metrics.tools.calls import Arguments, ByArgument, ByTool, Comparison, UnscoredArgument, mark_metrics, pairs
+from karat.metrics.tools.calls import (
+    NO_CALLS,
+    Arguments,
+    ByArgument,
+    ByTool,
+    Comparison,
+    Null,
+    UnscoredArgument,
+    fill_calls,
+    pairs,
+    specialise_calls,
+)
 from karat.metrics.tools.kernels import complete, count_calls
 
 SOURCE = "ours: matched, predicted and expected calls, each counted once; ToolCallF1 of Ragas counts sets of calls"
@@ -39,7 +50,7 @@ def f1_of(totals: Array) -> Array:
     return divide(2 * totals[..., 0], totals[..., 1] + totals[..., 2], 1.0)
 
 
-@metric(source=SOURCE, finish=precision_of, specialise=mark_metrics)
+@metric(source=SOURCE, version=2, keeps_null=NO_CALLS, finish=precision_of, specialise=specialise_calls)
 def tool_call_precision(
     tool_calls: Messages,
     reference_tool_calls: Messages,
@@ -50,6 +61,7 @@ def tool_call_precision(
     partial: bool = False,
     order: Order = "any",
     tool: str | None = None,
+    null: Null = "no_calls",  # noqa: ARG001  (which nulls the function gets)
 ) -> Counts:
     """The share of the predicted tool calls that are expected, over all rows; settings as in `tool_call_f1`.
 
@@ -58,10 +70,10 @@ def tool_call_precision(
     [0.5]
     """
     comparison = Comparison(arguments, by_tool or {}, by_argument or {}, partial)
-    return _count(tool_calls, reference_tool_calls, comparison, order, tool)
+    return _count(fill_calls(tool_calls), reference_tool_calls, comparison, order, tool)
 
 
-@metric(source=SOURCE, finish=recall_of, specialise=mark_metrics)
+@metric(source=SOURCE, version=2, keeps_null=NO_CALLS, finish=recall_of, specialise=specialise_calls)
 def tool_call_recall(
     tool_calls: Messages,
     reference_tool_calls: Messages,
@@ -72,6 +84,7 @@ def tool_call_recall(
     partial: bool = False,
     order: Order = "any",
     tool: str | None = None,
+    null: Null = "no_calls",  # noqa: ARG001  (which nulls the function gets)
 ) -> Counts:
     """The share of the expected tool calls that are predicted, over all rows; settings as in `tool_call_f1`.
 
@@ -80,14 +93,14 @@ def tool_call_recall(
     [1.0]
     """
     comparison = Comparison(arguments, by_tool or {}, by_argument or {}, partial)
-    return _count(tool_calls, reference_tool_calls, comparison, order, tool)
+    return _count(fill_calls(tool_calls), reference_tool_calls, comparison, order, tool)
 
 
 def _details(settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
     return dict.fromkeys(LISTED, pa.list_(pa.string())) if settings["list_tools"] else {}
 
 
-@metric(source=SOURCE, finish=f1_of, specialise=mark_metrics, details=_details)
+@metric(source=SOURCE, version=2, keeps_null=NO_CALLS, finish=f1_of, specialise=specialise_calls, details=_details)
 def tool_call_f1(
     tool_calls: Messages,
     reference_tool_calls: Messages,
@@ -98,6 +111,7 @@ def tool_call_f1(
     partial: bool = False,
     order: Order = "any",
     tool: str | None = None,
+    null: Null = "no_calls",  # noqa: ARG001  (which nulls the function gets)
     list_tools: bool = False,
 ) -> Counts:
     """F1 of tool calls over all rows: predicted and expected calls are matched one to one, as well as they can be.
@@ -110,15 +124,17 @@ def tool_call_f1(
     `tool="search"` counts the calls of one tool alone. With `list_tools=True` the names of the tools whose calls are
     matched, missing and extra come with each row, and are counted by tool.
 
-    A row without calls on either side scores 1 and adds nothing to the value. A predicted call whose arguments are not
-    a JSON object matches nothing but with `"ignore"`; a row whose expected calls cannot be read is unscored.
+    A row without calls on either side scores 1 and adds nothing to the value. Predicted calls that are null, and text
+    without a call, are an answer without calls; with `null="unscored"` a null is a row without an answer. A predicted
+    call whose arguments are not a JSON object matches nothing but with `"ignore"`. A row whose expected calls are null
+    or cannot be read is unscored: `[]` expects no calls.
 
     >>> tool_call_f1([[{"name": "f", "arguments": {"x": 1}}, {"name": "g", "arguments": {}}]],
     ...              [[{"type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}]]).to_pylist()
     [0.6666666666666666]
     """
     comparison = Comparison(arguments, by_tool or {}, by_argument or {}, partial)
-    return _count(tool_calls, reference_tool_calls, comparison, order, tool, listed=list_tools)
+    return _count(fill_calls(tool_calls), reference_tool_calls, comparison, order, tool, listed=list_tools)
 
 
 def _count(

@@ -13,14 +13,28 @@ from karat.core.columns.kinds import Messages, Score
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows
 from karat.metrics.answers.assignment import assign
-from karat.metrics.tools.calls import Arguments, ByArgument, ByTool, Comparison, UnscoredArgument, mark_metrics, pairs
+from karat.metrics.tools.calls import (
+    NO_CALLS,
+    Arguments,
+    ByArgument,
+    ByTool,
+    Comparison,
+    Null,
+    UnscoredArgument,
+    fill_calls,
+    pairs,
+    specialise_calls,
+)
 from karat.metrics.tools.kernels import complete, count_calls
 
 _EQUAL = 1 - 1e-9
 
 
 @metric(
-    source="ours: a matching of predicted and expected calls one to one that leaves out none", specialise=mark_metrics
+    source="ours: a matching of predicted and expected calls one to one that leaves out none",
+    version=2,
+    keeps_null=NO_CALLS,
+    specialise=specialise_calls,
 )
 def tool_call_match(
     tool_calls: Messages,
@@ -31,6 +45,7 @@ def tool_call_match(
     by_tool: ByTool = None,
     by_argument: ByArgument = None,
     tool: str | None = None,
+    null: Null = "no_calls",  # noqa: ARG001  (which nulls the function gets)
 ) -> Score:
     """1 where the predicted tool calls are the expected ones, else 0.
 
@@ -38,8 +53,10 @@ def tool_call_match(
     `"superset"`: every expected call is predicted. Each call matches one other. The other settings are as in
     `tool_call_f1`; an argument that is compared by a metric is equal where its score is 1.
 
-    Two rows without calls match. A predicted call whose arguments are not a JSON object matches nothing but with
-    `arguments="ignore"`; a row whose expected calls cannot be read is unscored.
+    A row without calls on either side scores 1. Predicted calls that are null, and text without a call, are an answer
+    without calls; with `null="unscored"` a null is a row without an answer. A predicted call whose arguments are not a
+    JSON object matches nothing but with `arguments="ignore"`. A row whose expected calls are null or cannot be read is
+    unscored: `[]` expects no calls.
 
     >>> calls = [[{"name": "f", "arguments": {"x": 1}}, {"name": "g", "arguments": {}}]]
     >>> tool_call_match(calls, [[{"name": "g", "args": {}}, {"name": "f", "args": {"x": 1.0}}]]).to_pylist()
@@ -48,7 +65,8 @@ def tool_call_match(
     [1.0]
     """
     comparison = Comparison(arguments, by_tool or {}, by_argument or {})
-    columns, define = (tool_calls, reference_tool_calls), partial(_define, mode=mode, comparison=comparison, tool=tool)
+    columns = (fill_calls(tool_calls), reference_tool_calls)
+    define = partial(_define, mode=mode, comparison=comparison, tool=tool)
     if not (comparison.is_transitive or (mode == "ordered" and comparison.is_plain)):
         return define(*columns)
     matched, mine, theirs = count_calls(columns, arguments, tool, ordered=mode == "ordered").T

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
-from karat.core.columns.conversations import Call, Message, UnreadableConversation, conversations
+from karat.core.columns.conversations import Call, Message, UnreadableConversation, conversations, replies
 from karat.core.columns.kinds import TEXT
 from karat.core.errors import SpecError
 from karat.core.metric.definition import Definition
@@ -19,6 +19,8 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse
 
+NO_CALLS = ("tool_calls",)  # the column in which a null stands for no calls
+Null: TypeAlias = Literal["no_calls", "unscored"]
 Arguments: TypeAlias = Literal["exact", "subset", "superset", "ignore"]
 _MISSING = object()
 
@@ -37,10 +39,16 @@ def check_by_argument(value: dict[str, Any] | None) -> dict[str, str] | None:
     return value and {argument: _metric(argument, spec).spec for argument, spec in value.items()}
 
 
-def mark_metrics(definition: Definition, settings: Mapping[str, Any]) -> Definition:
-    """The definition with the signatures of the metrics that compare arguments."""
-    metrics = settings["by_argument"] or {}
-    return replace(definition, marks=MappingProxyType({name: parse(spec).signature for name, spec in metrics.items()}))
+def specialise_calls(definition: Definition, settings: Mapping[str, Any]) -> Definition:
+    """The definition with the signatures of the metrics that compare arguments, and whether a null is no calls."""
+    metrics = settings.get("by_argument") or {}
+    marks = MappingProxyType({name: parse(spec).signature for name, spec in metrics.items()})
+    return replace(definition, marks=marks, keeps_null=NO_CALLS if settings["null"] == "no_calls" else ())
+
+
+def fill_calls(tool_calls: pa.Array) -> pa.Array:
+    """The predicted calls, `[]` where they are null: OpenAI's messages have null where the model called no tool."""
+    return tool_calls.fill_null("[]") if tool_calls.null_count else tool_calls
 
 
 def _metric(argument: str, spec: Any) -> Metric:
@@ -63,9 +71,10 @@ ByArgument: TypeAlias = Annotated[dict[str, Any] | None, check_by_argument]
 
 def read_calls(column: pa.Array, role: str, tool: str | None = None) -> list[list[Call] | str]:
     """The calls of each row, of one tool or of all, or why the row has none that can be read."""
+    read = replies if role == "tool_calls" else conversations
     return [
         f"{role}: {messages}" if isinstance(messages, UnreadableConversation) else calls_of(messages, tool)
-        for messages in conversations(column)
+        for messages in read(column)
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from karat.core.columns.conversations import Call, Message, UnreadableConversation, conversations
+from karat.core.columns.conversations import Call, Message, UnreadableConversation, conversations, replies
 from karat.core.columns.kinds import Messages, Score
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows
@@ -16,7 +16,9 @@ from karat.metrics.tools.calls import Arguments, ByTool, Comparison, calls_of, u
 from karat.metrics.tools.kernels import complete, match_trajectories
 
 
-@metric(source="agentevals 0.0.9, https://github.com/langchain-ai/agentevals, create_trajectory_match_evaluator")
+@metric(
+    source="agentevals 0.0.9, https://github.com/langchain-ai/agentevals, create_trajectory_match_evaluator", version=2
+)
 def trajectory_match(
     messages: Messages,
     reference_messages: Messages,
@@ -33,7 +35,8 @@ def trajectory_match(
     a call takes the first match that is left, in `"subset"` the expected call is the one that `arguments` looks at, and
     `"unordered"` looks both ways.
 
-    Two conversations without messages match. A row whose expected conversation cannot be read is unscored.
+    Two conversations without messages match. A text is a message of the assistant. A row is unscored where a
+    conversation is null, or the expected one cannot be read.
 
     >>> call = {"role": "assistant", "tool_calls": [{"name": "f", "args": {"x": 1}}]}
     >>> trajectory_match([[{"role": "user", "content": "Hi"}, call]], [[{"role": "human"}, call]]).to_pylist()
@@ -67,7 +70,7 @@ def _define(messages: pa.Array, reference_messages: pa.Array, *, mode: str, comp
             all(_takes(*way, lambda wanted, call: comparison.worth(call, wanted)) for way in ways.get(mode, both))
         )
 
-    return collect_rows(map(match, conversations(messages), conversations(reference_messages)))
+    return collect_rows(map(match, replies(messages), conversations(reference_messages)))
 
 
 def _same_course(mine: Sequence[Message], theirs: Sequence[Message], comparison: Comparison) -> bool:
