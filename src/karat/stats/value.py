@@ -69,9 +69,21 @@ class Estimate:
         return f"{format_value(self.value)} ({format_value(self.low)} – {format_value(self.high)})"
 
 
+def spell(value: float | None, form: str) -> str:
+    """A number in a format such as `.4f`, in which its last bits never show; `?` for None.
+
+    Libraries add up in an order that depends on the processor, so that 79.75 may come out as 79.74999999999999. Numbers
+    are rounded to 12 digits first, and both become 79.8.
+
+    >>> f"{79.74999999999999:.1f}", spell(79.74999999999999, ".1f"), spell(79.75, ".1f")
+    ('79.7', '79.8', '79.8')
+    """
+    return "?" if value is None else format(float(format(value, ".12g")), form)
+
+
 def format_value(value: float | None) -> str:
     """A value with four decimals; `?` where it is not known."""
-    return "?" if value is None else f"{value:.4f}"
+    return spell(value, ".4f")
 
 
 def summarise(

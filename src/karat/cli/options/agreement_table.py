@@ -9,7 +9,7 @@ from karat.cli.options.screen import Screen, open_screen
 from karat.runs.agreement.raters import PEOPLE, name_label
 from karat.runs.agreement.report import Agreement, Disagreement, Pair
 from karat.runs.compare.scored_rows import show_text
-from karat.stats.value import Estimate, format_value
+from karat.stats.value import Estimate, format_value, spell
 
 TITLES = {
     "accuracy": "accuracy",
@@ -98,4 +98,4 @@ def _describe_error(error: Disagreement, choices: Mapping[str, float]) -> Iterat
     if error.prediction is not None:
         yield f"  {show_text(error.prediction, _LONG)}"
     people = "  ".join(f"{name}: {name_label(choices, label)}" for name, label in error.labels.items())
-    yield f"  {error.score}: {error.value:.4g}  {people}"
+    yield f"  {error.score}: {spell(error.value, '.4g')}  {people}"

@@ -8,7 +8,7 @@ from karat.cli.options.marked_rows import print_flips
 from karat.cli.options.screen import open_screen
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding
-from karat.stats.value import format_value
+from karat.stats.value import format_value, spell
 
 _TESTS = {"mcnemar": "McNemar", "sign_flip": "sign flips", "swap": "swaps", "exceedance": "exceedance"}
 _STYLES = {"better": "green", "worse": "red", "unclear": ""}
@@ -51,12 +51,12 @@ def _cells(finding: Finding, *, wide: bool) -> Iterator[str]:
     if wide:
         yield _TESTS[comparison.test]
         measure = "odds" if comparison.test == "mcnemar" else "d"
-        yield "" if comparison.effect is None else f"{measure} {comparison.effect:.2f}"
+        yield "" if comparison.effect is None else f"{measure} {spell(comparison.effect, '.2f')}"
 
 
 def _signed(value: float | None) -> str:
-    return "?" if value is None else f"{value:+.4f}"
+    return spell(value, "+.4f")
 
 
 def _short(p: float | None) -> str:
-    return "?" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+    return "<0.0001" if p is not None and p < 0.0001 else spell(p, ".4f")

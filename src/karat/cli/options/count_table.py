@@ -11,6 +11,7 @@ from karat.cli.options.item_table import print_items
 from karat.cli.options.screen import Screen
 from karat.runs.compare.row_query import select_rows
 from karat.runs.store.run import Run
+from karat.stats.value import spell
 from karat.viewer.rows.facets import count_bins, count_facets, count_items, list_facets, list_histograms
 from karat.viewer.rows.table import RowTable
 
@@ -65,7 +66,7 @@ def _list_bins(histogram: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
     edges = histogram["edges"]
     for low, high, kept, whole in zip(edges, edges[1:], histogram["kept"], histogram["all"], strict=False):
         if whole:
-            yield f"{low:.4g} to {high:.4g}", kept, whole
+            yield f"{spell(low, '.4g')} to {spell(high, '.4g')}", kept, whole
     if histogram["missing"]["all"]:
         yield "none", histogram["missing"]["kept"], histogram["missing"]["all"]
 

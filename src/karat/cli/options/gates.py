@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.core.errors import SpecError, did_you_mean
+from karat.stats.value import spell
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -55,7 +56,7 @@ class Gate:
             if number is None:
                 yield f"{name} is not known, {self.floor:g} was asked for"
             elif number < self.floor if metric.definition.direction == "maximize" else number > self.floor:
-                yield f"{name} is {number:.6g}, {self.floor:g} was asked for"
+                yield f"{name} is {spell(number, '.6g')}, {self.floor:g} was asked for"
 
 
 def read_gate(text: str) -> Gate:

@@ -19,6 +19,7 @@ from karat.core.errors import SpecError
 from karat.core.metric.spec import parse
 from karat.runs.compare.flips import Flip
 from karat.runs.compare.scored_rows import ScoredRow
+from karat.stats.value import spell
 from karat.text.word_diff import Piece, mark_both, mark_words
 
 LONG = 600
@@ -44,7 +45,7 @@ def print_rows(screen: Screen, rows: Iterable[ScoredRow], spec: str, most: int |
     """Print each row with its scores, that of `spec` first; texts are cut after `most` characters."""
     for row in rows:
         scores = {spec: row.scores[spec], **row.scores}
-        shown = (f"{name} {'–' if score is None else f'{score:.4f}'}" for name, score in scores.items())
+        shown = (f"{name} {'–' if score is None else spell(score, '.4f')}" for name, score in scores.items())
         screen.line("")
         screen.line("   ".join([row.id, *shown]))
         _print_texts(screen, list(_list_texts(row, _normalizer(spec))), most)
@@ -54,7 +55,7 @@ def print_flips(screen: Screen, flips: Iterable[Flip], first: str) -> None:
     """Print rows on which the system `first` and another differ, with the words in which their answers do."""
     for flip in flips:
         screen.line("")
-        screen.line(f"{flip.id}   {flip.metric} {flip.scores[0]:.4f} → {flip.scores[1]:.4f}")
+        screen.line(f"{flip.id}   {flip.metric} {spell(flip.scores[0], '.4f')} → {spell(flip.scores[1], '.4f')}")
         question = [] if flip.question in (None, flip.id) else [_plain("question", flip.question)]
         a, b = flip.predictions
         if a is None and b is None:  # the rows hold no answers
@@ -100,13 +101,13 @@ def _list_details(details: Mapping[str, Any], prefix: str) -> Iterator[MarkedTex
                 label = f"answer {each['answer']}" if "answer" in each else f"statement {number}"
                 yield _plain(f"{prefix}{label}", _describe_verdict(each))
         elif name not in _HIDDEN:
-            yield _plain(f"{prefix}{name}", f"{value:.4g}" if isinstance(value, float) else value)
+            yield _plain(f"{prefix}{name}", spell(value, ".4g") if isinstance(value, float) else value)
 
 
 def _describe_verdict(said: Mapping[str, Any]) -> str:
     """The verdict on a statement or an answer, with the reason, or with the verdicts on its own statements."""
     verdict, score = said.get("label", said.get("verdict")), said.get("score")
-    shown = " ".join([*([] if verdict is None else [verdict]), *([] if score is None else [f"{score:.4g}"])])
+    shown = " ".join([*([] if verdict is None else [verdict]), *([] if score is None else [spell(score, ".4g")])])
     parts = [said.get("statement"), shown, said.get("explanation", said.get("reason"))]
     inner = "; ".join(f"({_describe_verdict(each)})" for each in said.get("statements", ()))
     return ": ".join(filter(None, [*parts, inner]))

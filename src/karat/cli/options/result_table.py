@@ -10,7 +10,7 @@ from karat.cli.options.item_table import print_items
 from karat.cli.options.screen import Screen, open_screen
 from karat.core.columns.arrow import lists_text
 from karat.runs.scoring.result import Result
-from karat.stats.value import Value, format_value
+from karat.stats.value import Value, format_value, spell
 
 if TYPE_CHECKING:
     from karat.stats.corrected.corrected import Corrected
@@ -79,7 +79,7 @@ def _print_corrected(screen: Screen, result: Result, by: str | None) -> None:
     rows = []
     for spec, label, found in lines:
         start = [spec if label is None else "", *([] if by is None else [label or ""])]
-        worth = "" if found.effective is None else f"{found.effective:.0f}"
+        worth = "" if found.effective is None else spell(found.effective, ".0f")
         numbers = [format_value(found.uncorrected), format_value(found.value), _range(found.low, found.high)]
         rows.append([*start, *numbers, f"{found.labelled}", worth, found.method or ""])
     interval = f"{100 * result.confidence:g} % interval"

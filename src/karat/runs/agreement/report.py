@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from karat.runs.agreement.verdict import Verdict
 from karat.stats.agreement.confusion import Confusion
-from karat.stats.value import Estimate
+from karat.stats.value import Estimate, spell
 
 
 @dataclass(frozen=True)
@@ -113,5 +113,5 @@ class Agreement:
             yield from (f"  {sentence}" for sentence in sentences)
         for each in self.pairs if not self.sentences else ():
             figure = next((name for name, value in each.figures.items() if value.value is not None), None)
-            shown = "no estimate" if figure is None else f"{figure} {each.figures[figure].value:.3f}"
+            shown = "no estimate" if figure is None else f"{figure} {spell(each.figures[figure].value, '.3f')}"
             yield f"  {each.first} with {each.second}: {shown}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from karat.runs.agreement.verdict import Gap, Verdict
-from karat.stats.value import Estimate
+from karat.stats.value import Estimate, spell
 
 
 def describe_verdict(
@@ -101,7 +101,8 @@ def _describe_cut(verdict: Verdict) -> Iterator[str]:
         return
     apparent, corrected = (each["accuracy"] for each in (cut.apparent, cut.corrected))
     side = "≤" if verdict.turned else "≥"
-    shown = f"{verdict.score} {side} {cut.value:.4g} [{cut.low:.4g}, {cut.high:.4g}] tells yes from no best"
+    place, low, high = (spell(each, ".4g") for each in (cut.value, cut.low, cut.high))
+    shown = f"{verdict.score} {side} {place} [{low}, {high}] tells yes from no best"
     other = f"{_share(apparent.value)} on those that did"
     yield f"{shown}: accuracy {_percent(corrected)} on rows that did not choose it, {other}"
 
@@ -115,14 +116,15 @@ def _describe_gap(verdict: Verdict, gap: Gap) -> str:
 def _number(estimate: Estimate, *, sign: bool = False) -> str:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return "?"
-    return f"{estimate.value:{'+' if sign else ''}.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    value = spell(estimate.value, "+.3f" if sign else ".3f")
+    return f"{value} [{spell(estimate.low, '.3f')}, {spell(estimate.high, '.3f')}]"
 
 
 def _percent(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return "?"
-    return f"{_share(estimate.value)} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+    return f"{_share(estimate.value)} [{spell(100 * estimate.low, '.1f')}, {spell(100 * estimate.high, '.1f')}]"
 
 
 def _share(value: float | None) -> str:
-    return "?" if value is None else f"{100 * value:.1f} %"
+    return "?" if value is None else f"{spell(100 * value, '.1f')} %"

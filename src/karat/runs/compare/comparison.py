@@ -17,6 +17,7 @@ from karat.runs.display.forest import Forest, Line
 from karat.runs.display.frame import corrected_columns, make_frame
 from karat.runs.display.markdown import escape_markdown, fit, fold, markdown_rows, markdown_table
 from karat.runs.display.notebook import show_forests
+from karat.stats.value import spell
 
 _LONG = 300  # characters of a text in a comment
 
@@ -87,7 +88,7 @@ class Compared:
         ending and for a file that cannot be written.
         """
         check_document(path)
-        level = f"{1 - self.confidence:.3g}"
+        level = spell(1 - self.confidence, ".3g")
         document = Document(
             title=f"{' and '.join(self.systems)}: {self.n} rows, matched by {self.by}",
             table=self._table(self.findings, percent=percent),
@@ -146,7 +147,7 @@ class Compared:
         rows = (
             (
                 *(escape_markdown(_cut(text)) for text in (each.id, each.question, *each.predictions)),
-                escape_markdown(f"{each.metric} {each.scores[0]:.4g} → {each.scores[1]:.4g}"),
+                escape_markdown(f"{each.metric} {spell(each.scores[0], '.4g')} → {spell(each.scores[1], '.4g')}"),
             )
             for each in self.flipped
         )

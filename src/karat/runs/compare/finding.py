@@ -11,6 +11,7 @@ from karat.stats.aggregate import Bounds, points
 from karat.stats.paired.comparison import Comparison, Verdict
 from karat.stats.paired.multiple import HolmTest, holm_tests
 from karat.stats.paired.power import smallest_share, smallest_visible
+from karat.stats.value import spell
 
 if TYPE_CHECKING:
     from karat.stats.corrected.corrected import Corrected
@@ -144,7 +145,7 @@ class Finding:
         value, low, high = ends
         shown = "p is not known"
         if p is not None:
-            shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}" if p < 0.995 else "p = 1"
+            shown = "p < 0.0001" if p < 0.0001 else f"p = {spell(p, '.2g')}" if p < 0.995 else "p = 1"
             shown += f" after Holm over {family}" if family > 1 else ""
         if verdict in (None, "unclear"):
             return f"no difference could be shown ({self._size(value)} {self._interval(low, high)}, {shown})"
@@ -162,7 +163,7 @@ class Finding:
     def _scaled(self, number: float | None, *, percent: bool = True) -> str:
         if number is None:
             return "?"
-        return spell_value(number, self.scale if percent else 1) if self.scale > 1 else f"{number:.4g}"
+        return spell_value(number, self.scale if percent else 1) if self.scale > 1 else spell(number, ".4g")
 
     def lines(self, *, several: bool, percent: bool = True) -> Iterator[Line]:
         """The line of a forest plot, and one of the difference corrected by people; `several`: it names the system.
@@ -226,7 +227,7 @@ class Finding:
 
 
 def _spell_p(p: float | None) -> str:
-    return "?" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+    return "< 0.0001" if p is not None and p < 0.0001 else spell(p, ".4f")
 
 
 def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ from karat.runs.display.frame import make_frame
 from karat.runs.display.notebook import show_forests
 from karat.stats.aggregate import Bounds, points
 from karat.stats.ranking.standing import Correction, PairTests, Standing, stand
-from karat.stats.value import Estimate, Value, format_value
+from karat.stats.value import Estimate, Value, format_value, spell
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class Ranked:
     def _explained(self) -> tuple[str, ...]:
         """What letters and sets of ranks mean."""
         method = {"holm": "Holm", "bh": "Benjamini and Hochberg"}[self.correction]
-        corrected = f"p, corrected for {self.family} tests ({method}), is above {1 - self.confidence:.3g}"
+        corrected = f"p, corrected for {self.family} tests ({method}), is above {spell(1 - self.confidence, '.3g')}"
         return (
             f"Systems that share a letter are not separated: {corrected}.",
             f"With {100 * self.confidence:g} % confidence, all true ranks are among those that the systems may have.",

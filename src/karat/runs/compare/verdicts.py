@@ -24,6 +24,7 @@ from karat.runs.scoring.groups import check_group_column, cluster_keys
 from karat.stats.inference import Inference
 from karat.stats.ranking.bradley_terry import Strengths, estimate_strengths, find_unbeaten
 from karat.stats.ranking.standing import Correction
+from karat.stats.value import spell
 
 _COLUMNS = {
     "a": ("a", "model_a", "system_a", "model_1", "system_1", "model1", "system1", "first"),
@@ -221,7 +222,7 @@ def _note(verdicts: _Verdicts, found: Strengths, cluster: str | None, *, order_e
         yield f"verdicts that share {cluster} are taken together"
     if found.order is not None:
         ends = (found.order.value or 0.0, found.order.low, found.order.high)
-        value, low, high = (f"{100 / (1 + np.exp(-(each or 0.0))):.1f}" for each in ends)
+        value, low, high = (spell(100 / (1 + np.exp(-(each or 0.0))), ".1f") for each in ends)
         yield f"of two equal systems, the one that stands first wins {value} % [{low}, {high}] of what is no tie"
     elif order_effect:
         yield "no system stood in both places often enough to tell the effect of the order from strength"

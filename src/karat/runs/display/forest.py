@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from karat.runs.display.html import element, show
 from karat.runs.display.svg import Axis, chart, grid, line, ticks
 from karat.stats.corrected.corrected import Corrected
-from karat.stats.value import Value, format_value
+from karat.stats.value import Value, format_value, spell
 
 Kind: TypeAlias = Literal["value", "better", "worse", "unclear"]
 _HEIGHT, _MIDDLE, _SIZE = 24.0, 12.0, 4.5  # pixels
@@ -119,7 +119,7 @@ def value_headings(confidence: float, *, bounds: bool, factor: float) -> tuple[s
 
 def spell_value(value: float | None, factor: float) -> str:
     """A value with four decimals, or in points with one."""
-    return format_value(value) if value is None or factor == 1 else f"{value * factor:.1f}"
+    return format_value(value) if value is None or factor == 1 else spell(value * factor, ".1f")
 
 
 def spell_range(low: float | None, high: float | None, factor: float = 1.0) -> str:

@@ -11,7 +11,7 @@ from karat.judges.judge import JudgeFunction
 from karat.runs.judge_report.examined import Examined
 from karat.runs.judge_report.figures import FIGURES, Bias, Figures, People
 from karat.runs.judge_report.kept_calibration import KeptCalibration
-from karat.stats.value import Estimate
+from karat.stats.value import Estimate, spell
 
 _MERIT = "; that may be merit: labels by people (human, --human) tell"
 
@@ -144,12 +144,12 @@ def _sure(estimate: Estimate) -> int:
 def _size(estimate: Estimate) -> str:
     """The absolute value and its interval."""
     ends = sorted(abs(each) for each in (estimate.low or 0.0, estimate.high or 0.0))
-    return f"{abs(estimate.value or 0.0):.2g} ({ends[0]:.2g} – {ends[1]:.2g})"
+    return f"{spell(abs(estimate.value or 0.0), '.2g')} ({spell(ends[0], '.2g')} – {spell(ends[1], '.2g')})"
 
 
 def _percent(estimate: Estimate) -> str:
     value, low, high = (100 * (each or 0.0) for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value:.1f} % ({low:.1f} – {high:.1f} %)"
+    return f"{spell(value, '.1f')} % ({spell(low, '.1f')} – {spell(high, '.1f')} %)"
 
 
 def _beyond(bias: Bias) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.stats.agreement.correlation import correlation
 from karat.stats.corrected.judged import Judged
+from karat.stats.value import spell
 
 
 def describe_reversal(name: str, judged: Judged, confidence: float = 0.95, *, turned: bool = False) -> str | None:
@@ -30,6 +31,7 @@ def describe_reversal(name: str, judged: Judged, confidence: float = 0.95, *, tu
     if shown.value is None or shown.high is None or shown.high >= 0:
         return None
     moves, sign = ("rises", -1) if turned else ("falls", 1)
-    low, high = sorted(sign * (each or 0.0) for each in (shown.low, shown.high))
-    seen = f"{name} {moves} where people's labels rise (correlation {sign * shown.value:.2f} [{low:.2f}, {high:.2f}])"
+    value, *ends = (spell(sign * (each or 0.0), ".2f") for each in (shown.value, shown.low, shown.high))
+    low, high = ends[::sign]
+    seen = f"{name} {moves} where people's labels rise (correlation {value} [{low}, {high}])"
     return f"{seen}: check which label is good (--label-map) and whether less of the metric is better (direction)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
 
+from karat.stats.value import spell
+
 Method: TypeAlias = Literal["normal", "wilson", "bootstrap", "labels", "combined"]
 
 TUNED = "prediction-powered inference with power tuning (PPI++)"
@@ -62,7 +64,8 @@ class Corrected:
         """How many labels alone these are worth, and the method; or why there is no estimate."""
         if self.weight == 0 or self.effective is None:
             return self.in_words
-        return f"{self.labelled} labels with the scores are worth {self.effective:.0f} labels alone; {self.in_words}"
+        worth = spell(self.effective, ".0f")
+        return f"{self.labelled} labels with the scores are worth {worth} labels alone; {self.in_words}"
 
     def as_dict(self) -> dict[str, object]:
         """The fields in order, as JSON values."""

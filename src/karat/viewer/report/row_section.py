@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from karat.runs.display.html import element, show
+from karat.stats.value import spell
 from karat.viewer.report.rows import pack
 
 _FEW = 6  # rows that are there without JavaScript
@@ -170,4 +171,4 @@ def _mark(text: str, marks: Sequence[int]) -> str:
 
 
 def _spell(score: float | None, factor: float) -> str:
-    return element("b", None, "–" if score is None else f"{score * factor:.4g}")
+    return element("b", None, "–" if score is None else spell(score * factor, ".4g"))

@@ -24,6 +24,7 @@ from karat.core.columns.python_values import to_python
 from karat.data.source import RAW
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
+from karat.stats.value import spell
 from karat.text.word_diff import mark_words
 from karat.viewer.report.redaction import LEFT_OUT, Redaction
 from karat.viewer.rows.columns import RunColumns
@@ -146,7 +147,7 @@ def _join(cell: Any) -> str | None:
 def _remarks(label: str, cell: Any) -> Iterator[tuple[str, str]]:
     """A judge's remark; of a list of statements one for each, with its verdict."""
     if cell is not None and not (isinstance(cell, list) and all(isinstance(item, dict) for item in cell)):
-        yield label, f"{cell:.4g}" if isinstance(cell, float) else _join(cell) or ""
+        yield label, spell(cell, ".4g") if isinstance(cell, float) else _join(cell) or ""
         return
     for item in cell or ():
         verdict = item.get("verdict", item.get("label"))

@@ -18,6 +18,7 @@ from karat.runs.display.svg import Axis
 from karat.runs.match.systems import TableInMemory
 from karat.runs.store.run import Run, ScoredFile
 from karat.stats.aggregate import points
+from karat.stats.value import spell
 from karat.viewer.report.material import Material, SystemValue, cut_name
 from karat.viewer.report.redaction import LEFT_OUT, Redaction, spell_alignment
 
@@ -203,7 +204,7 @@ def _spell_use(value: object) -> str:
     return (
         ", ".join(map(str, value))
         if isinstance(value, list)
-        else f"{value:.4g}"
+        else spell(value, ".4g")
         if isinstance(value, float)
         else str(value)
     )

@@ -2,9 +2,12 @@
 
 const MINUS = "−";
 
+/** A number without its last bits, which depend on the processor: 79.74999999999999 is 79.75. */
+const plain = (number) => Number(number.toPrecision(12));
+
 function fixed(value, scale) {
   if (value === null || value === undefined) return "–";
-  const shown = scale > 1 ? (value * scale).toFixed(1) : Number(value.toPrecision(4)).toString();
+  const shown = scale > 1 ? plain(value * scale).toFixed(1) : Number(plain(value).toPrecision(4)).toString();
   return /^-[0.]+$/.test(shown) ? shown.slice(1) : shown.replace(/^-/, MINUS);
 }
 
@@ -27,7 +30,7 @@ export const percent = (share) => `${Number((share * 100).toPrecision(6))} %`;
 /** A p-value, as karat's sentences print it. */
 export function probability(p) {
   if (p === null || p === undefined) return "–";
-  return p < 0.0001 ? "< 0.0001" : p >= 0.995 ? "1" : Number(p.toPrecision(2)).toString();
+  return p < 0.0001 ? "< 0.0001" : p >= 0.995 ? "1" : Number(plain(p).toPrecision(2)).toString();
 }
 
 export const count = (number) => (number === null || number === undefined ? "–" : number.toLocaleString("en"));
@@ -43,7 +46,7 @@ export function time(text) {
 }
 
 /** A coefficient of agreement, which lies between -1 and 1. */
-export const coefficient = (number) => (number === null ? "?" : number.toFixed(3).replace("-", MINUS));
+export const coefficient = (number) => (number === null ? "?" : plain(number).toFixed(3).replace("-", MINUS));
 
 /** A detail of any kind; of a number, what can be read at a glance. */
 export const brief = (detail) => (typeof detail === "number" ? String(Number(detail.toPrecision(3))) : String(detail));
