@@ -10,7 +10,8 @@ import pytest
 
 import karat
 from karat.data.formats.frames import open_frame
-from karat.data.paths.known import find_inside, find_layout_paths, find_text_files
+from karat.data.paths.known import find_inside, find_layout_paths
+from karat.data.paths.listed import find_listed
 from karat.data.roles import LAYOUTS
 
 
@@ -74,17 +75,14 @@ def test_a_row_whose_cell_holds_something_else_is_unscored_and_not_scored_as_tex
     ],
 )
 def test_documents_are_contexts(contexts, path):
-    assert find_inside(open_frame([{"contexts": contexts}]), {"contexts": "contexts"}, lists=["contexts"]) == {
-        "contexts": path
-    }
+    assert find_inside(open_frame([{"contexts": contexts}]), {"contexts": "contexts"}) == {"contexts": path}
 
 
 @pytest.mark.parametrize("cell", ["['a', 'it\\'s']", '["a", "b"]'])
 def test_lists_of_texts_in_cells_are_lists(cell):
-    source, roles = open_frame({"chunks": [cell], "user_input": ["Q"]}), {"contexts": "chunks"}
-    of_text = find_text_files(source)
-    assert find_inside(source, roles, lists=["contexts"], of_text=of_text) == {"contexts": "chunks[*]"}
-    assert find_inside(open_frame({"chunks": ["[0, 1]"]}), roles, lists=["contexts"], of_text=of_text) == {}
+    roles = {"contexts": "chunks"}
+    assert find_listed(open_frame({"chunks": [cell], "n": [1]}), roles) == {"contexts": "chunks[*]"}
+    assert find_listed(open_frame({"chunks": ["[0, 1]"]}), roles) == {}
 
 
 def test_a_column_with_a_roles_own_name_wins_over_a_layout():

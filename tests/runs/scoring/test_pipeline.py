@@ -261,16 +261,19 @@ def test_wrong_settings_of_the_run_leave_what_stands_under_output(tmp_path):
         karat.score(out, "em", output=out)
 
 
-def test_lists_that_csv_made_text_are_read_as_lists_and_warned_of_where_they_are_mapped_as_text(tmp_path):
+def test_lists_that_csv_made_text_are_read_as_lists_unless_the_path_says_text(tmp_path):
     out = tmp_path / "scored.csv"
     karat.score(ROWS, "em", output=out)
     assert karat.score(out, "em").values["em"].value == 0.25
-    with pytest.warns(UserWarning, match="'gold' .reference. looks like JSON lists"):
-        karat.score(out, "em", map={"reference": "gold"})
+    assert karat.score(out, "em", map={"reference": "gold"}).mapping["reference"] == "gold[*]"
+    as_text = karat.score(out, "em", map={"reference": "gold::text"})
+    assert (as_text.values["em"].value, as_text.values["em"].scored) == (0.0, 5)
 
 
-@pytest.mark.parametrize("cell", ['["Lyon", "Paris"]', ' {"answer": "Paris"}\n', '[{"text": "Paris"}]'])
-@pytest.mark.parametrize("rows", [1, 5000])
+@pytest.mark.parametrize(
+    "cell", ['["Lyon", "Paris"]', "['Lyon', 'Paris']", ' {"answer": "Paris"}\n', '[{"text": "Paris"}]']
+)
+@pytest.mark.parametrize("rows", [20, 5000])
 def test_one_json_cell_in_text_is_warned_of_once(cell, rows):
     intervals = ["x", *["[0, 1]"] * rows]
     table = pa.table({"prediction": [*intervals, "x"], "reference": [*intervals, cell]})

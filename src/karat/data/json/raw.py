@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import re
+import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -83,12 +86,21 @@ def _skip(document: str, at: int) -> int:
 def from_python(text: str) -> str | None:
     """The `repr` of a Python list or dict as JSON; None for other text.
 
-    >>> print(from_python("{'gold': ['Paris', None]}"))
-    {"gold": ["Paris", null]}
+    NumPy's `['a' 'b']` is another text: Python would join its items.
+
+    >>> print(from_python("{'gold': ['Paris', None]}"), from_python("['a' 'b']"))
+    {"gold": ["Paris", null]} None
     """
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return json.dumps(ast.literal_eval(text), default=str)
+        value = ast.literal_eval(text)
+        return None if repr(value) != text and _joins_texts(text) else json.dumps(value, default=str)
     return None
+
+
+def _joins_texts(text: str) -> bool:
+    """Whether Python's source has two texts side by side, which it joins."""
+    tokens = (token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.string.strip())
+    return any(one.type == other.type == tokenize.STRING for one, other in pairwise(tokens))
 
 
 def decode_text(column: pa.Array, first: int = 1, *, objects: bool = False) -> pa.Array:

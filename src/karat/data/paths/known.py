@@ -77,10 +77,8 @@ def find_text_files(source: Source) -> set[str]:
     return {name for names in of_text for name in names.values()}
 
 
-def find_inside(
-    source: Source, columns: Mapping[str, str], *, lists: Collection[str] = (), of_text: Collection[str] = ()
-) -> dict[str, str]:
-    """The paths to the texts of roles whose columns hold objects; `lists` are the roles that take a list of texts.
+def find_inside(source: Source, columns: Mapping[str, str], *, of_text: Collection[str] = ()) -> dict[str, str]:
+    """The paths to the texts of roles whose columns hold objects.
 
     In an object, this is the value under a name of the role, the content of the last message of a chat, or the only
     value; in a list of objects, the content of each, as of LangChain's and LlamaIndex's documents. Objects and lists in
@@ -89,7 +87,7 @@ def find_inside(
 
     >>> from karat.data.formats.frames import open_frame
     >>> rows = [{"answer": {"text": "Paris", "tokens": 3}, "contexts": [{"page_content": "Paris is", "metadata": {}}]}]
-    >>> find_inside(open_frame(rows), {"prediction": "answer", "contexts": "contexts"}, lists=["contexts"])
+    >>> find_inside(open_frame(rows), {"prediction": "answer", "contexts": "contexts"})
     {'prediction': 'answer.text', 'contexts': 'contexts[*].page_content'}
     """
     kinds = {name: source.schema.field(name).type for name in columns.values()}
@@ -103,10 +101,7 @@ def find_inside(
             cells = [cell for cell in parsed if cell not in (None, "")]
             row = next((at for at, cell in enumerate(parsed, 1) if cell not in (None, "")), 1)
             path = _inside(name_row(source.name, row), role, name, cells)
-            if path == f"{name}[*]":  # lists of texts in cells of text; others need no path
-                listed = is_text(kinds[name]) and role in lists
-                path = path if listed and all(isinstance(item, str) for cell in cells for item in cell) else name
-            if path != name:
+            if path not in (name, f"{name}[*]"):  # lists of texts need no path, but in cells of text, see `find_listed`
                 found[role] = path
     return found
 

@@ -19,6 +19,7 @@ from karat.data.json.members import extract_paths
 from karat.data.json.raw import extract_items, extract_members, from_python
 from karat.data.source import RAW, Source
 
+_AS_TEXT = "::text"
 _STEP = re.compile(r"\[(?:(?P<all>\*)|(?P<number>-?[0-9]{1,18})|(?P<key>[^][=]+)=(?P<value>[^][]*))\]\.?")
 """A step into a list: all items, the number of one, or the first in which a key has a value."""
 
@@ -28,7 +29,7 @@ def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = Tr
 
     A path is keys joined by dots; a key may itself contain dots. `[0]` is the first item of a list, `[-1]` the last,
     `[role=user]` the first in which a key has this value, `[*]` the list of what the rest of the path finds in each
-    item; two `[*]` in a path make one flat list.
+    item; two `[*]` in a path make one flat list. `::text` at the end of a path keeps what is there as one text.
     Objects and lists are Arrow's or JSON text. Values in JSON text come as `RAW` with their spelling, or as plain text
     without `keep_json`. A path that leads nowhere adds no column; where it leads nowhere in a row, that is null.
 
@@ -122,7 +123,7 @@ def _find_path(batch: pa.RecordBatch, path: str) -> pa.Array | None:
 
 def _rest(path: str, key: str) -> str | None:
     """What follows a key at the start of a path: empty at its end, None where the path starts with another key."""
-    if not path.startswith(key) or path[len(key) :][:1] not in ("", ".", "["):
+    if not path.startswith(key) or (path[len(key) :][:1] not in ("", ".", "[") and path != f"{key}{_AS_TEXT}"):
         return None
     return path[len(key) :].removeprefix(".")
 
@@ -131,6 +132,11 @@ def _descend(column: pa.Array, path: str) -> pa.Array | None:
     """The values at a path inside a column of objects, lists, or JSON text; None if its type has no such place."""
     if not path:
         return column
+    if path.endswith(_AS_TEXT):
+        inside = _descend(column, path.removesuffix(_AS_TEXT))
+        if inside is None or (pa.types.is_nested(inside.type) and inside.type != RAW):
+            return None
+        return unquote(inside.storage) if inside.type == RAW else inside.cast(pa.string())
     if column.type == RAW or is_text(column.type):
         texts = column.storage if column.type == RAW else column.cast(pa.string())
         return _read_json(texts, path, is_json=column.type == RAW).cast(RAW)

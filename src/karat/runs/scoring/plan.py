@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
 import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
-from karat.core.columns.arrow import from_numpy, is_text
+from karat.core.columns.arrow import is_text
 from karat.core.columns.json_text import cast_json
 from karat.core.columns.kinds import NUMBER, NUMBERS, TEXT, TEXTS, Array, Kind
 from karat.core.errors import ColumnError, RowError
@@ -27,6 +25,7 @@ from karat.data.join.gather import Gathered
 from karat.data.join.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
 from karat.data.paths.known import find_inside, find_layout_paths, find_text_files
+from karat.data.paths.listed import AS_TEXT, ITEMS, describe_lists, find_listed, read_references
 from karat.data.paths.nested import add_nested, check_paths, find_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
@@ -88,7 +87,16 @@ class Plan:
     def role_columns(self, batch: pa.RecordBatch, numbers: Array | None = None) -> dict[str, pa.Array]:
         """The columns of a batch that the metrics get, by role; `numbers` are those of its rows, from 0."""
         numbers = np.arange(len(batch)) if numbers is None else numbers
-        return {role: self._decode(role, batch.column(name), numbers) for role, name in self.mapping.items()}
+        found = {role: self._decode(role, batch.column(name), numbers) for role, name in self.mapping.items()}
+        if "reference" in found and self._takes_lists:
+            name, label = self.mapping["reference"], self.labels["reference"]
+            found["reference"] = read_references(found["reference"], batch, name, label, numbers)
+        return found
+
+    @cached_property
+    def _takes_lists(self) -> bool:
+        """Whether references are texts, or lists of them, for a metric that takes them as they are."""
+        return any(_scores_text(metric, "reference") for metric in self.metrics)
 
     def _decode(self, role: str, column: pa.Array, numbers: Array) -> pa.Array:
         """Text as numbers where the role has these, and JSON text as the kind of the role: ids, or text."""
@@ -121,7 +129,9 @@ class Plan:
                 raise
         except RowError as error:
             part, does = next((_INSIDE[kind] for kind in _INSIDE if kind in str(error)), ("", ""))
-            path = f"{self.mapping[role]}{part}"
+            path = (
+                f"{self.mapping[role]}{part if part != ITEMS * 2 else ITEMS * (2 - self.mapping[role].endswith(ITEMS))}"
+            )
             remedy = f"; --map {role}={path} (in Python, map={{{role!r}: {path!r}}}) {does}" if part else ""
             raise RowError(f"{self.labels[role]}, {error}{remedy}") from None
 
@@ -171,8 +181,8 @@ def plan_run(
     chosen = parse_all(metrics)
     named = {role: name for metric in chosen for role, name in metric.definition.named_columns.items()}
     kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
-    own = {name: name for name in named.values() if name in kinds}  # `column(prediction)` takes it from no other metric
-    fixed = {**named, **own, **selection.map}
+    # `column(prediction)` takes it from no other metric
+    fixed = {**named, **{name: name for name in named.values() if name in kinds}, **selection.map}
     samples = {metric.definition.samples for metric in chosen} - {""}
     answers, question = {fixed.get(role, role) for role in samples}, fixed.get(QUESTION) if samples else None
     if QUESTION not in kinds and question is not None:
@@ -191,9 +201,12 @@ def plan_run(
     mapping = map_columns(
         source.schema.names, list(kinds), roles, sides=sides, original_names=original, where=source.name
     )
-    texts = {role: mapping[role] for role in kinds.keys() - fixed.keys() if _takes_text(chosen, kinds, role)}
-    lists = [role for role in texts if kinds[role] is TEXTS or role == "reference"]
-    inside = find_inside(source, texts, lists=lists, of_text=find_text_files(base))
+    texts = {role: mapping[role] for role in kinds if _takes_text(chosen, kinds, role)}
+    own = {role: name for role, name in texts.items() if role not in fixed}
+    lists = {
+        role: name for role, name in texts.items() if role == "reference" or (kinds[role] is TEXTS and role in own)
+    }
+    inside = find_listed(source, lists) | find_inside(source, own, of_text=find_text_files(base))
     if there := find_nested(source, inside.values()):
         nested = replace(nested, roles={**nested.roles, **there})
         source, mapping = add_nested(source, there), mapping | {k: v for k, v in inside.items() if v in there}
@@ -244,56 +257,16 @@ def _reads_json(metric: Metric, role: str) -> bool:
 
 
 def find_json_in_text(plan: Plan, batch: pa.RecordBatch, warned: dict[str, str], *, first: bool) -> None:
-    """Add a warning for each role where a text is a JSON list or object, as in CSV, and a metric scores it as text.
-
-    Lists of numbers may be intervals or points: they count where each of the first 100 texts of the `first` batch is a
-    list.
-    """
+    """Add a warning for each role where a text is a JSON list or object, as in CSV, and a metric scores it as text."""
     for role in (SEVERAL.keys() & plan.mapping.keys()) - warned.keys():
         column = batch.column(plan.mapping[role])
-        if not is_text(column.type) or not any(_scores_text(metric, role) for metric in plan.metrics):
+        as_told = plan.mapping[role].endswith(AS_TEXT)
+        if as_told or not is_text(column.type) or not any(_scores_text(metric, role) for metric in plan.metrics):
             continue
-        texts = column.slice(0, 100).drop_null().to_pylist() if first else []
-        listed = bool(texts) and all(text.startswith("[") and text.endswith("]") for text in texts)
-        found = next(filter(_is_json, _json_like(column).slice(0, 1000).to_pylist()), None)
-        if listed or found:
-            problem = f"looks like JSON {'objects' if found and found.lstrip()[0] == '{' else 'lists'} but is text"
-            warned[role] = (
-                f"{plan.labels[role]} {problem}, and each is scored as one; JSON Lines and Parquet hold lists, and "
-                f"--map {role}={plan.mapping[role]}.KEY selects a part of an object"
-            )
-
-
-_JSON = r"""(?s)^\s*(?:\[.*["\[{].*\]|\{\s*".*\})\s*$"""
-"""What a JSON object looks like, or a list that holds more than numbers."""
-
-
-def _json_like(column: pa.Array) -> pa.Array:
-    """The texts that look like JSON; their first byte alone leaves out most others."""
-    texts = column.cast(pa.large_string())
-    if texts.null_count:
-        texts = texts.drop_null()
-    _, offsets, content = texts.buffers()
-    if not len(texts) or content is None or not content.size:
-        return texts.slice(0, 0)
-    starts = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
-    first = np.frombuffer(content, np.uint8)[np.minimum(starts[:-1], content.size - 1)]
-    texts = texts.filter(from_numpy(_MAY_START_JSON[first] & (starts[1:] > starts[:-1])))
-    return texts.filter(pc.match_substring_regex(texts, _JSON))
-
-
-_MAY_START_JSON = np.zeros(256, bool)
-_MAY_START_JSON[[*b"[{ \t\n\r\f\v"]] = True
+        if problem := describe_lists(column, role, plan.mapping[role], first=first):
+            warned[role] = f"{plan.labels[role]} {problem}"
 
 
 def _scores_text(metric: Metric, role: str) -> bool:
     """Whether a metric takes the texts of a role as they are, and expects no JSON; a language model reads JSON."""
     return role in metric.definition.columns and not (metric.judge or _reads_json(metric, role))
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

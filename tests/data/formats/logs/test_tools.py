@@ -105,7 +105,7 @@ def test_the_command_of_the_documentation_gives_the_tools_own_figure(command, st
     ("file", "texts"), [("documents.jsonl", "contexts[*].page_content"), ("nodes.jsonl", "contexts[*].node.text")]
 )
 def test_documents_of_langchain_and_llamaindex_are_contexts(file, texts):
-    inside = find_inside(open_source(SAMPLES / file), {"contexts": "contexts"}, lists=["contexts"])
+    inside = find_inside(open_source(SAMPLES / file), {"contexts": "contexts"})
     assert inside == {"contexts": texts}
 
 
