@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -15,7 +16,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
-from karat.data.storage.duckdb import connect, explain, interruptible, to_duckdb
+from karat.data.storage.duckdb import connect, explain, interruptible, is_keyword, quote, to_duckdb
 from karat.data.storage.query_limits import QueryLimit, run_within_limits
 
 _NOT_ROW_BY_ROW = {
@@ -48,6 +49,13 @@ _LONGER = re.compile(
 _TIMES = 8  # for these, and for a text of any length that is put into another one
 _OWN_SCHEMAS = ("", "main", "system", "pg_catalog")
 
+_CLOCKS = frozenset(("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"))
+"""Names that are columns where there are such, else the time."""
+_CONDITION = "SELECT ({}\n)"
+_IN_QUOTES = re.compile(r"""'[^']*'|"[^"]*\"""")
+_NEEDS_QUOTES = re.compile(r"[^\W\d][\w.]*[^\w.](.*\w)?")
+"""Names that SQL takes for several, or for a calculation: those with a hyphen, a space, an @ or a slash."""
+
 OFFLINE = {"enable_external_access": "false"}  # a condition reads no files
 
 
@@ -65,10 +73,12 @@ def filter_rows(
         raise DataError(f"limit is {limit!r:.40}; expected a whole number from 0 to 2**63 - 1")
     extended, used = source, list[str]()
     if where is not None:
-        names = names_in(where)
+        names = names_in(where, columns=source.schema.names)
         extended = add_nested(source, find_nested(source, names) if nested is None else nested, keep_json=False)
         folded = {name.casefold() for name in names}
         used = [name for name in extended.schema.names if name.casefold() in folded]
+        if clocks := _CLOCKS & (folded - {name.casefold() for name in used}):
+            raise _refuse_changing(where, min(clocks))
         empty = pa.table([pa.nulls(0, kind) for kind in extended.schema.types], schema=extended.schema)
         _evaluate(connect(**OFFLINE), where, used, empty)
 
@@ -98,17 +108,22 @@ def filter_rows(
     )
 
 
-def names_in(where: str, statement: str = "SELECT ({}\n)") -> set[str]:
+def names_in(where: str, statement: str = _CONDITION, columns: Collection[str] = ()) -> set[str]:
     """The names of columns and paths in a condition, or in what `statement` holds at `{}`.
 
-    Raises `DataError` if it reads more than its own row.
+    `columns` are names that it may have. Raises `DataError` if it reads more than its own row, names a column with a
+    hyphen without quotes, or, as a condition, chooses other rows each time.
     """
+    for name in filter(_NEEDS_QUOTES.fullmatch, columns):
+        _check_quoted(where, name)
     try:
         (parsed,) = connect().execute("SELECT json_serialize_sql(?)", [statement.format(where)]).fetchall()[0]
     except duckdb.Error as error:
         raise DataError(f"the condition {where!r} does not work: {explain(error)}") from error
     tree = json.loads(parsed)
     if tree["error"]:
+        for name in filter(is_keyword, columns):
+            _check_quoted(where, name)
         raise DataError(f"the condition {where!r} does not work: {tree['error_message']}")
     if refused := _find_growth(tree):
         raise DataError(f"the condition {where!r} {refused}")
@@ -118,7 +133,45 @@ def names_in(where: str, statement: str = "SELECT ({}\n)") -> set[str]:
             raise DataError(f"the condition {where!r} must hold for one row at a time; {reason} does not")
         names = node.get("column_names", ())
         used |= {*names, ".".join(names)}
+        if statement == _CONDITION and (name := node.get("function_name", "")) and _is_changing(name, node):
+            raise _refuse_changing(where, f"{name}()")
     return used
+
+
+def _check_quoted(where: str, name: str) -> None:
+    """Raise `DataError` where a condition has a column's name without double quotes, with the right condition."""
+    either = re.compile(rf"{_IN_QUOTES.pattern}|(?<!\w)(?P<bare>{re.escape(name)})(?!\w)", re.IGNORECASE)
+    written = either.sub(lambda found: quote(name) if found["bare"] else found[0], where)
+    if written != where:
+        problem = f"names the column {name!r}, which needs double quotes"
+        raise DataError(f"the condition {where!r} {problem}: {_shell(written)}")
+
+
+def _is_changing(name: str, node: dict[str, Any]) -> bool:
+    """Whether a function gives another value at another time: one of chance, of the clock, or of the connection."""
+    return name.casefold() in _changing() or (name.casefold() == "age" and len(_arguments(node)) == 1)
+
+
+@cache
+def _changing() -> frozenset[str]:
+    stable = "coalesce(stability, 'CONSISTENT') IN ('CONSISTENT')"
+    found = connect().execute(f"SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT {stable}")  # noqa: S608
+    return frozenset(name for (name,) in found.fetchall()) - {"error", "stats", "vector_type"}
+
+
+def _refuse_changing(where: str, name: str) -> DataError:
+    remedy = (
+        "write the time itself, such as TIMESTAMP '2026-01-31 12:00:00'"
+        if re.search("time|date|now|day|age", name)
+        else "choose rows by a column, such as md5(CAST(id AS VARCHAR)) < '8' for about half of them, or take --limit N"
+    )
+    return DataError(f"the condition {where!r} chooses other rows each time, because of {name}; {remedy}")
+
+
+def _shell(where: str) -> str:
+    """The option with a condition, as a shell takes it."""
+    escaped = re.sub(r'(["$`\\])', r"\\\1", where)
+    return f'--where "{escaped}"'
 
 
 def _walk(tree: Any) -> Iterator[dict[str, Any]]:
@@ -226,6 +279,8 @@ def _evaluate(
     except (duckdb.Error, MemoryError, QueryLimit) as error:
         unquoted = [name for name in used if "." in name and f'"{name}"' not in where]
         hint = f'; names with dots need double quotes: "{unquoted[0]}"' if unquoted else ""
+        if not hint and re.search(r"\w-\w", _IN_QUOTES.sub("''", where)):
+            hint = "; names with hyphens need double quotes"
         raise DataError(f"the condition {where!r} does not work: {explain(error)}{hint}") from error
     if mask.shape != (rows.num_rows, 1):
         raise DataError(f"the condition {where!r} must hold for one row at a time; an aggregate does not")

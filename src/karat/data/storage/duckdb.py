@@ -112,8 +112,17 @@ def spell(name: str) -> str:
     >>> [spell(name) for name in ("exact_match", "ndcg@10", "Topic", "order")]
     ['exact_match', '"ndcg@10"', '"Topic"', '"order"']
     """
-    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in _keywords()
+    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and not is_keyword(name)
     return name if plain else quote(name)
+
+
+def is_keyword(name: str) -> bool:
+    """Whether a name is a word of SQL, in any case, and needs quotes.
+
+    >>> is_keyword("Order"), is_keyword("answer")
+    (True, False)
+    """
+    return name.casefold() in _keywords()
 
 
 @cache

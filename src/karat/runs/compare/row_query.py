@@ -32,7 +32,10 @@ def select_rows(
     run; those without a value are last. Raises what `align` raises, and `DataError` for SQL that does not work or that
     reads more than one row at a time.
     """
-    names = (names_in(where) if where else set()) | (names_in(order, "SELECT 1 ORDER BY {}") if order else set())
+    known = {run.name for run in runs}.union(*(open_source(run.rows).schema.names for run in runs))
+    names = (names_in(where, columns=known) if where else set()) | (
+        names_in(order, "SELECT 1 ORDER BY {}") if order else set()
+    )
     columns = [_read(run, names) for run in runs]
     places = [np.arange(len(columns[0]))]
     if len(runs) > 1:

@@ -220,7 +220,7 @@ def plan_run(
         from karat.data.filter import filter_rows, names_in  # noqa: PLC0415  (seldom needed)
 
         if selection.where is not None:
-            names = names_in(selection.where)
+            names = names_in(selection.where, columns=source.schema.names)
             nested = replace(nested, where=find_nested(source, names), named=frozenset(names))
         source = filter_rows(source, selection.where, selection.limit, nested.where)
     chosen = [fit_range(metric, source) for metric in chosen]
