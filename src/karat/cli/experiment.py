@@ -72,9 +72,8 @@ def experiment(
         parsed = parse_all(metrics)
         if model_settings["batch"] or not any(metric.asks_model for metric in parsed):
             model_settings = {**model_settings, "concurrency": None}  # it is the task's alone
-        kept = run is not None
         options |= {"map": roles, "resume": resume, "concurrency": concurrency}
-        with ask_models(parsed, model_settings, same, kept=kept) as chosen, scoring.progress_bar() as progress:
+        with ask_models(parsed, model_settings, same, run=run) as chosen, scoring.progress_bar() as progress:
             gates = gates.check(parsed, chosen, options["by"], [data, options["gold"]])
             warnings.simplefilter("always", UserWarning)
             result = run_experiment(data, task, chosen, progress=progress, **options)

@@ -64,8 +64,7 @@ def score(
     dry_run = model_settings["dry_run"]
     if dry_run:
         options["output"] = options["run"] = None
-    kept = options["run"] is not None
-    options["resume"] = kept and model_settings["resume"]
+    options["resume"] = options["run"] is not None and model_settings["resume"]
     options["human"] = read_label_options(options, options["run"])
     read_engine(options)
     if dry_run:  # one process counts the calls
@@ -83,7 +82,7 @@ def score(
         parsed = parse_all(metrics)
         if isinstance(data, str):  # what Phoenix' client reads are frames of pandas
             hide_pandas(parsed)
-        with ask_models(parsed, model_settings, same, kept=kept) as chosen, scoring.progress_bar() as progress:
+        with ask_models(parsed, model_settings, same, run=options["run"]) as chosen, scoring.progress_bar() as progress:
             paid = any(each.asks_model for each in parsed)
             gates = gates.check(parsed, chosen, options["by"], [file, options["gold"]] if paid else [])
             warnings.simplefilter("always", UserWarning)

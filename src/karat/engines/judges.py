@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from karat.core import telemetry
+from karat.core.context import current_context
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.data.source import Part
@@ -82,7 +83,7 @@ def lend_permits(ray: Any, metrics: Sequence[Metric]) -> Lending:
 @contextmanager
 def _lend(ray: Any, governor: Governor) -> Iterator[Borrowing]:
     local = governor.local
-    path = None if local.store is None else str(Path(local.store.path).absolute())
+    path = str(Path(local.store.path).absolute()) if local.store and local.caches else None
     if path is not None and ray.util.client.ray.is_connected():
         problem = "the cache of replies, with the caps, is a file of this machine, which a cluster at ray:// cannot see"
         raise SpecError(f"{problem}: start the run on a machine of the cluster, or without the cache (--no-cache)")
@@ -90,7 +91,9 @@ def _lend(ray: Any, governor: Governor) -> Iterator[Borrowing]:
         ray.get_runtime_context().get_node_id(), soft=False
     )
     actor = ray.remote(num_cpus=0, max_concurrency=WORKERS, scheduling_strategy=here)(Lender)
-    lender = actor.remote(governor.limits, path, local.run, (local.caps.calls, local.caps.spent), LEASE)
+    lender = actor.remote(
+        governor.limits, path, local.run or current_context().run, (local.caps.calls, local.caps.spent), LEASE
+    )
     models = ray.cloudpickle.dumps(current_models().elsewhere())
     try:
         yield Borrowing(lender, governor.limits, governor.patience, path is not None, models)

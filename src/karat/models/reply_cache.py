@@ -27,7 +27,8 @@ class ReplyCache(SharedDatabase):
     """Replies by key, and the attempts of each run, in one SQLite file that processes share.
 
     The file is `path`, else `$KARAT_CACHE`, else `karat/replies.sqlite` in the user's cache folder. A reply is
-    committed before it is returned, so killing the process loses none. Only the first reply to a key is stored.
+    committed before it is returned, so killing the process loses none. Only the first reply to a key is stored; without
+    `replies` none is, and the file holds attempts alone.
 
     >>> with ReplyCache(":memory:") as cache:
     ...     first = cache.put("key", Reply("yes"))
@@ -39,11 +40,14 @@ class ReplyCache(SharedDatabase):
 
     schema, version, purpose, variable = SCHEMA, 1, "the cache of replies", "KARAT_CACHE"
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, replies: bool = True) -> None:
+        self.replies = replies
         super().__init__(os.fspath(path or cache_path("replies.sqlite", self.variable)))
 
     def get(self, key: str) -> Reply | None:
         """The reply stored under a key."""
+        if not self.replies:
+            return None
         with self._locked():
             row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
             return _read(key, row[0]) if row else None
@@ -53,7 +57,7 @@ class ReplyCache(SharedDatabase):
         with self.transaction() as db:
             if attempt is not None:
                 end_attempt(db, attempt, cost, reply)
-            new = key is None or insert_reply(db, key, reply)
+            new = key is None or not self.replies or insert_reply(db, key, reply)
         return reply if new or key is None else self.get(key) or reply
 
     def begin_attempt(self, run: str, cost: float = 0.0) -> int:
@@ -78,6 +82,20 @@ class ReplyCache(SharedDatabase):
             sql = "SELECT count(*), total(cost) FROM attempts WHERE run = ?"
             calls, cost = self._db.execute(sql, (run,)).fetchone()
             return calls, cost
+
+    def usage(self, run: str, since: float = 0.0) -> dict[str, Any]:
+        """The calls of a run that began after `since` (as in `time.time`), with their tokens and their cost in USD.
+
+        `interrupted` calls have no recorded end, because their process was killed: they cost what was estimated or,
+        without an estimate, what a call costs on average.
+        """
+        sql = """SELECT count(*), total(input_tokens), total(output_tokens), total(cost), count(*) - count(ended),
+            total(ended IS NULL AND cost = 0) * coalesce(avg(CASE WHEN cost > 0 THEN cost END), 0)
+            FROM attempts WHERE run = ? AND started >= ?"""
+        with self._locked():
+            calls, read, written, cost, interrupted, more = self._db.execute(sql, (run, since)).fetchone()
+        counts = {"calls": calls, "input_tokens": int(read), "output_tokens": int(written)}
+        return {**counts, "cost": cost + more, "interrupted": interrupted}
 
     def forget_run(self, run: str) -> None:
         """Delete the attempts of a run that starts again. Replies stay."""

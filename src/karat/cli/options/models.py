@@ -17,7 +17,7 @@ from karat.cli.options.scoring import add_options
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
     from karat.judges.dry_run import Estimate
-    from karat.models.governor.budget import Totals
+    from karat.models.governor.governor import Governor
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _LIMITS = ("concurrency", "rpm", "tpm", "budget", "max_calls", "price")
@@ -74,22 +74,22 @@ def model_options(command: Command) -> Command:
 
 @contextmanager
 def ask_models(
-    metrics: Sequence[Metric], settings: Mapping[str, Any], run: Any, *, kept: bool, beforehand: bool = False
+    metrics: Sequence[Metric], settings: Mapping[str, Any], same: Any, *, run: str | None, beforehand: bool = False
 ) -> Iterator[Sequence[Metric]]:
     """Let the metrics that ask a model do so by these settings, and print at the end what the models used.
 
-    The value is the metrics to score with. `run` is everything else that must be the same for a run to be continued;
-    `kept` says that the run is kept under a name. With `beforehand`, what a dry run estimates goes to standard error.
+    The value is the metrics to score with. `run` is the name of a run that is kept; `same` is everything that must be
+    the same for another to be continued. With `beforehand`, what a dry run estimates goes to standard error.
     """
     if not any(metric.asks_model for metric in metrics):
-        about_models = {name: value for name, value in settings.items() if name != "resume" or not kept}
+        about_models = {name: value for name, value in settings.items() if name != "resume" or run is None}
         if present := [name for name, value in about_models.items() if value not in _ABSENT]:
             flag = present[0].replace("_", "-").replace("models", "model")
             other = "; --run NAME keeps a run that it can continue" if flag == "resume" else ""
             raise click.UsageError(f"--{flag} is about models, but no metric asks one: -m judge:NAME{other}")
         yield metrics
         return
-    if settings["resume"] and settings["no_cache"] and not kept:
+    if settings["resume"] and settings["no_cache"] and run is None:
         raise click.UsageError("--resume uses cached replies, and --no-cache caches none")
     if settings["batch"]:
         _check_batch(settings)
@@ -99,7 +99,8 @@ def ask_models(
     from karat.models.governor.faults import ModelError  # noqa: PLC0415
 
     metrics = list(_with_model(metrics, settings["models"]))
-    governor = _governor(settings, json.dumps([run, [metric.signature for metric in metrics], settings["base_url"]]))
+    same = json.dumps([same, [metric.signature for metric in metrics], settings["base_url"]])
+    governor = _governor(settings, same, run)
     try:
         connect = model_factory(settings["base_url"]) if settings["dry_run"] else None
         with (
@@ -108,14 +109,14 @@ def ask_models(
         ):
             yield metrics
     except (KeyboardInterrupt, SystemExit):  # a signal
-        click.echo(_describe_usage(governor.totals) + _how_to_continue(governor, settings), err=True)
+        click.echo(_describe_usage(governor) + _how_to_continue(governor, settings), err=True)
         raise
     except ModelError as error:
         raise click.ClickException(str(error) + _how_to_continue(governor, settings)) from error
     if settings["dry_run"]:
         click.echo(_describe_estimate(governor.estimate, settings), err=beforehand)
     else:
-        click.echo(_describe_usage(governor.totals), err=True)
+        click.echo(_describe_usage(governor), err=True)
 
 
 def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Metric]:
@@ -140,19 +141,20 @@ def _ask(metric: Metric, model: str | list[str]) -> Metric:
     return metric.using(metric=_ask(cast("Metric", metric.definition.inner), model))
 
 
-def _governor(settings: Mapping[str, Any], run: str) -> Any:
-    """The governor that the settings describe, for this run."""
+def _governor(settings: Mapping[str, Any], same: str, run: str | None) -> Any:
+    """The governor that the settings describe, for the run of this name, else for the same call."""
     from hashlib import sha256  # noqa: PLC0415  (heavy)
 
     from karat.judges.dry_run import CountingGovernor  # noqa: PLC0415
     from karat.models.governor.governor import Governor  # noqa: PLC0415
     from karat.models.reply_cache import ReplyCache  # noqa: PLC0415
+    from karat.runs.store.folders import is_started, run_key  # noqa: PLC0415
 
-    store = None if settings["no_cache"] else ReplyCache()
+    store = ReplyCache(replies=not settings["no_cache"]) if run or not settings["no_cache"] else None
     if settings["dry_run"]:
         return CountingGovernor(store)
-    name = sha256(run.encode()).hexdigest()[:16]
-    if store is not None and not settings["resume"]:
+    name = sha256(same.encode()).hexdigest()[:16] if run is None else run_key(run)
+    if store is not None and not (settings["resume"] if run is None else is_started(run)):
         store.forget_run(name)
     limits = {name: settings[name] for name in _LIMITS if settings[name] is not None}
     limits["report"] = partial(click.echo, err=True)
@@ -182,13 +184,18 @@ def _how_to_continue(governor: Any, settings: Mapping[str, Any]) -> str:
     return "".join(f"\n{line}" for line in lines)
 
 
-def _describe_usage(totals: Totals) -> str:
-    """What the models were used for, in one line."""
+def _describe_usage(governor: Governor) -> str:
+    """What the models were used for, in one line; of a run that was resumed also since it began."""
+    totals, store, run = governor.totals, governor.local.store, governor.local.run
     cost = "cost unknown" if totals.cost is None else f"${totals.cost:.4f}"
     counts = {"calls": totals.calls, "retries": totals.retries, "cached": totals.cached, "failed": totals.failed}
     counts |= {"not asked": totals.capped} if totals.capped else {}
     listed = ", ".join(f"{count} {what}" for what, count in counts.items())
-    return f"models: {listed}; {totals.input_tokens} tokens in, {totals.output_tokens} out; {cost}"
+    line = f"models: {listed}; {totals.input_tokens} tokens in, {totals.output_tokens} out; {cost}"
+    used = store.usage(run) if store and run else {"calls": 0}
+    if used["calls"] <= totals.calls:
+        return line
+    return f"{line}; since the run began: {used['calls']:,} calls" + (f", ${used['cost']:.4f}" if used["cost"] else "")
 
 
 def _describe_estimate(estimate: Estimate, settings: Mapping[str, Any]) -> str:

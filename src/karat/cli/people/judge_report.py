@@ -97,14 +97,14 @@ def judge_report(
     if dry_run or any(metric.asks_model for metric in parsed):
         with (
             warnings.catch_warnings(record=True),
-            ask_models(parsed, estimate, same, kept=False, beforehand=not dry_run) as chosen,
+            ask_models(parsed, estimate, same, run=None, beforehand=not dry_run) as chosen,
         ):
             examine(data, chosen, **options)
     if dry_run:
         return
     with (
         warnings.catch_warnings(record=True) as warned,
-        ask_models(parsed, model_settings, same, kept=False) as chosen,
+        ask_models(parsed, model_settings, same, run=None) as chosen,
         scoring.progress_bar() as progress,
     ):
         warnings.simplefilter("always", UserWarning)

@@ -9,6 +9,7 @@ from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
+from karat.core.context import current_context
 from karat.core.errors import KaratError, SpecError
 from karat.models.event_loop import run_coroutine
 from karat.models.governor.budget import estimate_prompt_tokens, output_limit
@@ -167,7 +168,8 @@ class Governor:
     def _prepare(self, model: Model, request: Request, key: str | None) -> PendingRequest:
         endpoint = self._endpoint(model)
         tokens = estimate_prompt_tokens(request) if self.limits.measured else 0
-        call = replace(endpoint.call, key=key, input_tokens=tokens, output_limit=output_limit(request))
+        limit, run = output_limit(request), current_context().run
+        call = replace(endpoint.call, key=key, input_tokens=tokens, output_limit=limit, run=run)
         return PendingRequest(model, request, endpoint, TaskGroup.current(), call, self._row_timeout)
 
     async def _request(self, model: Model, request: Request, key: str | None) -> Reply:

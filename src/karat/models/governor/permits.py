@@ -46,7 +46,8 @@ class Call:
 
     `rpm` is a limit of the model itself. `key` is that of the reply in the cache, None where it is not kept.
     `input_tokens` are estimated from the text; `output_limit` is None where the request sets none. `retry`: it is not
-    the first one for its request. `in_batch`: it goes in a batch, which keeps its own journal and replies.
+    the first one for its request. `in_batch`: it goes in a batch, which keeps its own journal and replies. `run`: under
+    which it is recorded where the permits have no run of their own.
     """
 
     endpoint: Hashable
@@ -56,6 +57,7 @@ class Call:
     output_limit: int | None = None
     retry: bool = False
     in_batch: bool = False
+    run: str | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class LocalPermits:
 
     @property
     def caches(self) -> bool:
-        return self.store is not None
+        return self.store is not None and self.store.replies
 
     @property
     def running(self) -> int:
@@ -200,8 +202,8 @@ class LocalPermits:
                 await self.caps.reserve(cost)
             else:
                 self.caps.resume(cost := uploaded)
-            journal = self.store if self.run and not call.in_batch else None
-            attempt = journal.begin_attempt(self.run or "", cost) if journal else None
+            run = None if call.in_batch else self.run or call.run
+            attempt = self.store.begin_attempt(run, cost) if self.store and run else None
         except BaseException:
             endpoint.limiter.release(slot)
             raise

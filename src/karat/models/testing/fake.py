@@ -97,8 +97,9 @@ class FakeServer:
     shares of the calls, a list with one fault a call, or a function of the request's body; `wait` is the value of their
     `Retry-After`. `forms` are the accepted forms of structured output. With a `key`, calls with another key are
     refused. With a `price`, in USD per million input and output tokens, replies report their cost. `calls` counts the
-    completions requested, and `requests` holds the bodies. It takes batches too: they end after `batch_seconds`, and
-    `batch_faults` (named in `karat.models.testing.batches`) are given like `faults`.
+    completions requested, `requests` holds the bodies, and `charged` is the cost of all replies. It takes batches too:
+    they end after `batch_seconds`, and `batch_faults` (named in `karat.models.testing.batches`) are given like
+    `faults`.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class FakeServer:
         port: int = 0,
     ) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.charged = 0.0
         self._read, self._fault = script_reader(answer), fault_chooser(faults, seed)
         self._latency = latency if isinstance(latency, tuple) else (latency, latency)
         self._wait, self._forms, self._key, self._price = wait, {*forms, "text", "json_object"}, key, price
@@ -197,6 +199,7 @@ class FakeServer:
         usage["total_tokens"] = tokens_in + tokens_out
         if self._price is not None:
             usage["cost"] = (tokens_in * self._price[0] + tokens_out * self._price[1]) / 1e6
+            self.charged += usage["cost"]
         return usage
 
 

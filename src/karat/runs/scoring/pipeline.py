@@ -120,13 +120,15 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
             return in_parts.score(progress, manifest)
     if manifest is None:
         return _score_all(plan, destination, progress, None)
-    from karat.runs.scoring.provenance.models import ModelUsage  # noqa: PLC0415  (only where a run is stored)
+    from karat.runs.scoring.provenance.models import count_usage  # noqa: PLC0415  (only where a run is stored)
     from karat.runs.store.writer import open_writer  # noqa: PLC0415
 
-    usage = ModelUsage(plan.metrics)
-    with open_writer(manifest, plan.metrics, plan.digested, resume=destination.resume) as writer:
+    with (
+        open_writer(manifest, plan.metrics, plan.digested, resume=destination.resume) as writer,
+        count_usage(plan.metrics, writer.started),
+    ):
         result = _score_all(plan, destination, progress, writer)
-        return replace(result, run=writer.finish(result.as_dict(), usage.since_start()))
+        return replace(result, run=writer.finish(result.as_dict()))
 
 
 def _score_all(plan: Plan, destination: Destination, progress: Progress | None, writer: RunWriter | None) -> Result:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -39,12 +39,14 @@ class Checkpoint:
     """The parts of one run in the order of their rows, and the rows that are not yet in a part.
 
     `rows` is the number of rows in parts, `digests` are those of the scored columns up to the end of the last part.
+    `noted` is called when a part is written.
     """
 
     folder: str | Path
     metrics: Sequence[Metric]
     rows: int = 0
     digests: Mapping[str, str] = field(default_factory=dict)
+    noted: Callable[[], None] = lambda: None
     _pending: list[list[Rows]] = field(default_factory=list)
     _bytes: int = 0
     _started: float = field(default_factory=monotonic)
@@ -94,6 +96,7 @@ class Checkpoint:
         write_bytes(join_path(self.folder, f"part-{self.rows:012}-{sum_bytes(content).crc32}.arrow"), content)
         self.rows += batch.num_rows
         self._pending, self._bytes, self._last = [], 0, monotonic()
+        self.noted()
 
 
 def count_rows(folder: str | Path) -> int:

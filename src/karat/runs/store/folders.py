@@ -35,11 +35,38 @@ def runs_folder() -> str | Path:
     return folder.rstrip("/")
 
 
+def make_runs_folder() -> None:
+    """Create the folder of all runs; `DataError` where that is not possible or it is not writable."""
+    root = runs_folder()
+    if not isinstance(root, Path):
+        from karat.data.storage.whole_files import check_store  # noqa: PLC0415  (slow to import)
+
+        check_store(root)
+        return
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"no run can be stored in {root}: {error}; set $KARAT_RUNS to another folder") from error
+    if not os.access(root, os.W_OK):
+        raise DataError(f"no run can be stored in {root}: it is not writable; set $KARAT_RUNS to another folder")
+
+
 def run_folder(name: str) -> str | Path:
     """The folder of the run with that name, which need not exist; `SpecError` for an invalid name."""
     if not is_name(name):
         raise SpecError(f"run {name!r}: expected a name of letters, digits and _ . + @ -")
     return join_path(runs_folder(), name)
+
+
+def run_key(name: str) -> str:
+    """The key under which a run's calls to models are recorded: the whole path, or the address, of its folder."""
+    folder = run_folder(name)
+    return str(folder.absolute()) if isinstance(folder, Path) else folder
+
+
+def is_started(name: str) -> bool:
+    """Whether there is a run of that name that was started and not finished."""
+    return has_manifest(partial_folder(run_folder(name)))
 
 
 def is_name(name: str) -> bool:

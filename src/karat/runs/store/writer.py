@@ -23,7 +23,7 @@ from karat.data.formats.writers import open_format
 from karat.data.storage.addresses import is_address, join_path
 from karat.data.storage.checksums import FileSum, sum_file
 from karat.data.storage.remote_files import exists
-from karat.data.storage.whole_files import check_store, make_folder, remove_folder, whole_file
+from karat.data.storage.whole_files import make_folder, remove_folder, whole_file
 from karat.data.write import check_output
 from karat.runs.store.checkpoint import Checkpoint, Replay, write_statistics
 from karat.runs.store.digest import Digests
@@ -31,9 +31,9 @@ from karat.runs.store.folders import (
     PARTS,
     has_manifest,
     lock_file,
+    make_runs_folder,
     partial_folder,
     run_folder,
-    runs_folder,
     written_folder,
 )
 from karat.runs.store.lock import lock
@@ -91,14 +91,14 @@ class RunWriter:
                 write(batch)
                 yield batch
 
-    def finish(self, values: Mapping[str, Any], models: Mapping[str, Any] | None) -> Run:
+    def finish(self, values: Mapping[str, Any]) -> Run:
         """Write the rest of the run, and give it its name."""
         if self._rows < self.replayed:
             self._check_digests()
         if any(metric.definition.finish for metric in self.checkpoint.metrics):
             with summed_file(self._path(STATISTICS), STATISTICS, self.started.files) as temporary:
                 write_statistics(self.checkpoint, temporary)
-        return self.started.finish(values, digests=self._digests.by_role, n=self._rows, models=models)
+        return self.started.finish(values, digests=self._digests.by_role, n=self._rows)
 
     def _path(self, name: str) -> str | Path:
         return join_path(written_folder(self.started.folder), name)
@@ -134,13 +134,13 @@ def open_writer(
             raise started_otherwise(manifest.name, "in parts")
         remove_folder(written := written_folder(started.folder))
         make_folder(written)
-        writer = RunWriter(started, Checkpoint(started.partial, metrics), columns)
+        writer = RunWriter(started, Checkpoint(started.partial, metrics, noted=started.note_usage), columns)
         try:
             yield writer
         finally:
             if not started.finished:
                 writer.checkpoint.flush()
-                if not writer.checkpoint.rows:
+                if not writer.checkpoint.rows and not started.paid:
                     remove_folder(started.partial)
 
 
@@ -148,12 +148,15 @@ def open_writer(
 class Started:
     """A run that is being written: the folder that will hold it, and its manifest.
 
-    `check` raises `DataError` where its lock was lost. `files` are the checksums of what is written.
+    `check` raises `DataError` where its lock was lost. `resumed`: it was started before. `usage()` is what it has
+    used of models so far. `files` are the checksums of what is written.
     """
 
     folder: str | Path
     manifest: Manifest
     check: Callable[[], None]
+    resumed: bool = False
+    usage: Callable[[], Mapping[str, Any] | None] = lambda: None
     files: dict[str, FileSum] = field(default_factory=dict)
 
     @property
@@ -162,16 +165,27 @@ class Started:
         return has_manifest(self.folder)
 
     @property
+    def paid(self) -> bool:
+        """Whether models were asked for it."""
+        return bool((self.manifest.models or {}).get("calls"))
+
+    @property
     def partial(self) -> str | Path:
         """The folder of what is kept until the run is finished."""
         return partial_folder(self.folder)
+
+    def note_usage(self) -> None:
+        """Write down what it has used of models so far."""
+        if (used := self.usage()) is not None and not self.finished:
+            self.manifest = replace(self.manifest, models=used)
+            write_manifest(self.manifest, self.partial)
 
     def finish(self, values: Mapping[str, Any], **found: Any) -> Run:
         """Write the values and, last, the manifest with what was `found`, and give the folder its name."""
         written = written_folder(self.folder)
         self.files[VALUES] = write_json(join_path(written, VALUES), values)
         self.check()
-        write_manifest(replace(self.manifest, **found, files=self.files), written)
+        write_manifest(replace(self.manifest, **found, models=self.usage(), files=self.files), written)
         if isinstance(written, Path):
             written.rename(self.folder)
             sync(written.parents[1])
@@ -185,13 +199,13 @@ def open_partial(manifest: Manifest, *, resume: bool) -> Iterator[Started]:
     What was kept for resuming is removed once the finished run is there.
     """
     folder = run_folder(manifest.name)
-    _make_folder(runs_folder())
+    make_runs_folder()
     with lock(lock_file(folder), manifest.name) as check:
         if has_manifest(folder):  # its process may have been killed just after the end
             remove_folder(partial_folder(folder))
         check_name_free(folder)
-        started = Started(folder, manifest, check)
-        if has_manifest(started.partial):
+        started = Started(folder, manifest, check, resumed=has_manifest(partial_folder(folder)))
+        if started.resumed:
             started.manifest = _resume(manifest, read_manifest(started.partial), resume=resume)
         make_folder(started.partial)
         write_manifest(started.manifest, started.partial)
@@ -251,19 +265,6 @@ def check_resumed(name: str, *, resume: bool) -> None:
         raise DataError(f"run {name} was not finished: continue it with --resume, {start_again(name)}")
 
 
-def _make_folder(root: str | Path) -> None:
-    """Create the folder of all runs; `DataError` where that is not possible or it is not writable."""
-    if not isinstance(root, Path):
-        check_store(root)
-        return
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"no run can be stored in {root}: {error}; set $KARAT_RUNS to another folder") from error
-    if not os.access(root, os.W_OK):
-        raise DataError(f"no run can be stored in {root}: it is not writable; set $KARAT_RUNS to another folder")
-
-
 def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
     """The manifest of a continued run; `DataError` where `resume` is not set or an argument has changed."""
     check_resumed(manifest.name, resume=resume)
@@ -276,7 +277,7 @@ def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
     ]
     as_stored = json.loads(json.dumps(decided))  # tuples become lists, as in a stored manifest
     check_unchanged(manifest.name, *zip(*as_stored, strict=True))
-    return replace(manifest, created=before.created)
+    return replace(manifest, created=before.created, models=before.models)
 
 
 def _join_endpoints(name: str, before: Sequence[str], now: Sequence[str]) -> list[str]:

@@ -2,44 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
 
+from karat.core.context import change_context
 from karat.core.errors import KaratError
 from karat.core.metric.metric import Metric
 from karat.data.storage.addresses import hide_secrets
-
-if TYPE_CHECKING:
-    from karat.models.governor.budget import Totals
-    from karat.models.governor.governor import Governor
+from karat.runs.store.folders import run_key
+from karat.runs.store.writer import Started
 
 
-class ModelUsage:
-    """The models that the judges among some metrics ask, and what they used since this was created."""
+@contextmanager
+def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
+    """Within the block a run counts what its judges use of their models since it began, in any process.
 
-    def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._judges = [metric.judge for metric in metrics if metric.judge is not None]
-        self._before: list[tuple[Governor, Totals]] = []
-        if self._judges:
-            from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
+    Calls, tokens and USD are those that the governor's store has recorded, also of processes that were killed. All
+    other counts, and these without a store, go on from what earlier processes have noted.
+    """
+    judges = [metric.judge for metric in metrics if metric.judge is not None]
+    if not judges:
+        yield
+        return
+    from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
 
-            governors = dict.fromkeys(each.definition.governor or current_models().governor for each in self._judges)
-            self._before = [(governor, replace(governor.totals)) for governor in governors]
+    key, since = run_key(started.manifest.name), datetime.fromisoformat(started.manifest.created).timestamp()
+    governors = dict.fromkeys(each.definition.governor or current_models().governor for each in judges)
+    before = {name: value for name, value in (started.manifest.models or {}).items() if name != "names"}
+    at_start = {governor: asdict(governor.totals) for governor in governors}
+    for governor in governors:
+        if not started.resumed and (store := governor.local.store) and governor.local.run is None:
+            store.forget_run(key)  # another run of this name
 
-    def since_start(self) -> dict[str, Any] | None:
-        """The names of the models, and the calls, tokens and USD since the start; None without a judge."""
-        if not self._judges:
-            return None
-        names = [name for judge in self._judges for name in _model_names(judge)]
-        totals: dict[str, Any] = {}
-        for governor, before in self._before:
-            earlier = asdict(before)
+    def used() -> dict[str, Any]:
+        totals: dict[str, Any] = {**before}
+        recorded = Counter[str]()
+        for governor in governors:
             for what, now in asdict(governor.totals).items():
-                if now is not None:
-                    totals[what] = totals.get(what, 0) + now - (earlier[what] or 0)
+                totals[what] = _add(totals.get(what), _add(now, at_start[governor][what], -1))
+        stores = {(each.local.store, each.local.run or key) for each in governors if each.local.store}
+        for store, run in stores:
+            recorded.update(store.usage(run, since))
+        if recorded["calls"] >= totals["calls"]:
+            totals |= {**recorded, "cost": recorded["cost"] or totals["cost"]}
+        names = [name for judge in judges for name in _model_names(judge)]
         return {"names": list(dict.fromkeys(names)), **totals}
+
+    started.usage = used
+    with change_context(run=key):
+        try:
+            yield
+        finally:
+            started.note_usage()
+
+
+def _add(one: float | None, other: float | None, sign: int = 1) -> float | None:
+    """The sum, or the difference, of two numbers of which either may not be known."""
+    return one if other is None else sign * other if one is None else one + sign * other
 
 
 def find_endpoints(metrics: Iterable[Metric]) -> list[str]:

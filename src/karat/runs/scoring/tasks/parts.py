@@ -20,7 +20,7 @@ from karat.data.storage.files import temporary_folder
 from karat.runs.scoring.arguments import Destination
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
-from karat.runs.scoring.provenance.models import ModelUsage
+from karat.runs.scoring.provenance.models import count_usage
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.buckets import Buckets, merge_matches, plan_buckets
 from karat.runs.scoring.tasks.engine import Engine, Failed
@@ -54,10 +54,12 @@ class InParts:
         if manifest is None:
             tasks = dict(enumerate(parts)) if self._buckets is None else self._buckets.buckets
             return self._score(tasks, {}, progress, None)
-        usage = ModelUsage(self.plan.metrics)
-        with open_parts(manifest, self.plan.output.schema, parts, predictions, resume=self.resume) as run:
+        with (
+            open_parts(manifest, self.plan.output.schema, parts, predictions, resume=self.resume) as run,
+            count_usage(self.plan.metrics, run.started),
+        ):
             result = self._score(dict(enumerate(run.parts)), run.done, progress, run.folder)
-            return replace(result, run=run.finish(result.as_dict(), result.n, usage.since_start()))
+            return replace(result, run=run.finish(result.as_dict(), result.n))
 
     @cached_property
     def _buckets(self) -> Buckets | None:
