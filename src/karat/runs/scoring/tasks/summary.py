@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from karat.core import telemetry
@@ -50,6 +51,7 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
         corrected_groups=Values(corrected_groups),
         human=None if totals.corrected is None else totals.corrected.human(),
         confidence=plan.inference.confidence,
+        settings={"by": plan.selection.by, "cluster": plan.selection.cluster, **asdict(plan.inference)},
         schema=plan.output.schema,
     )
     if telemetry.on():
