@@ -326,13 +326,14 @@ def test_where_there_is_no_worst_score_the_empty_text_is_scored(options):
 
 
 def test_each_prediction_is_extracted_once_however_many_references_and_metrics(monkeypatch):
-    seen, metrics = [], [each.using(extract="auto") for each in (token_f1, exact_match)]
+    seen = []
     monkeypatch.setattr(
-        "karat.core.metric.extract.extract_answers", lambda column, how: seen.extend(column.to_pylist()) or column
+        "karat.core.metric.score.extract_answers", lambda column, how: seen.extend(column.to_pylist()) or column
     )
     replies, references = pa.array(["a", "b"]), pa.array([["a", "b", "c"], ["b"]])
-    metrics[0](replies, references)
+    token_f1(replies, references, extract="auto")
     assert seen == ["a", "b"]
+    metrics = [each.using(extract="auto") for each in (token_f1, exact_match)]
     score_columns(metrics, {"prediction": replies, "reference": references})
     assert seen == ["a", "b"] * 2
 

@@ -12,7 +12,7 @@ from scipy import stats
 import karat
 from karat.data.storage.checksums import seal
 from karat.runs.compare.compare import compare
-from karat.runs.match.alignment import align
+from karat.runs.match.keys import align
 from karat.runs.match.systems import open_system
 from karat.stats.paired.multiple import holm
 

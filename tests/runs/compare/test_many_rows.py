@@ -13,7 +13,8 @@ import karat
 from karat import JoinError
 from karat.core.columns.hashes import hash_texts
 from karat.runs.compare.compare import compare
-from karat.runs.match.alignment import Alignment, align
+from karat.runs.match.alignment import Alignment
+from karat.runs.match.keys import align
 from karat.runs.match.systems import open_systems
 from karat.runs.match.text_order import find_twice
 from karat.runs.store.run import open_run

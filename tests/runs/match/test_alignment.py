@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat import JoinError
-from karat.runs.match.alignment import align
+from karat.runs.match.keys import align
 from karat.runs.match.pieces import zip_pieces
 from karat.runs.match.systems import open_systems
 from karat.runs.match.text_order import sort_texts

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat import DataError
-from karat.runs.match import alignment
+from karat.runs.match import alignment, keys
 from karat.runs.store.run import open_run
 
 N = 20
@@ -64,7 +64,7 @@ def test_rows_are_counted_where_they_are_read_from_the_files_as_they_come(monkey
     monkeypatch.setattr(alignment, "_MANY", 1)
     monkeypatch.setattr(alignment, "LIMIT", 1)
     pair = system("a", ROWS | GOLD, "run", "em"), system("b", reworded(ROWS | GOLD, 2), "run", "em")
-    assert alignment.align(pair).in_step
+    assert keys.align(pair).in_step
     assert "another question in 2 of 20 rows, first in that of id q0" in karat.compare(*pair).notes[0]
 
 
@@ -80,9 +80,15 @@ def test_without_gold_most_rows_need_the_same_question():
     other = judged({**ROWS, "question": [f"Who was {row}?" for row in range(N)]})
     for compare in (karat.compare, karat.rank):
         with pytest.raises(
-            DataError, match=r"in 20 of 20 rows, first in that of id q0, and no gold says .*\(--on\), or"
-        ):
+            DataError, match=r"in 20 of 20 rows, first in that of id q0, and no gold says .*id only counts the rows"
+        ) as refused:
             compare(whole, other)
+        assert "--allow-different" not in str(refused.value)
+        named = [
+            judged({**each.table.to_pydict(), "id": [f"{row * 7:x}" for row in range(N)]}) for each in (whole, other)
+        ]
+        with pytest.raises(DataError, match=r"no gold says .*\(--on\), or compare them anyway"):
+            compare(*named)
         compared = compare(whole, other, allow_different=True)
         assert any("another question in 20 of 20 rows" in note for note in compared.notes)
 
@@ -122,6 +128,7 @@ def test_counts_are_those_of_the_definition(rows, seed, data):
     """Rows with an id of two runs, of which some are left out, in any order and as any type of text."""
     kinds = st.sampled_from([pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
     random = np.random.default_rng(seed)
+    rows = [*rows, ("same", "same", True), ("same", "same", True)]  # so that no question tells rows apart
     kept = [row for row, (*_, both) in enumerate(rows) if both]
     tables = []
     for side in (0, 1):

@@ -19,12 +19,12 @@ from karat.core.metric.spec import parse_all
 from karat.data.json.raw import spell_ids
 from karat.data.storage.addresses import is_file
 from karat.data.storage.file_names import name_row
+from karat.runs.columns.ids import find_id
 from karat.runs.columns.named import decode_numbers
 from karat.runs.labels.choices import check_label_map, known_choices, parse_label_map
 from karat.runs.labels.human import Human, check_files, split_on_labels
 from karat.runs.labels.join import name_system, read_human
 from karat.runs.labels.labels import Labels, match_labels, read_labels
-from karat.runs.match.alignment import find_ids
 from karat.runs.match.systems import Metrics, TableInMemory, add_named_columns, open_rows, open_system
 from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.scoring.result import Result
@@ -159,7 +159,7 @@ def _find_labels(run: Run, chosen: Selection) -> tuple[Human, str | None]:
         return human, None
     check_files(human.source, run.schema.names, run.name)
     human, on = split_on_labels(human, chosen.on)
-    return human, find_ids(run, on)
+    return human, on or find_id(run, run.manifest.mapping, run.joined_on)
 
 
 def _read_people(

@@ -5,8 +5,10 @@ One rule for labels and for systems finds the column where nobody has named it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +22,11 @@ from karat.data.json.raw import spell_ids
 from karat.data.retrieval.long_table import find_query_column
 from karat.data.roles import matches_role, singular
 from karat.data.source import Source
+from karat.runs.columns.named import Rows
 
+_INDEX = re.compile(
+    r"|index|level_\d+|__index_level_\d+__|Unnamed: ?\d+(\.\d+|_level_\d+)?|row_?names?|\.\.\.\d+", re.IGNORECASE
+)
 SAMPLE = 1 << 14  # keys that are kept to find ids that occur twice
 
 
@@ -35,9 +41,27 @@ def id_columns(schema: pa.Schema, mapping: Mapping[str, str], joined: str = "") 
     ['uid', 'topic', 'question']
     """
     left, _, right = joined.partition("=")
-    known = [next((name for name in (right, left) if name in schema.names), None)]
+    known = [next((name for name in (right, left) if name and name in schema.names), None)]
     known += [next((name for name in schema.names if singular(name) == each), None) for each in ROW_IDS]
     return [*known, find_query_column(schema), find_question(schema, mapping)]
+
+
+def is_index_name(name: str) -> bool:
+    """Whether a column has the name that data frames give to an index, or none: it says where a row stood in a frame.
+
+    >>> [is_index_name(name) for name in ("", "Unnamed: 0", "index", "__index_level_0__", "...1", "id")]
+    [True, True, True, True, True, False]
+    """
+    return _INDEX.fullmatch(name.strip()) is not None
+
+
+def show_column(name: str) -> str:
+    """A column's name for messages, also where it has none.
+
+    >>> show_column("id"), show_column("")
+    ('id', 'the column without a name')
+    """
+    return name if name.strip() else "the column without a name"
 
 
 def find_question(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:
@@ -48,16 +72,16 @@ def find_question(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:
     return "question" if "question" in names else names[0] if len(names) == 1 else None
 
 
-def find_id(rows: Source) -> str:
+def find_id(rows: Rows, mapping: Mapping[str, str] = MappingProxyType({}), joined: str = "") -> str:
     """The first of the columns above with a unique value in every row, else the first; `SpecError` where none is."""
-    found = list(dict.fromkeys(filter(None, id_columns(rows.schema, {}))))
+    found = list(dict.fromkeys(filter(None, id_columns(rows.schema, mapping, joined))))
     if not found:
         problem = f"no column of {rows.name} has the name of an id; its columns are {', '.join(rows.schema.names)}"
         raise SpecError(f"say which column tells the rows apart, --on COLUMN (in Python, on=): {problem}")
     return next((name for name in found if len(found) == 1 or _is_unique(rows, name)), found[0])
 
 
-def read_ids(rows: Source, on: str) -> pa.Array:
+def read_ids(rows: Rows, on: str) -> pa.Array:
     """The ids of all rows as text; `ColumnError` where there is no such column."""
     if on not in rows.schema.names:
         raise ColumnError(f"{rows.name}: there is no column {on!r}{did_you_mean(on, rows.schema.names)}")
@@ -68,7 +92,7 @@ def read_ids(rows: Source, on: str) -> pa.Array:
     return pa.concat_arrays(parts)
 
 
-def _is_unique(rows: Source, name: str) -> bool:
+def _is_unique(rows: Rows, name: str) -> bool:
     try:
         ids = read_ids(rows, name)
     except (ColumnError, RowError):  # it holds lists or objects

@@ -28,6 +28,10 @@ class Rows(Protocol):
     """A source, or a run."""
 
     @property
+    def name(self) -> str:
+        """Of the rows, for messages."""
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns."""
 

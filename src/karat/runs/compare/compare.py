@@ -16,10 +16,11 @@ from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding, apply_holm
 from karat.runs.compare.flips import find_flips
 from karat.runs.labels.human import Human, split_on_labels
-from karat.runs.match.alignment import Alignment, align
-from karat.runs.match.compatible import SharedMetric, check_comparable, share_metrics
+from karat.runs.match.alignment import Alignment
+from karat.runs.match.match import match
 from karat.runs.match.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
-from karat.runs.match.systems import System, list_specs, open_systems
+from karat.runs.match.shared_metrics import SharedMetric
+from karat.runs.match.systems import System
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Scale
 from karat.stats.confidence.paired import CurvePairing
@@ -80,14 +81,11 @@ def compare(
     [('8', ('yes', 'no')), ('0', ('no', 'yes'))]
     """
     inference = Inference(confidence, seed)
-    wanted = list_specs(metrics)
-    runs = open_systems([a, b, *more], wanted)
-    shared = share_metrics(runs, wanted)
     people = human if human is None or isinstance(human, Human) else Human(human, label_map)
     if people is not None:
         people, on = split_on_labels(people, on)
-    rows = align(runs, on, common=common)
-    different = check_comparable(runs, shared, rows, allow_different=allow_different)
+    matched = match([a, b, *more], metrics, on, common=common, allow_different=allow_different)
+    runs, shared, rows = matched.runs, matched.metrics, matched.rows
     cluster = cluster or find_cluster_column(runs)
     labels = None
     if people is not None:
@@ -101,12 +99,12 @@ def compare(
     return Compared(
         systems=tuple(run.name for run in runs),
         n=len(rows),
-        by=rows.by,
+        by=rows.key,
         findings=findings,
         flipped=find_flips(runs, shared, rows, flipped),
         notes=(
             *note_rows(runs, shared, rows, cluster),
-            *different,
+            *matched.notes,
             *(labels.notes if labels else ()),
             *(people.notes if people else ()),
             *dict.fromkeys(note for finding in findings for note in finding.reversals),

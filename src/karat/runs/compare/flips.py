@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from karat.core.columns.arrow import from_numpy
 from karat.runs.compare.scored_rows import read_texts
 from karat.runs.match.alignment import Alignment
-from karat.runs.match.compatible import SharedMetric
 from karat.runs.match.pieces import zip_pieces
+from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.store.run import Run
 
 

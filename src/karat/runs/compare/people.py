@@ -18,7 +18,7 @@ from karat.runs.labels.labels import Labels
 from karat.runs.labels.reversal import describe_reversal
 from karat.runs.labels.systems import SYSTEM, find_system, list_systems
 from karat.runs.match.alignment import ORDER, Alignment
-from karat.runs.match.compatible import SharedMetric
+from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.scoring.groups import read_strata
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
@@ -103,25 +103,26 @@ def read_by_run(
 ) -> list[LabelledRows]:
     """The labels of each run's answers, in the order of the matched rows; `choices`, and errors: see above."""
     labelled = []
-    for run, own, order in zip(runs, labels_by_run(human, runs), rows.orders, strict=True):
+    for at, (run, own, order) in enumerate(zip(runs, _by_run(human, runs), rows.orders, strict=True)):
         columns = own.columns_of(run.schema.names)
         if rows.by == ORDER and not columns:
             raise SpecError("labels are joined by id: on (--on) names its column in the systems and in the labels")
-        needed = list(dict.fromkeys([*(columns or [rows.by]), *([human.strata] if human.strata else [])]))
+        key = rows.columns[at] if rows.columns else rows.by
+        needed = list(dict.fromkeys([*(columns or [key]), *([human.strata] if human.strata else [])]))
         table = run.read(needed)
         source = replace(open_source(table), name=run.name)
-        found = join_labels(own, source, source, (rows.by, human.on or rows.by), choices)
+        found = join_labels(own, source, source, (key, human.on or key), choices)
         places = np.full(len(table), -1)
         places[order] = np.arange(len(order))
         strata = read_strata(source, human.strata)
-        at = places[found.at]
-        if (kept := at >= 0).sum() < len(at):
+        there = places[found.at]
+        if (kept := there >= 0).sum() < len(there):
             found = replace(found, labels=found.labels.take(kept), left_out=int((~kept).sum()))
-        labelled.append(replace(found, at=at[kept], strata=None if strata is None else strata[order]))
+        labelled.append(replace(found, at=there[kept], strata=None if strata is None else strata[order]))
     return labelled
 
 
-def labels_by_run(human: Human, runs: Sequence[Run]) -> Iterator[Human]:
+def _by_run(human: Human, runs: Sequence[Run]) -> Iterator[Human]:
     """The labels of each run."""
     names = [run.name for run in runs]
     if all(human.columns_of(run.schema.names) for run in runs):

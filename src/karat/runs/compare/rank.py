@@ -12,10 +12,11 @@ from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import widen
 from karat.runs.compare.ranked import Evidence, Ranked, order_systems
-from karat.runs.match.alignment import Alignment, align
-from karat.runs.match.compatible import SharedMetric, check_comparable, share_metrics
+from karat.runs.match.alignment import Alignment
+from karat.runs.match.match import match
 from karat.runs.match.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
-from karat.runs.match.systems import System, list_specs, open_systems
+from karat.runs.match.shared_metrics import SharedMetric
+from karat.runs.match.systems import System
 from karat.runs.store.run import Run
 from karat.stats.inference import Inference
 from karat.stats.ranking.pairs import Systems
@@ -56,11 +57,8 @@ def rank(
     if len(systems) < 2:
         raise SpecError(f"expected at least two systems, found {len(systems)}")
     inference = Inference(confidence, seed)
-    wanted = list_specs(metrics)
-    runs = open_systems(systems, wanted)
-    shared = share_metrics(runs, wanted)
-    rows = align(runs, on, common=common)
-    different = check_comparable(runs, shared, rows, allow_different=allow_different)
+    paired = match(systems, metrics, on, common=common, allow_different=allow_different)
+    runs, shared, rows = paired.runs, paired.metrics, paired.rows
     cluster = cluster or find_cluster_column(runs)
     clusters = None if cluster is None else read_clusters(runs, rows, cluster)
     matched = _Rows(runs, rows, clusters, None if by is None else read_slices(runs, rows, by))
@@ -68,11 +66,11 @@ def rank(
     names = tuple(run.name for run in runs)
     return Ranked(
         systems=names,
-        by=rows.by,
+        by=rows.key,
         rankings=order_systems(names, found, correction, confidence),
         correction=correction,
         confidence=confidence,
-        notes=(*note_rows(runs, shared, rows, cluster), *different, *_note_missing(names, found)),
+        notes=(*note_rows(runs, shared, rows, cluster), *paired.notes, *_note_missing(names, found)),
     )
 
 

@@ -11,7 +11,7 @@ from karat.core.errors import DataError, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.runs.compare.compare import compare
-from karat.runs.match.compatible import SharedMetric
+from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, list_specs, open_system
 from karat.runs.scoring.groups import cluster_keys
 from karat.runs.store.run import Run

@@ -16,7 +16,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.core.parallel import map_ordered
 from karat.data.json.raw import spell_ids
-from karat.runs.columns.ids import id_columns
+from karat.runs.columns.ids import show_column
 from karat.runs.match.pieces import zip_pieces
 from karat.runs.match.systems import gold_column
 from karat.runs.match.text_order import find_twice, sort_texts
@@ -30,11 +30,16 @@ _SLICE = 65_536  # ids compared at a time
 _MANY = 2_000_000  # ids that are read again, which takes longer, rather than held
 
 
+class DifferentRowsError(JoinError):
+    """Ids tell the rows of each run apart, and are not the same in all runs."""
+
+
 @dataclass(frozen=True)
 class Alignment:
     """The matched rows of several runs.
 
-    `by` is the column of the ids, or "order" where rows are matched by position. `read_ids` gives the ids of all rows
+    `by` is the column of the ids in the first run, or "order" where rows are matched by position; `columns` is that of
+    each run. `read_ids` gives the ids of all rows
     of the first run, in its order; `sort` gives for each run the row numbers in the order of the ids as text.
     `in_step`: all runs have the same ids in the same order, so that rows can be read from the files as they come.
     `left_out` counts for each run the rows that not all of the runs have; () where all have the same. `passed_over`:
@@ -50,9 +55,15 @@ class Alignment:
     passed_over: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     in_step: bool = False
     hashes: Array | None = field(default=None, repr=False)
+    columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return self.rows
+
+    @property
+    def key(self) -> str:
+        """What matches the rows, for people: never blank, also where the column has no name."""
+        return show_column(self.by)
 
     @cached_property
     def orders(self) -> tuple[Array, ...]:
@@ -111,55 +122,14 @@ def align_numbers(rows: int, runs: int = 1) -> Alignment:
     return Alignment(ORDER, rows, lambda: [from_numpy(order + 1).cast(pa.large_string())], lambda: orders)
 
 
-def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -> Alignment:
-    """Match the rows of all runs; `common`: those that all of them have, where some runs have more.
+def align_by(runs: Sequence[Run], columns: Sequence[str], *, common: bool = False) -> Alignment:
+    """Match the rows of all runs by a column of each; `common`: those that all of them have, where some have more.
 
-    By the column `on`; else by the first of these with a unique value in every row: the id by which the runs were
-    joined with their gold, a column with the name of an id, the query, the question; else, where all runs have the same
-    gold in the same order, by position. Ids are compared as text: 7 is "7".
-
-    Raises `ColumnError` where a run has no column `on`; `JoinError` for ids that are null, not unique, or missing in
-    some of the runs (with `common`: for runs that share none), with a few of them.
+    Ids are compared as text: 7 is "7". Raises `ColumnError` where a run has no such column; `JoinError` for ids that
+    are null, not unique, or missing in some of the runs (with `common`: for runs that share none), with a few of them.
     """
-    problems = dict[tuple[str, ...], str]()
-    for columns in _candidates(runs, on):
-        try:
-            found = _align_streams(runs, columns)
-            ranked = [] if found else _rank_all(runs, columns)
-        except JoinError as error:
-            if on is not None:
-                raise
-            problems[columns] = str(error)
-            continue
-        return replace(found or _match(runs, columns[0], ranked, common=common), passed_over=problems)
-    if alignment := _by_order(runs):
-        return replace(alignment, passed_over=problems)
-    remedy = "; ".join(["name one that holds an id with on (--on)", *problems.values()])
-    raise JoinError(f"no column identifies the rows of {' and '.join(run.name for run in runs)}: {remedy}")
-
-
-def find_ids(run: Run, on: str | None = None) -> str:
-    """The column by which the rows of a run are matched with labels: `on`, else the one that `align` finds.
-
-    Raises `JoinError` where no column tells the rows apart.
-    """
-    found = on or align([run]).by
-    if found == ORDER:
-        problem = f"no column of {run.name} is known to, of {', '.join(run.schema.names)}"
-        raise JoinError(f"say which column tells the rows apart, --on COLUMN (in Python, on=): {problem}")
-    return found
-
-
-def _candidates(runs: Sequence[Run], on: str | None) -> Iterator[tuple[str, ...]]:
-    """The columns, one for each run, by which rows may be matched, the most reliable first."""
-    if on is not None:
-        yield (on,) * len(runs)
-        return
-    rules = (id_columns(run.schema, run.manifest.mapping, str(run.manifest.settings.get("on") or "")) for run in runs)
-    for candidate in dict.fromkeys(zip(*rules, strict=True)):
-        columns = tuple(column for column in candidate if column is not None)
-        if len(columns) == len(runs):
-            yield columns
+    found = _align_streams(runs, columns) or _match(runs, columns[0], _rank_all(runs, columns), common=common)
+    return replace(found, columns=tuple(columns))
 
 
 @dataclass(frozen=True)
@@ -194,7 +164,7 @@ def _match(runs: Sequence[Run], by: str, ranked: Sequence[_Ranked], *, common: b
             shared = _intersect(by, ranked)
             if common and len(shared):
                 return shared
-            raise JoinError(_describe_difference(runs[0], first.ids, run, other.ids, by, len(shared)))
+            raise DifferentRowsError(_describe_difference(runs[0], first.ids, run, other.ids, by, len(shared)))
     return _aligned(by, first, tuple(each.order for each in ranked))
 
 
@@ -291,7 +261,7 @@ def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Arra
     )
 
 
-def _by_order(runs: Sequence[Run]) -> Alignment | None:
+def align_in_order(runs: Sequence[Run]) -> Alignment | None:
     """The rows matched by position, where all runs have the same gold in the same order."""
     golds = [run.column(column) for run in runs if (column := gold_column(run))]
     if len(golds) < len(runs) or not all(gold.equals(golds[0]) for gold in golds[1:]):

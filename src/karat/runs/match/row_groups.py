@@ -11,7 +11,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.data.roles import singular
 from karat.runs.match.alignment import ORDER, Alignment
-from karat.runs.match.compatible import SharedMetric, list_unshared, list_unsigned
+from karat.runs.match.shared_metrics import SharedMetric, list_unshared, list_unsigned
 from karat.runs.scoring.groups import check_group_column, cluster_keys, encode_groups
 from karat.runs.store.run import Run
 
@@ -73,7 +73,7 @@ def note_rows(
     runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, cluster: str | None
 ) -> Iterator[str]:
     """Remarks for the reader: what matches rows, what is left out, and what could not be checked."""
-    how = "in their order" if rows.by == ORDER else f"by {rows.by}"
+    how = "in their order" if rows.by == ORDER else f"by {rows.key}"
     for columns, problem in rows.passed_over.items():
         if singular(columns[0]) != "topic":  # which names a group of rows as often as a query
             yield f"rows are matched {how}, as {problem}; name another column of ids with on (--on)"

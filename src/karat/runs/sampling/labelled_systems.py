@@ -11,14 +11,16 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
 from karat.data.json.raw import spell_ids
+from karat.runs.columns.ids import find_id
 from karat.runs.compare.people import read_by_run
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human, split_on_labels
 from karat.runs.labels.join import LabelledRows, name_system, read_human
 from karat.runs.labels.labels import match_labels
 from karat.runs.labels.systems import find_system
-from karat.runs.match.alignment import ORDER, align, find_ids
-from karat.runs.match.compatible import SharedMetric
+from karat.runs.match.alignment import ORDER
+from karat.runs.match.match import match
+from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.store.run import Run
 from karat.stats.corrected.judged import Judged
 
@@ -110,7 +112,7 @@ def label_systems(
     if human is not None:
         human, on = split_on_labels(human, on)
     if len(runs) > 1:
-        rows = align(runs, on)
+        rows = match(runs, [each.spec for each in metrics], on, allow_different=None, scored=bool(metrics)).rows
         if rows.by == ORDER:
             raise SpecError("labels are joined by id: on (--on) names its column in the systems")
         labelled = None if human is None else read_by_run(human, runs, rows, choices)
@@ -135,5 +137,5 @@ def _check_one_draw(labelled: Sequence[LabelledRows], names: Iterable[str]) -> N
 
 def read_ids(run: Run, on: str | None) -> tuple[str, pa.Array]:
     """The column of ids and its texts; an error where none is known to tell rows apart."""
-    found = find_ids(run, on)
+    found = on or find_id(run, run.manifest.mapping, run.joined_on)
     return found, spell_ids(run.column(found).combine_chunks(), f"{run.name}: column {found!r}")

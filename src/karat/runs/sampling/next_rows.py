@@ -13,7 +13,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.runs.labels.human import Human
-from karat.runs.match.compatible import share_metrics
+from karat.runs.match.shared_metrics import share_metrics
 from karat.runs.match.systems import Metrics, System, list_specs, open_systems
 from karat.runs.sampling.label_file import tabulate, write_labels
 from karat.runs.sampling.labelled_systems import LabelledSystems, label_systems

@@ -13,9 +13,7 @@ from karat.data.roles import singular
 from karat.judges.judge import Judge
 from karat.judges.rubric import own_judges
 from karat.runs.columns.ids import id_columns
-from karat.runs.match.alignment import align
-from karat.runs.match.compatible import check_comparable, share_metrics
-from karat.runs.match.systems import open_systems
+from karat.runs.match.match import match
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.result import Result
 from karat.runs.survey.folder import DataFile, Survey, survey
@@ -271,9 +269,8 @@ def _group(scorable: list[Scorable], unclear: list[str]) -> list[list[Scorable]]
 
 
 def _is_comparable(one: Scorable, other: Scorable) -> bool:
-    runs = open_systems([one.result, other.result])
     try:
-        check_comparable(runs, share_metrics(runs, ()), align(runs))
+        match([one.result, other.result])
     except KaratError:
         return False
     return True

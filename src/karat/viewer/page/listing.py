@@ -34,7 +34,7 @@ def list_columns(space: Workspace, query: Query) -> dict[str, Any]:
     return {
         "systems": [{"id": run_id(run.name), "name": run.name} for run in table.runs],
         "n": table.n,
-        "aligned_by": table.by,
+        "aligned_by": table.key,
         "columns": [_describe_column(table, name) for name in names if name not in added | scores],
         "metrics": [describe_metric(metric.by_run[0]) for metric in table.metrics],
         "facets": [field.as_dict() for field in list_facets(table)],

@@ -13,8 +13,10 @@ from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError, SpecError, did_you_mean
 from karat.data.roles import singular
-from karat.runs.match.alignment import Alignment, align, align_numbers
-from karat.runs.match.compatible import SharedMetric, check_comparable, list_unshared, share_metrics
+from karat.runs.match.alignment import Alignment, align_numbers
+from karat.runs.match.keys import align
+from karat.runs.match.match import match
+from karat.runs.match.shared_metrics import SharedMetric, list_unshared, share_metrics
 from karat.runs.store.run import Run
 from karat.viewer.rows.columns import Codes, RunColumns, encode, find_facets, name_type
 from karat.viewer.rows.fields import Field
@@ -34,7 +36,7 @@ class RowTable:
 
     `runs`: one or several, the first of which the others are compared with. `metrics` are those that all have. `on`:
     the column of ids; by default that of a comparison, for a single run without ids the order. `by` is that column or
-    "order".
+    "order", `key` its name for people.
 
     Raises what `karat.compare` raises: `JoinError` where the runs do not have the same rows, `DataError` where they
     were scored differently, unless `allow_different`.
@@ -42,10 +44,9 @@ class RowTable:
 
     def __init__(self, runs: Sequence[Run], on: str | None = None, *, allow_different: bool = False) -> None:
         self.runs, self.metrics = tuple(runs), tuple(share_metrics(runs, ()))
-        aligned = _align(runs, on)
-        if not allow_different:
-            check_comparable(runs, self.metrics, aligned)
-        self.by, self.n, self._ids, self._ranked = aligned.by, len(aligned), aligned.all_ids, aligned.orders[0]
+        aligned = _align(runs, on, allow_different=allow_different)
+        self.by, self.key = aligned.by, aligned.key
+        self.n, self._ids, self._ranked = len(aligned), aligned.all_ids, aligned.orders[0]
         self._orders = [_in_first(aligned, at) for at in range(len(runs))]
         self.columns = tuple(map(RunColumns.of, runs))
         self.texts = Texts(runs)
@@ -182,12 +183,14 @@ class RowTable:
         return values if order is None else values[order]
 
 
-def _align(runs: Sequence[Run], on: str | None) -> Alignment:
+def _align(runs: Sequence[Run], on: str | None, *, allow_different: bool) -> Alignment:
     """The matched rows; those of a single run in which no column identifies them, by their order."""
+    if len(runs) > 1:
+        return match(runs, on=on, allow_different=allow_different).rows
     try:
         return align(runs, on)
     except JoinError:
-        if len(runs) > 1 or on is not None:
+        if on is not None:
             raise
     return align_numbers(int(runs[0].starts[-1]))
 
