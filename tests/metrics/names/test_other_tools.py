@@ -46,7 +46,9 @@ OTHERS = {"scikit_learn", "rouge_score", "average_precision_score"}  # words of 
         ("ndcg_cut_10", "ndcg@10"),
         ("pass@10", "pass_at@10"),
         ("pass^4", "pass_all@4"),
-        ("rbp.95", "rank_biased_precision(persistence=0.95)"),
+        ("rbp(p=.95)", "rank_biased_precision(persistence=0.95)"),
+        ("p@10", "precision@10"),
+        ("precision_10", "precision@10"),
         ("MRR@10", "reciprocal_rank@10"),
         ("cosine_similarity", "semantic_similarity"),
         ("bleu_score", "bleu"),
@@ -277,3 +279,27 @@ def test_a_run_records_karats_own_name(tmp_path):
     assert done.exit_code == 0, done.output
     assert '"label_accuracy"' in done.output
     assert "accuracy_score" not in done.output
+
+
+@pytest.mark.parametrize("name", ["rbp.95", "RBP.95", "rbp.8", "rbp_95"])
+def test_a_name_of_a_metric_that_is_defined_otherwise_is_refused_and_says_what_to_type(name):
+    with pytest.raises(SpecError, match=r"multiplies by the grade.*rank_biased_precision\(persistence=0\.95\)"):
+        parse(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint", "value"),
+    [("f1@2", "f_measure@2", 0.5), ("F1@2", "f_measure@2", 0.5), ("acc@2", "hit_rate@2", 1.0)],
+)
+def test_what_is_typed_after_a_hint_has_the_right_value(name, hint, value):
+    with pytest.raises(SpecError, match=f"that of rankings is {hint}$"):
+        parse(name)
+    rows = {"retrieved": [["a", "x", "b"]], "relevant": [["a", "b"]]}  # one of two in the first two, one of two found
+    assert parse(hint)(**rows).to_pylist() == [value]
+
+
+def test_no_name_reads_a_cut_off_as_a_gain():
+    with pytest.raises(SpecError, match=r"^ndcg\.10 is not a metric"):
+        parse("ndcg.10")
+    rows = {"retrieved": [["a", "x", "b"]], "relevant": [{"a": 2, "b": 1}]}
+    assert parse("rbp(p=.5)")(**rows).to_pylist() == [0.625]

@@ -10,9 +10,10 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from karat.core.errors import SpecError
-from karat.core.metric.registry import PRESET, add_dialect, asks_a_model, find_preset, known_names
+from karat.core.metric.registry import PRESET, add_dialect, asks_a_model, find, find_preset, is_known, known_names
 
 _SPEC = re.compile(
     r"([A-Za-z](?:[\w ,.:/+*^-]*?[\w+*^])??(?:@k)?)((?:_at_|[@_^])?\d+)?(\(.*\))?(@\d+)?", re.ASCII | re.DOTALL
@@ -52,21 +53,27 @@ def translate(text: str) -> tuple[str, ...]:
     if number and cutoff:
         return ()
     at = re.sub(r"\D", "", number or cutoff or "")
+    if at and (ranked := _tools()["ranked"].get(find(spec[0]).name if is_known(spec[0]) else "")):
+        raise SpecError(f"{text}: {spec[0]} has no cut-off; that of rankings is {ranked}@{at}")
     both = f"{spec[0]}{settings or ''}".replace(")(", ", ", 1) if spec[0].endswith(")") else spec[0] + (settings or "")
     return (both + (f"@{at}" if at else ""),)
 
 
 def all_names() -> list[Name]:
     """Every name of every tool, in the order of the table."""
-    tools = tomllib.loads((files("karat.metrics.names") / "other_tools.toml").read_text("utf-8"))
-    texts = {kind: tools.pop(kind) for kind in ("note", "which", "same")}
+    texts = {kind: _tools()[kind] for kind in ("note", "which", "same")}
     found = []
-    for tool, keys in tools.items():
-        for key, names in keys.items():
+    for tool, keys in _tools().items():
+        for key, names in keys.items() if tool not in (*texts, "ranked") else ():
             kind, colon, text = key.partition(":")
             kind, text = (kind, text) if colon else ("spec", key)
             found += [Name(tool, name, kind, texts[kind][text] if kind in texts else text) for name in names]
     return found
+
+
+@cache
+def _tools() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((files("karat.metrics.names") / "other_tools.toml").read_text("utf-8"))
 
 
 @cache

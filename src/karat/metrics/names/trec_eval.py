@@ -54,6 +54,7 @@ IR_MEASURES = {  # and the names of ndeval, which has hyphens for underscores
     "BPref": "bpref",
     "ERR": "err",
     "RBP": "rank_biased_precision",
+    "rbp": "rank_biased_precision",
     "Judged": "judged",
     "SetAP": "set_average_precision",
     "SetRelP": "recall",
@@ -111,7 +112,7 @@ def translate(text: str) -> tuple[str, ...]:
     if name == "NumRet" and assignments:  # with `rel`, which is not said to be 1
         name = "NumRelRet"
     assignments += [FIXED[name]] if name in FIXED else []
-    if name == "RBP":
+    if name in ("RBP", "rbp"):
         assignments = [re.sub(r"^p\s*=", "persistence=", each) for each in assignments]
     if "NRBP" in name:
         assignments = [re.sub(r"^beta\s*=", "persistence=", each) for each in assignments]
@@ -129,7 +130,7 @@ def _of_trec_eval(text: str) -> tuple[str, ...]:
     if (match := re.fullmatch(r"(\w+?)[_.]([\d.]+(?:,[\d.]+)*)", text, re.ASCII)) and match[1] in AT_CUTOFFS:
         return tuple(AT_CUTOFFS[match[1]].format(_number(each)) for each in match[2].split(","))
     name, _, rest = text.partition(".")
-    if name in WITH_GAINS and rest:
+    if name in WITH_GAINS and "=" in rest:
         gains = dict(each.partition("=")[::2] for each in rest.split(","))
         return (f"{name}(gain={{{', '.join(f'{grade!r}: {_number(gain)}' for grade, gain in gains.items())}}})",)
     if name == "set_F" and rest:
