@@ -268,7 +268,8 @@ def test_an_endpoint_is_asked_in_batches_and_one_bad_text_is_alone(endpoint):
 @pytest.mark.parametrize("text", ["<p>Bad gateway</p>", "{}", '{"data": []}', "[]"])
 def test_a_reply_without_vectors_may_be_better_the_next_time(text):
     from karat.models.encoders.endpoint import EmbeddingModel
-    from karat.models.openai.client import Endpoint, UnreadableReply
+    from karat.models.openai.body import UnreadableReply
+    from karat.models.openai.client import Endpoint
 
     server = LoopbackServer(lambda _: HttpResponse(text.encode()))
     server.start()

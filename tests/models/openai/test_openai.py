@@ -9,7 +9,8 @@ import pytest
 from karat.core.errors import MissingExtra, SpecError
 from karat.models.governor.faults import classify
 from karat.models.openai import client
-from karat.models.openai.client import EndpointConnectionError, EndpointError, UnreadableReply
+from karat.models.openai.body import UnreadableReply
+from karat.models.openai.client import EndpointConnectionError, EndpointError
 from karat.models.openai.model import OpenAIModel, add_schema, parse_completion
 from karat.models.request import Reply
 from karat.models.testing.fake import FakeServer

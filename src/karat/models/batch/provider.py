@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 
 from karat.models.governor.faults import Fault, ModelError, classify
 from karat.models.governor.retry import RetryPolicy, retry
-from karat.models.openai.client import JSON, Endpoint, send
+from karat.models.openai.client import JSON, REPLY_BYTES, Endpoint, send
 from karat.models.openai.remedies import remedies
 
 T = TypeVar("T")
 
 REQUESTS, BYTES = 50_000, 200_000_000  # the most that one file may hold
+FILE_BYTES = 512 << 20  # of a file of results, which is in memory while it is read
 FINAL = {"completed", "failed", "expired", "cancelled"}
 TOKEN_LIMIT = "token_limit_exceeded"  # noqa: S105  (the code of a batch that is more than the endpoint queues at a time)
 CLOCKS = 86_400  # seconds by which the endpoint's clock may be behind ours
@@ -93,9 +94,9 @@ class Provider:
         """The state of a batch."""
         return await self._send("GET", f"/batches/{batch}", lambda reply: BatchState.read(json.loads(reply)))
 
-    async def download(self, file: str) -> bytes:
+    async def download(self, file: str) -> bytes | bytearray:
         """The content of a file."""
-        return await self._send("GET", f"/files/{file}/content", bytes)
+        return await self._send("GET", f"/files/{file}/content", lambda content: content, most=FILE_BYTES)
 
     async def find_batch(self, name: str, file: str | None, since: float) -> str | None:
         """The id of the batch with our name in its metadata, or of our file, among those created since then."""
@@ -122,9 +123,15 @@ class Provider:
             after = f"&after={rows[-1]['id']}"
 
     async def _send(
-        self, method: str, path: str, parse: Callable[[bytes], T], data: Sequence[bytes] = (), kind: str = JSON
+        self,
+        method: str,
+        path: str,
+        parse: Callable[[bytes | bytearray], T],
+        data: Sequence[bytes] = (),
+        kind: str = JSON,
+        most: int = REPLY_BYTES,
     ) -> T:
-        return await self._retry(path, lambda: send(self._endpoint, method, path, parse, data, kind))
+        return await self._retry(path, lambda: send(self._endpoint, method, path, parse, data, kind, most))
 
     async def _retry(self, path: str, work: Callable[[], Awaitable[T]]) -> T:
         async def attempt() -> T | Fault:
@@ -149,5 +156,5 @@ def file_name(name: str) -> str:
     return f"karat-{name}.jsonl"
 
 
-def _read_id(reply: bytes) -> str:
+def _read_id(reply: bytes | bytearray) -> str:
     return str(json.loads(reply)["id"])

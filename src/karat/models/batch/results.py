@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from karat.models.governor.faults import Fault, classify
-from karat.models.openai.client import EndpointError, UnreadableReply
+from karat.models.openai.body import UnreadableReply
+from karat.models.openai.client import REPLY_BYTES, EndpointError
 from karat.models.openai.model import read_completion
 from karat.models.request import Reply
+
+MOST_PROBLEMS = 100  # after which the rest is left unread
 
 
 @dataclass
@@ -21,7 +24,7 @@ class Results:
     problems: list[str] = field(default_factory=list)
 
 
-def read_results(files: Mapping[str, bytes], keys: Collection[str], batch: str) -> Results:
+def read_results(files: Mapping[str, bytes | bytearray], keys: Collection[str], batch: str) -> Results:
     """The outcomes in the files of a batch, by their ids.
 
     A request that has no line may be sent again. One that has several fails: none of its replies is used. A line that
@@ -36,18 +39,20 @@ def read_results(files: Mapping[str, bytes], keys: Collection[str], batch: str) 
     results = Results()
     outcomes = results.outcomes
     for file, content in files.items():
-        for number, line in enumerate(content.splitlines(), 1):
+        for number, line in enumerate(_lines(content), 1):
             if not line.strip():
                 continue
+            if len(results.problems) == MOST_PROBLEMS:
+                break
             place = f"batch {batch}, file {file}, line {number}"
             try:
-                value = json.loads(line)
+                value: Any = json.loads(line) if len(line) <= REPLY_BYTES else None
                 key = value["custom_id"]
             except (ValueError, LookupError, TypeError, RecursionError):
                 results.problems.append(f"{place}: expected a JSON object with a custom_id, found {line[:80]!r}")
                 continue
             if not isinstance(key, str) or key not in keys:
-                results.problems.append(f"{place}: the custom_id {key!r} is of no request in this batch")
+                results.problems.append(f"{place}: the custom_id {str(key)[:80]!r} is of no request in this batch")
             elif key in outcomes:
                 outcomes[key] = Fault("row", f"batch {batch} holds several replies to this request; none is used")
             else:
@@ -55,6 +60,16 @@ def read_results(files: Mapping[str, bytes], keys: Collection[str], batch: str) 
     for key in keys:
         outcomes.setdefault(key, Fault("transient", f"batch {batch} holds no reply"))
     return results
+
+
+def _lines(content: bytes | bytearray) -> Iterator[bytes]:
+    """The lines, one at a time: a list of all would take as much memory again."""
+    start = 0
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end < 0 else end
+        yield bytes(memoryview(content)[start : min(end, start + REPLY_BYTES + 1)])
+        start = end + 1
 
 
 def _read_outcome(value: Mapping[str, Any]) -> Reply | Fault:

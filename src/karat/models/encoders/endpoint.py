@@ -17,12 +17,13 @@ from karat.models.context import current_models
 from karat.models.encoders.base import Choice, EncoderOutput
 from karat.models.governor.faults import NotSentError, RequestError
 from karat.models.governor.governor import Governor
-from karat.models.openai.client import Endpoint, find_endpoint, post
+from karat.models.openai.client import REPLY_BYTES, Endpoint, find_endpoint, post
 from karat.models.openai.remedies import remedies
 from karat.models.request import Message, Reply, Request, Schema
 
 BATCH = 128  # texts a request
 REQUESTS = 16  # a block
+VECTOR_BYTES = 200_000  # of a text: 16,384 numbers, each with 12 digits
 
 
 class EndpointEncoder:
@@ -85,7 +86,8 @@ class EmbeddingModel:
         texts = [message["content"] for message in messages]
         body = {"model": self._name, "input": texts, "encoding_format": "base64"}
         async with remedies(self._endpoint, self._name):
-            return await post(self._endpoint, "/embeddings", body, partial(_parse_vectors, len(texts)))
+            parse, most = partial(_parse_vectors, len(texts)), REPLY_BYTES + VECTOR_BYTES * len(texts)
+            return await post(self._endpoint, "/embeddings", body, parse, most)
 
 
 def _parse_vectors(count: int, text: str) -> Reply:

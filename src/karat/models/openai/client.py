@@ -8,6 +8,7 @@ import json
 import os
 import re
 import threading
+import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 from karat.core.errors import MissingExtra, SpecError
 from karat.core.version import __version__
+from karat.models.openai.body import ACCEPTED, UnreadableReply, read_body
 
 if TYPE_CHECKING:
     import ssl
@@ -31,6 +33,7 @@ JSON = "application/json"
 DEFAULT_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS, READ_SECONDS = 10.0, 600.0  # the governor's own timeouts are usually shorter
 LAST_PORT = 65_535
+REPLY_BYTES = 4 << 20  # of a reply once it is decoded: several times the longest answer of a model
 HEADER_BYTES = 64 << 10  # of one header of a reply; the 8 KiB of aiohttp are too few for some gateways
 
 
@@ -60,12 +63,6 @@ class EndpointConnectionError(ConnectionError):
 
 class EndpointUnreachable(EndpointConnectionError):
     """No connection: nothing listens at the address, or the host is not known."""
-
-
-class UnreadableReply(Exception):
-    """A reply of status 200 that is not what was requested, such as a proxy's web page."""
-
-    status_code, remedy = 200, ""
 
 
 @dataclass(frozen=True)
@@ -109,26 +106,30 @@ def preload() -> None:
         threading.Thread(target=import_module, args=("aiohttp",), name="karat preload").start()
 
 
-async def post(endpoint: Endpoint, path: str, body: Mapping[str, Any], parse: Callable[[str], T]) -> T:
+async def post(
+    endpoint: Endpoint, path: str, body: Mapping[str, Any], parse: Callable[[str], T], most: int = REPLY_BYTES
+) -> T:
     """The reply to one POST request with a JSON body, as `parse` reads its text; raises what `send` raises."""
     data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    return await send(endpoint, "POST", path, lambda reply: parse(reply.decode(errors="replace")), [data])
+    return await send(endpoint, "POST", path, lambda reply: parse(reply.decode(errors="replace")), [data], most=most)
 
 
 async def send(
     endpoint: Endpoint,
     method: str,
     path: str,
-    parse: Callable[[bytes], T],
+    parse: Callable[[bytes | bytearray], T],
     data: Sequence[bytes] = (),
     kind: str = JSON,
+    most: int = REPLY_BYTES,
 ) -> T:
     """The reply to one request, which is never repeated here, as `parse` reads it.
 
-    `data` is the body in parts, `kind` its media type.
+    `data` is the body in parts, `kind` its media type. `most` is how many bytes the decoded reply may have.
 
     Raises `EndpointError` for an HTTP error status, `EndpointConnectionError` without a complete reply, and
-    `UnreadableReply` if `parse` raises ValueError, LookupError, TypeError or AttributeError.
+    `UnreadableReply` for more bytes, and if `parse` raises ValueError, LookupError, TypeError, AttributeError or
+    RecursionError.
     """
     from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError  # noqa: PLC0415  (an extra, slow to import)
 
@@ -147,8 +148,11 @@ async def send(
     failure, lost = "", EndpointConnectionError
     try:
         async with session.request(method, url, **options) as response:
-            reply = await response.read()
-    except ClientError as error:  # not kept as the cause: some of these errors hold the request's headers and URLs
+            reply = await read_body(response, most)
+    except (
+        ClientError,
+        zlib.error,
+    ) as error:  # not kept as the cause: some of these errors hold the request's headers and URLs
         absent = isinstance(error, ClientConnectorError | ConnectionTimeoutError)
         lost = EndpointUnreachable if absent else EndpointConnectionError
         # What is behind it, without aiohttp's objects.
@@ -160,7 +164,7 @@ async def send(
         raise EndpointError(response.status, response.headers, endpoint.hide_key(reply.decode(errors="replace")))
     try:
         return parse(reply)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         excerpt = endpoint.hide_key(reply[:1000].decode(errors="replace"))[:200]
         raise UnreadableReply(f"the reply is not what {route} returns: {excerpt!r}") from error
 
@@ -172,6 +176,7 @@ async def _iterate(parts: Sequence[bytes]) -> AsyncIterator[bytes]:
 
 def _headers(key: str) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {key or 'none'}", "User-Agent": f"karat/{__version__}"}
+    headers["Accept-Encoding"] = ACCEPTED
     for name, variable in {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}.items():
         if value := os.environ.get(variable, "").strip():
             headers[name] = value
@@ -222,6 +227,7 @@ async def _open_session() -> ClientSession:
         session = ClientSession(
             connector=TCPConnector(limit=0),  # the governor limits the number of calls
             cookie_jar=DummyCookieJar(),
+            auto_decompress=False,
             max_field_size=HEADER_BYTES,
             timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS),
             trace_configs=[trace],

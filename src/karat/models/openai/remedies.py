@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit, urlunsplit
 
 from karat.core.errors import did_you_mean
-from karat.models.openai.client import Endpoint, EndpointConnectionError, EndpointError, UnreadableReply, send
+from karat.models.openai.body import UnreadableReply
+from karat.models.openai.client import Endpoint, EndpointConnectionError, EndpointError, send
 
 LIST_SECONDS = 5.0  # for the list of models, which only a message needs
 LONGEST_NAME = 80  # characters of a model's name
@@ -105,5 +106,5 @@ async def _name_models(endpoint: Endpoint, model: str | None) -> str:
     return f"it has no model {model!r}{did_you_mean(model, names, total=len(names))}"
 
 
-def _read_names(reply: bytes) -> list[str]:
+def _read_names(reply: bytes | bytearray) -> list[str]:
     return [str(each["id"])[:LONGEST_NAME] for each in json.loads(reply)["data"]]
