@@ -21,7 +21,7 @@ from karat.models.request import Request
 
 MEMORY = 1 << 30
 ANSWER = json.dumps({"choices": [{"message": {"content": "yes"}}]}).encode()
-HEAD = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n%s\r\n"
+HEAD = b"HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: application/json\r\n%s\r\n"
 
 
 @cache
