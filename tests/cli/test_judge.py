@@ -238,3 +238,15 @@ def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(folder):
         assert journalled(folder) == server.calls < rows  # the calls under way ended and were kept
         finish(server, "--resume")
         assert server.calls == rows
+
+
+def test_mended_replies_are_counted_on_the_screen_and_in_the_run(folder, monkeypatch):
+    def think(messages):
+        said = json.dumps(judged(messages))
+        return f"<think>Hm.</think>{said}" if '"q1"' in said or "about q2" in said else said
+
+    monkeypatch.setenv("KARAT_RUNS", "runs")
+    with FakeServer(think) as server:
+        result = run(server, "--run", "first")
+    assert "judge:correctness(model='small').repaired: 1\n" in result.stdout
+    assert json.loads((folder / "runs" / "first" / "manifest.json").read_text())["models"]["repaired"] == 1

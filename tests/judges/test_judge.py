@@ -71,7 +71,8 @@ def test_its_spec_and_its_pickle_restore_it():
     assert judge.spec == "judge:correctness(model=['small', 'large'], samples=2, seed=7, temperature=0.5)"
     assert parse(judge.spec) == judge
     assert pickle.loads(pickle.dumps(judge)) == judge  # noqa: S301
-    assert judge.signature.startswith(f"{judge.spec}|version=1|prompt=")
+    shown = judge.spec.replace("samples", "replies='mend', samples")
+    assert judge.signature.startswith(f"{shown}|version=1|prompt=")
     assert Judge("correctness", model="small").signature != Judge("correctness", model="large").signature
 
 
@@ -146,7 +147,7 @@ def test_after_two_such_replies_the_row_has_the_error_and_the_raw_reply(governor
     assert result.values[result.metrics[0].spec].failed == 1
 
 
-@pytest.mark.parametrize("said", ['{"explanation": "\\ud800", "label": "correct"}', "\ud800", '{"\\udfff": 1}'])
+@pytest.mark.parametrize("said", ['{"explanation": "\\ud800", "label": "right"}', "\ud800", '{"\\udfff": 1}'])
 def test_an_unpaired_surrogate_is_an_error_of_its_row(said):
     model = FakeModel(said)
     result = karat.score(ROWS[:1], Judge("correctness", model=model, governor=Governor(store=ReplyCache(":memory:"))))

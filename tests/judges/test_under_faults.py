@@ -14,8 +14,22 @@ from karat.models.testing.fake import FakeServer
 
 pytest.importorskip("aiohttp")
 ROWS = int(os.environ.get("KARAT_FAULTY_ROWS", "150"))  # 5000 for the whole exercise
-PASSING = ["429", "429-after", "500", "503", "503-after", "reset", "cut", "page", "drip", "fenced", "order", "hang"]
-FAILING = ["refusal", "filter", "length", "truncated", "prose", "empty", "keys", "types", "context", "filtered"]
+PASSING = [
+    "429",
+    "429-after",
+    "500",
+    "503",
+    "503-after",
+    "reset",
+    "cut",
+    "page",
+    "drip",
+    "fenced",
+    "prose",
+    "order",
+    "hang",
+]
+FAILING = ["refusal", "filter", "length", "truncated", "empty", "keys", "types", "context", "filtered"]
 
 
 def truth(row):

@@ -326,14 +326,13 @@ def test_where_there_is_no_worst_score_the_empty_text_is_scored(options):
 
 
 def test_each_prediction_is_extracted_once_however_many_references_and_metrics(monkeypatch):
-    seen = []
+    seen, metrics = [], [each.using(extract="auto") for each in (token_f1, exact_match)]
     monkeypatch.setattr(
-        "karat.core.metric.score.extract_answers", lambda column, how: seen.extend(column.to_pylist()) or column
+        "karat.core.metric.extract.extract_answers", lambda column, how: seen.extend(column.to_pylist()) or column
     )
     replies, references = pa.array(["a", "b"]), pa.array([["a", "b", "c"], ["b"]])
-    token_f1(replies, references, extract="auto")
+    metrics[0](replies, references)
     assert seen == ["a", "b"]
-    metrics = [each.using(extract="auto") for each in (token_f1, exact_match)]
     score_columns(metrics, {"prediction": replies, "reference": references})
     assert seen == ["a", "b"] * 2
 

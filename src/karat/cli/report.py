@@ -13,7 +13,8 @@ from karat.cli.options.scoring import confidence_option, scored_metric_option
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The file to write.")
+@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The page to write.")
+@click.option("--overwrite", is_flag=True, help="Replace any file; else only a report on the same runs is replaced.")
 @click.option("--title", metavar="TEXT", help="The title; default: the names of the runs.")
 @click.option(
     "--rows", type=Whole(min=0), default=500, show_default=True, metavar="N",
@@ -30,8 +31,10 @@ from karat.cli.options.scoring import confidence_option, scored_metric_option
 @click.option("--on", metavar="COLUMN", help="The id that matches the rows of the runs.")
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @correction_options
-@confidence_option("Of the intervals of differences; 1 minus it is the level of the tests.")
-@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the random numbers.")
+@confidence_option(
+    "Of all intervals; 1 minus it is the level of the tests. Default: 0.95; for a single run that of its scoring.", None
+)
+@click.option("--seed", type=Whole(min=0), help="Of the random numbers. Default: 0; for a single run its own.")
 def report(runs: tuple[str, ...], *, output: str, no_texts: bool, **options: Any) -> None:
     """Write one HTML file about RUN, or about how several differ from the first.
 

@@ -16,7 +16,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
-from karat.data.storage.duckdb import connect, explain, interruptible, is_keyword, quote, to_duckdb
+from karat.data.storage.duckdb import connect, explain, interruptible, is_keyword, quote, to_duckdb, where_option
 from karat.data.storage.query_limits import QueryLimit, run_within_limits
 
 _NOT_ROW_BY_ROW = {
@@ -144,7 +144,7 @@ def _check_quoted(where: str, name: str) -> None:
     written = either.sub(lambda found: quote(name) if found["bare"] else found[0], where)
     if written != where:
         problem = f"names the column {name!r}, which needs double quotes"
-        raise DataError(f"the condition {where!r} {problem}: {_shell(written)}")
+        raise DataError(f"the condition {where!r} {problem}: {where_option(written)}")
 
 
 def _is_changing(name: str, node: dict[str, Any]) -> bool:
@@ -166,12 +166,6 @@ def _refuse_changing(where: str, name: str) -> DataError:
         else "choose rows by a column, such as md5(CAST(id AS VARCHAR)) < '8' for about half of them, or take --limit N"
     )
     return DataError(f"the condition {where!r} chooses other rows each time, because of {name}; {remedy}")
-
-
-def _shell(where: str) -> str:
-    """The option with a condition, as a shell takes it."""
-    escaped = re.sub(r'(["$`\\])', r"\\\1", where)
-    return f'--where "{escaped}"'
 
 
 def _walk(tree: Any) -> Iterator[dict[str, Any]]:

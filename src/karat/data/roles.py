@@ -69,25 +69,42 @@ REMem, ranx, agentevals, BFCL."""
 class Layout:
     """The rows of a tool's files: the columns that tell them apart, and the paths to the values of roles.
 
-    `paths`: for each role the paths that versions and tasks of the tool have; the first that leads anywhere counts.
-    `is_log`: other files do not have these columns; objects in JSON Lines stay JSON text, which is read faster.
+    `paths`: for each role the paths that versions and tasks of the tool have; the first that leads anywhere counts,
+    of references the first in each row. `is_log`: other files do not have these columns; objects in JSON Lines stay
+    JSON text, which is read faster. `document` tells a tool's documents apart, of which there is a row for each value
+    of a path in `apart`: another filter, prompt or provider, which are systems of their own.
     """
 
     tool: str
     columns: frozenset[str]
     paths: Mapping[str, tuple[str, ...]]
     is_log: bool = True
+    document: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
 
-def _layout(tool: str, columns: str, *, is_log: bool = True, **paths: str) -> Layout:
-    return Layout(tool, frozenset(columns.split()), {role: tuple(of.split()) for role, of in paths.items()}, is_log)
+def _layout(
+    tool: str, columns: str, *, is_log: bool = True, document: str = "", apart: str = "", **paths: str
+) -> Layout:
+    of_roles = {role: tuple(of.split()) for role, of in paths.items()}
+    return Layout(tool, frozenset(columns.split()), of_roles, is_log, tuple(document.split()), tuple(apart.split()))
 
 
-_VARS = "vars.expected vars.reference vars.ground_truth vars.answer"
+_ASSERTIONS = ("equals", "similar", "factuality", "levenshtein", "rouge-n", "bleu", "contains", "icontains")
+_EXPECTED = " ".join(
+    (
+        "vars.expected",  # an assertion may be `{{expected}}`
+        *(f"testCase.assert[type={each}].value" for each in _ASSERTIONS),
+        "testCase.assert[type=assert-set].assert[type=equals].value",
+        *("vars.reference", "vars.ground_truth", "vars.answer"),
+    )
+)
 LAYOUTS = (
     _layout(
         "lm-evaluation-harness",
         "doc_id target arguments resps filtered_resps",
+        document="doc_id doc_hash",
+        apart="filter",
         prediction="filtered_resps[0]",
         reference="target",
         question="doc.question doc.query doc.problem arguments.gen_args_0.arg_0 arguments[0][0]",
@@ -103,12 +120,23 @@ LAYOUTS = (
     ),
     _layout("lighteval", "example predictions gold metrics", prediction="predictions[0]", question="example"),
     _layout("DeepEval", "actualOutput metricsData", contexts="retrievalContext context"),
-    _layout("HELM", "instance_id predicted_text stats", prediction="mapped_output predicted_text"),
+    _layout(
+        "HELM",
+        "instance_id predicted_text stats",
+        document="instance_id",
+        apart="perturbation.name",
+        prediction="mapped_output predicted_text",
+    ),
+    _layout("HELM", "id perturbation trial request_state", document="id", apart="model perturbation"),
+    _layout("Inspect", "id epoch sample task", document="id", apart="task model"),
+    _layout("ragas", "metric metric_output prompts", document="user_input response", apart="metric"),
     _layout(
         "promptfoo",
         "promptIdx testIdx testCase",
         prediction="response.output",
-        reference=f"testCase.assert[type=equals].value testCase.assert[type=similar].value {_VARS}",
+        document="testIdx",
+        apart="provider.id promptIdx",
+        reference=_EXPECTED,
         question="vars.question vars.query vars.input prompt.raw",
         contexts="vars.contexts vars.context",
     ),
@@ -124,15 +152,30 @@ LAYOUTS = (
         reference="target",
         question="input messages[role=user].content",
     ),
-    _layout("EvalScope", "index model model_output messages", prediction="model_output.choices[0].message.content"),
+    _layout(
+        "EvalScope",
+        "index model model_output messages",
+        document="index",
+        apart="model",
+        prediction="model_output.choices[0].message.content",
+    ),
     _layout(
         "Every Eval Ever",
         "evaluation_id sample_id interaction_type evaluation",
+        document="sample_id",
+        apart="evaluation_id",
         prediction="answer_attribution[is_terminal=true].extracted_value output.raw[0] messages[-1].content",
         reference="input.reference",
         question="input.raw",
     ),
-    _layout("Weave", "inputs output op_name", prediction="output.output", reference="inputs.example.expected"),
+    _layout(
+        "Weave",
+        "inputs output op_name",
+        document="inputs.example",
+        apart="inputs.model op_name",
+        prediction="output.output",
+        reference="inputs.example.expected",
+    ),
     _layout(
         "DPR",
         "question gold_answers predictions",

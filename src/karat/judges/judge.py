@@ -25,6 +25,7 @@ from karat.judges.outputs import detail_types, to_rows
 from karat.judges.panel import Panel, PanelMember, trace_vote
 from karat.judges.prompt import instructions, prompt_prefix
 from karat.judges.replies.forms import Fields
+from karat.judges.replies.reader import Replies
 from karat.judges.rubric import Rubric, check_rubric, field_names, load, read_inputs
 from karat.judges.votes import NotJudged, Vote
 from karat.models.context import current_models
@@ -47,6 +48,7 @@ def Judge(  # noqa: N802  (named like the value that it returns)
     temperature: float | None = 0.0,
     seed: int | None = None,
     samples: int = 1,
+    replies: Replies = "mend",
     governor: Governor | None = None,
 ) -> Metric:
     """A metric that asks a language model.
@@ -57,8 +59,9 @@ def Judge(  # noqa: N802  (named like the value that it returns)
 
     `model`: the name of a model at an OpenAI-compatible endpoint, any async callable `(messages, schema, settings)`, or
     a list of these: a panel. `samples`: how often each model is asked. `temperature`, `seed`: sent with each request;
-    None sends nothing. `governor`: limits, retries and caches the requests; by default all judges share one, which
-    keeps replies in `$KARAT_CACHE`, else in the user's cache folder.
+    None sends nothing. `replies`: "mend" reads what has exactly one reading, behind thoughts or among words, and counts
+    it as `repaired`; "strict" reads the form asked for alone. `governor`: limits, retries and caches the requests; by
+    default all judges share one, which keeps replies in `$KARAT_CACHE`, else in the user's cache folder.
 
     Raises `karat.SpecError` for arguments that contradict each other.
 
@@ -80,7 +83,7 @@ def Judge(  # noqa: N802  (named like the value that it returns)
     names = [each if isinstance(each, str) else _model_name(each) for each in panel if each is not None]
     if len(models) < sum(map(callable, panel)):
         raise SpecError(f"judge {name!r}: two models have the same name; give them different `name` attributes")
-    settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "samples": samples}
+    settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "samples": samples, "replies": replies}
     if names:
         settings["model"] = names[0] if len(names) == 1 else names
     return _metric(JudgeFunction(f"judge:{name}", rubric, models, governor)).using(**settings)
@@ -122,7 +125,7 @@ class JudgeFunction:
         models = current_models()
         members = self._members(settings, models.connect, repetition)
         rubric = replace(self.rubric, form=self.rubric.form.using(settings))
-        return Panel(rubric, self.prompt_prefix, members, self.governor or models.governor)
+        return Panel(rubric, self.prompt_prefix, members, self.governor or models.governor, settings["replies"])
 
     def judge_all(self, asked: Sequence[tuple[Panel, Mapping[str, Any]]]) -> list[Vote]:
         """The vote of each panel on the material beside it, many at a time."""
@@ -277,5 +280,6 @@ _SETTINGS = MappingProxyType(
         "temperature": Setting("temperature", 0.0, float | None, _check_temperature),
         "seed": Setting("seed", None, int | None),
         "samples": Setting("samples", 1, int, _check_samples),
+        "replies": Setting("replies", "mend", Replies),
     }
 )

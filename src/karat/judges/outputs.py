@@ -16,7 +16,7 @@ from karat.judges.votes import Vote
 
 _USAGE = {"input_tokens": pa.int64(), "output_tokens": pa.int64(), "cost": pa.float64(), "latency": pa.float64()}
 _VERDICT = ("label", "explanation", "statements")
-_VOTE = ("error", "raw", "consistent", "agreement", "trace_id", *_USAGE)
+_VOTE = ("error", "raw", "repaired", "consistent", "agreement", "trace_id", *_USAGE)
 
 
 def detail_types(rubric: Rubric, names: Sequence[str], *, traced: bool = False) -> dict[str, pa.DataType]:
@@ -31,7 +31,7 @@ def detail_types(rubric: Rubric, names: Sequence[str], *, traced: bool = False) 
         label = ["label"] if isinstance(form, Label) else []
         texts = [*label, *(["explanation"] if "explanation" in form.schema["properties"] else []), *texts]
     types = dict.fromkeys(rubric.fields, pa.float64()) | dict(form.details if isinstance(form, Criteria) else {})
-    types |= dict.fromkeys(texts, pa.string())
+    types |= dict.fromkeys(texts, pa.string()) | {"repaired": pa.bool_()}
     if rubric.swap is not None:
         types["consistent"] = pa.bool_()
     if len(names) > 1:

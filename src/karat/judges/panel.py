@@ -12,12 +12,16 @@ from karat.judges.inputs import Unreadable
 from karat.judges.prompt import messages, retry_messages
 from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label, Verdict
-from karat.judges.replies.parser import ReplyError, read_reply
+from karat.judges.replies.parser import ReplyError
+from karat.judges.replies.reader import Replies, read_verdict
 from karat.judges.rubric import Rubric
 from karat.judges.votes import USAGE, Vote, combine_criteria, combine_items, combine_orders, combine_panel, sum_known
+from karat.models.governor.budget import output_limit
 from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
-from karat.models.request import Message, Model, Reply, Request
+from karat.models.request import CUT_OFF, Message, Model, Reply, Request
+
+MORE = 4  # times the tokens of a reply that was cut off, for the second one
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,16 @@ class PanelMember:
 
 @dataclass(frozen=True)
 class Panel:
-    """The models that judge each row. `prefix`: the messages with which every prompt begins."""
+    """The models that judge each row. `prefix`: the messages with which every prompt begins.
+
+    `replies`: whether replies that have one reading are mended, or are read in the form asked for alone.
+    """
 
     rubric: Rubric
     prefix: Sequence[Message]
     members: Sequence[PanelMember]
     governor: Governor
+    replies: Replies = "mend"
 
     async def judge(self, material: Mapping[str, Any]) -> Vote:
         """The vote of the whole panel on one row."""
@@ -69,39 +77,58 @@ class Panel:
         for part in form.split(criteria):
             shown = [{"number": number, "criterion": each["criterion"]} for number, each in enumerate(part, 1)]
             prompt = messages(self.prefix, {**material, name: shown})
-            asked.append(ask_member(self.governor, member, prompt, replace(form, count=len(part))))
+            asked.append(self._ask(member, prompt, replace(form, count=len(part))))
         return combine_criteria(await asyncio.gather(*asked), criteria, form)
 
     async def _judge_item(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:
         """One member's vote on a row or an item; with `swap` in the rubric, in both orders."""
         swap, form = self.rubric.swap, self.rubric.form
         if swap is None or not isinstance(form, Label):
-            return await self._ask(member, material)
-        orders = (self._ask(member, material), self._ask(member, swap.swap_inputs(material)))
-        return combine_orders(*await asyncio.gather(*orders), swap, form)
+            return await self._ask(member, messages(self.prefix, material), form)
+        given, swapped = (messages(self.prefix, each) for each in (material, swap.swap_inputs(material)))
+        orders = await asyncio.gather(self._ask(member, given, form), self._ask(member, swapped, form))
+        return combine_orders(*orders, swap, form)
 
-    async def _ask(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:
-        return await ask_member(self.governor, member, messages(self.prefix, material), self.rubric.form)
+    async def _ask(self, member: PanelMember, prompt: Sequence[Message], form: Form) -> Vote:
+        return await ask_member(self.governor, member, prompt, form, self.replies)
 
 
-async def ask_member(governor: Governor, member: PanelMember, prompt: Sequence[Message], form: Form) -> Vote:
-    """Ask a member for a vote; after a reply that does not match the form, ask once more and say what is wrong."""
+async def ask_member(
+    governor: Governor, member: PanelMember, prompt: Sequence[Message], form: Form, replies: Replies = "mend"
+) -> Vote:
+    """Ask a member for a vote; after a reply that cannot be read, ask once more and say what is wrong.
+
+    After a reply that was cut off, ask the same for more tokens; not at all where the settings limit them.
+    """
     vote = Vote()
-    for _ in ("first request", "second request"):
+    request: Request | None = Request(prompt, form.schema, member.settings, member.sample)
+    for again in (False, True):
+        if request is None:
+            break
         try:
-            reply = await governor.ask(member.model, Request(prompt, form.schema, member.settings, member.sample))
+            reply = await governor.ask(member.model, request)
         except RequestError as error:
             return replace(vote, error=_valid_unicode(str(error)))
         vote = _add_usage(vote, reply)
-        text = _valid_unicode(reply.text)
+        reply = replace(reply, text=_valid_unicode(reply.text))
+        raw = reply.text or _valid_unicode(reply.thoughts or "")
         try:
-            verdict = form.verdict(read_reply(text, form.schema))
+            verdict, mended = read_verdict(reply, form, replies)
         except ReplyError as error:
-            vote = replace(vote, error=_valid_unicode(reply.problem or str(error)), raw=text)
-            prompt = retry_messages(prompt, text, vote.error or "")
+            vote = replace(vote, error=_valid_unicode(str(error)), raw=raw)
+            request = None if again else _second(request, reply, vote.error or "")
         else:
-            return replace(vote, verdict=verdict, error=None, raw=None)
+            return replace(vote, verdict=verdict, error=None, raw=raw if mended else None, repaired=mended or None)
     return vote
+
+
+def _second(request: Request, reply: Reply, error: str) -> Request | None:
+    """The request after a reply that could not be read; None where the same would happen again."""
+    if reply.problem != CUT_OFF:
+        return replace(request, messages=retry_messages(request.messages, reply.text, error))
+    if output_limit(request) is not None or not reply.output_tokens:
+        return None
+    return replace(request, settings={**request.settings, "max_tokens": MORE * reply.output_tokens})
 
 
 async def trace_vote(name: str, record: Any, voting: Awaitable[Vote], *, cls: str = "Judge") -> Vote:

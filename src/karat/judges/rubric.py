@@ -36,7 +36,7 @@ SYSTEM = (
     "You are a careful judge. You apply the criteria you are given, and nothing else, to the material you are given."
 )
 RESERVED = {"agreement", "consistent", "cost", "error", "explanation", "input_tokens", "label", "latency"}
-RESERVED |= {"output_tokens", "raw", "statements", "trace_id"}
+RESERVED |= {"output_tokens", "raw", "repaired", "statements", "trace_id"}
 _LISTS = ("reference", "contexts")
 
 

@@ -28,7 +28,8 @@ class NotJudged(str):
 class Vote:
     """The result of judging one row: a verdict or an error, and what the requests cost.
 
-    `raw`: the last reply, if it could not be read. `consistent`: whether the verdicts on both orders of a pair agree;
+    `raw`: the last reply, if it could not be read or was mended. `repaired`: True if a reply was mended, else None; it
+    is counted where it is true. `consistent`: whether the verdicts on both orders of a pair agree;
     `orders`: their labels, as each reply has it. `agreement`: how similar the votes of a panel's members are; `votes`:
     these votes. `trace_id`: of the row's span.
     """
@@ -40,6 +41,7 @@ class Vote:
     output_tokens: int | None = None
     cost: float | None = None
     latency: float | None = None
+    repaired: bool | None = None
     consistent: bool | None = None
     orders: tuple[str, str] | None = None
     agreement: float | None = None
@@ -149,7 +151,9 @@ def _add_usage(votes: Sequence[Vote]) -> Vote:
     failed = next((vote for vote in votes if vote.error), Vote())
     latency = max((vote.latency for vote in votes if vote.latency is not None), default=None)
     counts = {name: sum_known(getattr(vote, name) for vote in votes) for name in USAGE}
-    return Vote(error=failed.error, raw=failed.raw, latency=latency, **counts)
+    raw = next((vote.raw for vote in (failed, *votes) if vote.raw is not None), None)
+    repaired = any(vote.repaired for vote in votes) or None
+    return Vote(error=failed.error, raw=raw, latency=latency, repaired=repaired, **counts)
 
 
 def sum_known(numbers: Iterable[int | float | None]) -> Any:

@@ -20,11 +20,16 @@ Model: TypeAlias = Callable[
 """Any async callable `(messages, schema, settings) -> reply`; one with `endpoint` and `name` can be cached."""
 
 
+CUT_OFF, NOTHING, REFUSED = "cut off at the token limit", "nothing said", "refused: "
+"""Problems of replies; a refusal begins with the last."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """The text of a reply, with its tokens if the endpoint reports them and its cost in USD if it is known.
 
     `problem` says why the text is not a complete answer (refused, cut off, empty). Such a reply was paid for as well.
+    `thoughts`: what the endpoint gave as the model's reasoning, where there is no text.
     """
 
     text: str
@@ -35,6 +40,7 @@ class Reply:
     seconds: float | None = None
     cached: bool = False
     problem: str | None = None
+    thoughts: str | None = None
 
     @classmethod
     def from_value(cls, value: Reply | str | Mapping[str, Any]) -> Reply:

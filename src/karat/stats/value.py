@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from karat.core.metric.in_order import Curve, Percentile
 from karat.stats.aggregate import Finish, Scale, Units, observe
 from karat.stats.confidence.curve_rows import CurveRows
 from karat.stats.inference import Inference
 from karat.stats.intervals.interval import interval
-from karat.stats.percentiles.values import Values
+from karat.stats.percentiles.values import Values, make_units
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,28 @@ def summarise(
     if scale.direction == "minimize":
         worst, best = best, worst
     return Value(value, low, high, scored + failed, scored, failed, worst, best)
+
+
+def value_of_rows(
+    statistics: NDArray[np.float64],
+    scale: Scale,
+    *,
+    clusters: NDArray[np.uint64] | None = None,
+    rows: NDArray[np.int64] | None = None,
+    inference: Inference = Inference(),  # noqa: B008
+) -> Value:
+    """The value of rows whose statistics are kept, shape (n, k), NaN where a row is unscored.
+
+    `clusters` are the keys of the rows' clusters, shape (n,); `rows` the numbers of those to take, by default all.
+
+    >>> value_of_rows(np.array([[1.0], [0.0], [np.nan]]), Scale(), rows=np.array([0, 2])).as_dict()["value"]
+    1.0
+    """
+    rows = np.arange(len(statistics)) if rows is None else rows
+    scored = rows[~np.isnan(statistics[rows]).any(axis=1)]
+    units = make_units(scale.finish, statistics.shape[1], clustered=clusters is not None, seed=inference.seed)
+    units.add(statistics[scored], scored.astype(np.uint64) if clusters is None else clusters[scored])
+    return summarise(units, scale, failed=len(rows) - len(scored), inference=inference)
 
 
 def _fill(

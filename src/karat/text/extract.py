@@ -8,13 +8,11 @@ Importing this module registers them for the setting `extract` of every metric: 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 from string import ascii_uppercase
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +20,8 @@ import pyarrow.compute as pc
 from karat.core.errors import SpecError
 from karat.core.metric.extract import add_extractor
 from karat.text.answers.choices import read_choice
+from karat.text.answers.expressions import NUMBER, find_expression, is_number
+from karat.text.answers.in_json import find_in_json
 from karat.text.columns import extract, map_texts
 
 _BRACES = re.compile(r"(?P<box>\\{1,2}(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
@@ -36,15 +36,7 @@ _WRAPPED = re.compile(
 )
 _INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}$")
 _TITLES = {"dr", "mr", "mrs", "ms", "st", "jr", "sr", "prof", "gen", "col", "lt", "capt", "gov", "sen", "mt", "vs"}
-_NUMBER = re.compile(
-    r"(?<![A-Za-z0-9_.^])(?<!\^\{)"  # neither the tail of a word or number nor an exponent
-    r"(?:(?<![\w)\]}%])[-\u2212])?"  # a sign, but not a dash between two words or numbers
-    r"(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)"
-    r"(?:[eE][-+]?\d+(?!\w)|\^\{?-?\d+\}?)?"
-    r"(?:/\d+(?:\.\d+)?(?![\d/]))?"
-)
 _GSM8K_NUMBER = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+")
-_FENCE = re.compile(r"^[ \t]*```[ \t]*\w*[ \t]*\r?$", re.MULTILINE)
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _NO_OPTIONS = [None] * 26
 
@@ -92,7 +84,7 @@ def find_last_number(text: str) -> str | None:
     >>> find_last_number("It was $1,234.50 for H2O"), find_last_number("from 3-5 to 7/8, or 50%"), find_last_number("x")
     ('1234.50', '50', None)
     """
-    number = _last(_NUMBER, text)
+    number = _last(NUMBER, text)
     return number and number.replace(",", "").replace("\u2212", "-")
 
 
@@ -106,35 +98,47 @@ def find_letter(text: str) -> str | None:
     return None if isinstance(index, str) else ascii_uppercase[index]
 
 
-def find_in_json(text: str, path: str) -> str | None:
-    """The value at a dotted path of a reply that is JSON, or of the last fenced block in it (``json:path``).
-
-    Text is returned as it is, a number as it is spelled, a list or object as JSON; null and a missing value are None.
-
-    >>> find_in_json('{"answer": {"value": 1.10}}', "answer.value"), find_in_json('[{"a": [1, 2]}]', "0.a")
-    ('1.10', '[1, 2]')
-    """
-    for document in (text, _last_fenced(text)):
-        try:
-            value = json.loads(document, parse_float=_Spelled, parse_int=_Spelled)
-        except (ValueError, RecursionError):
-            continue
-        for key in path.split("."):
-            value = _step(value, key)
-        return value if value is None or isinstance(value, str) else _dump(value)
-    return None
-
-
 def find_answer(text: str) -> str | None:
     r"""The first that exists: the last box, the text after "the answer is", the last number, else the reply (``auto``).
 
-    >>> [find_answer(text) for text in (r"The answer is \boxed{4}", "The answer is 5.", "2 + 4 = 6", "Paris")]
-    ['4', '5', '6', 'Paris']
+    A reply that is nothing but an expression, such as `2x` or `(1, 2)`, is its answer, or what follows its last `=`.
+
+    >>> [find_answer(text) for text in (r"The answer is \boxed{4}", "The answer is 5.", "2 + 4 = 6", "Paris", "2x")]
+    ['4', '5', '6', 'Paris', '2x']
     """
-    for find in (find_boxed, find_stated, find_last_number):
+    for find in (find_marked, find_expression, find_last_number):
         if (answer := find(text)) is not None and answer.strip():
             return answer
     return text
+
+
+def find_marked(text: str) -> str | None:
+    """The last box, else the text after "the answer is" (``auto``, in references)."""
+    boxed = find_boxed(text)
+    return boxed if boxed is not None and boxed.strip() else find_stated(text)
+
+
+def choose_stated(reply: str, answer: str | None, references: list[str]) -> str | None:
+    """The answer to score: a reply that is equal to a reference is its own answer (``answer_is``)."""
+    return (reply.strip() or None) if _is_one_of(reply, references) else answer
+
+
+def choose_answer(reply: str, answer: str | None, references: list[str]) -> str | None:
+    """The answer to score: the last number only where a reference is a number, else the whole reply (``auto``).
+
+    A reply that is equal to a reference is its own answer.
+
+    >>> [choose_answer("It was built in 1889 in Paris", "1889", [reference]) for reference in ("Paris", "1,889 AD")]
+    ['It was built in 1889 in Paris', '1889']
+    """
+    if answer is None or not references or _is_one_of(reply, references):
+        return reply.strip() or None if references else answer
+    expected = answer != find_last_number(reply) or any(is_number(find_marked(each) or each) for each in references)
+    return answer if expected or (find_marked(reply) or "").strip() else reply.strip()
+
+
+def _is_one_of(reply: str, references: list[str]) -> bool:
+    return reply.strip() in [reference.strip() for reference in references]
 
 
 def find_between_dollars(text: str) -> str:
@@ -230,34 +234,6 @@ def _unwrapped(text: str) -> str:
     return next(filter(None, wrapped.groups())) if wrapped else text
 
 
-def _last_fenced(text: str) -> str:
-    fences = list(_FENCE.finditer(text))
-    return text[fences[-2].end() : fences[-1].start()] if len(fences) > 1 else ""
-
-
-class _Spelled(str):
-    """A number with the spelling that it has in a JSON text."""
-
-    __slots__ = ()
-
-
-def _step(value: Any, key: str) -> Any:
-    if isinstance(value, dict):
-        return value.get(key)
-    if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-        return value[int(key)]
-    return None
-
-
-def _dump(value: Any) -> str:
-    """The JSON text of a value, with numbers as they were spelled."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_dump(key)}: {_dump(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_dump, value)) + "]"
-    return str(value) if isinstance(value, _Spelled) else json.dumps(value, ensure_ascii=False)
-
-
 def _or_null(answers: list[str | None]) -> pa.Array:
     """The answers without surrounding whitespace; null where an answer is empty."""
     return pa.array([answer.strip() or None if answer is not None else None for answer in answers], pa.large_string())
@@ -288,13 +264,13 @@ COMPILED: dict[str, Callable[[str], str | None]] = {
 """The definitions of the extractors that have a kernel."""
 
 add_extractor("boxed", _each(find_boxed))
-add_extractor("answer_is", _each(find_stated))
+add_extractor("answer_is", _each(find_stated), choose=choose_stated)
 add_extractor("last_number", _each(find_last_number))
 add_extractor("letter", _each(find_letter))
-add_extractor("auto", _each(find_answer))
-add_extractor("dollars", lambda column, _: map_texts(column, "dollars", find_between_dollars))
-add_extractor("uncited", _each(find_uncited))
+add_extractor("auto", _each(find_answer), gold=_each(find_marked), choose=choose_answer)
+add_extractor("dollars", lambda column, _: map_texts(column, "dollars", find_between_dollars), gold=False)
+add_extractor("uncited", _each(find_uncited), gold=False)
 for _name in COMPILED:
-    add_extractor(_name, _compiled(_name))
+    add_extractor(_name, _compiled(_name), gold=False)
 add_extractor("json", _each(find_in_json), needs="path")
 add_extractor("regex", extract_regex, needs="pattern")

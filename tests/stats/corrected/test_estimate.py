@@ -269,3 +269,11 @@ def test_bad_labels_are_an_error():
         judged(np.full(3_000, np.inf), VERDICTS, 40)
     with pytest.raises(RowError, match="two systems of equally many rows expected, found 3000 and 2"):
         corrected_difference(judged(LABELS, VERDICTS, 40), judged(LABELS[:2], VERDICTS[:2], 2))
+
+
+def test_labels_that_sum_alike_in_every_cluster_have_no_worth_but_a_value():
+    labels = np.where(np.arange(90) % 3, np.nan, np.arange(90) % 2)
+    scores = np.random.default_rng(0).integers(0, 2, 90).astype(float)
+    found = corrected_mean(Judged(scores, labels, clusters=(np.arange(90) // 6).astype(np.uint64)))
+    assert found.value is not None
+    assert found.effective is None

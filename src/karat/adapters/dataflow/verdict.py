@@ -6,19 +6,14 @@ import json
 import re
 from typing import Any
 
+from karat.judges.replies.json5 import to_json
 from karat.judges.replies.parser import ReplyError, read_json
 
 _THOUGHT = re.compile(r"\A.*</think>", re.DOTALL)
 _ANSWER = re.compile(r"\A\s*<answer>(.*)</answer>\s*\Z", re.DOTALL)
-_CHARACTER = re.compile(r"\\.|.", re.DOTALL)
 _VERDICT = re.compile(r"\s*(true|false)\s*\.?\s*", re.IGNORECASE)
 _JUDGEMENT = re.compile(
     r"""\bjudgement_result["']?\s*:\s*["']?(true|false)\b["']?(?=\s*(?:[,}]|//|/\*))""", re.IGNORECASE
-)
-_JSON5 = re.compile(
-    r"""(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|(?P<comment>//[^\n]*|/\*.*?\*/)"""
-    r"""|(?P<comma>,)(?=(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*[\]}])|(?P<key>[^\W\d]\w*)(?=\s*:)""",
-    re.DOTALL,
 )
 
 
@@ -91,7 +86,7 @@ def parse_parts(reply: Any) -> tuple[str, int, int]:
     if reply is None or not str(reply).strip():
         return "empty", 0, 0
     try:
-        value = read_json(_JSON5.sub(_to_json, _strip(reply)))
+        value = read_json(to_json(_strip(reply)))
     except ReplyError:
         return "invalid", 0, 0
     parts = value.get("judgement") if isinstance(value, dict) else value
@@ -105,17 +100,6 @@ def parse_parts(reply: Any) -> tuple[str, int, int]:
 def _strip(reply: Any) -> str:
     """A reply without the reasoning before it and without `<answer>` tags."""
     return _ANSWER.sub(r"\1", _THOUGHT.sub("", str(reply)))
-
-
-def _to_json(token: re.Match[str]) -> str:
-    """A token that JSON5 has, as JSON: text in single quotes or with line breaks, a key, a comment, a last comma."""
-    if token["key"]:
-        return f'"{token["key"]}"'
-    return f'"{_CHARACTER.sub(_escape, token["text"][1:-1])}"' if token["text"] else " "
-
-
-def _escape(character: re.Match[str]) -> str:
-    return {"\\'": "'", "\\\n": "", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character[0], character[0])
 
 
 def _material(question: str | None, reference_answer: str, answer: str) -> str:

@@ -104,8 +104,8 @@ def _describe_counts(result: Result) -> Iterator[str]:
         for name, counted in result.counts.get(metric.spec, {}).items():
             quiet = counted.keys() == {"false"} and not metric.definition.judge
             if not quiet and (name == LABELS or not lists_text(metric.details[name])):
-                labels = (f"{label} {count}" for label, count in sorted(counted.items()))
-                yield f"{metric.spec}.{name}: {', '.join(labels)}"
+                labels = [f"{label} {count}" for label, count in sorted(counted.items())]
+                yield f"{metric.spec}.{name}: {counted['true'] if name == 'repaired' else ', '.join(labels)}"
 
 
 def _describe_join(result: Result) -> Iterator[str]:

@@ -29,10 +29,10 @@ def _one(_: click.Context, parameter: click.Parameter, columns: tuple[str, ...])
     return columns[0] if columns else None
 
 
-def confidence_option(meaning: str) -> Callable[[Command], Command]:
+def confidence_option(meaning: str, default: float | None = 0.95) -> Callable[[Command], Command]:
     """The flag `--confidence`; `meaning` is its help."""
     share = Real(0, 1, min_open=True, max_open=True)
-    return option("--confidence", type=share, default=0.95, show_default=True, help=meaning)
+    return option("--confidence", type=share, default=default, show_default=True, help=meaning)
 
 
 _SCORED = "A metric that was scored; default: all."

@@ -12,6 +12,7 @@ from typing import Any
 from karat.core.columns.kinds import TEXT, to_arrow
 from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.definition import Configured
+from karat.core.metric.extract import sign_extract
 from karat.core.metric.score import score_columns
 
 WORDS = {"true": True, "false": False, "null": None}
@@ -46,7 +47,8 @@ class Metric(Configured):
         reads_text = TEXT in self.definition.columns.values() and not self.definition.remote
         unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""
         marks = "".join(f"|{name}={value}" for name, value in self.definition.marks.items())
-        return f"{self._text(self.settings)}|version={self.definition.version}{marks}{unicode}"
+        extraction = sign_extract(self.settings.get("extract", "none"))
+        return f"{self._text(self.settings)}|version={self.definition.version}{extraction}{marks}{unicode}"
 
     def _text(self, settings: Mapping[str, Any]) -> str:
         k = settings.get("k")

@@ -21,7 +21,7 @@ from karat.core.columns.kinds import NUMBER, TEXT, TEXTS, Array
 from karat.core.errors import ColumnError, RowError, SpecError
 from karat.core.metric.combine import combine
 from karat.core.metric.definition import Configured, Definition
-from karat.core.metric.extract import extract_answers
+from karat.core.metric.extract import extract_both, final_answers
 from karat.core.metric.rows import NOTHING, Rows, check_range, concat_rows, explained, to_statistics
 from karat.core.metric.setting import SEVERAL
 from karat.core.parallel import even_part, map_ordered
@@ -193,19 +193,38 @@ def _score(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
 def _score_extracted(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     """Score the final answer of each prediction; a row without one is unscored, or wrong with `missing="wrong"`."""
     how, wrong, worst = metric.settings["extract"], metric.settings["missing"] == "wrong", metric.definition.worst
-    replies = columns["prediction"]
-    answers = once(("extract", how), (replies,), lambda: extract_answers(replies, how))
+    replies, references = columns["prediction"], columns.get("reference")
+    answers = final_answers(replies, references, how)
     metric = replace(metric, settings={**metric.settings, "extract": "none"})
     columns = {**columns, "prediction": answers.fill_null("") if wrong and worst is None else answers}
-    found = columns["prediction"].is_valid()
-    if pc.all(found).as_py():
-        return _score(metric, columns)
-    whole = np.asarray(found)
-    reasons = np.where(whole, NOTHING, f"extract={how!r} finds no answer in prediction")
-    rows = _spread(_score(metric, {role: c.filter(found) for role, c in columns.items()}), whole, reasons)
-    if wrong:
-        rows.statistics[~whole], reasons[~whole] = worst, None
+    found = np.asarray(columns["prediction"].is_valid())
+    rows = _score_where(metric, columns, found, f"extract={how!r} finds no answer in prediction")
+    both = (replies, answers, references)
+    if references is not None and (tried := once(("both", how), both, lambda: extract_both(*both, how))) is not None:
+        again = {**columns, "prediction": tried[0], "reference": tried[1]}
+        rows = _better(metric, rows, _score_where(metric, again, found & tried[2]))
+    if wrong and rows.reasons is not None:
+        rows.statistics[~found], rows.reasons[~found] = worst, None
     return rows
+
+
+def _score_where(metric: Configured, columns: Mapping[str, pa.Array], chosen: Array, reason: str = "") -> Rows:
+    """Score the chosen rows; the others have no score, and the reason."""
+    if chosen.all():
+        return _score(metric, columns)
+    mask, reasons = from_numpy(chosen), np.where(chosen, NOTHING, reason)
+    return _spread(_score(metric, {role: c.filter(mask) for role, c in columns.items()}), chosen, reasons)
+
+
+def _better(metric: Configured, first: Rows, second: Rows) -> Rows:
+    """Of each row the better score; the first where the second has none."""
+    both = concat_rows(metric, [first, second])
+    scores, others = both.scores(metric).reshape(2, -1)
+    better = others > scores if metric.definition.direction == "maximize" else others < scores
+    rows = len(scores)
+    places = np.arange(rows) + rows * (better | (np.isnan(scores) & ~np.isnan(others)))
+    details = {name: column.take(from_numpy(places)) for name, column in both.details.items()}
+    return Rows(both.statistics[places], None if both.reasons is None else both.reasons[places], details)
 
 
 def _spread(rows: Rows, whole: Array, reasons: Array) -> Rows:

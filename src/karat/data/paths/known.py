@@ -14,7 +14,7 @@ import pyarrow as pa
 from karat.core.columns.arrow import is_text
 from karat.core.columns.python_values import to_python
 from karat.data.json.raw import from_python
-from karat.data.paths.nested import find_nested
+from karat.data.paths.nested import find_filling, find_nested
 from karat.data.roles import UnmappedRoleError, find_layout, is_side_of, matches_role
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
@@ -42,9 +42,9 @@ def find_layout_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     for side, file, names in source.files:
         of_side = [role for role in roles if role not in found and (side is None or is_side_of(role, side))]
         for role, path in _find_paths(file, of_side).items():
-            column = max((name for name in names if path.startswith(name)), key=len, default=None)
-            if column is not None:
-                found[role] = names[column] + path[len(column) :]
+            columns = [(max(filter(each.startswith, names), key=len, default=""), each) for each in path.split("|")]
+            if all(column for column, _ in columns):
+                found[role] = "|".join(names[column] + each[len(column) :] for column, each in columns)
     return found
 
 
@@ -65,6 +65,8 @@ def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     first = replace(source, read=lambda _text: iter([source.first]), parts=(), numbered=None)
     there = {*names, *find_nested(first, {path for paths in wanted.values() for path in paths})}
     found = {role: path for role, paths in wanted.items() if (path := next(filter(there.__contains__, paths), None))}
+    if len(paths := wanted.get("reference", ())) > 1 and (filling := find_filling(source, paths)):
+        found["reference"] = "|".join(filling)
     columns = {role: path.partition("[")[0].partition(".")[0] for role, path in found.items()}
     if columns.get("reference") == columns.get("prediction"):  # the same cells: predictions, and gold in another file
         found.pop("reference", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -20,6 +20,7 @@ from karat.data.json.raw import extract_items, extract_members, from_python
 from karat.data.source import RAW, Source
 
 _AS_TEXT = "::text"
+_EITHER = re.compile(r"\|(?![^\[]*\])")
 _STEP = re.compile(r"\[(?:(?P<all>\*)|(?P<number>-?[0-9]{1,18})|(?P<key>[^][=]+)=(?P<value>[^][]*))\]\.?")
 """A step into a list: all items, the number of one, or the first in which a key has a value."""
 
@@ -29,7 +30,8 @@ def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = Tr
 
     A path is keys joined by dots; a key may itself contain dots. `[0]` is the first item of a list, `[-1]` the last,
     `[role=user]` the first in which a key has this value, `[*]` the list of what the rest of the path finds in each
-    item; two `[*]` in a path make one flat list. `::text` at the end of a path keeps what is there as one text.
+    item; two `[*]` in a path make one flat list. `a|b` is `b` in rows in which `a` leads nowhere. `::text` at the end
+    of a path keeps what is there as one text.
     Objects and lists are Arrow's or JSON text. Values in JSON text come as `RAW` with their spelling, or as plain text
     without `keep_json`. A path that leads nowhere adds no column; where it leads nowhere in a row, that is null.
 
@@ -116,9 +118,33 @@ def _read_path(batch: pa.RecordBatch, path: str) -> pa.Array:
 
 def _find_path(batch: pa.RecordBatch, path: str) -> pa.Array | None:
     """The values at a path into one of the columns; None if no column can have it."""
+    if len(either := _EITHER.split(path)) > 1:
+        return _fill([column for each in either if (column := _find_path(batch, each)) is not None])
     holders = [(name, rest) for name in batch.schema.names if (rest := _rest(path, name))]
     inside = (_descend(batch.column(name), rest) for name, rest in sorted(holders, key=lambda each: -len(each[0])))
     return next((found for found in inside if found is not None), None)
+
+
+def find_filling(source: Source, paths: Sequence[str]) -> list[str]:
+    """The paths that lead to a value in rows in which those before lead nowhere, in any row of the source."""
+    filling = set[str]()
+    for batch in source.batches():
+        left = np.ones(len(batch), bool)
+        for path in paths:
+            if left.any() and (column := _find_path(batch, path)) is not None:
+                fills = left & np.asarray(column.is_valid())
+                filling |= {path} if fills.any() else set()
+                left &= ~fills
+    return [path for path in paths if path in filling]
+
+
+def _fill(columns: list[pa.Array]) -> pa.Array | None:
+    """The first value of each row that is not null; as text where the columns have several types."""
+    if len({column.type for column in columns}) > 1:
+        columns = [unquote(each.storage) if each.type == RAW else each.cast(pa.string()) for each in columns]
+    kind = columns[0].type if columns else None
+    storage = [each.storage for each in columns] if kind == RAW else columns
+    return pc.coalesce(*storage).cast(kind) if storage else None
 
 
 def _rest(path: str, key: str) -> str | None:

@@ -164,6 +164,16 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def where_option(condition: str) -> str:
+    r"""The option with a condition, as a shell takes it.
+
+    >>> print(where_option('"f1 score" > 0'))
+    --where "\"f1 score\" > 0"
+    """
+    escaped = re.sub(r'(["$`\\])', r"\\\1", condition)
+    return f'--where "{escaped}"'
+
+
 def explain(error: Exception) -> str:
     """The first line of DuckDB's message, without the error class, hints about settings, and source lines."""
     lines = str(error).splitlines() or [type(error).__name__]

@@ -1,5 +1,5 @@
 """What a model replies to a judge: the forms that a reply can have, and how its text is read.
 
-Open `forms.py` first: label, statements, fields and number. `criteria` is the form for criteria with points, `parser`
-turns text into a checked JSON value.
+Open `forms.py` first: label, statements, fields and number. `criteria` is the form for criteria with points. `reader`
+turns a reply into a verdict: `parser` by the form alone, else `thoughts`, `json5` and `mend` where it has one reading.
 """

@@ -49,8 +49,13 @@ def read_json(text: str) -> Any:
     if not text.strip():
         raise ReplyError("the reply is empty")
     fenced = _FENCED.match(text.strip())
+    return decode(fenced[1] if fenced else text, strict=True)
+
+
+def decode(text: str, *, strict: bool = False) -> Any:
+    """The JSON value of a text, `strict` or with line breaks in its texts; `ReplyError` where there is none."""
     try:
-        return json.loads(fenced[1] if fenced else text, object_pairs_hook=_unique, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, strict=strict)
     except json.JSONDecodeError as error:
         raise ReplyError(f"the reply is not one JSON value: {error.msg} at character {error.pos + 1}") from None
     except (RecursionError, ValueError) as error:

@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
-from karat.core.columns.column_cache import once
 from karat.core.columns.kinds import TEXT, TEXTS, Array, Score
 from karat.core.context import current_context
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import Configured, Definition
-from karat.core.metric.extract import extract_answers
+from karat.core.metric.extract import final_answers
 from karat.core.metric.inner import Samples, find_inner
 from karat.core.metric.rows import NOTHING
 from karat.core.metric.score import Inner, score_rows
@@ -87,7 +86,10 @@ def majority(samples: Samples, *, k: OptionalCount = None, at: float | None = No
 def _extract(samples: Inner) -> pa.Array:
     """All answers as the metric compares them: extracted, null where one holds no answer."""
     texts, how = samples.columns["prediction"].flatten(), samples.metric.settings.get("extract", "none")
-    return texts if how == "none" else once(("extract", how), (texts,), lambda: extract_answers(texts, how))
+    if how == "none":
+        return texts
+    references, parents = samples.columns.get("reference"), pc.list_parent_indices(samples.columns["prediction"])
+    return final_answers(texts, None if references is None else references.take(parents), how)
 
 
 @dataclass(frozen=True)

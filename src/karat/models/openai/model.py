@@ -10,13 +10,13 @@ from typing import Any
 from karat.core.errors import SpecError, did_you_mean
 from karat.models.openai.client import EndpointError, EndpointUnreachable, find_endpoint, post
 from karat.models.openai.remedies import remedies
-from karat.models.request import Message, Reply, Schema
+from karat.models.request import CUT_OFF, NOTHING, REFUSED, Message, Reply, Schema
 
 FORMS = ("json_schema", "tool", "text")  # of structured output, the strictest first
 # codes of refusals that do not depend on the form
 UNRELATED_CODES = {"context_length_exceeded", "content_filter", "invalid_api_key", "model_not_found"}
 _LARGEST = 1 << 53  # tokens or dollars
-PROBLEMS = {"content_filter": "stopped by the content filter", "length": "cut off at the token limit"}
+PROBLEMS = {"content_filter": "stopped by the content filter", "length": CUT_OFF}
 
 
 class OpenAIModel:
@@ -126,18 +126,26 @@ def read_completion(completion: Mapping[str, Any]) -> Reply:
     """`parse_completion` of a JSON value. Tokens, costs and names that are none are not known."""
     choice = completion["choices"][0]
     message, finish = choice["message"], choice.get("finish_reason")
-    calls, refusal = message.get("tool_calls"), message.get("refusal")
-    content = calls[0]["function"]["arguments"] if calls else message.get("content") or refusal or ""
+    refusal = message.get("refusal")
+    called = [_arguments(call["function"]["arguments"]) for call in message.get("tool_calls") or ()]
+    content = "\n".join(called) or message.get("content") or refusal or ""
     if isinstance(content, list):  # parts; the others are a model's thoughts
         content = "".join(part["text"] for part in content if part["type"] == "text")
     if not isinstance(content, str):
         raise TypeError(content)
-    empty = None if content.strip() else "nothing said"
-    problem = f"refused: {refusal}" if refusal else PROBLEMS.get(finish) or empty
+    said = bool(content.strip())
+    thoughts = None if said else message.get("reasoning_content") or message.get("reasoning")
+    problem = f"{REFUSED}{refusal}" if refusal else PROBLEMS.get(finish) or (None if said else NOTHING)
     usage = completion.get("usage") or {}
-    read, said = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    read, written = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     model = completion["model"] if isinstance(completion.get("model"), str) else None
-    return Reply(content, read, said, cost=_amount(usage.get("cost")), model=model, problem=problem)
+    about: dict[str, Any] = {"cost": _amount(usage.get("cost")), "model": model, "problem": problem}
+    return Reply(content, read, written, **about, thoughts=thoughts if isinstance(thoughts, str) else None)
+
+
+def _arguments(value: Any) -> str:
+    """The arguments of a tool's call as text; some endpoints give their value."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value or "")
 
 
 def _count(value: Any) -> int | None:

@@ -18,7 +18,7 @@ from time import time
 from typing import Any, Self, TypeAlias
 from zlib import crc32
 
-from karat.models.request import Message, Reply, Request, Schema
+from karat.models.request import CUT_OFF, REFUSED, Message, Reply, Request, Schema
 from karat.models.testing import batches
 from karat.models.testing.batches import FakeBatches
 from karat.models.testing.http import HttpRequest, HttpResponse, LoopbackServer
@@ -96,10 +96,10 @@ class FakeServer:
     `latency` is in seconds, or a range of seconds. `faults` (named in `karat.models.testing.injected_faults`) are
     shares of the calls, a list with one fault a call, or a function of the request's body; `wait` is the value of their
     `Retry-After`. `forms` are the accepted forms of structured output. With a `key`, calls with another key are
-    refused. With a `price`, in USD per million input and output tokens, replies report their cost. `calls` counts the
-    completions requested, `requests` holds the bodies, and `charged` is the cost of all replies. It takes batches too:
-    they end after `batch_seconds`, and `batch_faults` (named in `karat.models.testing.batches`) are given like
-    `faults`.
+    refused. Of a `Reply` in the script, thoughts, a refusal, and that it was cut off are sent too. With a
+    `price`, in USD per million input and output tokens, replies report their cost. `calls` counts the completions
+    requested, `requests` holds the bodies, and `charged` is the cost of all replies. It takes batches too: they end
+    after `batch_seconds`, and `batch_faults` (named in `karat.models.testing.batches`) are given like `faults`.
     """
 
     def __init__(
@@ -179,15 +179,20 @@ class FakeServer:
             return error_response(400, message, "unsupported_value", param="response_format")
         reply = _count_tokens(self._read(body["messages"], schema), body["messages"])
         content: dict[str, Any] = {"role": "assistant", "content": reply.text}
-        if form == "tool":
+        if reply.problem is not None and reply.problem.startswith(REFUSED):
+            content |= {"content": None, "refusal": reply.problem.removeprefix(REFUSED)}
+        elif reply.thoughts is not None:
+            content |= {"content": None, "reasoning_content": reply.thoughts}
+        elif form == "tool":
             call = {"name": body["tools"][0]["function"]["name"], "arguments": reply.text}
             content |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
+        finish = "length" if reply.problem == CUT_OFF else "tool_calls" if "tool_calls" in content else "stop"
         completion = {
             "id": f"chatcmpl-{self.calls}",
             "object": "chat.completion",
             "created": int(time()),
             "model": body["model"],
-            "choices": [{"index": 0, "message": content, "finish_reason": "tool_calls" if form == "tool" else "stop"}],
+            "choices": [{"index": 0, "message": content, "finish_reason": finish}],
             "usage": self._usage(reply),
         }
         fault = self._fault(body)

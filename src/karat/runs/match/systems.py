@@ -125,7 +125,7 @@ class TableInMemory(ScoredFile):
     table: pa.Table = field(kw_only=True, repr=False)
 
     @cached_property
-    def _source(self) -> Source:
+    def source(self) -> Source:
         return open_source(self.table)
 
     def _read(self, names: list[str]) -> pa.Table:
@@ -149,8 +149,7 @@ def _open_result(result: Result, label: str) -> Run:
     columns = OutputColumns.of_scored(result.schema, result.metrics)
     metrics = zip(result.metrics, columns.scores, strict=True)
     noted = tuple(describe_metric(metric, column) for metric, column in metrics)
-    settings = {"on": result.joined_on or None}
-    manifest = Manifest(label, "", noted, dict(result.mapping), settings, n=result.n)
+    manifest = Manifest(label, "", noted, dict(result.mapping), dict(result.settings), n=result.n)
     if result.batches is None and result.output is not None:
         return ScoredFile(result.output, manifest, result.as_dict())
     table = pa.Table.from_batches(result.batches or (), result.schema)

@@ -14,7 +14,6 @@ from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.data.join.join import split_on
-from karat.data.open import open_source
 from karat.data.source import Source
 from karat.runs.labels.choices import choices_by_spec, known_choices
 from karat.runs.labels.human import Human
@@ -115,17 +114,13 @@ def correct_run(run: Run, human: Human, on: str | None = None) -> dict[str, Any]
 
     `on` names the ids in the rows and in the labels, LEFT=RIGHT where these differ; raises what `join_labels` raises.
     """
-    rows, metrics, settings = open_source(run.rows), run.manifest.metrics, run.manifest.settings
-    choices = known_choices(run.specs)
-    found = join_labels(human, rows, rows, None if on is None else split_on(on), choices.values())
-    found = replace(found, strata=read_strata(rows, human.strata))
-    reasons = why_not_corrected(metrics, found.labels, {} if human.label_map else choices)
+    settings = run.manifest.settings
     inference = Inference(settings.get("confidence", 0.95), settings.get("seed", 0))
-    totals = CorrectedTotals(Correction(found, metrics, reasons), inference)
     by, keys = settings.get("by"), settings.get("cluster")
     keys = keys if keys is None else cluster_keys(run.column(keys).combine_chunks())
     groups = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
-    totals.add([Rows(run.scores(metric.spec)[:, None]) for metric in metrics], keys, groups)
+    named = None if on is None else split_on(on)
+    totals = correct_kept(run, human, named, keys, groups, inference)
     whole, grouped = totals.values()
     entries = [{**entry, "corrected": whole[entry["spec"]].as_dict()} for entry in run.values["metrics"]]
     for entry in entries:
@@ -134,6 +129,28 @@ def correct_run(run: Run, human: Human, on: str | None = None) -> dict[str, Any]
             entry["groups"] = {label: value | ({"corrected": corrected[label].as_dict()} if label in corrected else {})
                                for label, value in entry["groups"].items()}  # fmt: skip
     return {**run.values, "human": totals.human(), "metrics": entries}
+
+
+def correct_kept(
+    run: Run,
+    human: Human,
+    on: tuple[str, str] | None,
+    clusters: Array | None,
+    groups: Mapping[str, Array],
+    inference: Inference,
+) -> CorrectedTotals:
+    """The kept scores of a run beside people's labels.
+
+    `on` names the ids in the rows and in the labels; `clusters` are the keys of the rows, `groups` has their numbers.
+    Raises what `join_labels` raises.
+    """
+    choices, metrics = known_choices(run.specs), run.manifest.metrics
+    found = join_labels(human, run.source, run.source, on, choices.values())
+    found = replace(found, strata=read_strata(run.source, human.strata))
+    reasons = why_not_corrected(metrics, found.labels, {} if human.label_map else choices)
+    totals = CorrectedTotals(Correction(found, metrics, reasons), inference)
+    totals.add([Rows(run.scores(metric.spec)[:, None]) for metric in metrics], clusters, groups)
+    return totals
 
 
 def _drawn_by(groups: Collection[Array], judged: Judged) -> bool:

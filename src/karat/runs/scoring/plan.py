@@ -24,6 +24,7 @@ from karat.core.metric.spec import parse_all
 from karat.data.join.gather import Gathered
 from karat.data.join.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
+from karat.data.paths.apart import check_one_system, is_log_of_several
 from karat.data.paths.known import find_inside, find_layout_paths, find_text_files
 from karat.data.paths.listed import AS_TEXT, ITEMS, describe_lists, find_listed, read_references
 from karat.data.paths.nested import add_nested, check_paths, find_nested
@@ -211,18 +212,15 @@ def plan_run(
         nested = replace(nested, roles={**nested.roles, **there})
         source, mapping = add_nested(source, there), mapping | {k: v for k, v in inside.items() if v in there}
     if samples and joined is None:
+        if is_log_of_several(source) and selection.where is not None:  # the condition chooses one system's answers
+            source, nested = _filter(source, replace(selection, limit=None), nested)
+        check_one_system(source, by_value)
         gathered = gather_repeats(source, chosen, mapping, question)
         if isinstance(gathered, Gathered):
             base, source = gathered, number_rows(gathered, selection.id)
             errors = None if errors in gathered.lists else errors
-    every = source
-    if selection.where is not None or selection.limit is not None:
-        from karat.data.filter import filter_rows, names_in  # noqa: PLC0415  (seldom needed)
-
-        if selection.where is not None:
-            names = names_in(selection.where, columns=source.schema.names)
-            nested = replace(nested, where=find_nested(source, names), named=frozenset(names))
-        source = filter_rows(source, selection.where, selection.limit, nested.where)
+    every, (source, nested) = source, _filter(source, selection, nested)
+    check_one_system(source, by_value)
     chosen = [fit_range(metric, source) for metric in chosen]
     text = {mapping[role] for role, kind in kinds.items() if kind not in _NUMBERS and not kind.ranked}
     for name in by_value:
@@ -238,6 +236,18 @@ def plan_run(
     from karat.runs.scoring.correction import plan_correction  # noqa: PLC0415  (only where people labelled rows)
 
     return replace(plan, correction=plan_correction(selection.human, selection, source, every, chosen))
+
+
+def _filter(source: Source, selection: Selection, nested: Nested) -> tuple[Source, Nested]:
+    """The rows that the condition and the limit leave, and where the values are that the condition names."""
+    if selection.where is None and selection.limit is None:
+        return source, nested
+    from karat.data.filter import filter_rows, names_in  # noqa: PLC0415  (seldom needed)
+
+    if selection.where is not None:
+        names = names_in(selection.where, columns=source.schema.names)
+        nested = replace(nested, where=find_nested(source, names), named=frozenset(names))
+    return filter_rows(source, selection.where, selection.limit, nested.where), nested
 
 
 def _takes_text(metrics: Iterable[Metric], kinds: Mapping[str, Kind], role: str) -> bool:

@@ -51,7 +51,7 @@ class Result:
     `corrected`, `corrected_groups`: the values that people would give, estimated from their labels, by spec, and by
     spec and group; `human`: what these labels are. `run`: the stored run, where `run` named one.
     `tools`: the tools whose logs the files are. `gathered`: how rows became questions with several answers, in words.
-    `joined_on`: the id that joined the gold, ID or ID=OTHER; it pairs the rows with those of other systems.
+    `settings`: how values were computed: `on`, `by`, `cluster`, `confidence` and `seed`.
     """
 
     metrics: tuple[Metric, ...]
@@ -72,7 +72,7 @@ class Result:
     batches: tuple[pa.RecordBatch, ...] | None = field(default=None, repr=False)
     schema: pa.Schema | None = field(default=None, repr=False)
     gathered: str = ""
-    joined_on: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def table(self) -> pa.Table:

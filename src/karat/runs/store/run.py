@@ -38,8 +38,7 @@ from karat.runs.store.files import check_files, count_rows, count_width, parts_p
 from karat.runs.store.folders import MANIFEST, has_manifest, is_name, partial_folder, run_names, runs_folder
 from karat.runs.store.lock import lock
 from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest, read_values
-from karat.stats.percentiles.values import make_units
-from karat.stats.value import Value, summarise
+from karat.stats.value import Value, value_of_rows
 
 ROWS, STATISTICS, VALUES = "rows.parquet", "statistics.parquet", "values.json"
 
@@ -91,14 +90,14 @@ class Run:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the rows."""
-        return add_nested(self._source, self.paths).schema
+        return add_nested(self.source, self.paths).schema
 
     def with_path(self, path: str) -> Run:
         """The run with a column for a path into objects and lists, if it leads anywhere."""
-        return replace(self, paths={**self.paths, **find_nested(self._source, [path])})
+        return replace(self, paths={**self.paths, **find_nested(self.source, [path])})
 
     @cached_property
-    def _source(self) -> Source:
+    def source(self) -> Source:
         return open_source(self.rows)
 
     def read(self, names: Sequence[str]) -> pa.Table:
@@ -114,8 +113,8 @@ class Run:
         """Some columns of the rows, in batches of bounded size; `ColumnError` for one that does not exist."""
         self._check_names(names)
         if self.paths.keys().isdisjoint(names):
-            return read_columns(self._source, names)
-        return (batch.select(list(names)) for batch in add_nested(self._source, self.paths).batches())
+            return read_columns(self.source, names)
+        return (batch.select(list(names)) for batch in add_nested(self.source, self.paths).batches())
 
     def _check_names(self, names: Sequence[str]) -> None:
         for name in names:
@@ -192,11 +191,7 @@ class Run:
         for entry in self.values.get("metrics", ()):
             if entry["spec"] == metric.spec:
                 return Value(**{each.name: entry[each.name] for each in fields(Value)})
-        statistics = self.statistics(metric.spec)
-        scored = ~np.isnan(statistics).any(axis=1)
-        units = make_units(metric.percentile, statistics.shape[1])
-        units.add(statistics[scored], np.flatnonzero(scored).astype(np.uint64))
-        return summarise(units, metric.scale, failed=int(np.count_nonzero(~scored)))
+        return value_of_rows(self.statistics(metric.spec), metric.scale)
 
     def reasons(self) -> list[str | None] | None:
         """For each row why it is unscored; None where the rows have no such column."""

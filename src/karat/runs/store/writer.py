@@ -185,7 +185,9 @@ class Started:
         written = written_folder(self.folder)
         self.files[VALUES] = write_json(join_path(written, VALUES), values)
         self.check()
-        write_manifest(replace(self.manifest, **found, models=self.usage(), files=self.files), written)
+        mended = (metric.get("counts", {}).get("repaired", {}) for metric in values["metrics"])
+        models = (used := self.usage()) and {**used, "repaired": sum(each.get("true", 0) for each in mended)}
+        write_manifest(replace(self.manifest, **found, models=models, files=self.files), written)
         if isinstance(written, Path):
             written.rename(self.folder)
             sync(written.parents[1])

@@ -21,6 +21,7 @@ FEWEST = 10  # labelled rows or clusters from which the judge's weight is estima
 NORMAL = NormalDist()
 MOST = 6.0  # standard errors beyond which a p is not told from `LEAST`
 LEAST = 2 * NORMAL.cdf(-MOST)
+_NONE = 1e-9  # share of the variance of independent labels that is rounding
 STEP = 1e-4  # standard errors to which a p is found
 
 
@@ -69,9 +70,8 @@ class Fit:
     def corrected(self, confidence: float) -> Corrected:
         """The value with all that is said of it; without a p."""
         method, (low, high), variance = self.interval(confidence)
-        spread, rows = self.spread, self.influence.labels
+        spread = self.spread
         labelled = int(np.count_nonzero(self.influence.shares))
-        alike = spread.variances[1] / float(rows @ rows) if spread.weight else 1.0  # in one cluster
         scores = self.judged.scores
         return Corrected(
             value=self.value,
@@ -81,10 +81,16 @@ class Fit:
             labelled=labelled,
             method=method,
             weight=spread.weight,
-            effective=self.influence.worth(variance / alike) if spread.weight else float(labelled),
+            effective=self._worth(variance) if spread.weight else float(labelled),
             uncorrected=mean_score(scores),
             labels_alone=(self.influence.mean, *self.labels_alone(confidence)),
         )
+
+    def _worth(self, variance: float) -> float | None:
+        """How many labels alone have this variance; None where those of every cluster sum alike."""
+        rows = self.influence.labels
+        alike = self.spread.variances[1] / float(rows @ rows)  # in one cluster
+        return self.influence.worth(variance / alike) if alike > _NONE else None
 
 
 def add_up(values: NDArray[np.float64], judged: Judged) -> NDArray[np.float64]:

@@ -4,14 +4,55 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
+import json
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.resources import files
+from pathlib import Path
 
+from karat.core.errors import DataError
+from karat.data.write import check_folder
 from karat.runs.display.html import element, plain, show
 
+_SYSTEMS = re.compile(rb'<meta name="karat-systems" content="([^"]*)"')
+_HEAD = 1 << 16  # bytes in which the names of the systems stand
 
-def make_document(title: str, kicker: str, head: str, sections: Sequence[str]) -> str:
-    """The page: a title, what comes first, and the sections in their order."""
+
+def check_output(path: Path) -> None:
+    """Raise `DataError` for a name that is not that of a page, and where no file can be written.
+
+    >>> check_output(Path("report.pdf"))
+    Traceback (most recent call last):
+    ...
+    karat.core.errors.DataError: report.pdf: a report is one HTML page: -o report.html (output="report.html"); a \
+browser prints it as PDF, and karat compare -o writes tables to .md, .tex, .csv, .json
+    """
+    if path.suffix.lower() not in {".html", ".htm"}:
+        page = path.with_suffix(".html") if path.name else Path("report.html")
+        others = "a browser prints it as PDF, and karat compare -o writes tables to .md, .tex, .csv, .json"
+        raise DataError(f'{path}: a report is one HTML page: -o {page} (output="{page}"); {others}')
+    check_folder(path)
+
+
+def refuse_replacing(path: Path, systems: Sequence[str]) -> None:
+    """Raise `DataError` where a file is there that is no report on these systems, in this order."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        found = _SYSTEMS.search(file.read(_HEAD))
+    known: object = None
+    with suppress(ValueError):
+        known = json.loads(html.unescape(found[1].decode())) if found else None
+    if known != list(systems):
+        what = f"a report on {' and '.join(map(str, known))}" if isinstance(known, list) else "another page"
+        remedy = "name another file (-o), or replace it with --overwrite (overwrite=True)"
+        raise DataError(f"{path} is there already, {what}: {remedy}")
+
+
+def make_document(title: str, kicker: str, head: str, sections: Sequence[str], systems: Sequence[str]) -> str:
+    """The page: a title, what comes first, and the sections in their order; `systems` are those it is about."""
     here = files("karat.viewer")
     style = (here / "style.css").read_text("utf-8") + (here / "report" / "report.css").read_text("utf-8")
     script = (here / "report" / "report.js").read_text("utf-8")
@@ -32,6 +73,7 @@ def make_document(title: str, kicker: str, head: str, sections: Sequence[str]) -
             "<!doctype html>",
             '<html lang="en">',
             '<meta charset="utf-8">',
+            f'<meta name="karat-systems" content="{plain(json.dumps(list(systems)))}">',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="referrer" content="no-referrer">',

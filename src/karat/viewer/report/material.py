@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +16,9 @@ from karat.data.roles import singular
 from karat.runs.compare.comparison import Compared
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.shared_metrics import SharedMetric
-from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
+from karat.runs.scoring.groups import check_group_column, group_rows
 from karat.runs.store.run import Run
-from karat.stats.aggregate import Bounds, points
-from karat.stats.corrected.corrected import Corrected
-from karat.stats.inference import Inference
-from karat.stats.percentiles.values import make_units
-from karat.stats.value import Value, summarise
+from karat.stats.aggregate import Bounds
 from karat.viewer.report.choice import MetricScores
 
 _LINES = 80  # of all slices in all plots
@@ -36,42 +31,23 @@ def cut_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class SystemValue:
-    """The value of a metric in a system, over all its rows or one slice of them; where people labelled, corrected."""
-
-    spec: str
-    system: str
-    slice: str | None
-    value: Value
-    corrected: Corrected | None
-    bounds: Bounds
-
-    @property
-    def factor(self) -> float:
-        """The factor from the metric's unit to that of the report."""
-        return points(self.bounds)
-
-
-@dataclass(frozen=True)
 class Material:
-    """What a report is about; `compared` is None for a single run, whose rows stay in their order."""
+    """What a report is about; `compared` is None for a single run, whose rows stay in their order.
+
+    `confidence` is that of all its intervals.
+    """
 
     runs: Sequence[Run]
     metrics: Sequence[SharedMetric]
     rows: Alignment
     compared: Compared | None
     by: str | None
+    confidence: float
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the systems."""
         return self.compared.systems if self.compared else (self.runs[0].name,)
-
-    @property
-    def confidence(self) -> float:
-        """That of the comparison's intervals, or of the run's values."""
-        stored = float(self.runs[0].manifest.settings.get("confidence", 0.95))
-        return self.compared.confidence if self.compared else stored
 
     @property
     def bounds(self) -> dict[str, Bounds]:
@@ -132,48 +108,3 @@ class Material:
         if self.compared is not None:
             return list(self.rows.ids.take(pa.array(rows)).to_pylist())
         return [str(each) for each in to_python(self.runs[0].column(self.id_column).take(pa.array(rows)))]
-
-    def values(self) -> Iterator[SystemValue]:
-        """The stored values of each metric in each system, and those of the slices of a single run."""
-        for metric in self.metrics:
-            bounds = self.bounds[metric.spec]
-            for name, run, scored in zip(self.names, self.runs, metric.by_run, strict=True):
-                stored = _stored(run, scored.spec)
-                corrected = _corrected(stored)
-                yield SystemValue(metric.spec, name, None, run.value(scored.spec), corrected, bounds)
-                if self.compared is None:
-                    for label, value in self._slice_values(metric, stored):
-                        found = _corrected(stored.get("groups", {}).get(label, {}))
-                        yield SystemValue(metric.spec, name, cut_name(label), value, found, bounds)
-
-    def _slice_values(self, metric: SharedMetric, stored: dict[str, Any]) -> Iterator[tuple[str, Value]]:
-        """The value of each slice of a single run: the stored one where the run was scored by this column."""
-        run, settings = self.runs[0], self.runs[0].manifest.settings
-        kept = stored.get("groups", {}) if settings.get("by") == self.by else {}
-        cluster = settings.get("cluster")
-        statistics = run.statistics(metric.by_run[0].spec)
-        scored: Array = np.asarray(~np.isnan(statistics).any(axis=1))
-        keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
-        for label, rows in self.slices.items():
-            if label not in self.drawn_slices:
-                continue
-            if label in kept:
-                yield label, Value(**{name: kept[label][name] for name in Value.__dataclass_fields__})
-                continue
-            part = rows[scored[rows]]
-            inference = Inference(self.confidence, int(settings.get("seed", 0)))
-            units = make_units(
-                metric.scale.finish, statistics.shape[1], clustered=keys is not None, seed=inference.seed
-            )
-            units.add(statistics[part], part.astype(np.uint64) if keys is None else keys[part])
-            failed = len(rows) - len(part)
-            yield label, summarise(units, metric.scale, failed=failed, inference=inference)
-
-
-def _stored(run: Run, spec: str) -> dict[str, Any]:
-    """What a run says of a metric's value; {} in a file of scored rows."""
-    return next((dict(entry) for entry in run.values.get("metrics", ()) if entry["spec"] == spec), {})
-
-
-def _corrected(stored: dict[str, Any]) -> Corrected | None:
-    return Corrected(**stored["corrected"]) if stored.get("corrected") else None

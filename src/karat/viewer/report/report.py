@@ -11,17 +11,19 @@ import numpy as np
 from karat.core.atomic import write_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
-from karat.data.write import check_folder
+from karat.data.join.join import split_on
 from karat.runs.compare.compare import compare
-from karat.runs.labels.human import Human
+from karat.runs.labels.human import Human, split_on_labels
 from karat.runs.match.alignment import Alignment, align_numbers
 from karat.runs.match.keys import align
+from karat.runs.match.row_groups import find_cluster_column
 from karat.runs.match.shared_metrics import share_metrics
-from karat.runs.match.systems import Metrics, System, list_specs, open_system
+from karat.runs.match.systems import Metrics, System, list_specs, open_systems
 from karat.runs.store.run import Run
 from karat.stats.aggregate import points
+from karat.stats.inference import Inference
 from karat.viewer.report.choice import Choice, choose_rows
-from karat.viewer.report.document import make_document
+from karat.viewer.report.document import check_output, make_document, refuse_replacing
 from karat.viewer.report.material import Material, cut_name
 from karat.viewer.report.redaction import Redaction
 from karat.viewer.report.row_section import row_section
@@ -34,8 +36,7 @@ from karat.viewer.report.sections import (
     value_section,
     verdict_section,
 )
-
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+from karat.viewer.report.values import ReportValues, Settings
 
 
 def report(
@@ -52,8 +53,9 @@ def report(
     allow_different: bool = False,
     human: Any = None,
     label_map: Mapping[str, float] | str | None = None,
-    confidence: float = 0.95,
-    seed: int = 0,
+    confidence: float | None = None,
+    seed: int | None = None,
+    overwrite: bool = False,
 ) -> Path:
     """Write one HTML file about runs, which needs nothing else and fetches nothing; returns its path.
 
@@ -61,16 +63,20 @@ def report(
     in a sentence, values with intervals, differences by slice, how scores and differences are spread, rows to search
     and sort, and how everything was measured.
 
-    `systems`, `metrics`, `by`, `cluster`, `on`, `allow_different`, `human`, `label_map` and `confidence` are those of
-    `karat.compare`. `title`: by default the names of the systems. `rows`: at most so many are in the file: half of them
-    those on which systems differ most, then the worst and some without a score, and a random sample drawn by `seed`.
+    `systems`, `metrics`, `by`, `cluster`, `on`, `allow_different`, `human` and `label_map` are those of
+    `karat.compare`; `cluster`, `human`, `confidence` and `seed` hold for every value and difference on the report. By
+    default a single run has the confidence and the seed of its scoring, several have 0.95 and 0. `title`: by default
+    the names of the systems. `rows`: at most so many are in the file: half of them those on which systems differ most,
+    then the worst and some without a score, and a random sample drawn by `seed`.
     `texts`: without them the file has no question, gold, answer or remark of a judge, but ids, and names of files and
     columns. `redact`: columns of which nothing is in the file, neither their values nor their names; what judges say is
     left out with a text they saw. With either, the command that scored a run and its condition for rows are left out.
+    `overwrite`: replace any file; else only a report on the same systems is replaced.
 
     Raises `ColumnError` for a column to leave out that does not exist, `SpecError` for slices that would show what is
-    left out, where there is no system, and for `human`, `on` and `cluster` with a single one, `DataError` for a folder
-    that does not exist, and what `karat.compare` raises.
+    left out, where there is no system, and for `on` without `human` with a single one, `DataError` for a name
+    that does not end in .html, a folder that does not exist and another file that would be replaced, and what
+    `karat.compare` raises.
 
     >>> import karat, tempfile
     >>> table = {"question": ["Capital of France?", "Of Italy?"], "gold": ["Paris", "Rome"]}
@@ -81,62 +87,72 @@ def report(
     ('<!doctype html>', True)
     """
     path = Path(output)
-    check_folder(path)
+    check_output(path)
     if not systems or rows < 0:
         raise SpecError(f"expected at least one run and 0 rows or more, found {len(systems)} and {rows}")
     wanted = list_specs(metrics)
-    runs = [open_system(system, label, wanted) for system, label in zip(systems, _LETTERS, strict=False)]
+    runs = open_systems(systems, wanted)
     redaction = Redaction(texts, (redact,) if isinstance(redact, str) else tuple(redact))
     shared = share_metrics(runs, wanted)
     redaction.check(runs, by, {scored.column for metric in shared for scored in metric.by_run})
+    if not overwrite:
+        refuse_replacing(path, [run.name for run in runs])
+    people = human if human is None or isinstance(human, Human) else Human(human, label_map)
+    asked = {"cluster": cluster, "on": on, "confidence": confidence, "seed": seed}
+    inference = _inference(runs, confidence, seed)
     if len(runs) > 1:
         compared = compare(
-            *systems,
+            *runs,
             metrics=wanted,
             by=by,
             cluster=cluster,
             on=on,
             allow_different=allow_different,
-            human=human,
-            label_map=label_map,
-            confidence=confidence,
-            seed=seed,
+            human=people,
+            confidence=inference.confidence,
+            seed=inference.seed,
         )
+        people, on = (None, on) if people is None else split_on_labels(people, on)
         aligned = align(runs, on)
+        joined: tuple[str, str] | None = (aligned.by, (people and people.on) or aligned.by)
     else:
-        for name, value in {"human": human, "on": on, "cluster": cluster}.items():
-            if value is not None:
-                raise SpecError(
-                    f"{name} is for comparing runs; one run is shown as it was scored (karat score --{name})"
-                )
+        if on is not None and people is None:
+            raise SpecError("on is for comparing runs, and for labels by people (human, --human)")
         compared, aligned = None, _in_order(runs[0])
-    material = Material(runs, shared, aligned, compared, by)
-    choice = choose_rows(material.scores, rows, seed)
-    used: dict[str, object] = {"metric": wanted, "by": by, "cluster": cluster, "on": on}
-    used |= {
-        "allow-different": allow_different,
-        "confidence": None if confidence == 0.95 else confidence,
-        "seed": seed or None,
-    }
-    command = spell_command(material, used | _human_options(human, label_map), redaction)
-    values = list(material.values())
+        joined = None if on is None else split_on(on)
+    material = Material(runs, shared, aligned, compared, by, inference.confidence)
+    settings = Settings(inference, cluster or find_cluster_column(runs), people, joined)
+    read = ReportValues(runs, shared, aligned, settings, {} if compared else material.slices, by)
+    values = read.read(material.drawn_slices)
+    choice = choose_rows(material.scores, rows, inference.seed)
+    used = {"metric": wanted, "by": by, **asked, "allow-different": allow_different, **_human_options(people)}
+    command = spell_command(material, used, redaction)
     written = [
-        value_section(material, values),
+        value_section(material, values, [redaction.clean(note) for note in read.notes]),
         difference_section(material, redaction),
         distribution_section(material),
-        row_section(_encode(material, choice, redaction), list(_notes(choice, len(aligned), redaction, seed))),
+        row_section(
+            _encode(material, choice, redaction), list(_notes(choice, len(aligned), redaction, inference.seed))
+        ),
         provenance_section(runs, command, redaction),
     ]
     verdict = verdict_section(values, compared, material.confidence)
-    write_text(path, make_document(title or _list(material.names), f"Report on {len(aligned)} rows", verdict, written))
+    named, kicker = title or _list(material.names), f"Report on {len(aligned)} rows"
+    write_text(path, make_document(named, kicker, verdict, written, material.names))
     return path
 
 
-def _human_options(human: Any, label_map: Mapping[str, float] | str | None) -> dict[str, object]:
+def _inference(runs: Sequence[Run], confidence: float | None, seed: int | None) -> Inference:
+    """That of all intervals and tests; what is not given is that of the scoring of a single run."""
+    stored = runs[0].manifest.settings if len(runs) == 1 else {}
+    level = stored.get("confidence", 0.95) if confidence is None else confidence
+    return Inference(float(level), int(stored.get("seed", 0) if seed is None else seed))
+
+
+def _human_options(people: Human | None) -> dict[str, object]:
     """The options of a command for labels; LABELS stands for those that are not in files."""
-    if human is None:
+    if people is None:
         return {}
-    people = human if isinstance(human, Human) else Human(human, label_map)
     source, scores = people.source, people.label_map
     named = (
         list(source.items())

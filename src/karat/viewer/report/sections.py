@@ -19,8 +19,11 @@ from karat.runs.match.systems import TableInMemory
 from karat.runs.store.run import Run, ScoredFile
 from karat.stats.aggregate import points
 from karat.stats.value import spell
-from karat.viewer.report.material import Material, SystemValue, cut_name
+from karat.viewer.report.material import Material, cut_name
 from karat.viewer.report.redaction import LEFT_OUT, Redaction, spell_alignment
+from karat.viewer.report.values import SystemValue
+
+_RECOMPUTED = ("cluster", "confidence", "seed")  # of a single run's values, which no other command has with them
 
 
 def verdict_section(values: Sequence[SystemValue], compared: Compared | None, confidence: float) -> str:
@@ -58,8 +61,11 @@ def _spell(each: SystemValue) -> str:
     return f"{shown}{' points' if each.factor > 1 else ''} [{low}, {high}] on {value.n} rows{missing}"
 
 
-def value_section(material: Material, values: Sequence[SystemValue]) -> str:
-    """The values with their intervals, of each metric one system below the other, or one slice below the other."""
+def value_section(material: Material, values: Sequence[SystemValue], remarks: Sequence[str]) -> str:
+    """The values with their intervals, of each metric one system below the other, or one slice below the other.
+
+    `remarks` are what a reader has to know of them.
+    """
     several = len({each.system for each in values}) > 1
     bounds = any(each.value.failed for each in values)
     grouped = dict[tuple[float | None, float | None], list[Line]]()
@@ -69,7 +75,7 @@ def value_section(material: Material, values: Sequence[SystemValue]) -> str:
         if several and each.spec not in seen:
             lines.append(Line(each.spec, None, None, None, ("",) * (5 if bounds else 4)))
         seen.add(each.spec)
-        label = each.system if several else each.slice or each.spec
+        label = each.system if several else cut_name(each.slice or each.spec)
         part = several or each.slice is not None
         lines.extend(value_lines(label, each.value, each.corrected, bounds=bounds, part=part, factor=each.factor))
     tables = []
@@ -84,6 +90,7 @@ def value_section(material: Material, values: Sequence[SystemValue]) -> str:
         notes.append(material.slice_note)
     if methods := dict.fromkeys(each.corrected.in_words for each in values if each.corrected is not None):
         notes.append(f"Corrected by people: the mean that people would give to all rows; {'; '.join(methods)}.")
+    notes += [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
     return _section("values", "Values", *tables, *map(_note, notes))
 
 
@@ -216,11 +223,13 @@ def spell_command(material: Material, options: Mapping[str, object], redaction: 
     An option of a comparison may have several values, and True is a flag.
     """
     runs = material.runs
-    if material.compared is None:
-        return None if isinstance(runs[0], ScoredFile) else shlex.join(["karat", "runs", "show", runs[0].name])
     if any(isinstance(run, TableInMemory) for run in runs):
         return None
-    words = ["karat", "compare", *(run.name for run in runs)]
+    if material.compared is None:
+        if isinstance(runs[0], ScoredFile) or any(options.get(name) is not None for name in _RECOMPUTED):
+            return None
+        options = {name: value for name, value in options.items() if name not in {"metric", "by"}}
+    words = ["karat", *(["compare"] if material.compared else ["runs", "show"]), *(run.name for run in runs)]
     for name, value in options.items():
         for each in value if isinstance(value, list) else [value]:
             if each is not None and each is not False:

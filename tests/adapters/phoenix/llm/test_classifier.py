@@ -75,7 +75,7 @@ def test_the_model_is_told_the_form_of_its_reply_and_what_labels_mean():
 
 
 def test_a_reply_that_is_no_choice_is_asked_for_once_more():
-    model = FakeModel([{"explanation": "", "label": "Yes"}, YES])
+    model = FakeModel([{"explanation": "", "label": "Perhaps"}, YES])
     (score,) = classifier(model).evaluate({"answer": "a"})
     assert score.label == "yes"
     assert "which is not one of" in model.requests[1].messages[-1]["content"]

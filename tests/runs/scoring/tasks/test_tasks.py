@@ -128,7 +128,7 @@ def test_a_run_that_was_stopped_goes_on_without_scoring_a_part_again(files):
 
 
 def test_a_part_that_is_written_twice_is_the_same_bytes(files, tmp_path):
-    karat.score(files, METRICS, run="a", engine="threads")
+    karat.score(files, METRICS, run="a", engine=Threads(2))  # as many tasks as those of two processes
     karat.score(files, METRICS, run="b", engine=Processes(2))
     for path in (tmp_path / "runs" / "a").rglob("part-*"):
         other = tmp_path / "runs" / "b" / path.relative_to(tmp_path / "runs" / "a")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from karat.core import telemetry
@@ -45,12 +46,17 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
         mapping=plan.mapping,
         tools=tuple(find_tools(plan.base)),
         gathered=describe_gathered(plan.base),
-        joined_on=plan.selection.joins_gold or "",
         joined=joined,
         corrected=Values(corrected),
         corrected_groups=Values(corrected_groups),
         human=None if totals.corrected is None else totals.corrected.human(),
         confidence=plan.inference.confidence,
+        settings={
+            "on": plan.selection.joins_gold,
+            "by": plan.selection.by,
+            "cluster": plan.selection.cluster,
+            **asdict(plan.inference),
+        },
         schema=plan.output.schema,
     )
     if telemetry.on():

@@ -1,0 +1,152 @@
+"""The values on a report, under its own settings: the stored ones where these are those of the scoring, else the kept
+scores' by the same inference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.runs.compare.people import labels_by_run
+from karat.runs.labels.human import Human
+from karat.runs.match.alignment import Alignment
+from karat.runs.match.row_groups import read_clusters
+from karat.runs.match.shared_metrics import SharedMetric
+from karat.runs.scoring.correction import correct_kept
+from karat.runs.store.run import Run
+from karat.stats.aggregate import Bounds, points
+from karat.stats.corrected.corrected import Corrected
+from karat.stats.inference import Inference
+from karat.stats.value import Value, value_of_rows
+
+
+@dataclass(frozen=True)
+class SystemValue:
+    """The value of a metric in a system, over all its rows or one slice of them; where people labelled, corrected."""
+
+    spec: str
+    system: str
+    slice: str | None
+    value: Value
+    corrected: Corrected | None
+    bounds: Bounds
+
+    @property
+    def factor(self) -> float:
+        """The factor from the metric's unit to that of the report."""
+        return points(self.bounds)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How values are computed: their `inference`, the column of clusters, and labels by people.
+
+    `on` names the ids in the rows and in the labels; None: they are found.
+    """
+
+    inference: Inference
+    cluster: str | None = None
+    human: Human | None = None
+    on: tuple[str, str] | None = None
+
+    def are_those_of(self, run: Run) -> bool:
+        """Whether the run was scored with the same intervals, so that its stored values are the ones asked for."""
+        known = run.manifest.settings
+        stored = Inference(float(known.get("confidence", 0.95)), int(known.get("seed", 0)))
+        return bool(run.values) and (stored, known.get("cluster")) == (self.inference, self.cluster)
+
+
+@dataclass(frozen=True)
+class ReportValues:
+    """The values of all systems; `slices`, the row numbers by label, are those of a single one by the column `by`."""
+
+    runs: Sequence[Run]
+    metrics: Sequence[SharedMetric]
+    rows: Alignment
+    settings: Settings
+    slices: Mapping[str, Array]
+    by: str | None
+    notes: list[str] = field(default_factory=list)
+    """What a reader has to know of the values; complete when they have been read."""
+
+    def read(self, drawn: frozenset[str]) -> list[SystemValue]:
+        """The values by metric and system, those of the `drawn` slices after that of all rows."""
+        if self.settings.cluster is not None and len(self.runs) == 1:
+            self.notes.append(f"rows that share {self.settings.cluster} are taken together")
+        corrected = [self._correct(at) for at in range(len(self.runs))]
+        return [
+            SystemValue(metric.spec, run.name, label, value, corrected[at].get((scored.spec, label)), bounds)
+            for metric in self.metrics
+            for bounds in ((metric.by_run[0].low, metric.by_run[0].high),)
+            for at, (run, scored) in enumerate(zip(self.runs, metric.by_run, strict=True))
+            for label, value in self._read(at, metric, drawn)
+        ]
+
+    def _read(self, at: int, metric: SharedMetric, drawn: frozenset[str]) -> Iterator[tuple[str | None, Value]]:
+        run, scored = self.runs[at], metric.by_run[at]
+        labels = [label for label in self.slices if label in drawn]
+        stored = _stored(run, scored.spec) if self.settings.are_those_of(run) else {}
+        groups = stored.get("groups", {}) if run.manifest.settings.get("by") == self.by else {}
+        if stored:
+            yield None, _value(stored)
+        if stored and groups.keys() >= set(labels):
+            yield from ((label, _value(groups[label])) for label in labels)
+            return
+        scale, statistics = replace(metric, by_run=(scored,)).scale, run.statistics(scored.spec)
+        inference, clusters = self.settings.inference, self._clusters[at]
+        for label in labels if stored else (None, *labels):
+            rows = None if label is None else self.slices[label]
+            value = value_of_rows(statistics, scale, clusters=clusters, rows=rows, inference=inference)
+            yield label, value
+
+    @cached_property
+    def _clusters(self) -> list[Array | None]:
+        """The cluster keys of each run's rows, in its own order."""
+        if self.settings.cluster is None:
+            return [None] * len(self.runs)
+        keys, matched = read_clusters(self.runs, self.rows, self.settings.cluster), np.arange(len(self.rows))
+        return [keys[np.argsort(self.rows.place(at, matched))] for at in range(len(self.runs))]
+
+    def _correct(self, at: int) -> dict[tuple[str, str | None], Corrected]:
+        """A run's values corrected by people, by spec and slice."""
+        run, settings = self.runs[at], self.settings
+        metrics = tuple(metric.by_run[at] for metric in self.metrics)
+        if settings.human is None:
+            found = dict(_stored_corrections(run, [each.spec for each in metrics], self.by))
+            if found and not settings.are_those_of(run):
+                remedy = "name the labels again to see it here (--human)"
+                self.notes.append(f"{run.name} was scored with labels by people under other settings: {remedy}")
+                return {}
+            return found
+        human = settings.human if len(self.runs) == 1 else list(labels_by_run(settings.human, self.runs))[at]
+        run = replace(run, manifest=replace(run.manifest, metrics=metrics))
+        totals = correct_kept(run, human, settings.on, self._clusters[at], self.slices, settings.inference)
+        whole, grouped = totals.values()
+        if len(self.runs) == 1:  # of several, the comparison says it
+            self.notes.extend(totals.human().get("notes", ()))
+        return {(spec, label): each for spec in whole for label, each in ((None, whole[spec]), *grouped[spec].items())}
+
+
+def _stored(run: Run, spec: str) -> dict[str, Any]:
+    """What a run says of a metric's value; {} in a file of scored rows."""
+    return next((dict(entry) for entry in run.values.get("metrics", ()) if entry["spec"] == spec), {})
+
+
+def _stored_corrections(
+    run: Run, specs: Sequence[str], by: str | None
+) -> Iterator[tuple[tuple[str, str | None], Corrected]]:
+    for spec in specs:
+        entry = _stored(run, spec)
+        groups = entry.get("groups", {}) if run.manifest.settings.get("by") == by else {}
+        for label, each in ((None, entry), *groups.items()):
+            if each.get("corrected"):
+                yield (spec, label), Corrected(**each["corrected"])
+
+
+def _value(entry: Mapping[str, Any]) -> Value:
+    return Value(**{each.name: entry[each.name] for each in fields(Value)})
