@@ -13,7 +13,7 @@ from karat.judges.prompt import messages, retry_messages
 from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label, Verdict
 from karat.judges.replies.parser import ReplyError
-from karat.judges.replies.reader import Replies, read_verdict
+from karat.judges.replies.reader import Replies, is_understood, read_verdict
 from karat.judges.rubric import Rubric
 from karat.judges.votes import USAGE, Vote, combine_criteria, combine_items, combine_orders, combine_panel, sum_known
 from karat.models.governor.budget import output_limit
@@ -100,7 +100,7 @@ async def ask_member(
 
     After a reply that was cut off, ask the same for more tokens; not at all where the settings limit them.
     """
-    vote = Vote()
+    vote, unread = Vote(), list[Request]()
     request: Request | None = Request(prompt, form.schema, member.settings, member.sample)
     for again in (False, True):
         if request is None:
@@ -108,7 +108,8 @@ async def ask_member(
         try:
             reply = await governor.ask(member.model, request)
         except RequestError as error:
-            return replace(vote, error=_valid_unicode(str(error)))
+            vote = replace(vote, error=_valid_unicode(str(error)))
+            break
         vote = _add_usage(vote, reply)
         reply = replace(reply, text=_valid_unicode(reply.text))
         raw = reply.text or _valid_unicode(reply.thoughts or "")
@@ -116,9 +117,15 @@ async def ask_member(
             verdict, mended = read_verdict(reply, form, replies)
         except ReplyError as error:
             vote = replace(vote, error=_valid_unicode(str(error)), raw=raw)
+            if not is_understood(reply, str(error)):
+                unread.append(request)
+                governor.count_reading(member.model, request, reply, vote.error)
             request = None if again else _second(request, reply, vote.error or "")
         else:
+            governor.count_reading(member.model, request, reply)
             return replace(vote, verdict=verdict, error=None, raw=raw if mended else None, repaired=mended or None)
+    if unread:
+        governor.reject(member.model, unread)
     return vote
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import time
 from typing import Any
 
@@ -19,7 +19,8 @@ CREATE TABLE IF NOT EXISTS attempts (
     attempt INTEGER PRIMARY KEY, run TEXT NOT NULL, started REAL NOT NULL, ended REAL,
     input_tokens INTEGER, output_tokens INTEGER, cost REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS attempts_of_run ON attempts (run)
+CREATE INDEX IF NOT EXISTS attempts_of_run ON attempts (run);
+CREATE TABLE IF NOT EXISTS rejected (key TEXT PRIMARY KEY, reply TEXT NOT NULL, run TEXT NOT NULL) WITHOUT ROWID
 """
 
 
@@ -27,8 +28,8 @@ class ReplyCache(SharedDatabase):
     """Replies by key, and the attempts of each run, in one SQLite file that processes share.
 
     The file is `path`, else `$KARAT_CACHE`, else `karat/replies.sqlite` in the user's cache folder. A reply is
-    committed before it is returned, so killing the process loses none. Only the first reply to a key is stored; without
-    `replies` none is, and the file holds attempts alone.
+    committed before it is returned, so killing the process loses none. Only the first reply to a key is stored, until
+    it is rejected; without `replies` none is, and the file holds attempts alone.
 
     >>> with ReplyCache(":memory:") as cache:
     ...     first = cache.put("key", Reply("yes"))
@@ -38,19 +39,32 @@ class ReplyCache(SharedDatabase):
     ('yes', 'yes', True)
     """
 
-    schema, version, purpose, variable = SCHEMA, 1, "the cache of replies", "KARAT_CACHE"
+    schema, version, purpose, variable = SCHEMA, 2, "the cache of replies", "KARAT_CACHE"
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, replies: bool = True) -> None:
         self.replies = replies
         super().__init__(os.fspath(path or cache_path("replies.sqlite", self.variable)))
 
-    def get(self, key: str) -> Reply | None:
-        """The reply stored under a key."""
+    def get(self, key: str, run: str | None = None) -> Reply | None:
+        """The reply stored under a key; one that was rejected is for its own `run` alone."""
         if not self.replies:
             return None
+        sql = "SELECT reply FROM replies WHERE key = ? UNION ALL SELECT reply FROM rejected WHERE key = ? AND run = ?"
         with self._locked():
-            row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+            row = self._db.execute(sql, (key, key, run)).fetchone()
             return _read(key, row[0]) if row else None
+
+    def reject(self, keys: Sequence[str], run: str | None) -> None:
+        """Let other runs than this one ask anew for these replies, which gave no verdict; without a run, let all."""
+        with self.transaction() as db:
+            if run is None:
+                db.executemany("DELETE FROM rejected WHERE key = ?", [(key,) for key in keys])
+            else:
+                db.executemany(
+                    "INSERT OR REPLACE INTO rejected SELECT key, reply, ? FROM replies WHERE key = ?",
+                    [(run, key) for key in keys],
+                )
+            db.executemany("DELETE FROM replies WHERE key = ?", [(key,) for key in keys])
 
     def put(self, key: str | None, reply: Reply, attempt: int | None = None, cost: float = 0.0) -> Reply:
         """Store a reply and the end of its attempt in one transaction. Returns the reply stored under the key."""
@@ -98,9 +112,10 @@ class ReplyCache(SharedDatabase):
         return {**counts, "cost": cost + more, "interrupted": interrupted}
 
     def forget_run(self, run: str) -> None:
-        """Delete the attempts of a run that starts again. Replies stay."""
-        with self._locked():
-            self._db.execute("DELETE FROM attempts WHERE run = ?", (run,))
+        """Delete the attempts of a run that starts again, and what it has rejected. Other replies stay."""
+        with self.transaction() as db:
+            db.execute("DELETE FROM attempts WHERE run = ?", (run,))
+            db.execute("DELETE FROM rejected WHERE run = ?", (run,))
 
 
 def insert_reply(db: sqlite3.Connection, key: str, reply: Reply) -> bool:

@@ -55,6 +55,11 @@ def read_verdict(reply: Reply, form: Form, replies: str = "mend") -> tuple[Verdi
     return _mend(reply, form), True
 
 
+def is_understood(reply: Reply, problem: str) -> bool:
+    """Whether a reply without a verdict says why: it declines, or a filter has stopped it."""
+    return problem.startswith(REFUSED) or reply.problem not in (None, NOTHING, CUT_OFF)
+
+
 def _describe_problem(reply: Reply) -> str | None:
     """Why a reply is no whole answer, with what to type where that may help."""
     if reply.problem != CUT_OFF:

@@ -122,10 +122,10 @@ class BatchGovernor(Governor):
                 raise NotSentError("not asked yet: this model takes no batches")
             return await super().ask(model, request)
         key, queue = request.key(model.endpoint, model.name), self._queue(model)
-        if (self._collecting or self._collected) and (reply := self._replies.get(key)) is not None:
+        if (self._collecting or self._collected) and (reply := self._replies.get(key, self._name)) is not None:
             self.totals.cached += self._collecting
             return reply
-        if not queue.proven and not queue.holds(key) and self._replies.get(key) is None:
+        if not queue.proven and not queue.holds(key) and self._replies.get(key, self._name) is None:
             async with self._proof(queue):
                 if not queue.proven:
                     return await super().ask(model, request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
@@ -16,6 +16,7 @@ from karat.models.governor.budget import estimate_prompt_tokens, output_limit
 from karat.models.governor.call_spans import count_cached, record_outcome, trace_call
 from karat.models.governor.faults import Fault, ModelError, RequestError, classify
 from karat.models.governor.permits import Call, Limits, LocalPermits, Permit, Permits
+from karat.models.governor.readings import Readings, describe_unread
 from karat.models.governor.retry import RetryPolicy, retry
 from karat.models.governor.silence import Silence
 from karat.models.governor.task_group import TaskGroup
@@ -34,6 +35,7 @@ class EndpointState:
     """One model of one endpoint: a call to it, its name in messages, and how it replied to this process.
 
     `proven`: whether it ever has; `failed`: requests given up since the last reply; `silence`: the time since then.
+    `readings`: whether its replies could be read.
     """
 
     call: Call
@@ -42,6 +44,7 @@ class EndpointState:
     silence: Silence
     proven: bool = False
     failed: int = 0
+    readings: Readings = field(default_factory=Readings)
 
 
 @dataclass
@@ -151,6 +154,19 @@ class Governor:
             return await self._request(model, request, key)
         finally:
             self.permits.drop(key)
+
+    def count_reading(self, model: Model, request: Request, reply: Reply, problem: str | None = None) -> None:
+        """Count a reply, which could not be read if it has a `problem`; `ModelError` if none of the first could."""
+        endpoint = self._endpoint(model)
+        if requests := endpoint.readings.add(request, reply, read=problem is None):
+            self.reject(model, requests, kept=False)
+            raise ModelError(describe_unread(endpoint.name, len(requests), reply, problem or ""))
+
+    def reject(self, model: Model, requests: Iterable[Request], *, kept: bool = True) -> None:
+        """Let later runs ask these requests anew, whose replies gave no verdict; where not `kept`, this one too."""
+        url, name = getattr(model, "endpoint", None), getattr(model, "name", None)
+        if self.permits.caches and url is not None and name is not None:
+            self.permits.reject([each.key(url, name) for each in requests], kept=kept)
 
     def _endpoint(self, model: Model) -> EndpointState:
         url, name = getattr(model, "endpoint", None), getattr(model, "name", None)

@@ -154,6 +154,8 @@ class Lender:
             getattr(self._permits, method)(*arguments)
         elif method == "fail":
             self._permits.fail(sent=arguments[0])
+        elif method == "reject":
+            self._permits.reject(arguments[0], kept=arguments[1])
         elif arguments[0] in borrower.keys:  # else it may be another worker's by now
             borrower.keys.discard(*arguments)
             self._permits.drop(*arguments)
@@ -219,6 +221,9 @@ class LeasedPermits:
 
     def fail(self, *, sent: bool) -> None:
         self._tell("fail", sent)
+
+    def reject(self, keys: Sequence[str], *, kept: bool) -> None:
+        self._tell("reject", keys, kept)
 
     async def close(self) -> None:
         """Wait until all messages have arrived."""

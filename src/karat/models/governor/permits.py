@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Protocol
 
+from karat.core.context import current_context
 from karat.core.errors import SpecError
 from karat.models.governor.budget import BATCH_PRICE, Caps, Price, Totals, Usage
 from karat.models.governor.faults import Fault
@@ -106,6 +107,10 @@ class Permits(Protocol):
         """Count a request that has no reply in the end."""
         ...
 
+    def reject(self, keys: Sequence[str], *, kept: bool) -> None:
+        """Let later runs, and where they are not `kept` this one too, ask anew for replies that gave no verdict."""
+        ...
+
 
 @dataclass
 class EndpointLimits:
@@ -183,7 +188,7 @@ class LocalPermits:
     async def claim(self, key: str) -> Reply | None:
         while (same := self._claimed.get(key)) is not None:
             await asyncio.wait([same])
-        if self.store is not None and (cached := self.store.get(key)) is not None:
+        if self.store is not None and (cached := self.store.get(key, self.run or current_context().run)) is not None:
             self.totals.cached += 1
             return cached
         self._claimed[key] = asyncio.get_running_loop().create_future()
@@ -264,6 +269,10 @@ class LocalPermits:
     def fail(self, *, sent: bool) -> None:
         self.totals.failed += sent
         self.totals.capped += not sent
+
+    def reject(self, keys: Sequence[str], *, kept: bool) -> None:
+        if self.store is not None:
+            self.store.reject(keys, (self.run or current_context().run) if kept else None)
 
     def _count(self, taken: _Taken, reply: Reply) -> tuple[Reply, float]:
         """The reply with its cost, and the cost."""
