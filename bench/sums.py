@@ -12,7 +12,6 @@ import math
 import sys
 import time
 import tracemalloc
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from threading import Thread
@@ -121,7 +120,7 @@ def measure_state(metric: str, rows: Array, groups: int) -> None:
     totals = Totals(plan)
     for numbers, part in batches(rows):
         topics = [f"t{at % groups}" for at in range(len(part))] if groups else ["b"] * len(part)
-        totals.add(pa.record_batch({"topic": topics}), [Rows(part)], Counter(), numbers)
+        totals.add(pa.record_batch({"topic": topics}), [Rows(part)], {}, numbers)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     state = totals.to_bytes()

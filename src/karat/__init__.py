@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from karat.runs.sampling.next_rows import label_next as label_next
     from karat.runs.scoring.pipeline import score as score
     from karat.runs.scoring.result import Result as Result
+    from karat.runs.scoring.wide import score_systems as score_systems
     from karat.stats.value import Value as Value
     from karat.viewer.report.report import report as report
 else:
@@ -95,6 +96,7 @@ else:
             ".runs.sampling.next_rows": "label_next",
             ".runs.scoring.pipeline": "score",
             ".runs.scoring.result": "Result",
+            ".runs.scoring.wide": "score_systems",
             ".stats.value": "Value",
             ".viewer.report.report": "report",
         },

@@ -319,8 +319,10 @@ def contents(run):
         else:
             found[path.name] = mask(json.loads(path.read_text("utf-8")))
     said = found["manifest.json"]
-    for since in ("files", "checksum"):  # the stored runs are older than these
+    for since in ("files", "checksum", "lengths"):  # the stored runs are older than these
         said.pop(since, None)
+    for entry in found["values.json"]["metrics"]:
+        entry.pop("caution", None)
     said["settings"].pop("endpoints", None)
     said["digests"] = {role: digest for role, digest in said["digests"].items() if role in said["mapping"]}
     said["created"], said["machine"] = "*", sorted(said["machine"])

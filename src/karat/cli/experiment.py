@@ -78,4 +78,4 @@ def experiment(
             warnings.simplefilter("always", UserWarning)
             result = run_experiment(data, task, chosen, progress=progress, **options)
     lines = [str(warning.message) for warning in warned]
-    scoring.print_report(result, lines, gates, as_json=as_json, by=options["by"])
+    scoring.print_report({"": result}, lines, gates, as_json=as_json, by=options["by"])

@@ -231,5 +231,6 @@ def _result(run: Run) -> Result:
             s: {g: corrected(v) for g, v in each.items() if v.get("corrected")} for s, each in groups.items()
         },
         human=run.values.get("human"),
+        lengths=run.manifest.lengths,
         confidence=run.manifest.settings.get("confidence", 0.95),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,12 +17,22 @@ from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.phoenix import annotate, check_span_map, open_outbox, read_data, span_options
 
+if TYPE_CHECKING:
+    from karat.runs.compare.comparison import Compared
+    from karat.runs.scoring.result import Result
+
 
 @click.command()
 @click.argument("file", required=False)
 @click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; or qrels.")
 @click.option(
     "--on", metavar="COLUMN", help="The id that joins FILE with --gold and --human (LEFT=RIGHT if it differs)."
+)
+@click.option(
+    "--predictions",
+    multiple=True,
+    metavar="COLUMN",
+    help='Columns with the answers of several systems, or a pattern such as "answer_*": each is scored, and compared.',
 )
 @span_options
 @scoring.scoring_options
@@ -36,6 +46,7 @@ def score(
     mapping: tuple[str, ...],
     as_json: bool,
     floors: tuple[str, ...],
+    predictions: tuple[str, ...],
     unscored: float | None,
     model_settings: Mapping[str, Any],
     span_settings: Mapping[str, Any],
@@ -48,6 +59,7 @@ def score(
     \b
     karat score answers.jsonl -m exact_match -m token_f1
     karat score answers.csv -m "token_f1(normalize=none)" --map prediction=said --map reference=gold -o scored.parquet
+    karat score answers.csv --predictions "answer_*" -m em -m f1 --run first
     karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"
     karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --price 1,4 --run first
     karat score answers.jsonl -m judge:correctness --model NAME --human labels.csv --on id --label-map good=1,bad=0
@@ -73,7 +85,7 @@ def score(
     options["keep"] = outbox is not None  # the command prints no rows
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}
     rows |= {name: value for name, value in span_settings.items() if value}
-    same = [None if file is None else str(Path(file).absolute()), roles, rows]
+    same = [None if file is None else str(Path(file).absolute()), roles, rows, *([predictions] if predictions else [])]
     with (
         warnings.catch_warnings(record=True) as warned,
         scoring.report_interruption(options["run"]),
@@ -86,12 +98,33 @@ def score(
             paid = any(each.asks_model for each in parsed)
             gates = gates.check(parsed, chosen, options["by"], [file, options["gold"]] if paid else [])
             warnings.simplefilter("always", UserWarning)
-            result = score_rows(data, chosen, map=roles, progress=progress, **options)
+            if predictions:
+                results = _score_systems(data, chosen, predictions, map=roles, progress=progress, **options)
+            else:
+                results = {"": score_rows(data, chosen, map=roles, progress=progress, **options)}
     if dry_run:
         return
     lines = [str(warning.message) for warning in warned]
+    compared = None if len(results) < 2 else _compare(results, options)
     try:
-        scoring.print_report(result, lines, gates, as_json=as_json, by=options["by"])
+        scoring.print_report(results, lines, gates, as_json=as_json, by=options["by"], compared=compared)
     finally:  # also where a value is under its floor
         if outbox is not None:
-            annotate(result, span_settings["phoenix"], outbox)
+            annotate(results[""], span_settings["phoenix"], outbox)
+
+
+def _score_systems(data: Any, metrics: Any, predictions: tuple[str, ...], **options: Any) -> Mapping[str, Result]:
+    """The result of each system, with its rows, which are compared afterwards."""
+    from karat.runs.scoring.wide import score_systems  # noqa: PLC0415  (heavy)
+
+    if options.pop("keep"):
+        raise click.UsageError("--predictions names several systems, and --annotate writes the scores of one")
+    return score_systems(data, metrics, predictions, **options, keep=options["run"] is None)
+
+
+def _compare(results: Mapping[str, Result], options: Mapping[str, Any]) -> Compared:
+    """The other systems compared with the first, as they were scored."""
+    from karat.runs.compare.compare import compare  # noqa: PLC0415  (heavy)
+
+    settings = {name: options[name] for name in ("by", "cluster", "confidence", "seed")}
+    return compare(*results.values(), **settings)

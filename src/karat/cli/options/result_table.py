@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from karat.cli.options.item_table import print_items
 from karat.cli.options.screen import Screen, open_screen
 from karat.core.columns.arrow import lists_text
+from karat.runs.columns.lengths import list_cautions
 from karat.runs.scoring.result import Result
 from karat.stats.value import Value, format_value, spell
 
@@ -42,6 +43,7 @@ def print_result(result: Result, by: str | None) -> None:
         rows.append([spec, *([] if by is None else [""]), *_cells(value, bounds=failed)])
         rows += [["", label, *_cells(of, bounds=failed)] for label, of in result.groups.get(spec, {}).items()]
     screen.table([*names, *numbers, *(["worst – best"] if failed else [])], rows, left=len(names))
+    _print_cautions(screen, result)
     if failed:
         screen.line("failed: rows without a score; worst – best: the value had each been scored so", "dim")
         for line in _describe_reasons(result):
@@ -58,6 +60,12 @@ def print_result(result: Result, by: str | None) -> None:
         screen.line(f"rows written to {result.output}", "dim")
     if result.run is not None:
         screen.line(f"run {result.run.name} is kept in {result.run.path}", "dim")
+
+
+def _print_cautions(screen: Screen, result: Result) -> None:
+    """Why values are low however right the answers are, and what to use instead."""
+    for line in list_cautions(result.cautions):
+        screen.line(f"caution: {line}", "yellow")
 
 
 def _print_corrected(screen: Screen, result: Result, by: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click import option
 
+from karat.cli.options.controls import show_controls
 from karat.cli.options.numbers import Real, Whole
 
 if TYPE_CHECKING:
     from karat.cli.options.gates import Gates
+    from karat.runs.compare.comparison import Compared
     from karat.runs.scoring.result import Result
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -76,29 +78,63 @@ def add_options(command: Command, options: Sequence[Callable[[Command], Command]
     return reduce(lambda wrapped, each: each(wrapped), reversed(options), command)
 
 
-def print_report(result: Result, warned: Iterable[str], gates: Gates, *, as_json: bool, by: str | None) -> None:
-    """Print the result, and warnings on standard error.
+def print_report(
+    results: Mapping[str, Result],
+    warned: Iterable[str],
+    gates: Gates,
+    *,
+    as_json: bool,
+    by: str | None,
+    compared: Compared | None = None,
+) -> None:
+    """Print the result of each system, by its name, and how they compare; warnings on standard error.
 
-    Exit with 3 where a value does not reach its gate or too many rows have no score, with 1 where all have none.
+    Exit with 3 where a value does not reach its gate or too many rows have no score, with 1 where all have none. The
+    name of a single system is empty.
     """
-    values = {spec: value for spec, value in result.values.items() if value.value is None and value.scored}
-    missing = (f"{spec} has no value: it is not defined for these {value.n} rows" for spec, value in values.items())
+    missing = (
+        f"{of}{spec} has no value: it is not defined for these {value.n} rows"
+        for of, result in _each(results)
+        for spec, value in result.values.items()
+        if value.value is None and value.scored
+    )
     for line in dict.fromkeys([*warned, *missing]):
         click.echo(f"warning: {line}", err=True)
     if as_json:
-        click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
+        found: dict[str, Any] = {name: result.as_dict() for name, result in results.items()}
+        several = {"systems": found, "compared": None if compared is None else compared.as_dict()}
+        click.echo(json.dumps(found.get("", several), ensure_ascii=False))
     else:
-        from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
-
-        print_result(result, by=by)
-    if failures := list(gates.failures(result)):
+        _print_results(results, compared, by)
+    if failures := [f"{of}{line}" for of, result in _each(results) for line in gates.failures(result)]:
         for line in failures:
             click.echo(line, err=True)
         sys.exit(UNDER)
-    if empty := [spec for spec, value in result.values.items() if not value.scored]:
-        reasons = [f"; {reason}" for reason in result.reasons.get(empty[0], {})][:1]
-        problem = f"nothing was scored by {', '.join(empty)}: none of {result.n} rows has a score"
-        raise click.ClickException(problem + "".join(reasons))
+    for of, result in _each(results):
+        if empty := [spec for spec, value in result.values.items() if not value.scored]:
+            reasons = [f"; {reason}" for reason in result.reasons.get(empty[0], {})][:1]
+            problem = f"{of}nothing was scored by {', '.join(empty)}: none of {result.n} rows has a score"
+            raise click.ClickException(problem + "".join(reasons))
+
+
+def _each(results: Mapping[str, Result]) -> Iterator[tuple[str, Result]]:
+    """Each result, with the name of its system for messages."""
+    return ((f"{name}: " if name else "", result) for name, result in results.items())
+
+
+def _print_results(results: Mapping[str, Result], compared: Compared | None, by: str | None) -> None:
+    from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
+
+    for name, result in results.items():
+        if name:
+            click.secho(show_controls(name), bold=True)
+        print_result(result, by=by)
+        if name:
+            click.echo()
+    if compared is not None:
+        from karat.cli.options.comparison_table import print_comparison  # noqa: PLC0415  (heavy)
+
+        print_comparison(compared, by)
 
 
 def read_pair(text: str, flag: str) -> tuple[str, str]:

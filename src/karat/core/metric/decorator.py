@@ -27,7 +27,7 @@ from typing import Any
 
 from karat.core.columns.kinds import TEXT, Array, Kind
 from karat.core.errors import SpecError, did_you_mean
-from karat.core.metric.definition import Definition, Details, Direction, Key, Specialise
+from karat.core.metric.definition import Definition, Details, Direction, Key, Length, Specialise
 from karat.core.metric.extract import check_extract
 from karat.core.metric.inner import check_metric, specialise_by_inner
 from karat.core.metric.metric import Metric
@@ -55,6 +55,7 @@ def metric(
     keeps_null: tuple[str, ...] = (),
     specialise: Specialise | None = None,
     key: Key | None = None,
+    lowered_by: tuple[Length, ...] = (),
     register: bool = True,
 ) -> Callable[[Callable[..., Any]], Metric]:
     """Turn a function from columns to scores, or to additive counts, into a metric.
@@ -80,7 +81,8 @@ def metric(
     function takes nulls.
     `specialise`: from the definition and the values of the settings to the definition with what follows from them.
     `key`: for a metric that is 1 where two texts are equal in a sense, else 0: from a column of texts and the settings
-    to the texts that it compares.
+    to the texts that it compares. `lowered_by`: "longer" if answers that are longer than the reference score low
+    however right they are, "shorter" likewise: where most answers are, karat says so beside the value.
     `register`: whether the metric can be found by name.
 
     Raises `SpecError` when the function is decorated, if a part of the description is missing or contradictory.
@@ -126,6 +128,7 @@ def metric(
                 keeps_null=keeps_null,
                 specialise=specialise_by_inner(function, columns, details, specialise) if inner else specialise,
                 key=key,
+                lowered_by=lowered_by,
             )
         )
         vars(function)["definition"] = made.definition

@@ -17,6 +17,9 @@ from karat.core.metric.setting import Setting
 Finish: TypeAlias = Callable[[Array], Array]
 """From totals of statistics, shape (..., k), to values, shape (...)."""
 Direction: TypeAlias = Literal["maximize", "minimize"]
+Length: TypeAlias = Literal["longer", "shorter"]
+"""How long an answer is beside its gold."""
+EITHER: tuple[Length, ...] = ("longer", "shorter")
 Details: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """From a metric's settings to the Arrow type of each column that it returns beside the score."""
 Specialise: TypeAlias = "Callable[[Definition, Mapping[str, Any]], Definition]"
@@ -55,7 +58,8 @@ class Definition:
     greatest number that a column may hold, by role. `keeps_null`: the columns in which the function takes nulls.
     `samples`: the column of the inner metric that holds a list of answers, or of their scores, in each row; empty where
     none does. `binary`: every score of a judge is 0 or 1, but for the ties of a panel. `key`: of a
-    metric that is 1 where the keys of prediction and reference are the same text, else 0.
+    metric that is 1 where the keys of prediction and reference are the same text, else 0. `lowered_by`: answers of
+    these lengths score low however right they are.
     """
 
     name: str
@@ -89,6 +93,7 @@ class Definition:
     samples: str = ""
     binary: bool = False
     key: Key | None = field(default=None, compare=False)
+    lowered_by: tuple[Length, ...] = ()
 
     @property
     def documentation(self) -> str:

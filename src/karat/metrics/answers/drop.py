@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from karat.core.columns.column_cache import once
 from karat.core.columns.kinds import Answers, Array, Score, Texts
 from karat.core.metric.decorator import metric
+from karat.core.metric.definition import EITHER
 from karat.core.metric.rows import NOTHING, Rows, divide
 from karat.metrics.answers.assignment import assign
 from karat.metrics.text.string_comparison import overlap
@@ -18,7 +19,7 @@ from karat.text.columns import distinct_words, map_words, normalise, tokenise
 from karat.text.normalise import is_number
 
 
-@metric(source="Dua et al. 2019, DROP, arXiv:1903.00161; drop_eval.py of AllenNLP")
+@metric(source="Dua et al. 2019, DROP, arXiv:1903.00161; drop_eval.py of AllenNLP", lowered_by=EITHER)
 def drop_f1(prediction: Texts, reference: Answers, *, score: Literal["f1", "exact"] = "f1") -> Score:
     """F1 of DROP: spans of prediction and reference are paired one to one, and their F1 of distinct words is averaged.
 

@@ -30,7 +30,12 @@ Labels: TypeAlias = list[Any] | None
 Label: TypeAlias = str | int | None
 
 
-@metric(source="the share of equal labels; scikit-learn's accuracy_score", aliases=("accuracy",), encoded=True)
+@metric(
+    source="the share of equal labels; scikit-learn's accuracy_score",
+    aliases=("accuracy",),
+    encoded=True,
+    lowered_by=("longer",),
+)
 def label_accuracy(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
     """1 where the predicted label equals the reference, else 0; the value is the accuracy.
 
@@ -59,7 +64,7 @@ def f_of(totals: Array, *, average: str, beta: float, zero_division: float) -> A
     return _average(scores, expected, average, zero_division)
 
 
-@metric(source=SOURCE, finish=precision_of)
+@metric(source=SOURCE, finish=precision_of, lowered_by=("longer",))
 def label_precision(
     prediction: Text,
     reference: Text,
@@ -81,7 +86,7 @@ def label_precision(
     return _Classes("label_precision", average, labels, positive).count(prediction, reference, normalize)
 
 
-@metric(source=SOURCE, finish=recall_of)
+@metric(source=SOURCE, finish=recall_of, lowered_by=("longer",))
 def label_recall(
     prediction: Text,
     reference: Text,
@@ -103,7 +108,7 @@ def label_recall(
     return _Classes("label_recall", average, labels, positive).count(prediction, reference, normalize)
 
 
-@metric(source=SOURCE, finish=f_of)
+@metric(source=SOURCE, finish=f_of, lowered_by=("longer",))
 def label_f(
     prediction: Text,
     reference: Text,

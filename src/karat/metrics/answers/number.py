@@ -15,7 +15,7 @@ from karat.text.numbers import Number, close, parse_number
 Percent = Literal["either", "value", "ignore"]
 
 
-@metric(source="our definition; exact rational arithmetic", aliases=("number",))
+@metric(source="our definition; exact rational arithmetic", aliases=("number",), lowered_by=("longer",))
 def numeric_match(
     prediction: Text,
     reference: Text,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array, Counts, Score, Text, Texts
 from karat.core.metric.decorator import metric
+from karat.core.metric.definition import EITHER
 from karat.core.metric.rows import NOTHING, Rows
 from karat.core.metric.setting import Order, check_not_negative
 from karat.metrics.text.string_comparison import parts
@@ -69,7 +70,7 @@ def finish_bleu(totals: Array, *, smooth: str, smooth_value: float | None, order
         return np.where(matched, brevity * np.exp(logs / orders), 0.0)
 
 
-@metric(source=PAPINENI, finish=finish_bleu)
+@metric(source=PAPINENI, finish=finish_bleu, lowered_by=EITHER)
 def bleu(
     prediction: Text,
     reference: Texts,
@@ -104,7 +105,7 @@ def bleu(
     return _statistics(prediction, reference, tokenize, lowercase, order, reference_length)
 
 
-@metric(source=PAPINENI)
+@metric(source=PAPINENI, lowered_by=EITHER)
 def sentence_bleu(
     prediction: Text,
     reference: Texts,

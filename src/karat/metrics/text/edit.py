@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array, Counts, Score, Text
 from karat.core.errors import MissingExtra
 from karat.core.metric.decorator import metric
+from karat.core.metric.definition import EITHER
 from karat.text.columns import Normalizer, Tokenizer, normalise, tokenise
 
 
@@ -26,6 +27,7 @@ def error_rate(totals: Array) -> Array:
     finish=error_rate,
     high=None,
     direction="minimize",
+    lowered_by=EITHER,
 )
 def wer(
     prediction: Text, reference: Text, *, normalize: Normalizer = "none", tokenize: Tokenizer = "whitespace"
@@ -52,6 +54,7 @@ def wer(
     finish=error_rate,
     high=None,
     direction="minimize",
+    lowered_by=EITHER,
 )
 def cer(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Counts:
     """Character error rate: inserted, deleted and replaced characters divided by the reference's length.
@@ -67,7 +70,10 @@ def cer(prediction: Text, reference: Text, *, normalize: Normalizer = "none") ->
     return np.column_stack([edits, pc.utf8_length(expected)])
 
 
-@metric(source="Levenshtein 1966, Binary codes capable of correcting deletions, insertions, and reversals")
+@metric(
+    source="Levenshtein 1966, Binary codes capable of correcting deletions, insertions, and reversals",
+    lowered_by=EITHER,
+)
 def levenshtein(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
     """1 - the edit distance of characters divided by the longer text's length.
 
@@ -79,7 +85,10 @@ def levenshtein(prediction: Text, reference: Text, *, normalize: Normalizer = "n
     return _similarity(prediction, reference, normalize, "Levenshtein")
 
 
-@metric(source="Winkler 1990, String Comparator Metrics and Enhanced Decision Rules in the Fellegi-Sunter Model")
+@metric(
+    source="Winkler 1990, String Comparator Metrics and Enhanced Decision Rules in the Fellegi-Sunter Model",
+    lowered_by=EITHER,
+)
 def jaro_winkler(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
     """Jaro-Winkler similarity, for short texts such as names: equal beginnings count more.
 

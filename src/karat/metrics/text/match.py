@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array, Score, Text
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
+from karat.core.metric.definition import EITHER
 from karat.metrics.text import string_comparison
 from karat.text.columns import Normalizer, Tokenizer, drop_marks, has_marks, normalise, tokenise
 
@@ -20,6 +21,7 @@ from karat.text.columns import Normalizer, Tokenizer, drop_marks, has_marks, nor
     aliases=("em",),
     encoded=True,
     key=lambda texts, settings: normalise(texts, settings["normalize"]),
+    lowered_by=EITHER,
 )
 def exact_match(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
     """1 where the prediction equals the reference, else 0.
@@ -39,6 +41,7 @@ def exact_match(prediction: Text, reference: Text, *, normalize: Normalizer = "n
     source="ours: whole words; the substring form is `includes` of Inspect and `Contains` of Phoenix",
     version=2,
     encoded=True,
+    lowered_by=("shorter",),
 )
 def contains(
     prediction: Text,

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array, Score, Text
 from karat.core.metric.decorator import metric
+from karat.core.metric.definition import EITHER
 from karat.core.metric.rows import divide
 from karat.metrics.text.string_comparison import equal, overlap
 from karat.text.columns import Normalizer, Tokenizer, normalise, tokenise
@@ -20,7 +21,7 @@ SQUAD_2 = (
 CLOSED = ["yes", "no", "noanswer"]
 
 
-@metric(source=SQUAD_2, aliases=("f1",), encoded=True)
+@metric(source=SQUAD_2, aliases=("f1",), encoded=True, lowered_by=EITHER)
 def token_f1(
     prediction: Text,
     reference: Text,
@@ -45,7 +46,7 @@ def token_f1(
     return _apply_empty_rule(divide(2 * common, predicted + expected), predicted, expected, empty)
 
 
-@metric(source=SQUAD_2, encoded=True)
+@metric(source=SQUAD_2, encoded=True, lowered_by=("longer",))
 def token_precision(
     prediction: Text,
     reference: Text,
@@ -67,7 +68,7 @@ def token_precision(
     return _apply_empty_rule(divide(common, predicted), predicted, expected, empty)
 
 
-@metric(source=SQUAD_2, encoded=True)
+@metric(source=SQUAD_2, encoded=True, lowered_by=("shorter",))
 def token_recall(
     prediction: Text,
     reference: Text,
@@ -89,7 +90,7 @@ def token_recall(
     return _apply_empty_rule(divide(common, expected), predicted, expected, empty)
 
 
-@metric(source="Jaccard 1912, The distribution of the flora in the alpine zone, New Phytologist 11")
+@metric(source="Jaccard 1912, The distribution of the flora in the alpine zone, New Phytologist 11", lowered_by=EITHER)
 def jaccard(
     prediction: Text, reference: Text, *, normalize: Normalizer = "unicode", tokenize: Tokenizer = "words"
 ) -> Score:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array, Score, Text, Texts
 from karat.core.metric.decorator import metric
+from karat.core.metric.definition import EITHER, Definition, Length
 from karat.core.metric.rows import NOTHING, Rows, divide
 from karat.core.metric.setting import Order, Positive
 from karat.metrics.text import bleu
@@ -33,7 +35,13 @@ Tokens: TypeAlias = Literal["rouge", "words", "whitespace", "chars"]
 Numbers: TypeAlias = NDArray[np.int64]
 
 
-@metric(source=LIN, encoded=True)
+def _lower_part(definition: Definition, settings: Mapping[str, Any]) -> Definition:
+    """Precision is low where the prediction is longer, recall where it is shorter."""
+    by: Mapping[str, tuple[Length, ...]] = {"precision": ("longer",), "recall": ("shorter",)}
+    return replace(definition, lowered_by=by.get(settings["score"], EITHER))
+
+
+@metric(source=LIN, encoded=True, lowered_by=EITHER, specialise=_lower_part)
 def rouge_n(
     prediction: Text,
     reference: Text,
@@ -60,7 +68,7 @@ def rouge_n(
     return _share(counts[:, 1 + n], counts[:, -1], np.maximum(counts[:, 1] - (n - 1), 0), score)
 
 
-@metric(source=LIN, encoded=True)
+@metric(source=LIN, encoded=True, lowered_by=EITHER, specialise=_lower_part)
 def rouge_l(
     prediction: Text,
     reference: Text,
@@ -82,7 +90,7 @@ def rouge_l(
     return _share(*longest_common(predicted, expected), score, beta)
 
 
-@metric(source=LIN)
+@metric(source=LIN, lowered_by=EITHER, specialise=_lower_part)
 def rouge_lsum(
     prediction: Text,
     reference: Text,
@@ -104,7 +112,9 @@ def rouge_lsum(
     return _share(*union_common(predicted, expected), score)
 
 
-@metric(source="pycocoevalcap 1.2 (coco-caption), rouge.py: the ROUGE-L of captions and of NarrativeQA")
+@metric(
+    source="pycocoevalcap 1.2 (coco-caption), rouge.py: the ROUGE-L of captions and of NarrativeQA", lowered_by=EITHER
+)
 def caption_rouge_l(
     prediction: Text, reference: Texts, *, tokenize: Tokens = "whitespace", beta: Positive = 1.2
 ) -> Score:

@@ -12,6 +12,7 @@ import numpy as np
 from karat.core.columns.kinds import Array, Counts, Text, Texts
 from karat.core.errors import MissingExtra
 from karat.core.metric.decorator import metric
+from karat.core.metric.definition import EITHER
 from karat.core.metric.rows import Rows, collect_rows, divide
 from karat.core.metric.setting import Order, Range, check_not_negative
 
@@ -30,7 +31,7 @@ def chrf_value(totals: Array, *, beta: float) -> Array:
     return divide((1 + beta**2) * precision * recall, beta**2 * precision + recall)
 
 
-@metric(source=CHRF, finish=chrf_value)
+@metric(source=CHRF, finish=chrf_value, lowered_by=EITHER)
 def chrf(
     prediction: Text,
     reference: Texts,
@@ -74,7 +75,7 @@ def ter_value(totals: Array) -> Array:
     return np.where(expected == 0, np.sign(edits), divide(edits, expected))
 
 
-@metric(source=TER, finish=ter_value, high=None, direction="minimize")
+@metric(source=TER, finish=ter_value, high=None, direction="minimize", lowered_by=EITHER)
 def ter(
     prediction: Text,
     reference: Texts,

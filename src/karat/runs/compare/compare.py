@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from karat.core.columns.kinds import Array
 from karat.core.metric.in_order import Curve, Percentile
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import widen
+from karat.runs.columns.lengths import Lengths, find_caution
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding, apply_holm
 from karat.runs.compare.flips import find_flips
@@ -20,7 +22,7 @@ from karat.runs.match.alignment import Alignment
 from karat.runs.match.match import match
 from karat.runs.match.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
 from karat.runs.match.shared_metrics import SharedMetric
-from karat.runs.match.systems import System
+from karat.runs.match.systems import System, find_lengths
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Scale
 from karat.stats.confidence.paired import CurvePairing
@@ -129,15 +131,23 @@ class _PairedRows:
     slices: Slices | None
     people: People | None
 
+    @cached_property
+    def lengths(self) -> Mapping[str, Lengths | None]:
+        """How long each system's answers are beside their gold."""
+        return {run.name: find_lengths(run) for run in self.runs}
+
     def compare(self, metric: SharedMetric, inference: Inference) -> Iterator[Finding]:
         """Compare each system with the first, over all rows and over each slice."""
         labels = sorted(self.slices.labels) if self.slices else []
         pairings = self._pair(metric, inference)
         for at, run in enumerate(self.runs[1:], 1):
             scores = self._read_scores(metric, at) if self.people else None
+            caution = find_caution(metric.spec, {each.name: self.lengths[each.name] for each in (run, self.runs[0])})
             for label in (None, *labels):
                 comparison = pairings[at, label].compare()
-                finding = Finding(metric.spec, self.runs[0].name, run.name, label, comparison, metric.scale.bounds)
+                finding = Finding(
+                    metric.spec, self.runs[0].name, run.name, label, comparison, metric.scale.bounds, caution=caution
+                )
                 if self.people and scores:
                     part = self._find_rows(label)
                     keys = None if self.clusters is None else self.clusters[part]

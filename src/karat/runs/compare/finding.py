@@ -25,7 +25,8 @@ class Finding:
     the level that the uncorrected p is compared with. Both are None where there is no p. `bounds` are the lowest and
     the highest value that the metric can have. `corrected` is the difference that people would see, estimated from
     their labels, and `by_people` its p by Holm's method in the family of such differences; None without labels.
-    `reversals` say which of the two systems' scores fall where labels rise.
+    `reversals` say which of the two systems' scores fall where labels rise. `caution` says why the difference may
+    come from the lengths of the answers, and what to compare instead.
     """
 
     metric: str
@@ -40,6 +41,7 @@ class Finding:
     corrected: Corrected | None = None
     by_people: HolmTest | None = None
     reversals: tuple[str, ...] = ()
+    caution: str = ""
 
     @property
     def known(self) -> bool:
@@ -120,6 +122,8 @@ class Finding:
             missing = found.n - found.scored
             rows = f"{missing} row{'s' * (missing > 1)}"
             yield f"the {rows} without a score in {self.first} or {self.system} could turn this"
+        if self.caution:
+            yield f"but {self.caution}"
 
     @property
     def corrected_sentence(self) -> str | None:
@@ -214,6 +218,7 @@ class Finding:
             "verdict": self.verdict,
             "could_turn": self.could_turn,
             "sentence": self.sentence,
+            **({"caution": self.caution} if self.caution else {}),
             **self._as_corrected(),
         }
 

@@ -11,12 +11,13 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import widen
+from karat.runs.columns.lengths import find_caution, list_cautions
 from karat.runs.compare.ranked import Evidence, Ranked, order_systems
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.match import match
 from karat.runs.match.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
 from karat.runs.match.shared_metrics import SharedMetric
-from karat.runs.match.systems import System
+from karat.runs.match.systems import System, find_lengths
 from karat.runs.store.run import Run
 from karat.stats.inference import Inference
 from karat.stats.ranking.pairs import Systems
@@ -64,13 +65,19 @@ def rank(
     matched = _Rows(runs, rows, clusters, None if by is None else read_slices(runs, rows, by))
     found = [each for metric in shared for each in matched.test(metric, inference)]
     names = tuple(run.name for run in runs)
+    lengths = {run.name: find_lengths(run) for run in runs}
     return Ranked(
         systems=names,
         by=rows.key,
         rankings=order_systems(names, found, correction, confidence),
         correction=correction,
         confidence=confidence,
-        notes=(*note_rows(runs, shared, rows, cluster), *paired.notes, *_note_missing(names, found)),
+        notes=(
+            *note_rows(runs, shared, rows, cluster),
+            *paired.notes,
+            *_note_missing(names, found),
+            *list_cautions({each.spec: find_caution(each.spec, lengths) for each in shared}),
+        ),
     )
 
 

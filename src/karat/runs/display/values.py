@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from karat.runs.columns.lengths import list_cautions
 from karat.runs.display.document import Document
 from karat.runs.display.forest import Forest, Line, value_headings, value_lines
 from karat.runs.display.frame import corrected_columns
@@ -19,7 +20,8 @@ from karat.stats.value import Value
 class MetricValue:
     """The value of a metric, over all rows or over one slice of them, and that corrected by people.
 
-    `bounds` are the lowest and the highest value that the metric can have.
+    `bounds` are the lowest and the highest value that the metric can have, `caution` says why the value is low however
+    right the answers are.
     """
 
     spec: str
@@ -27,6 +29,7 @@ class MetricValue:
     value: Value
     corrected: Corrected | None = None
     bounds: Bounds = (None, None)
+    caution: str = ""
 
     def as_row(self) -> dict[str, Any]:
         """The figures with their names, as a row of a table."""
@@ -52,14 +55,15 @@ def value_document(
     title: str, values: Sequence[MetricValue], confidence: float, content: Mapping[str, Any], *, percent: bool
 ) -> Document:
     """The values as a document; `content` is its JSON, `percent`: values from 0 to 1 are in per cent."""
+    cautions = list(list_cautions({each.spec: each.caution for each in values if each.caution}))
     return Document(
         title=title,
         table=_forest(values, confidence, bounds=any(each.value.failed for each in values), percent=percent),
-        html=show_forests(title, value_forests(values, confidence), ()),
+        html=show_forests(title, value_forests(values, confidence), cautions),
         content=content,
         rows=[each.as_row() for each in values],
-        notes=["Values from 0 to 1 are in per cent."] if percent else [],
-        marks=[f"{title}{'; values from 0 to 1 in per cent' if percent else ''}."],
+        notes=[*(["Values from 0 to 1 are in per cent."] if percent else []), *cautions],
+        marks=[f"{title}{'; values from 0 to 1 in per cent' if percent else ''}.", *cautions],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from karat.data.roles import map_columns
 from karat.data.source import Source
 from karat.data.storage.addresses import is_file, to_path
 from karat.runs.columns.ids import find_question
+from karat.runs.columns.lengths import Lengths, count_lengths, read_lengths
 from karat.runs.columns.named import fit_range, suggest_column
 from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.result import Result
@@ -44,7 +46,7 @@ def open_system(system: System, label: str = "", metrics: Metrics = (), *, score
     for any other type of system.
     """
     if isinstance(system, Result):
-        run = system.run or _open_result(system, label)
+        run = system.run or _open_result(system, system.name or label)
     elif isinstance(system, Run):
         run = system
     elif not isinstance(system, str | Path):
@@ -118,6 +120,18 @@ def question_column(run: Run) -> str | None:
     return find_question(run.schema, run.manifest.mapping)
 
 
+def find_lengths(run: Run) -> Lengths | None:
+    """How long the answers are beside their gold: as counted when they were scored, or as a scored file has them."""
+    mapping = {role: run.manifest.mapping.get(role) for role in ("prediction", "reference")}
+    names = {role: name for role, name in mapping.items() if name is not None}
+    if run.manifest.lengths or not isinstance(run, ScoredFile) or len(names) < 2:
+        return run.manifest.lengths
+    counted = Counter[str]()
+    for batch in run.batches(list(dict.fromkeys(names.values()))):
+        counted.update(count_lengths({role: batch.column(name) for role, name in names.items()}))
+    return read_lengths(counted)
+
+
 @dataclass(frozen=True)
 class TableInMemory(ScoredFile):
     """Scored rows in memory, read like a scored file; its `path` is empty and never used."""
@@ -149,7 +163,8 @@ def _open_result(result: Result, label: str) -> Run:
     columns = OutputColumns.of_scored(result.schema, result.metrics)
     metrics = zip(result.metrics, columns.scores, strict=True)
     noted = tuple(describe_metric(metric, column) for metric, column in metrics)
-    manifest = Manifest(label, "", noted, dict(result.mapping), dict(result.settings), n=result.n)
+    mapping, settings = dict(result.mapping), dict(result.settings)
+    manifest = Manifest(label, "", noted, mapping, settings, n=result.n, lengths=result.lengths)
     if result.batches is None and result.output is not None:
         return ScoredFile(result.output, manifest, result.as_dict())
     table = pa.Table.from_batches(result.batches or (), result.schema)

@@ -128,7 +128,7 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
         count_usage(plan.metrics, writer.started),
     ):
         result = _score_all(plan, destination, progress, writer)
-        return replace(result, run=writer.finish(result.as_dict()))
+        return replace(result, run=writer.finish(result.as_dict(), lengths=result.lengths))
 
 
 def _score_all(plan: Plan, destination: Destination, progress: Progress | None, writer: RunWriter | None) -> Result:

@@ -13,6 +13,7 @@ from karat.core.columns.python_values import to_pandas
 from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
+from karat.runs.columns.lengths import Lengths, find_cautions, list_cautions
 from karat.runs.display.figure import draw
 from karat.runs.display.forest import Forest
 from karat.runs.display.frame import make_frame
@@ -52,6 +53,8 @@ class Result:
     spec and group; `human`: what these labels are. `run`: the stored run, where `run` named one.
     `tools`: the tools whose logs the files are. `gathered`: how rows became questions with several answers, in words.
     `settings`: how values were computed: `on`, `by`, `cluster`, `confidence` and `seed`.
+    `lengths`: how long the answers are beside their gold, where both are texts. `name`: the system's, where several
+    were scored.
     """
 
     metrics: tuple[Metric, ...]
@@ -73,6 +76,19 @@ class Result:
     schema: pa.Schema | None = field(default=None, repr=False)
     gathered: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    lengths: Lengths | None = None
+    name: str = ""
+
+    @property
+    def cautions(self) -> Mapping[str, str]:
+        """By spec, why a value is low however right the answers are, and what to use instead.
+
+        >>> import karat
+        >>> answers = {"prediction": ["The capital of France is Paris."], "reference": ["Paris"]}
+        >>> list(karat.score(answers, ["em", "contains"]).cautions)
+        ['exact_match']
+        """
+        return find_cautions(self.metrics or self.values, self.lengths)
 
     @property
     def table(self) -> pa.Table:
@@ -101,6 +117,7 @@ class Result:
     def as_dict(self) -> dict[str, Any]:
         """The values for JSON: what `karat score --json` prints."""
         metrics: list[dict[str, Any]] = []
+        cautions = self.cautions
         for metric in self.metrics:
             value = self.values[metric.spec].as_dict()
             entry: dict[str, Any] = {"spec": metric.spec, "signature": metric.signature, **value}
@@ -112,6 +129,8 @@ class Result:
                 entry["corrected"] = self.corrected[metric.spec].as_dict()
                 for label, corrected in self.corrected_groups[metric.spec].items():
                     entry["groups"][label]["corrected"] = corrected.as_dict()
+            if metric.spec in cautions:
+                entry["caution"] = cautions[metric.spec]
             metrics.append(entry)
         further = {"joined": self.joined, "human": self.human}
         shown = {name: dict(each) for name, each in further.items() if each is not None}
@@ -164,16 +183,21 @@ class Result:
     def _each(self) -> Iterator[MetricValue]:
         """Each metric's value, then those of its groups."""
         ranges = {each.spec: (each.definition.low, each.definition.high) for each in self.metrics}
+        cautions = self.cautions
         for spec, value in self.values.items():
             for label, each in ((None, value), *self.groups.get(spec, {}).items()):
-                yield MetricValue(spec, label, each, self._corrected(spec, label), ranges.get(spec, (None, None)))
+                caution = cautions.get(spec, "") if label is None else ""
+                yield MetricValue(
+                    spec, label, each, self._corrected(spec, label), ranges.get(spec, (None, None)), caution
+                )
 
     def _corrected(self, spec: str, label: str | None) -> Corrected | None:
         return self.corrected.get(spec) if label is None else self.corrected_groups.get(spec, {}).get(label)
 
     def __repr__(self) -> str:
         lines = (f"  {spec}: {_short(value)}" for spec, value in self.values.items())
-        return "\n".join([f"<karat.Result of {self.n} rows", *lines]) + ">"
+        cautions = (f"  caution: {line}" for line in list_cautions(self.cautions))
+        return "\n".join([f"<karat.Result of {self.n} rows", *lines, *cautions]) + ">"
 
     def _repr_html_(self) -> str:
         notes = ["  ".join(f"{role} ← {column}" for role, column in self.mapping.items())]
@@ -181,7 +205,7 @@ class Result:
             notes += [
                 f"{spec}: {reason} in {count} of {self.n} rows" for reason, count in list(reasons.items())[:_REASONS]
             ]
-        return show_forests(f"{self.n} rows", self.forests(), notes)
+        return show_forests(f"{self.n} rows", self.forests(), [*list_cautions(self.cautions), *notes])
 
 
 def _short(value: Value) -> str:

@@ -30,7 +30,7 @@ from karat.stats.value import Value, summarise
 if TYPE_CHECKING:
     from karat.runs.scoring.correction import CorrectedTotals
 
-HEAD, FORMAT = b"karat totals ", b"1\n"  # a state begins with them, and with a checksum of what follows
+HEAD, FORMAT = b"karat totals ", b"2\n"  # a state begins with them, and with a checksum of what follows
 CHECKSUM = 16  # bytes
 FREQUENT = 1000  # items of lists whose counts a result has
 
@@ -141,7 +141,7 @@ class MetricTotals:
 
 
 class Totals:
-    """The totals of all metrics of a run, and the number of retrieved documents and of unjudged ones among them.
+    """The totals of all metrics of a run, and what was `counted` of its rows: documents, and lengths of texts.
 
     Totals of parts of a table are merged as bytes; values
     and intervals are the same whatever the parts, and reasons, labels and groups come in the order of merging.
@@ -152,7 +152,7 @@ class Totals:
         self._by, self._cluster = plan.selection.by, plan.selection.cluster
         clustered = self._cluster is not None
         self.metrics = {each.spec: MetricTotals(Total(each, clustered, plan.inference)) for each in plan.metrics}
-        self.documents: Counter[str] = Counter()
+        self.counted: dict[str, Counter[str]] = defaultdict(Counter)
         self.corrected: CorrectedTotals | None = None
         if plan.correction is not None:
             from karat.runs.scoring.correction import CorrectedTotals  # noqa: PLC0415  (only where people labelled rows)
@@ -164,7 +164,9 @@ class Totals:
         signed = [[each.spec, each.signature] for each in plan.metrics]
         self._of = {"metrics": signed, "by": self._by, "cluster": self._cluster, "seed": plan.inference.seed}
 
-    def add(self, batch: pa.RecordBatch, scored: Sequence[Rows], documents: Counter[str], numbers: Array) -> None:
+    def add(
+        self, batch: pa.RecordBatch, scored: Sequence[Rows], counted: Mapping[str, Counter[str]], numbers: Array
+    ) -> None:
         """Add a batch; `numbers`, uint64, are those of its rows in the whole table, from 0.
 
         Where people's labels correct values, batches are to come in the order of the rows.
@@ -178,7 +180,7 @@ class Totals:
             totals.add(rows, keys, groups)
         if self.corrected is not None:
             self.corrected.add(scored, clusters, groups)
-        self.documents.update(documents)
+        self._count(counted)
         self.n += len(batch)
 
     def add_unscored(self, rows: int, reason: str) -> None:
@@ -196,7 +198,7 @@ class Totals:
         self._refuse_corrected()
         stored = [] if self._ids is None else [self._ids.keys.tobytes()]
         totals = [each.state(stored) for each in self.metrics.values()]
-        about = {"of": self._of, "n": self.n, "documents": self.documents, "totals": totals}
+        about = {"of": self._of, "n": self.n, "counted": self.counted, "totals": totals}
         arrays = pa.record_batch({"array": from_bytes(stored)}, metadata={"about": json.dumps(about)})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, arrays.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
@@ -220,8 +222,12 @@ class Totals:
         for totals, part in zip(self.metrics.values(), about["totals"], strict=True):
             collect_groups(part["groups"], self._labels, str(self._by))
             totals.merge(part, stored)
-        self.documents.update(about["documents"])
+        self._count(about["counted"])
         self.n += about["n"]
+
+    def _count(self, counted: Mapping[str, Mapping[str, int]]) -> None:
+        for name, counts in counted.items():
+            self.counted[name].update(counts)
 
     def _refuse_corrected(self) -> None:
         if self.corrected is not None:

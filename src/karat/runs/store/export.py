@@ -58,7 +58,8 @@ def _read_values(run: Run) -> Iterator[MetricValue]:
         for label, entry in ((None, whole), *whole.get("groups", {}).items()):
             value = Value(**{each.name: entry[each.name] for each in fields(Value)})
             corrected = Corrected(**entry["corrected"]) if entry.get("corrected") else None
-            yield MetricValue(metric.spec, label, value, corrected, (metric.low, metric.high))
+            caution = whole.get("caution", "") if label is None else ""
+            yield MetricValue(metric.spec, label, value, corrected, (metric.low, metric.high), caution)
 
 
 def _junit(run: Run) -> Iterator[str]:

@@ -23,6 +23,7 @@ from karat.data.json.typed import check_type
 from karat.data.storage.addresses import join_path
 from karat.data.storage.checksums import FileSum, parse_json, read_checked, read_json, seal, sum_bytes, unseal
 from karat.data.storage.whole_files import write_bytes
+from karat.runs.columns.lengths import Lengths
 from karat.runs.store.folders import MANIFEST
 from karat.stats.aggregate import Scale
 from karat.stats.corrected.corrected import Corrected
@@ -113,8 +114,8 @@ class Manifest:
     `call` is the command line, `sources` name what was read, by side, `settings` are the arguments that decide what is
     scored and how. `digests` are of the columns that were scored, by role: equal for the same values in the same order.
     Those of other columns on which the result rests, such as that of groups, are under `column NAME`. `n` is the number
-    of rows, `models` the models that judges asked, with calls, tokens and costs. `files` has the checksums of the other
-    files of the run; those of older runs are not known.
+    of rows, `models` the models that judges asked, with calls, tokens and costs, `lengths` how long the answers are
+    beside their gold. `files` has the checksums of the other files of the run. Older runs lack the last two.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Manifest:
     digests: Mapping[str, str] = field(default_factory=dict)
     n: int | None = None
     models: Mapping[str, tuple[str, ...] | float | None] | None = None
+    lengths: Lengths | None = None
     files: Mapping[str, FileSum] = field(default_factory=dict)
     format: int = FORMAT
 
@@ -162,6 +164,7 @@ class StoredMetric(StoredGroup):
     signature: str | None = None
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     groups: Mapping[str, StoredGroup] = field(default_factory=dict)
+    caution: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +227,7 @@ def read_manifest(folder: str | Path) -> Manifest:
     content = unseal(content, path)
     _check(content, Manifest, f"{path} is not the manifest of a run")
     content["metrics"] = tuple(_make(ScoredMetric, each) for each in content["metrics"])
+    content["lengths"] = _make(Lengths, content["lengths"]) if content.get("lengths") else None
     content["files"] = {name: _make(FileSum, each) for name, each in content.get("files", {}).items()}
     return _make(Manifest, content)
 

@@ -179,8 +179,8 @@ class PartsRun:
     parts: Sequence[Part]
     done: dict[int, Done]
 
-    def finish(self, values: Mapping[str, Any], rows: int) -> Run:
-        """Write the rest of the run, and give it its name."""
+    def finish(self, values: Mapping[str, Any], **found: Any) -> Run:
+        """Write the rest of the run, with what was `found` for its manifest, and give it its name."""
         written = written_folder(self.folder.folder)
         for leftover in written.glob("*/.*.new") if isinstance(written, Path) else ():  # of a process that was killed
             leftover.unlink(missing_ok=True)
@@ -190,7 +190,7 @@ class PartsRun:
             for role, digest in self.done[task].digests.items():
                 digests.setdefault(role, sha256()).update(digest.encode())
         by_role = {role: f"parts:{digest.hexdigest()[:32]}" for role, digest in digests.items()}
-        return self.started.finish(values, digests=by_role, n=rows)
+        return self.started.finish(values, digests=by_role, **found)
 
 
 @contextmanager

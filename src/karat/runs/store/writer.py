@@ -91,14 +91,14 @@ class RunWriter:
                 write(batch)
                 yield batch
 
-    def finish(self, values: Mapping[str, Any]) -> Run:
-        """Write the rest of the run, and give it its name."""
+    def finish(self, values: Mapping[str, Any], **found: Any) -> Run:
+        """Write the rest of the run, with what was `found` for its manifest, and give it its name."""
         if self._rows < self.replayed:
             self._check_digests()
         if any(metric.definition.finish for metric in self.checkpoint.metrics):
             with summed_file(self._path(STATISTICS), STATISTICS, self.started.files) as temporary:
                 write_statistics(self.checkpoint, temporary)
-        return self.started.finish(values, digests=self._digests.by_role, n=self._rows)
+        return self.started.finish(values, digests=self._digests.by_role, n=self._rows, **found)
 
     def _path(self, name: str) -> str | Path:
         return join_path(written_folder(self.started.folder), name)

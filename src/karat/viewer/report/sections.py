@@ -58,7 +58,8 @@ def _spell(each: SystemValue) -> str:
         return f"no value, {value.failed} of {value.n} rows have no score"
     missing = f"; {value.failed} have no score" if value.failed else ""
     shown, low, high = (spell_value(number, each.factor) for number in (value.value, value.low, value.high))
-    return f"{shown}{' points' if each.factor > 1 else ''} [{low}, {high}] on {value.n} rows{missing}"
+    caution = f"; but {each.caution}" if each.caution else ""
+    return f"{shown}{' points' if each.factor > 1 else ''} [{low}, {high}] on {value.n} rows{missing}{caution}"
 
 
 def value_section(material: Material, values: Sequence[SystemValue], remarks: Sequence[str]) -> str:

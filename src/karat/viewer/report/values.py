@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from karat.core.columns.kinds import Array
+from karat.runs.columns.lengths import find_cautions
 from karat.runs.compare.people import labels_by_run
 from karat.runs.labels.human import Human
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.row_groups import read_clusters
 from karat.runs.match.shared_metrics import SharedMetric
+from karat.runs.match.systems import find_lengths
 from karat.runs.scoring.correction import correct_kept
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Bounds, points
@@ -27,7 +29,10 @@ from karat.stats.value import Value, value_of_rows
 
 @dataclass(frozen=True)
 class SystemValue:
-    """The value of a metric in a system, over all its rows or one slice of them; where people labelled, corrected."""
+    """The value of a metric in a system, over all its rows or one slice of them; where people labelled, corrected.
+
+    `caution`: why it is low however right the answers are.
+    """
 
     spec: str
     system: str
@@ -35,6 +40,7 @@ class SystemValue:
     value: Value
     corrected: Corrected | None
     bounds: Bounds
+    caution: str = ""
 
     @property
     def factor(self) -> float:
@@ -79,13 +85,17 @@ class ReportValues:
         if self.settings.cluster is not None and len(self.runs) == 1:
             self.notes.append(f"rows that share {self.settings.cluster} are taken together")
         corrected = [self._correct(at) for at in range(len(self.runs))]
+        cautions = [find_cautions(run.specs, find_lengths(run)) for run in self.runs]
         return [
-            SystemValue(metric.spec, run.name, label, value, corrected[at].get((scored.spec, label)), bounds)
+            SystemValue(
+                metric.spec, run.name, label, value, corrected[at].get((scored.spec, label)), bounds,
+                cautions[at].get(scored.spec, ""),
+            )
             for metric in self.metrics
             for bounds in ((metric.by_run[0].low, metric.by_run[0].high),)
             for at, (run, scored) in enumerate(zip(self.runs, metric.by_run, strict=True))
             for label, value in self._read(at, metric, drawn)
-        ]
+        ]  # fmt: skip
 
     def _read(self, at: int, metric: SharedMetric, drawn: frozenset[str]) -> Iterator[tuple[str | None, Value]]:
         run, scored = self.runs[at], metric.by_run[at]

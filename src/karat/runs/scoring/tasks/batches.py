@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -17,7 +17,8 @@ from karat.core.metric.rows import Rows
 from karat.core.metric.score import complete_rows, compute_rows
 from karat.core.parallel import map_ordered
 from karat.core.progress import report_progress_to
-from karat.runs.scoring.judged_documents import count_judged
+from karat.runs.columns.judged_documents import count_judged
+from karat.runs.columns.lengths import count_lengths
 from karat.runs.scoring.plan import Plan, find_json_in_text
 from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.ahead import upload_ahead
@@ -51,7 +52,7 @@ class _Computed:
     rows: pa.RecordBatch
     columns: dict[str, pa.Array]
     computed: list[Rows | None]
-    documents: Counter[str]
+    counted: Mapping[str, Counter[str]]
 
 
 def score_batches(
@@ -75,8 +76,10 @@ def score_batches(
         columns = read(at, numbers, rows)
         with column_cache():
             computed = compute_rows(plan.metrics, columns, plan.labels) if at >= before else []
-            documents = Counter[str]() if plan.joined is None else count_judged(columns)
-        return _Computed(at, numbers, rows, columns, computed, documents)
+            counted = {"lengths": count_lengths(columns)}
+            if plan.joined is not None:
+                counted["documents"] = count_judged(columns)
+        return _Computed(at, numbers, rows, columns, computed, counted)
 
     def columns() -> Iterator[dict[str, pa.Array]]:
         """The columns of the batches that are not scored yet."""
@@ -94,7 +97,7 @@ def score_batches(
                     scored = complete_rows(plan.metrics, batch.columns, batch.computed, plan.labels)
                 if writer is not None:
                     writer.add(batch.rows, scored)
-            totals.add(batch.rows, scored, batch.documents, batch.numbers)
+            totals.add(batch.rows, scored, batch.counted, batch.numbers)
             yield Batch(batch.at, batch.numbers, batch.rows, scored)
             counter.finish_batch(len(batch.rows))
 

@@ -59,7 +59,8 @@ class InParts:
             count_usage(self.plan.metrics, run.started),
         ):
             result = self._score(dict(enumerate(run.parts)), run.done, progress, run.folder)
-            return replace(result, run=run.finish(result.as_dict(), result.n))
+            finished = run.finish(result.as_dict(), n=result.n, lengths=result.lengths)
+            return replace(result, run=finished)
 
     @cached_property
     def _buckets(self) -> Buckets | None:

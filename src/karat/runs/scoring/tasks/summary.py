@@ -9,6 +9,7 @@ from typing import Any
 
 from karat.core import telemetry
 from karat.data.paths.known import find_tools
+from karat.runs.columns.lengths import read_lengths
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.result import Result, Values
 from karat.runs.scoring.sources import describe_gathered
@@ -32,7 +33,7 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
             "missing_ids": match.missing.ids,
             "unknown": match.unknown.rows,
             "unknown_ids": match.unknown.ids,
-            **totals.documents,
+            **totals.counted["documents"],
             **{str(side): dict(notes) for side, notes in found.side_notes.items()},
         }
     corrected, corrected_groups = ({}, {}) if totals.corrected is None else totals.corrected.values()
@@ -58,6 +59,7 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
             **asdict(plan.inference),
         },
         schema=plan.output.schema,
+        lengths=read_lengths(totals.counted["lengths"]),
     )
     if telemetry.on():
         _trace_values(result, started)

@@ -163,6 +163,7 @@ async function values(state) {
         "section",
         el("h2", name(metric.spec)),
         forest(`Values of ${metric.spec}`, heads, lines, { factor: scale, span: scale === 100 ? shared : undefined }),
+        metric.caution && el("p.note", sentence(`Caution: ${metric.caution}`)),
       ),
     ),
     el("p.note", `${format.rows(result.n)}. ${POINTS} ${unscored}`),

@@ -1,0 +1,113 @@
+"""Several systems' answers in the columns of one table: one result each, on the same rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import takewhile
+from typing import Any
+
+from karat.core.errors import ColumnError, SpecError, did_you_mean
+from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse_all
+from karat.data.open import open_source
+from karat.data.roles import is_side_of, matches_role
+from karat.runs.scoring.pipeline import score
+from karat.runs.scoring.result import Result
+
+_SEPARATORS = re.compile(r"([\s_.:/\\-]+)")
+_ANSWERS = ("prediction", "retrieved", "tool_calls", "messages")  # the role that a system fills, the first that is read
+
+
+def score_systems(
+    data: Any,
+    metrics: str | Metric | Iterable[str | Metric],
+    predictions: str | Sequence[str],
+    *,
+    map: Mapping[str, str] | None = None,  # noqa: A002  (the field's word, and the flag's)
+    run: str | None = None,
+    **options: Any,
+) -> dict[str, Result]:
+    """Score several systems whose answers are columns of one table: the result of each, by its name.
+
+    `predictions`: the columns of answers, or patterns of their names, such as `"answer_*"`. A system's name is what its
+    column has beside the others: `gpt4` and `fid` of `answer_gpt4` and `answer_fid`. `run`: the runs are kept as
+    `RUN-SYSTEM`. `karat.compare` and `karat.rank` take the results. All other arguments are those of `karat.score`, but
+    for `output` and `human`, which are of one system.
+
+    Raises `ColumnError` where no column has such a name, and what `karat.score` raises.
+
+    >>> table = {"id": [1, 2], "gold": ["Paris", "Rome"], "answer_a": ["Paris", "Rom"], "answer_b": ["Paris", "Rome"]}
+    >>> results = score_systems(table, "em", "answer_*")
+    >>> {name: result.values["em"].value for name, result in results.items()}
+    {'a': 0.5, 'b': 1.0}
+    """
+    for name in ("output", "human"):
+        if options.get(name) is not None:
+            kept = "keep the rows with run (--run)" if name == "output" else "give them to karat compare"
+            raise SpecError(f"predictions names several systems, and {name} is of one: {kept}")
+    chosen = parse_all(metrics)
+    source = open_source(data)
+    systems = name_systems(find_systems(source.schema.names, predictions))
+    read = {role for metric in chosen for role in metric.definition.columns}
+    role = next((role for role in _ANSWERS if role in read), None)
+    if role is None:
+        raise SpecError(f"{', '.join(metric.spec for metric in chosen)} reads no predictions")
+    results = dict[str, Result]()
+    for name, column in systems.items():
+        stored = None if run is None else f"{run}-{_spell(name)}"
+        again = source if data == "-" else data
+        result = score(again, chosen, map={**(map or {}), role: column}, run=stored, **options)
+        results[name] = replace(result, name=name)
+    return results
+
+
+def find_systems(names: Sequence[str], predictions: str | Sequence[str]) -> list[str]:
+    """The columns that `predictions` names, in their order; of a pattern not those that have the name of gold.
+
+    >>> find_systems(["id", "gold_answer", "gpt4_answer", "fid_answer"], "*_answer")
+    ['gpt4_answer', 'fid_answer']
+    """
+    found = list[str]()
+    for wanted in [predictions] if isinstance(predictions, str) else predictions:
+        if wanted in names:
+            found.append(wanted)
+            continue
+        fitting = [name for name in names if fnmatchcase(name, wanted) and not _is_gold(name)]
+        if not fitting:
+            near = "" if "*" in wanted else did_you_mean(wanted, names)
+            listed = near or f"; the columns are {', '.join(names)}"
+            raise ColumnError(f"predictions (--predictions) {wanted!r}: no column has such a name{listed}")
+        found += fitting
+    return list(dict.fromkeys(found))
+
+
+def name_systems(columns: Sequence[str]) -> dict[str, str]:
+    """Each column by the name of its system: its words without those with which all begin, or end.
+
+    >>> name_systems(["answer_gpt4", "answer_fid-kd"])
+    {'gpt4': 'answer_gpt4', 'fid-kd': 'answer_fid-kd'}
+    """
+    words = [_SEPARATORS.split(column) for column in columns]
+    first = _count_same(words)
+    last = _count_same([each[first:][::-1] for each in words])
+    names = ["".join(each[first : len(each) - last]).strip("_.:/\\- ") for each in words]
+    distinct = len(columns) > 1 and all(names) and len(set(names)) == len(names)
+    return dict(zip(names if distinct else columns, columns, strict=True))
+
+
+def _count_same(words: Sequence[Sequence[str]]) -> int:
+    """How many words all begin with."""
+    return len(list(takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))))
+
+
+def _is_gold(name: str) -> bool:
+    gold = any(matches_role(role, name) for role in ("reference", "relevant", "reference_tool_calls"))
+    return gold and not any(matches_role(role, name) and is_side_of(role, "prediction") for role in _ANSWERS)
+
+
+def _spell(name: str) -> str:
+    """A system's name as a part of the name of a run."""
+    return re.sub(r"[^\w.+@-]+", "-", name, flags=re.ASCII).strip("-.+@") or "system"
