@@ -32,6 +32,8 @@ _MOST_LABELS = 10  # a key each
 @click.option("-m", "--metric", metavar="SPEC", help="A judge, whose labels are offered: judge:correctness.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
 @click.option("--on", metavar="COLUMN", help="The id of the rows to label; default: a column with the name of an id.")
+@click.option("--show", multiple=True, metavar="COLUMN",
+              help="A column that is shown to whoever labels; default: question, answer and gold.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
               help="Where to listen; others than this machine's own need --expose.")  # fmt: skip
 @click.option("--expose", is_flag=True,
@@ -79,12 +81,11 @@ def _read_labels(
     label_map: str | None,
     metric: str | None,
     annotator: str | None,
-    on: str | None,
-    rows: tuple[str, ...],
+    **chosen: Any,
 ) -> LabelFile | None:
-    """The file of labels, where one is named."""
+    """The file of labels, where one is named; `chosen` are the rows, `on` and `show`."""
     if labels is None:
-        options = {"label-map": label_map, "metric": metric, "rows": rows}
+        options = {"label-map": label_map, "metric": metric, "rows": chosen["rows"], "show": chosen["show"]}
         if without := next((name for name, value in options.items() if value), None):
             raise click.UsageError(f"--{without} needs --labels FILE, where the labels are kept")
         return None
@@ -92,10 +93,10 @@ def _read_labels(
         raise click.UsageError(f"--labels {labels!r}: expected a name that ends in .jsonl")
     from karat.core.atomic import check_is_file  # noqa: PLC0415  (--help needs no more than click)
 
-    for path in map(Path, (labels, *rows)):
+    for path in map(Path, (labels, *chosen["rows"])):
         check_is_file(path)
     choices = read_choices(label_map, metric, _MOST_LABELS)
     from karat.viewer.page.label_file import LabelFile  # noqa: PLC0415  (heavy)
 
     option = ("label-map", label_map) if label_map else ("metric", metric or "")
-    return LabelFile(Path(labels), annotator or getpass.getuser(), choices, option, on, rows)
+    return LabelFile(Path(labels), annotator or getpass.getuser(), choices, option, **chosen)

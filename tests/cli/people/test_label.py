@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from select import select
@@ -23,8 +24,8 @@ WORDS = ["label", "rows.jsonl", "-o", "labels.jsonl", "--label-map", "good=1,bad
 @pytest.fixture(autouse=True)
 def _rows_here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = ({"id": at, "question": f"what is {at}?", "answer": "an \x1b[2J answer", "f1": 0.123} for at in range(9))
-    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    rows = ({"id": at, "question": f"what is {at}?", "answer": "an \x1b[2J answer"} for at in range(9))
+    Path("rows.jsonl").write_text("\n".join(json.dumps(row | {"gold": "g", "f1": 0.123}) for row in rows))
 
 
 class Terminal:
@@ -46,6 +47,8 @@ class Terminal:
         return found
 
     def press(self, key, then):
+        """Press a key once, when the row has been on the screen for an instant."""
+        time.sleep(0.4)
         os.write(self.main, key.encode())
         return self.wait_for(then)
 
@@ -88,6 +91,22 @@ def test_each_key_does_its_work_and_survives_a_kill():
     assert Path("labels.jsonl").read_text() == before
     labels = read_labels("labels.jsonl", on="id")
     assert (len(labels), labels.mean.tolist()) == (3, [1, 0, 1])
+
+
+@pytest.mark.parametrize("first_pause", [0.05, 0.4])
+def test_a_key_that_is_held_labels_no_row_that_nobody_has_seen(first_pause):
+    with terminal() as started:
+        started.wait_for(r"row 1 of 9.*help")
+        started.press("1", r"row 2 of 9.*help")
+        time.sleep(first_pause)
+        for _ in range(40):  # as a keyboard repeats a key
+            os.write(started.main, b"1")
+            time.sleep(0.03)
+        started.press("2", r"row 3 of 9.*help")
+        os.write(started.main, b"1")  # before anybody can have read the row
+        time.sleep(0.5)
+    kept = [json.loads(line)["label"] for line in Path("labels.jsonl").read_text().splitlines()]
+    assert kept == ["good", "bad"]
 
 
 def test_a_judge_says_which_labels_there_are():

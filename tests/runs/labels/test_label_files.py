@@ -76,7 +76,7 @@ def test_proposed_rows_are_shown_with_their_gold_and_keep_their_id():
 
 
 def test_a_topic_that_repeats_is_no_id():
-    write("topics.csv", ["topic", "question", "answer"], zip(TOPICS, QUESTIONS, ["x"] * N, strict=True))
+    write("topics.csv", ["topic", "question", "answer", "gold"], zip(TOPICS, QUESTIONS, *[["x"] * N] * 2, strict=True))
     assert open_rows(["topics.csv"]).rows[3].id == QUESTIONS[3]
 
 
@@ -101,7 +101,8 @@ def test_of_a_file_with_labels_of_two_systems_the_scored_one_is_taken(command):
     words = [*command, "-m", "column(gpt4)", "--human"]
     own, named = run(*words, "both.csv"), run(*words, "first=both.csv")
     assert own == named
-    write("third.csv", ["question", "gpt4"], zip(QUESTIONS, ["Yes", "No"] * (N // 2), strict=True))
+    judged = zip(QUESTIONS, ["Yes", "No"] * (N // 2), ["x"] * N, strict=True)
+    write("third.csv", ["question", "gpt4", "answer"], judged)
     words = [word.replace("first.csv", "third.csv") for word in words]
     refused = CliRunner().invoke(main, [*words, "both.csv"])
     assert re.search(r"names first, second.*--human first=", refused.output)

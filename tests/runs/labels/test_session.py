@@ -294,21 +294,22 @@ def test_a_run_shows_what_was_scored(path):
     rows = {"qid": ["a", "b"], "said": ["x", "y"], "truth": ["x", "z"], "probability": [0.5, 1]}
     karat.score(rows, "em", map={"prediction": "said", "reference": "truth"}, run="first")
     opened = open_rows(["first"], on="qid")
-    assert opened.shown == ("truth", "said")
+    assert opened.shown == ("gold", "answer")
     assert opened.rows == [Row("a", None, 0.5), Row("b", None, 1.0)]
     other = path.with_name("other.jsonl")
     other.write_text('{"qid": 7, "said": 1.10, "truth": [1, "b"]}\n')
     both = open_rows(["first", str(other)], on="qid", show=["said"])
     assert [row.system for row in both.rows] == ["first", "first", str(other)]
     assert [both.read(at)["said"] for at in range(3)] == ["x", "y", "1.10"]
+    assert both.shown == ("said",)
 
 
 def test_proposed_rows_that_have_a_label_are_not_offered_again(path):
-    rows = {"id": ["a", "b", "c"], "answer": ["x", "y", "z"], "label": ["good", "", None]}
+    rows = {"id": ["a", "b", "c"], "gold": ["u", "v", "w"], "answer": ["x", "y", "z"], "label": ["good", "", None]}
     rows["probability"] = [0.5, 0.5, 0.25]
     opened = open_rows([rows])
     assert [row.id for row in opened.rows] == ["b", "c"]
-    assert opened.read(1) == {"answer": "z"}
+    assert opened.read(1) == {"gold": "w", "answer": "z"}
     label_all(session(path, rows=opened.rows), "bad")
     labels = read_labels(path, on="id")
     assert dict(zip(labels.ids.to_pylist(), labels.probabilities, strict=True)) == {"b": 0.5, "c": 0.25}
@@ -318,11 +319,26 @@ def test_proposed_rows_that_have_a_label_are_not_offered_again(path):
     ("rows", "more", "error", "message"),
     [
         ({"a": ["1"]}, {}, SpecError, "--on COLUMN .*: no column of dict has the name of an id; its columns are a"),
-        ({"id": ["1"], "x": ["1"]}, {}, ColumnError, "no column to show has a known name; .*: --show COLUMN"),
+        (
+            {"id": ["1"], "x": ["1"]},
+            {},
+            ColumnError,
+            "known to be the question, the answer, the gold; .*: --show COLUMN",
+        ),
         (SHOWN, {"show": ["answr"]}, ColumnError, "no column 'answr'; did you mean 'answer'"),
-        ({"id": ["1", "1"], "answer": ["x"] * 2}, {}, JoinError, "row 2: column 'id' has '1' in row 1 too; expected"),
-        ({"id": ["1", None], "answer": ["x"] * 2}, {}, JoinError, "row 2: column 'id' is empty"),
-        ({"id": ["1"], "answer": ["x"], "probability": [0]}, {}, DataError, "row 1: the probability is 0; expected"),
+        (
+            {"id": ["1", "1"], "answer": ["x"] * 2},
+            {"show": ["answer"]},
+            JoinError,
+            "row 2: column 'id' has '1' in row 1 too; expected",
+        ),
+        ({"id": ["1", None], "answer": ["x"] * 2}, {"show": ["answer"]}, JoinError, "row 2: column 'id' is empty"),
+        (
+            {"id": ["1"], "answer": ["x"], "probability": [0]},
+            {"show": ["answer"]},
+            DataError,
+            "row 1: the probability is 0; expected",
+        ),
     ],
 )
 def test_rows_that_cannot_be_labelled_are_refused(rows, more, error, message):

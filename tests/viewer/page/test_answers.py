@@ -242,11 +242,13 @@ def test_agreement_is_what_its_command_prints(runs, ids, tmp_path, serve):
 
 def test_proposed_rows_are_labelled_with_their_probability(runs, ids, tmp_path, serve):
     file, proposed = tmp_path / "labels.jsonl", tmp_path / "proposed.jsonl"
-    proposed.write_text('{"id": "q7", "question": "what is 7?", "prediction": "a lie", "probability": 0.25}\n')
+    proposed.write_text(
+        '{"id": "q7", "question": "what is 7?", "gold": "7", "prediction": "a lie", "probability": 0.25}\n'
+    )
     served, run = serve(runs, "--labels", file, *LABELS, "--rows", proposed), ids["before"]
     _, row = served.get("/api/label/next", runs=run)
-    assert (row["total"], [cell["name"] for cell in row["cells"]]) == (1, ["question", "prediction"])
-    assert str(proposed) in shlex.split(row["command"])
+    assert (row["total"], [cell["name"] for cell in row["cells"]]) == (1, ["question", "gold", "prediction"])
+    assert shlex.split(row["command"])[:3] == ["karat", "label", "ROWS"]
     _, row = served.post("/api/label", runs=[run], at=0, action="label", label="bad")
     assert (row["at"], json.loads(file.read_text())["probability"]) == (None, 0.25)
 

@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,15 +17,27 @@ from karat.cli.options.controls import show_controls
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import read_choices
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+    import msvcrt
+
+    def _is_typed(seconds: float) -> bool:
+        """Whether a key is typed within this time."""
+        end = monotonic() + seconds
+        while not (found := bool(msvcrt.kbhit())) and monotonic() < end:
+            sleep(0.01)
+        return found
+else:
     import termios
     import tty
+    from select import select
 
 if TYPE_CHECKING:
     from karat.runs.labels.rows import LabelRows
     from karat.runs.labels.session import Session
 
 _KEYS = "1234567890"
+_INSTANT = 0.3  # seconds after a row is shown, in which nobody can have read it
+_REPEAT = 0.12  # seconds within which a key that is held comes again
 _HELP = """\
 A digit gives the label beside it, whose score is in brackets. Every key is kept at once.
 s  leave this row without a label
@@ -116,7 +130,7 @@ def _label_all(session: Session, rows: LabelRows) -> None:
 def _keyboard() -> Iterator[Callable[[], str]]:
     """Within the block, keys are read one by one, without Enter; those typed before, for an unseen row, are lost."""
     if sys.platform == "win32":
-        yield click.getchar
+        yield partial(_read_key, click.getchar, _is_typed)
         return
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
@@ -129,9 +143,26 @@ def _keyboard() -> Iterator[Callable[[], str]]:
 
     tty.setcbreak(terminal)
     try:
-        yield read
+        yield partial(_read_key, read, lambda seconds: bool(select([terminal], [], [], seconds)[0]))
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _read_key(read: Callable[[], str], typed: Callable[[float], bool]) -> str:
+    """A key that is pressed once, and not within an instant after the row was shown; `typed` waits for a key.
+
+    A key that is held comes again and again: none of these is taken for a label of a row that nobody has read.
+    """
+    end = monotonic() + _INSTANT
+    while (left := end - monotonic()) > 0:
+        if typed(left):
+            read()
+    while True:
+        key = read()
+        if not typed(_REPEAT):
+            return key
+        while typed(_REPEAT):
+            read()
 
 
 def _describe(cells: Mapping[str, Any]) -> Iterable[str]:

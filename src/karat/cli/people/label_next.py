@@ -34,6 +34,7 @@ _GAIN = 1.05  # labels' worth of each label, from which a proposal is said to ga
 @click.option("--slice", "slices", metavar="COLUMN", help="The column of the slices, for --by slice.")
 @label_options
 @click.option("--on", metavar="COLUMN", help="The id of the rows; default: one that tells the rows apart.")
+@click.option("--show", multiple=True, metavar="COLUMN", help="A column to write; default: question, answer and gold.")
 @click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the draw.")
 def label_next(
     runs: tuple[str, ...],

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.errors import ColumnError, DataError, JoinError, RowError, did_you_mean
+from karat.core.errors import DataError, JoinError, RowError
 from karat.data.filter import filter_rows
 from karat.data.json.raw import decode_text, spell_ids
 from karat.data.open import open_source
@@ -22,10 +21,20 @@ from karat.data.storage.disk_table import DiskTable
 from karat.data.storage.file_names import name_row
 from karat.runs.columns.ids import find_id
 from karat.runs.labels.layout import LABELS, PROBABILITY
+from karat.runs.labels.shown import (
+    ROLES,
+    assign_roles,
+    check_columns,
+    check_shown,
+    find_role,
+    run_columns,
+    title_columns,
+)
 from karat.runs.labels.systems import SYSTEM
 from karat.runs.store.run import Run, find_run, open_run
 
-_ROLES = ("question", "contexts", "reference", "prediction")
+BESIDE = ("label", "annotator", PROBABILITY, SYSTEM)
+"""The columns that a file of `karat label-next` has beside the id and what a person sees."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +48,14 @@ class Row:
 
 @dataclass(frozen=True)
 class LabelRows:
-    """The rows of one or several systems. `shown` names the columns that an annotator sees, in order."""
+    """The rows of one or several systems. `shown` are the titles of the columns that an annotator sees, in order."""
 
     rows: Sequence[Row]
     shown: tuple[str, ...]
     tables: Sequence[DiskTable]
-    name: str
 
     def read(self, at: int) -> dict[str, Any]:
-        """What is shown of the row at this position, by column."""
+        """What is shown of the row at this position, by title."""
         for table in self.tables:
             if at < len(table):
                 batch = table.take(pa.array([at]))
@@ -60,75 +68,85 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
     """Open rows to label: runs by name, or what `karat.score` reads; several are several systems.
 
     `on` is the column of the ids, by default one that tells rows apart. `show` names the columns to show, by default
-    those whose names are known as question, contexts, reference and prediction. A column `probability` is kept for the
-    labels; beside it, rows that have a `label` already are left out, and a column `system` says whose answer a row has,
-    as in a file of `karat label-next`.
+    those that are known as question, contexts, reference and prediction; of a run those that were scored. A column
+    whose name is the user's own, which may be that of a system, is shown as "answer", "gold" or "question". A column
+    `probability` is kept for the labels; beside it, rows that have a `label` already are left out, and a column
+    `system` says whose answer a row has, as in a file of `karat label-next`.
 
-    Raises `ColumnError` where a column does not exist or none is recognised, `JoinError` for ids that are missing or
+    Raises `ColumnError` where a column does not exist, and where question, answer and gold are not all known, unless
+    `show` names what is shown or the rows are of a run or of `karat label-next`, which need one of question, contexts
+    and gold beside the answer; `JoinError` for ids that are missing or
     not unique.
 
-    >>> opened = open_rows([[{"id": 7, "question": "?", "answer": "Paris", "exact_match": 1.0}]])
+    >>> opened = open_rows([[{"id": 7, "question": "?", "answer": "Paris", "gold": "Paris", "exact_match": 1.0}]])
     >>> opened.rows[0].id, opened.read(0)
-    ('7', {'question': '?', 'answer': 'Paris'})
+    ('7', {'question': '?', 'gold': 'Paris', 'answer': 'Paris'})
     """
+    opened = [_open(each) for each in sources]
+    systems = [name for name, _, _ in opened]
     rows, tables, shown = list[Row](), [], dict[str, None]()
-    for each in sources:
-        name, source, mapping = _open(each)
-        ids, columns = _find(source, name, on, list(show) or [mapping[role] for role in _ROLES if role in mapping])
-        rows += _read_rows(source, ids, name if len(sources) > 1 else None)
-        schema = source.schema_as(columns)
-        kept = (batch.select(columns) for batch in source.batches(columns))
-        tables.append(DiskTable(pa.schema([schema.field(column) for column in columns]), kept))
-        shown |= dict.fromkeys(columns)
-    return LabelRows(rows, tuple(shown), tables, ", ".join(map(str, sources)) if sources else "")
+    for name, source, known in opened:
+        ids, columns = _find(source, name, on, show, known)
+        own = list(_read_rows(source, ids, name if len(sources) > 1 else None))
+        titles = title_columns(columns, [*systems, *{row.system for row in own if row.system is not None}])
+        rows += own
+        schema = source.schema_as(list(columns))
+        kept = (batch.select(list(columns)).rename_columns(list(titles.values())) for batch in source.batches(columns))
+        tables.append(
+            DiskTable(pa.schema([schema.field(column).with_name(titles[column]) for column in columns]), kept)
+        )
+        shown |= dict.fromkeys(titles.values())
+    return LabelRows(rows, tuple(shown), tables)
 
 
-def _open(source: Any) -> tuple[str, Source, dict[str, str]]:
-    """The name of a system, its rows, and the columns of roles that are known of a run."""
+def _open(source: Any) -> tuple[str, Source, Run | None]:
+    """The name of a system, its rows, and the run that they are of."""
     if isinstance(source, str) and find_run(source) is not None:
         run = open_run(source)
-        return run.name, open_source(run.rows), shown_columns(run)
+        return run.name, open_source(run.rows), run
     opened = open_source(source)
     if _is_proposed(opened):
         opened = filter_rows(opened, "label IS NULL OR CAST(label AS VARCHAR) = ''", None)
-    return opened.name, opened, {}
+    return opened.name, opened, None
 
 
-def _find(source: Source, name: str, on: str | None, shown: list[str]) -> tuple[str, list[str]]:
-    """The column of ids, and those that are shown."""
-    names = source.schema.names
-    found = on or (names[0] if _is_proposed(source) else find_id(source))
-    for column in (found, *shown):
-        if column not in names:
-            raise ColumnError(f"{name}: there is no column {column!r}{did_you_mean(column, names)}")
-    seen = shown or [
-        column for role in _ROLES for column in names if matches_role(role, column) and singular(column) not in LABELS
-    ]
-    if not seen:
-        columns = f"its columns are {', '.join(names)}"
-        raise ColumnError(f"{name}: no column to show has a known name; {columns}. Say which: --show COLUMN")
-    return found, list(dict.fromkeys(seen))
+def _find(
+    source: Source, name: str, on: str | None, show: Sequence[str], run: Run | None
+) -> tuple[str, dict[str, str | None]]:
+    """The column of ids, and those that are shown, each with its role."""
+    names, proposed = source.schema.names, _is_proposed(source)
+    found = on or (names[0] if proposed else find_id(source))
+    check_columns((found, *show), names, name)
+    if show:
+        return found, {column: find_role(column) for column in show}
+    if run is not None:
+        roles = run_columns(run)
+        check_shown(roles, names, name, every="prediction" not in run.manifest.mapping)
+        return found, {column: role for role, column in roles.items()}
+    if proposed:
+        others = (column for column in names if column not in (found, *BESIDE) or find_role(column) == "question")
+        seen = {column: find_role(column) for column in others}
+        check_shown([role for role in seen.values() if role], names, name, every=False)
+        return found, seen
+    roles = assign_roles(names, {})
+    check_shown(roles, names, name, every=True)
+    more = (
+        (column, role)
+        for role in ROLES
+        for column in names
+        if matches_role(role, column) and singular(column) not in LABELS
+    )
+    return found, dict(sorted({**dict(more), **{column: role for role, column in roles.items()}}.items(), key=_place))
+
+
+def _place(column: tuple[str, str | None]) -> int:
+    """The place of a column among those that are shown."""
+    return list(ROLES).index(column[1]) if column[1] else len(ROLES)
 
 
 def _is_proposed(source: Source) -> bool:
     """Whether rows are those of `karat label-next`, which writes their ids first."""
     return {PROBABILITY, "label"} <= set(source.schema.names)
-
-
-def shown_columns(run: Run) -> dict[str, str]:
-    """The column of each role that a person needs to see: as the run was scored, else by its name.
-
-    Where a name fits several roles, as many roles as can be get a column.
-    """
-    mapping = {role: name for role, name in run.manifest.mapping.items() if role in _ROLES}
-    taken = {*mapping.values(), *(metric.column for metric in run.manifest.metrics)}
-    free = [name for name in run.schema.names if name not in taken and singular(name) not in LABELS]
-    roles = [role for role in _ROLES if role not in mapping]
-    fitting = [[*(name for name in free if matches_role(role, name)), None] for role in roles]
-    ways = (way for way in product(*fitting) if len({*filter(None, way)}) == len(way) - way.count(None))
-    best = min(ways, key=lambda way: way.count(None))
-    found = mapping | {role: name for role, name in zip(roles, best, strict=True) if name is not None}
-    return {role: found[role] for role in _ROLES if role in found}
 
 
 def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:

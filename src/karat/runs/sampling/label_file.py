@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,11 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError
 from karat.data.write import check_output, refuse_overwriting, write
 from karat.runs.labels.layout import PROBABILITY, read_entries
-from karat.runs.labels.rows import shown_columns
+from karat.runs.labels.rows import BESIDE
+from karat.runs.labels.shown import ROLES, check_columns, check_shown, find_role, run_columns, title_columns
 from karat.runs.labels.systems import SYSTEM
 from karat.runs.sampling.labelled_systems import LabelledSystems
 from karat.runs.store.run import Run
-
-_WRITTEN = ("label", "annotator", PROBABILITY, SYSTEM)
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,11 @@ class _Line:
     annotator: str | None = None
 
 
-def tabulate(systems: LabelledSystems, drawn: Array, chances: Array) -> pa.Table:
+def tabulate(systems: LabelledSystems, drawn: Array, chances: Array, show: Sequence[str]) -> pa.Table:
     """Earlier labels, then the answers without one: those of earlier rows, and those of the rows in `drawn`.
 
-    `chances`, shape (n,), are the probabilities with which each row was drawn, over all rounds.
+    `chances`, shape (n,), are the probabilities with which each row was drawn, over all rounds. `show` names the
+    columns that a person needs to see, by default those of the known roles.
     """
     lines = list(_earlier_lines(systems))
     several, there = len(systems.runs) > 1, {(line.row, line.system) for line in lines}
@@ -49,7 +49,7 @@ def tabulate(systems: LabelledSystems, drawn: Array, chances: Array) -> pa.Table
     if any(line.annotator is not None for line in lines):
         columns["annotator"] = pa.array([line.annotator for line in lines], pa.string())
     columns[PROBABILITY] = pa.array(chances[[line.row for line in lines]])
-    table = _read_shown(systems, lines)
+    table = _read_shown(systems, lines, show)
     for place, (title, column) in enumerate(columns.items(), 1):
         table = table.add_column(place, title, column)
     return table
@@ -74,12 +74,17 @@ def _earlier_lines(systems: LabelledSystems) -> Iterator[_Line]:
             yield _Line(system, int(each.at[at]), names.get(score, str(score).removesuffix(".0")), who)
 
 
-def _read_shown(systems: LabelledSystems, lines: list[_Line]) -> pa.Table:
-    """The id of each line, and the columns that a person needs to see, named as in the first run."""
-    parts, titles = [], _find_shown(systems.runs[0], systems.on)
+def _read_shown(systems: LabelledSystems, lines: list[_Line], show: Sequence[str]) -> pa.Table:
+    """The id of each line, and the columns that a person needs to see, titled as in the first run."""
+    found = [_find_shown(run, systems.on, show) for run in systems.runs]
+    columns = {column: role if role in ROLES else find_role(column) for role, column in found[0].items()}
+    titled = title_columns(columns, [run.name for run in systems.runs])
+    titles = {role: titled[column] for role, column in found[0].items()}
+    titles = {role: ROLES.get(role, f"shown {title}") if title in BESIDE else title for role, title in titles.items()}
+    parts = []
     for system, (run, order) in enumerate(zip(systems.runs, systems.orders, strict=True)):
         rows = order[[line.row for line in lines if line.system == system]].astype(np.int64)
-        shown = {titles[role]: column for role, column in _find_shown(run, systems.on).items() if role in titles}
+        shown = {titles[role]: column for role, column in found[system].items() if role in titles}
         part = run.read(list(dict.fromkeys([systems.on, *shown.values()]))).take(pa.array(rows))
         parts.append(part.select([systems.on, *shown.values()]).rename_columns([systems.on, *shown]))
     try:
@@ -89,9 +94,17 @@ def _read_shown(systems: LabelledSystems, lines: list[_Line]) -> pa.Table:
     return table.take(pa.array(np.argsort(np.argsort([line.system for line in lines], kind="stable"), kind="stable")))
 
 
-def _find_shown(run: Run, on: str) -> dict[str, str]:
-    """The column of each role that a person needs to see, beside the id and what is written about labels."""
-    return {role: name for role, name in shown_columns(run).items() if name not in (on, *_WRITTEN)}
+def _find_shown(run: Run, on: str, show: Sequence[str]) -> dict[str, str]:
+    """The column of each role that a person needs to see, beside the id; those of `show` by their own names.
+
+    Raises `ColumnError` where one is not there, and where none is known to be the answer.
+    """
+    names = run.schema.names
+    check_columns(show, names, run.name)
+    roles = run_columns(run) if not show else {column: column for column in show}
+    if not show:
+        check_shown(roles, names, run.name, every=False)
+    return {role: name for role, name in roles.items() if name != on}
 
 
 def _refuse_losing_labels(output: Path, systems: LabelledSystems) -> None:

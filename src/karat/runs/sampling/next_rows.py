@@ -46,6 +46,7 @@ class Draw:
     slices: str | None = None
     on: str | None = None
     seed: int = 0
+    show: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,15 @@ def label_next(
     label_map: Mapping[str, float] | str | None = None,
     seed: int = 0,
     output: str | Path | None = None,
+    show: Sequence[str] = (),
 ) -> pa.Table:
     """Draw `count` rows that people should label next, and write them to `output`.
 
     The columns are the id, an empty `label`, the `probability` with which each row was drawn, and what a person needs
-    to see: question, contexts, reference and prediction, but no scores. `system` is a run, a result or a file, which
-    needs no scores for a uniform draw. Rows that already have a label in `human` stand
-    first, with their labels and with the probabilities that count once this round is added: the file takes the place of
-    the earlier ones.
+    to see: question, contexts, reference and prediction, or the columns `show`, but no scores. `system` is a run, a
+    result or a file, which needs no scores for a uniform draw. Rows that already have a label in `human` stand first,
+    with their labels and with the probabilities that count once this round is added: the file takes the place of the
+    earlier ones.
 
     Of several systems, as a list, each row is drawn for all of them, with a line for the answer of each and a column
     `system`; the rows are those that say most about the differences from the first. Answers without a label to rows
@@ -96,8 +98,8 @@ def label_next(
     quarter of the probability the same for all rows. `metrics`: the judges, by default all metrics of the run.
 
     Raises `SpecError` for a `by` that the metrics, slices or labels do not suffice for and for a count that is not
-    positive, `DataError` for more rows than have no label, and what `karat.runs.labels.labels.read_labels` and
-    `karat.compare` raise.
+    positive, `ColumnError` where no column is known to be the answer or none is beside it, `DataError` for more rows
+    than have no label, and what `karat.runs.labels.labels.read_labels` and `karat.compare` raise.
 
     >>> import karat
     >>> rows = {"id": range(100), "prediction": ["yes", "no"] * 50, "gold": ["yes"] * 100}
@@ -107,7 +109,7 @@ def label_next(
     """
     people = human if human is None or isinstance(human, Human) else Human(human, label_map)
     several = list(system) if isinstance(system, Sequence) and not isinstance(system, str) else [system]
-    return propose(several, Draw(count, metrics, by, slices, on, seed), people, output).table
+    return propose(several, Draw(count, metrics, by, slices, on, seed, show), people, output).table
 
 
 def propose(systems: Sequence[System], draw: Draw, human: Human | None, output: str | Path | None) -> Proposal:
@@ -130,7 +132,7 @@ def propose(systems: Sequence[System], draw: Draw, human: Human | None, output: 
     drawn = draw_rows(np.where(free, chances, 0.0), draw.seed, strata)
     known = np.full(len(rows), len(earlier) / len(rows)) if rows.probabilities is None else rows.probabilities
     chances[earlier], chances[drawn] = add_rounds(known[earlier], chances[drawn], len(rows))
-    table = tabulate(rows, drawn, chances)
+    table = tabulate(rows, drawn, chances, draw.show)
     if output is not None:
         write_labels(table, output, rows, None if human is None else human.source)
     each = expected.worth(free, known)

@@ -18,7 +18,7 @@ class LabelFile:
     """The labels of one annotator: the journal, and the score of each label, in the order in which they are offered.
 
     `rows` are the files or runs whose rows are labelled; by default those of the runs that are picked on the page.
-    `option` named them: ("label-map", TEXT) or ("metric", SPEC). `on` and `seed` are those of `karat label`.
+    `option` named them: ("label-map", TEXT) or ("metric", SPEC). `on`, `seed` and `show` are those of `karat label`.
     """
 
     path: Path
@@ -28,6 +28,7 @@ class LabelFile:
     on: str | None = None
     rows: tuple[str, ...] = ()
     seed: int = 0
+    show: tuple[str, ...] = ()
 
     def describe(self) -> dict[str, Any]:
         """Who labels, which labels are offered, and the name of the file."""

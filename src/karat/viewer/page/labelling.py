@@ -66,7 +66,7 @@ class Labelling:
         cells = {} if at is None else rows.read(at)
         file, (option, value) = self._file, self._file.option
         options = {option: value, "annotator": file.annotator, "on": file.on, "seed": file.seed or None}
-        sources = file.rows or [space.name(run) for run in space.catalog.open(query.runs())]
+        shown = ["--show", "COLUMN"] if file.show else []  # the names of rows and columns may say whose answer it is
         return {
             "at": None if at is None else session.order.index(at),
             "cells": [{"name": name, "values": [show_text(text, most=WHOLE) for text in list_texts(cell)]}
@@ -75,7 +75,7 @@ class Labelling:
             **file.describe(),
             "finished": session.finished,
             "total": len(session.rows),
-            "command": space.command("label", *sources, "-o", file.path, **options),
+            "command": space.command("label", "ROWS", "-o", file.path, *shown, **options),
         }  # fmt: skip
 
 

@@ -76,7 +76,7 @@ class Workspace:
         runs = self.catalog.open(query.runs())
 
         def start() -> tuple[LabelRows, Session]:
-            rows = open_rows(file.rows or [run.name for run in runs], file.on)
+            rows = open_rows(file.rows or [run.name for run in runs], file.on, file.show)
             return rows, Session(rows.rows, file.path, file.annotator, file.choices, file.seed)
 
         with explained():

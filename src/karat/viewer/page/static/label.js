@@ -7,6 +7,7 @@ import { name, sentence, texts } from "./text.js";
 
 const DIGITS = "1234567890";
 const MOST_NOTE = 4000; // characters, of which the server takes no more
+const INSTANT = 300; // ms after a row came on the screen, in which nobody can have read it
 const SILENT = "Not kept: no answer came from the server. Start karat view again, then press the key again.";
 
 export default async function open(state, page) {
@@ -23,10 +24,17 @@ export default async function open(state, page) {
   });
   let row = await get("label/next", { runs: runs.join() });
   let busy = false;
+  let turn = 0; // of the row on the screen
+  let seen = 0; // the turn whose row has been on the screen for an instant: no other one is labelled
 
   const draw = () => {
+    const mine = ++turn;
     fill(body, row.at === null ? finished(row) : whole(row, note, { send, undo, step }));
     body.querySelector(".cell")?.focus({ preventScroll: true });
+    const verdicts = body.querySelector(".verdicts");
+    verdicts?.setAttribute("aria-busy", "true");
+    const painted = () => setTimeout(() => mine === turn && ((seen = mine), verdicts?.removeAttribute("aria-busy")), INSTANT);
+    requestAnimationFrame(() => requestAnimationFrame(painted)); // the first one is before the row is painted
   };
   /** Ask for another row, or send what was chosen for the one on the screen; one request at a time. */
   async function ask(request) {
@@ -49,9 +57,13 @@ export default async function open(state, page) {
     draw();
   }
   /** A label or a skip; for a row that is shown with one, it takes its place. */
-  const send = (action, choice) =>
-    row.at !== null &&
-    ask(() => post("label", { runs, action, at: row.at, note: note.value, replace: Boolean(row.mark), ...choice }));
+  const send = (action, choice) => {
+    if (row.at === null) return;
+    if (seen !== turn) return announce("This row has only just come: press the key again.");
+    return ask(() =>
+      post("label", { runs, action, at: row.at, note: note.value, replace: Boolean(row.mark), ...choice }),
+    );
+  };
   const undo = () => ask(() => post("label", { runs, action: "undo", ...(row.mark ? { at: row.at } : {}) }));
   const choose = (at) => () => row.choices[at] && send("label", { label: row.choices[at].name });
   const move = (by) => {

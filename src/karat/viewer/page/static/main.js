@@ -115,6 +115,8 @@ function fail(error) {
   shown.key = "failed";
 }
 
+const MOVES = new Set(["j", "k", "[", "]"]); // that a key which is held does again and again; any other acts once
+
 /** One key does one thing, unless it is typed into a field or goes to the browser. */
 function press(event) {
   const typed = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog");
@@ -122,7 +124,7 @@ function press(event) {
   const act = shown.keys?.[event.key] ?? { "?": help, g: () => go({ screen: "runs" }) }[event.key];
   if (!act) return;
   event.preventDefault();
-  act();
+  if (!event.repeat || MOVES.has(event.key)) act();
 }
 
 function help() {
