@@ -140,7 +140,7 @@ def test_retrieval_takes_no_column_from_text():
             "no column fits 'reference' (did you mean 'refrence'?); ",
         ),
         (["prediction", "x"], "reference", "COLUMN", "no column fits 'reference'; the columns are prediction, x"),
-        (["prediction", "gold", "target"], "reference", "target", "gold and target fit 'reference'"),
+        (["prediction", "gold", "target"], "reference", "gold", "gold and target fit 'reference'"),
     ],
 )
 def test_an_error_about_a_role_holds_the_role_and_the_column_to_suggest(columns, role, column, problem):
@@ -148,5 +148,7 @@ def test_an_error_about_a_role_holds_the_role_and_the_column_to_suggest(columns,
         map_columns(columns, PAIR)
     assert (raised.value.role, raised.value.column) == (role, column)
     assert raised.value.problem.startswith(problem)
-    assert f". Say which: --map {role}={column} (in Python, map={{{role!r}: {column!r}}})" in str(raised.value)
+    assert f". Say which: --map {role}={column} " in str(raised.value)
+    assert f" (in Python, map={{{role!r}: {column!r}}})" in str(raised.value)
+    assert ("--map reference=gold or --map reference=target" in str(raised.value)) == (len(columns) == 3)
     assert ("Gold in a second file: --gold FILE --on ID" in str(raised.value)) == (column == "COLUMN")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
 from karat.core.errors import ColumnError, did_you_mean
@@ -72,7 +72,9 @@ class Layout:
     `paths`: for each role the paths that versions and tasks of the tool have; the first that leads anywhere counts,
     of references the first in each row. `is_log`: other files do not have these columns; objects in JSON Lines stay
     JSON text, which is read faster. `document` tells a tool's documents apart, of which there is a row for each value
-    of a path in `apart`: another filter, prompt or provider, which are systems of their own.
+    of a path in `apart`: another filter, prompt or provider, which are systems of their own. Where the value at the
+    path `likelihood` is a list, the tool asked how likely each choice is, and nothing for an answer; `scores` leads to
+    its scores, or to their names.
     """
 
     tool: str
@@ -81,13 +83,14 @@ class Layout:
     is_log: bool = True
     document: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    likelihood: str = ""
+    scores: str = ""
 
 
-def _layout(
-    tool: str, columns: str, *, is_log: bool = True, document: str = "", apart: str = "", **paths: str
-) -> Layout:
-    of_roles = {role: tuple(of.split()) for role, of in paths.items()}
-    return Layout(tool, frozenset(columns.split()), of_roles, is_log, tuple(document.split()), tuple(apart.split()))
+def _layout(tool: str, columns: str, *, document: str = "", apart: str = "", **paths: Any) -> Layout:
+    own: dict[str, Any] = {name: paths.pop(name) for name in ("is_log", "likelihood", "scores") if name in paths}
+    own |= {"document": tuple(document.split()), "apart": tuple(apart.split())}
+    return Layout(tool, frozenset(columns.split()), {role: tuple(of.split()) for role, of in paths.items()}, **own)
 
 
 _ASSERTIONS = ("equals", "similar", "factuality", "levenshtein", "rouge-n", "bleu", "contains", "icontains")
@@ -105,6 +108,8 @@ LAYOUTS = (
         "doc_id target arguments resps filtered_resps",
         document="doc_id doc_hash",
         apart="filter",
+        likelihood="filtered_resps[0]",
+        scores="metrics",
         prediction="filtered_resps[0]",
         reference="target",
         question="doc.question doc.query doc.problem arguments.gen_args_0.arg_0 arguments[0][0]",
@@ -115,6 +120,8 @@ LAYOUTS = (
             f"{mark}doc{mark} {mark}model_response{mark}",
             prediction=f"{mark}model_response{mark}.text_post_processed[0] {mark}model_response{mark}.text[0]",
             question=f"{mark}doc{mark}.query",
+            likelihood=f"{mark}model_response{mark}.logprobs",
+            scores=f"{mark}metric{mark}",
         )
         for mark in ("", "__")
     ),
@@ -228,11 +235,12 @@ _ATTRIBUTE_NAMES = (
 
 
 class UnmappedRoleError(ColumnError):
-    """A role that no column fits, or several: `problem` says which, `column` is the one to suggest for `role`."""
+    """A role that no column fits, or several: `problem` says which, `columns` are those to choose from for `role`."""
 
-    def __init__(self, problem: str, role: str, column: str, more: str = "") -> None:
-        super().__init__(f"{problem}. Say which: --map {role}={column} (in Python, map={{{role!r}: {column!r}}}){more}")
-        self.problem, self.role, self.column = problem, role, column
+    def __init__(self, problem: str, role: str, *columns: str, more: str = "") -> None:
+        ways = " or ".join(f"--map {role}={column}" for column in columns)
+        super().__init__(f"{problem}. Say which: {ways} (in Python, map={{{role!r}: {columns[0]!r}}}){more}")
+        self.problem, self.role, self.column = problem, role, columns[0]
 
 
 def matches_role(role: str, name: str) -> bool:
@@ -289,8 +297,8 @@ def map_columns(
     A column with the role's own name, singular or plural, wins. Otherwise the names known from other tools decide, if
     there is exactly one way to give every wanted role a column. `chosen` decides for the roles in it. After a join,
     `sides` is the file that a column comes from (predictions come from one, references from the other) and
-    `original_names` its name there. `where` is the file's name, for messages. A role without known names takes the
-    column of that name.
+    `original_names` its name there; a column whose name there is empty has no role. `where` is the file's name, for
+    messages. A role without known names takes the column of that name.
 
     Raises `UnmappedRoleError` if no column fits a role, or several do.
 
@@ -356,7 +364,7 @@ def _none_fits(role: str, columns: Sequence[str], where: str, *, alone: bool) ->
     problem = f"{where}no column fits {role!r}{hint}; the columns are {', '.join(columns) or 'none'}"
     second = ". Gold in a second file: --gold FILE --on ID, the column of ids (in Python, gold=, on=)"
     more = second if alone and not near and _SIDE_OF_ROLE.get(role) == "reference" else ""
-    return UnmappedRoleError(problem, role, near[0] if near else "COLUMN", more)
+    return UnmappedRoleError(problem, role, near[0] if near else "COLUMN", more=more)
 
 
 def _several_fit(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], where: str) -> ColumnError:
@@ -365,4 +373,4 @@ def _several_fit(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], whe
         return ColumnError(f"{where}{' and '.join(fits)} need a column each, but only {columns_found} fits")
     choices = {role: sorted(set(names)) for role, names in zip(fits, zip(*ways, strict=True), strict=True)}
     role, names = max(choices.items(), key=lambda choice: len(choice[1]))
-    return UnmappedRoleError(f"{where}{' and '.join(names)} fit {role!r}", role, names[-1])
+    return UnmappedRoleError(f"{where}{' and '.join(names)} fit {role!r}", role, *names)

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from karat.core.errors import DataError, RowError
-from karat.data.formats.frames import is_by_query, open_frame
+from karat.data.formats.frames import is_by_column, is_by_query, open_frame
 from karat.data.formats.logs.helm import helm_rows, is_helm
 from karat.data.formats.logs.inspect import inspect_rows, is_inspect
 from karat.data.formats.logs.ragas import is_ragas, ragas_rows
@@ -31,7 +31,8 @@ _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _LAYOUTS = (
     "an array of objects, JSON Lines, SQuAD's {data: [{paragraphs: [{qas: …}]}]}, {id: answer}, {id: [answers]}, "
-    "{id: {column: value}}, {column: [values]}, {columns: […], data: [[…]]}, {query: {document: number}} or an object "
+    "{id: {column: value}}, {column: [values]}, {column: {number: value}}, "
+    "{columns: […], data: [[…]]}, {query: {document: number}} or an object "
     "with one list of rows in it"
 )
 _ROWS = {
@@ -81,6 +82,7 @@ def _is_row(document: Any) -> bool:
         isinstance(document, dict)
         and any(map(is_known_name, document))
         and not all(isinstance(value, list) for value in document.values())
+        and not is_by_column(document)
         and not is_inspect(document)
         and not any(_rows_at(document, path) for path in _ROWS)
     )
@@ -101,7 +103,7 @@ def _read_object(document: Any, name: str, role: str) -> Source:
         return _open_frame(name, list(_split_rows(document["columns"], document["data"], name)))
     if any("paragraphs" in article for article in _rows_at(document, "data")):
         return _open_frame(name, list(_squad(document["data"], name)))
-    if is_by_query(document):
+    if is_by_query(document) or is_by_column(document):
         return _open_frame(name, document)
     if (log := _read_log(document, name)) is not None:
         return log

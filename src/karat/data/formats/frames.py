@@ -25,7 +25,8 @@ _MOST_FIELDS = 200
 def open_frame(data: Any) -> Source:
     """Open a list of dicts, a dict of columns, or anything with `__arrow_c_stream__`.
 
-    A dict of dicts of numbers holds scores or grades of documents by query; it becomes one row per document.
+    A dict of dicts of numbers holds scores or grades of documents by query; it becomes one row per document. A dict of
+    dicts whose keys are the same numbers has a column in each, as pandas' `to_dict` and `to_json` write it.
 
     Raises `DataError` for anything else.
 
@@ -38,6 +39,8 @@ def open_frame(data: Any) -> Source:
     if hasattr(data, "with_format"):
         return _from_dataset(data, name)
     if isinstance(data, Mapping):
+        if is_by_column(data):
+            return _from_table(_from_columns({key: list(cells.values()) for key, cells in data.items()}), name)
         return _from_table(_from_columns(_unnest(data) if is_by_query(data) else data), name)
     if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         return _from_table(_from_pandas(data), name)
@@ -63,6 +66,20 @@ def is_by_query(data: Mapping[Any, Any]) -> bool:
         return False
     kinds = set(chain.from_iterable(map(type, inner.values()) for inner in data.values()))
     return all(issubclass(kind, Real) for kind in kinds)
+
+
+def is_by_column(data: Mapping[Any, Any]) -> bool:
+    """Whether all values are dicts with the same numbers as keys, in one order, and not all their values are numbers.
+
+    >>> is_by_column({"answer": {"0": "a", "1": "b"}, "gold": {"0": "a", "1": None}})
+    True
+    >>> is_by_column({"q1": {"0": 1, "1": 0}}), is_by_column({"inputs": {"q": "a"}, "outputs": {"q": "b"}})
+    (False, False)
+    """
+    if not data or not all(isinstance(inner, Mapping) for inner in data.values()) or is_by_query(data):
+        return False
+    labels = list(next(iter(data.values())))
+    return all(str(label).isdecimal() for label in labels) and all(list(inner) == labels for inner in data.values())
 
 
 def _unnest(data: Mapping[Any, Mapping[Any, Any]]) -> dict[str, Any]:

@@ -7,19 +7,22 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_text
 from karat.core.columns.python_values import to_python
+from karat.core.errors import ColumnError
 from karat.data.json.raw import from_python
-from karat.data.paths.nested import find_filling, find_nested
-from karat.data.roles import UnmappedRoleError, find_layout, is_side_of, matches_role
+from karat.data.paths.nested import add_nested, find_filling, find_nested
+from karat.data.roles import Layout, UnmappedRoleError, find_layout, is_side_of, matches_role
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
 
-_DEEPEST = 4
+_DEEPEST, _MOST_WAYS = 4, 4
 _MESSAGES = ("choices[0].message.content", "body.choices[0].message.content", "messages[-1].content")
 _CONTENTS = (
     *("page_content", "text", "content", "passage", "document", "body", "chunk", "value"),
@@ -64,6 +67,8 @@ def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
         return {}
     first = replace(source, read=lambda _text: iter([source.first]), parts=(), numbered=None)
     there = {*names, *find_nested(first, {path for paths in wanted.values() for path in paths})}
+    if "prediction" in wanted and layout is not None and layout.likelihood:
+        _refuse_likelihoods(first, layout)
     found = {role: path for role, paths in wanted.items() if (path := next(filter(there.__contains__, paths), None))}
     if len(paths := wanted.get("reference", ())) > 1 and (filling := find_filling(source, paths)):
         found["reference"] = "|".join(filling)
@@ -71,6 +76,53 @@ def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     if columns.get("reference") == columns.get("prediction"):  # the same cells: predictions, and gold in another file
         found.pop("reference", None)
     return found
+
+
+def _refuse_likelihoods(first: Source, layout: Layout) -> None:
+    """Raise `ColumnError` where a log has the likelihood of each choice and no answers, with its scores to take."""
+    nested = add_nested(first, find_nested(first, {layout.likelihood, layout.scores, *layout.paths["prediction"]}))
+    if not {layout.likelihood, layout.scores}.issubset(nested.schema.names):
+        return
+    [batch] = nested.batches()
+    cells = {
+        path: [_parse(cell) for cell in to_python(batch.column(path)) if cell not in (None, [])]
+        for path in (layout.likelihood, layout.scores, *layout.paths["prediction"])
+        if path in batch.schema.names
+    }
+    answers = [cell for path in layout.paths["prediction"] for cell in cells.get(path, ())]
+    if not cells[layout.likelihood] or not all(isinstance(cell, list) for cell in cells[layout.likelihood] + answers):
+        return
+    scores: Any = next(iter(cells[layout.scores]), ())
+    names = [f"'{layout.scores}.{name}'" for name in scores] if isinstance(scores, dict) else list(scores)
+    problem = f"{layout.tool} asked for the likelihood of each choice, so that there are no answers"
+    options = " or ".join(f'-m "column({name})"' for name in names)
+    raise ColumnError(f"{first.name}: {problem}; take its own scores: {options}")
+
+
+def find_empty(source: Source, roles: Collection[str]) -> set[str]:
+    """The columns without any value, where others that have a value may have the same role by their names.
+
+    >>> from karat.data.formats.frames import open_frame
+    >>> frame = open_frame({"expected_output": ["a"], "expectations": [""], "comments": [None]})
+    >>> find_empty(frame, ["reference"])
+    {'expectations'}
+    """
+    found = set[str]()
+    for _, file, names in source.files:
+        fitting = [[name for name in names if matches_role(role, name)] for role in roles]
+        empty = {name for several in fitting if len(several) > 1 for name in several}
+        for batch in chain([file.first], file.batches()):
+            if not (empty := {name for name in empty if _is_empty(batch.column(name))}):
+                break
+        found |= {names[name] for several in fitting if not empty.issuperset(several) for name in empty & {*several}}
+    return found
+
+
+def _is_empty(column: pa.Array) -> bool:
+    """Whether a column has nulls and empty texts alone."""
+    if is_text(column.type):
+        return not pc.any(pc.greater(pc.binary_length(column.cast(pa.large_string())), 0)).as_py()
+    return bool(column.null_count == len(column))
 
 
 def find_text_files(source: Source) -> set[str]:
@@ -136,8 +188,9 @@ def _inside(where: str, role: str, path: str, values: list[Any], depth: int = 0)
     chosen = named[0] if len(named) == 1 else next(_known(values, keys), None) if not named else None
     if chosen is None:
         shown = ", ".join(map(repr, keys))
+        ways = [f"{path}.{key}" for key in keys] if len(keys) <= _MOST_WAYS else [f"{path}.KEY"]
         raise UnmappedRoleError(
-            f"{where}: column {path!r} ({role}) holds objects with the keys {shown:.200}", role, f"{path}.{keys[0]}"
+            f"{where}: column {path!r} ({role}) holds objects with the keys {shown:.200}", role, *ways
         )
     below = [_lead(value, chosen) for value in values]
     return _inside(where, role, f"{path}.{chosen}", [each for each in below if each is not None], depth + 1)

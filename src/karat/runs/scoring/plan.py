@@ -25,7 +25,7 @@ from karat.data.join.gather import Gathered
 from karat.data.join.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
 from karat.data.paths.apart import check_one_system, is_log_of_several
-from karat.data.paths.known import find_inside, find_layout_paths, find_text_files
+from karat.data.paths.known import find_empty, find_inside, find_layout_paths, find_text_files
 from karat.data.paths.listed import AS_TEXT, ITEMS, describe_lists, find_listed, read_references
 from karat.data.paths.nested import add_nested, check_paths, find_nested
 from karat.data.roles import map_columns
@@ -199,6 +199,7 @@ def plan_run(
     source = add_nested(source, nested.roles)
     check_paths(source, (*by_value, *roles.values()))
     sides, original = ({}, {}) if joined is None else (joined.sides, joined.original_names)
+    original = original | dict.fromkeys(find_empty(base, kinds.keys() - roles.keys()), "")
     mapping = map_columns(
         source.schema.names, list(kinds), roles, sides=sides, original_names=original, where=source.name
     )
