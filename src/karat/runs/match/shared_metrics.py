@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from karat.core.errors import SpecError
+from karat.core.errors import DataError, SpecError
 from karat.core.metric.spec import parse
 from karat.runs.store.manifest import CODE, ENDPOINTS, ScoredMetric
 from karat.runs.store.run import Run
@@ -102,6 +102,9 @@ def compare_metrics(first: Run, run: Run, metrics: Iterable[tuple[ScoredMetric, 
     """The metrics that were scored in another way, or by other code of a metric that is not karat's."""
     names = f"{first.name} and {run.name}"
     for ours, theirs in metrics:
+        if ours.direction != theirs.direction or ours.counts != theirs.counts:
+            problem = f"{ours.spec}: {first.name} has {_describe(ours)}, {run.name} {_describe(theirs)}"
+            raise DataError(f"{problem}; these are not one metric: score both again")
         if how := _compare_signatures(ours, theirs):
             yield f"{ours.spec} was scored differently in {names}: {how}", "Score both in the same way"
         for name in _find_code(first, ours.spec) | _find_code(run, theirs.spec):
@@ -115,6 +118,10 @@ def compare_metrics(first: Run, run: Run, metrics: Iterable[tuple[ScoredMetric, 
     asked: list[Any] = [each.manifest.settings.get(ENDPOINTS) for each in (first, run)]
     if all(asked) and asked[0] != asked[1]:
         yield f"{names} asked their models at different addresses: {'; '.join(map(', '.join, asked))}", ""
+
+
+def _describe(metric: ScoredMetric) -> str:
+    return f"{metric.direction}, from {'counts' if metric.counts else 'scores'}"
 
 
 def _find_code(run: Run, spec: str) -> set[str]:

@@ -14,8 +14,8 @@ from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
 
-from karat.core.errors import ColumnError, DataError, SpecError
-from karat.core.metric.definition import Direction
+from karat.core.errors import ColumnError, DataError, KaratError, SpecError
+from karat.core.metric.definition import Definition, Direction
 from karat.core.metric.in_order import Percentile
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec, parse
@@ -229,7 +229,36 @@ def read_manifest(folder: str | Path) -> Manifest:
     content["metrics"] = tuple(_make(ScoredMetric, each) for each in content["metrics"])
     content["lengths"] = _make(Lengths, content["lengths"]) if content.get("lengths") else None
     content["files"] = {name: _make(FileSum, each) for name, each in content.get("files", {}).items()}
-    return _make(Manifest, content)
+    manifest = _make(Manifest, content)
+    for metric in manifest.metrics:
+        _check_known(metric, path)
+    return manifest
+
+
+def _check_known(metric: ScoredMetric, path: str | Path) -> None:
+    """Raise `DataError` where a manifest says of a metric what is not so.
+
+    Its direction is that of its definition in any version; its range, and whether it is computed from counts, those of
+    the version that its signature names. Metrics that are not karat's are known as they were scored alone.
+    """
+    try:
+        definition = (known := parse(metric.spec)).definition
+    except KaratError:  # it is not karat's, or of a newer version
+        return
+    inner: Definition | None = definition
+    while inner is not None:
+        if not inner.function.__module__.startswith("karat."):
+            return
+        inner = inner.inner.definition if inner.inner else None
+    expected: dict[str, object] = {"direction": definition.direction}
+    if metric.signature == known.signature:
+        expected["counts"] = definition.finish is not None
+        if not definition.named_columns:  # which have the range of their column
+            expected |= {"low": definition.low, "high": definition.high}
+    for name, of_metric in expected.items():
+        if (found := getattr(metric, name)) != of_metric:
+            remedy = "it was changed after scoring: score the answers again"
+            raise DataError(f"{path}: {name} of {metric.spec} is {found!r}, expected {of_metric!r}; {remedy}")
 
 
 def read_values(path: str | Path, written: FileSum | None) -> dict[str, Any]:

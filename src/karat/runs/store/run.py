@@ -79,8 +79,12 @@ class Run:
 
     @cached_property
     def files(self) -> Sequence[str | Path]:
-        """The files of the rows, in their order; `DataError` where one is not as it was written."""
-        return check_files(self.path, ROWS, self.manifest.files)
+        """The files of the rows, in their order; `DataError` where one is not as it was written, or rows lack."""
+        files, expected = check_files(self.path, ROWS, self.manifest.files), self.manifest.n
+        if expected is not None and (found := sum(map(count_rows, files))) != expected:
+            problem = f"expected {expected} rows, as its manifest says, found {found}"
+            raise DataError(f"{self.path}: {problem}; score it again")
+        return files
 
     @cached_property
     def starts(self) -> Array:
