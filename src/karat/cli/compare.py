@@ -10,7 +10,7 @@ import click
 
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import correction_options, read_label_options
-from karat.cli.options.scoring import confidence_option, scored_metric_option
+from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option
 from karat.cli.options.tables import TableFiles, table_options
 
 WORSE = 4  # exit code: a system is worse, under --fail-if-worse
@@ -20,7 +20,7 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 @click.argument("systems", nargs=-1, required=True, metavar="A B [C]...")
 @scored_metric_option
 @click.option("--by", metavar="COLUMN", help="Also compare for each value of this column.")
-@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
+@cluster_option
 @click.option("--on", metavar="COLUMN", help="The id that matches the rows of the systems.")
 @click.option(
     "--flipped", type=Whole(min=0), default=0, metavar="N",

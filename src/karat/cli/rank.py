@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from karat.cli.options.numbers import Whole
-from karat.cli.options.scoring import confidence_option, read_pair, scored_metric_option
+from karat.cli.options.scoring import cluster_option, confidence_option, read_pair, scored_metric_option
 from karat.cli.options.tables import TableFiles, table_options
 
 
@@ -16,7 +16,7 @@ from karat.cli.options.tables import TableFiles, table_options
 @click.argument("systems", nargs=-1, metavar="[SYSTEM]...")
 @scored_metric_option
 @click.option("--by", metavar="COLUMN", help="Also rank for each value of this column.")
-@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
+@cluster_option
 @click.option("--on", metavar="COLUMN", help="The id that matches the rows of the systems.")
 @click.option("--common", is_flag=True, help="Rank on the rows that all systems have; say how many were left out.")
 @click.option("--allow-different", is_flag=True, help="Rank even runs whose metrics, settings or gold differ.")

@@ -8,7 +8,7 @@ import click
 
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import correction_options, read_label_options
-from karat.cli.options.scoring import confidence_option, scored_metric_option
+from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option
 
 
 @click.command()
@@ -27,7 +27,7 @@ from karat.cli.options.scoring import confidence_option, scored_metric_option
 @click.option("--redact", multiple=True, metavar="COLUMN", help="Leave out a column, its name too.")
 @scored_metric_option
 @click.option("--by", metavar="COLUMN", help="Also report for each value of this column.")
-@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
+@cluster_option
 @click.option("--on", metavar="COLUMN", help="The id that matches the rows of the runs.")
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @correction_options

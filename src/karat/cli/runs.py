@@ -205,7 +205,8 @@ def _describe(run: Run) -> list[tuple[str, str]]:
 
 
 def _result(run: Run) -> Result:
-    from karat.runs.scoring.result import Result, Values  # noqa: PLC0415  (heavy)
+    from karat.runs.scoring.clusters import Clusters  # noqa: PLC0415  (heavy)
+    from karat.runs.scoring.result import Result, Values  # noqa: PLC0415
     from karat.stats.corrected.corrected import Corrected  # noqa: PLC0415
     from karat.stats.value import Value  # noqa: PLC0415
 
@@ -232,5 +233,6 @@ def _result(run: Run) -> Result:
         },
         human=run.values.get("human"),
         lengths=run.manifest.lengths,
+        clusters=None if (stored := run.values.get("clusters")) is None else Clusters(**stored),
         confidence=run.manifest.settings.get("confidence", 0.95),
     )

@@ -156,7 +156,7 @@ def test_clusters_widen_intervals():
     twice |= {"id": np.arange(2 * N), "ada": np.repeat(ADA, 2)}
     alone, together = (
         karat.agreement(twice, columns=["judge"], human="ada", cluster=cluster).pair("judge").figures["cohen_kappa"]
-        for cluster in (None, "question")
+        for cluster in ("none", "question")
     )
     assert together.high - together.low > 1.3 * (alone.high - alone.low)
 

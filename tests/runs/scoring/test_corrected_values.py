@@ -11,7 +11,7 @@ import karat
 from karat import ColumnError, DataError, JoinError, SpecError
 from karat.cli.main import main
 from karat.models.testing.fake import FakeModel
-from karat.runs.scoring.groups import cluster_keys
+from karat.runs.columns.groups import cluster_keys
 from karat.stats.agreement.threshold import fit_threshold
 from karat.stats.corrected.cross_prediction import cross_predict
 from karat.stats.corrected.estimate import corrected_mean

@@ -18,7 +18,7 @@ from karat.core.columns.python_values import spell_times, to_python
 from karat.core.errors import KaratError
 from karat.judges import Judge
 from karat.models.testing.fake import FakeModel
-from karat.runs.scoring.groups import cluster_keys
+from karat.runs.columns.groups import cluster_keys
 from karat.runs.store.run import open_run
 from karat.viewer.rows.display import show_row, show_rows
 from karat.viewer.rows.table import RowTable

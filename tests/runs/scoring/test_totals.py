@@ -14,8 +14,8 @@ import karat
 from karat import DataError
 from karat.core.metric.rows import Rows
 from karat.core.metric.score import complete_rows, compute_rows
+from karat.runs.columns.groups import MAX_GROUPS
 from karat.runs.scoring.arguments import Selection
-from karat.runs.scoring.groups import MAX_GROUPS
 from karat.runs.scoring.plan import plan_run
 from karat.runs.scoring.totals import CHECKSUM, FORMAT, HEAD, Totals
 from karat.stats.inference import Inference
@@ -75,7 +75,7 @@ def found(totals):
         )
         for spec, each in totals.metrics.items()
     ]
-    return totals.n, totals.documents, metrics
+    return totals.n, totals.counted, metrics
 
 
 @pytest.mark.parametrize("how", [{}, {"by": "topic", "cluster": "author"}], ids=["rows", "groups of clusters"])
@@ -97,7 +97,7 @@ def test_parts_merged_as_bytes_are_the_whole(table, how):
             mixed.merge_bytes(states[at])
         for spec, each in mixed.metrics.items():
             assert each.whole.value() == whole.metrics[spec].whole.value()
-            assert np.array_equal(each.whole.units.sums, whole.metrics[spec].whole.units.sums)
+            assert np.array_equal(each.whole.units[0].sums, whole.metrics[spec].whole.units[0].sums)
 
 
 @pytest.mark.parametrize("how", [{}, {"by": "topic"}, {"cluster": "author"}], ids=str)
@@ -131,7 +131,7 @@ def small(metrics="em", topics=range(4), first=0, **how):
         (small().to_bytes()[:-1], "damaged"),
         (small().to_bytes()[:30], "damaged"),
         (HEAD + FORMAT + blake2b(b"", digest_size=CHECKSUM).digest(), "damaged"),
-        (small().to_bytes().replace(b"totals 1\n", b"totals 9\n"), "of format b'9"),
+        (small().to_bytes().replace(b"totals 2\n", b"totals 9\n"), "of format b'9"),
         (small("f1").to_bytes(), r"metrics \[\['exact_match', .* found them with \[\['token_f1'"),
         (small(by="topic").to_bytes(), "by None expected, found them with 'topic'"),
     ],

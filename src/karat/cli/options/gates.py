@@ -133,7 +133,7 @@ def _name(spec: str) -> str:
 def _check_slices(gates: Sequence[Gate], by: str, files: Sequence[Any]) -> None:
     """Raise `click.UsageError` for a gate of a slice that no row is in, where a file has the column."""
     from karat.data.open import open_source  # noqa: PLC0415  (heavy)
-    from karat.runs.scoring.groups import encode_groups  # noqa: PLC0415
+    from karat.runs.columns.groups import encode_groups  # noqa: PLC0415
 
     for source in (open_source(file) for file in files if isinstance(file, str) and file != "-"):
         if by not in source.schema.names:

@@ -37,6 +37,11 @@ def confidence_option(meaning: str, default: float | None = 0.95) -> Callable[[C
     return option("--confidence", type=share, default=default, show_default=True, help=meaning)
 
 
+cluster_option = option(
+    "--cluster", metavar="COLUMN",
+    help="Rows that share its value are not independent; by default an id or a question that repeats. "
+    "`none`: each row is by itself.",
+)  # fmt: skip
 _SCORED = "A metric that was scored; default: all."
 scored_metric_option = option("-m", "--metric", "metrics", multiple=True, metavar="SPEC", help=_SCORED)
 
@@ -51,7 +56,7 @@ _OPTIONS = [
     option("--run", metavar="NAME", help="Keep the whole run under this name: see `karat runs`."),
     option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."),
     option("--by", metavar="COLUMN", callback=_one, multiple=True, help="Also a value for each value of this column."),
-    option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent."),
+    cluster_option,
     option("--where", metavar="SQL", help="Only rows for which this holds."),
     option("--limit", type=Whole(min=0), metavar="N", help="Only the first N rows."),
     option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the intervals by resampling."),

@@ -19,6 +19,7 @@ from karat.core.metric.spec import parse_all
 from karat.data.json.raw import spell_ids
 from karat.data.storage.addresses import is_file
 from karat.data.storage.file_names import name_row
+from karat.runs.columns.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.columns.ids import find_id
 from karat.runs.columns.named import decode_numbers
 from karat.runs.labels.choices import check_label_map, known_choices, parse_label_map
@@ -26,7 +27,7 @@ from karat.runs.labels.human import Human, check_files, split_on_labels
 from karat.runs.labels.join import name_system, read_human
 from karat.runs.labels.labels import Labels, match_labels, read_labels
 from karat.runs.match.systems import Metrics, TableInMemory, add_named_columns, open_rows, open_system
-from karat.runs.scoring.groups import check_group_column, cluster_keys, group_rows
+from karat.runs.scoring.clusters import find_clusters
 from karat.runs.scoring.result import Result
 from karat.runs.store.run import Run, find_run
 from karat.stats.agreement.distance import MOST_CATEGORIES
@@ -109,7 +110,7 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     specs = [run.manifest.metric(metric.spec).spec for metric in parse_all(chosen.metrics)] if chosen.metrics else []
     if not chosen.metrics and not chosen.columns:
         specs = [spec for spec in run.specs if run.manifest.metric(spec).column not in own]
-    cluster = chosen.cluster or run.manifest.settings.get("cluster")
+    cluster = find_clusters([run], chosen.cluster)
     for name in filter(None, (chosen.by, cluster)):
         check_group_column(run.schema, name, run.name)
     score_columns = [run.manifest.metric(spec).column for spec in specs]

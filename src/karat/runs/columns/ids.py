@@ -28,6 +28,9 @@ _INDEX = re.compile(
     r"|index|level_\d+|__index_level_\d+__|Unnamed: ?\d+(\.\d+|_level_\d+)?|row_?names?|\.\.\.\d+", re.IGNORECASE
 )
 SAMPLE = 1 << 14  # keys that are kept to find ids that occur twice
+TASK_IDS = ("task_id", "problem_id", "prompt_id", "item_id", "instance_id", "doc_id")
+"""Ids of questions in files of samples, beside those of rows, which may repeat too."""
+_NO_QUESTIONS = ("topic", "topic_id")  # ids of queries, and names of columns of groups
 
 
 def id_columns(schema: pa.Schema, mapping: Mapping[str, str], joined: str = "") -> list[str | None]:
@@ -62,6 +65,23 @@ def show_column(name: str) -> str:
     ('id', 'the column without a name')
     """
     return name if name.strip() else "the column without a name"
+
+
+def item_columns(schema: pa.Schema, mapping: Mapping[str, str], joined: str = "") -> list[str]:
+    """The columns whose value may be shared by rows of one question, the most reliable first; as in `id_columns`.
+
+    The row of an experiment, the known ids but for topics, which are groups of questions, ids of tasks, the question.
+
+    >>> names = pa.schema([(name, pa.string()) for name in ("question", "topic", "task_id", "uid")])
+    >>> item_columns(names, {})
+    ['uid', 'task_id', 'question']
+    """
+    names = schema.names
+    *ids, question = id_columns(schema, mapping, joined)
+    known = [name for name in ids if name and singular(name) not in _NO_QUESTIONS]
+    row = ["row"] if {"row", "repetition"}.issubset(names) else []  # of an experiment
+    found = [*row, *known, *(name for name in names if singular(name) in TASK_IDS), question]
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def find_question(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:

@@ -20,7 +20,7 @@ from karat.runs.compare.flips import find_flips
 from karat.runs.labels.human import Human, split_on_labels
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.match import match
-from karat.runs.match.row_groups import Slices, find_cluster_column, note_rows, read_clusters, read_slices
+from karat.runs.match.row_groups import Slices, note_rows, read_clusters, read_slices
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths
 from karat.runs.store.run import Run
@@ -57,7 +57,8 @@ def compare(
     A system is a run (its name, its folder or a `Run`), a file of scored rows, or a `Result`. Rows are matched by the
     column `on`, else by an id or the question; their order does not matter. `metrics`: those to compare, by default all
     that the systems share. `by`: a column of slices, each of which is also compared. `cluster`: a column with equal
-    values in rows that are not independent; by default the one that the runs were scored with. `flipped`: how many rows
+    values in rows that are not independent; by default the one that the runs were scored with, else an id or a question
+    that repeats, as in `karat.score`; `"none"` takes each row by itself. `flipped`: how many rows
     to report on which a system loses most against the first, and as many on which it wins most. `common`: compare the
     rows that all systems have and count the others, with their labels, in `left_out` and `notes`. `allow_different`:
     compare even what was scored differently, and say in `notes` what differs. `human`: labels by people of each
@@ -88,15 +89,20 @@ def compare(
         people, on = split_on_labels(people, on)
     matched = match([a, b, *more], metrics, on, common=common, allow_different=allow_different)
     runs, shared, rows = matched.runs, matched.metrics, matched.rows
-    cluster = cluster or find_cluster_column(runs)
     labels = None
     if people is not None:
         from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
 
         rows = replace(rows, in_step=False)  # labels are matched with rows in the order of the ids, in memory
         labels = read_people(people, runs, shared, rows)
-    clusters = None if cluster is None else read_clusters(runs, rows, cluster)
-    paired = _PairedRows(runs, rows, clusters, None if by is None else read_slices(runs, rows, by), labels)
+    clusters = read_clusters(runs, rows, cluster)
+    paired = _PairedRows(
+        runs,
+        rows,
+        None if clusters is None else clusters.keys,
+        None if by is None else read_slices(runs, rows, by),
+        labels,
+    )
     findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])
     return Compared(
         systems=tuple(run.name for run in runs),
@@ -105,7 +111,7 @@ def compare(
         findings=findings,
         flipped=find_flips(runs, shared, rows, flipped),
         notes=(
-            *note_rows(runs, shared, rows, cluster),
+            *note_rows(runs, shared, rows, clusters),
             *matched.notes,
             *(labels.notes if labels else ()),
             *(people.notes if people else ()),

@@ -59,7 +59,8 @@ class Finding:
         found, test = self.corrected, self.by_people
         if found is None or test is None or found.p is None:
             return None
-        return replace(self.comparison, difference=found.value, p=found.p).verdict(test.level)
+        seen = replace(self.comparison, difference=found.value, low=found.low, high=found.high, p=found.p)
+        return seen.verdict(test.level)
 
     @property
     def decision(self) -> Verdict:
@@ -112,10 +113,13 @@ class Finding:
         claim = self._claim(self.verdict, (found.difference, found.low, found.high), self.adjusted, self.family)
         if self.verdict != "unclear":
             yield claim
+            if found.holds_zero is None:
+                yield "these rows give no interval of the difference"
         elif not found.wins and not found.losses and not found.difference:
             yield f"{self.system} and {self.first} score the same on every row"
         else:
             yield claim
+            yield from self._dissent()
             visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
             yield f"the smallest this data could show is {visible}" if visible else "this data could show none"
         if self.could_turn:
@@ -124,6 +128,14 @@ class Finding:
             yield f"the {rows} without a score in {self.first} or {self.system} could turn this"
         if self.caution:
             yield f"but {self.caution}"
+
+    def _dissent(self) -> Iterator[str]:
+        """Why there is no verdict where the test or the interval alone would give one."""
+        found = self.comparison
+        if found.dissent is not None:
+            yield found.dissent
+        elif self.family > 1 and found.holds_zero is False:
+            yield f"the interval, which leaves out 0, is not corrected for the {self.family} tests"
 
     @property
     def corrected_sentence(self) -> str | None:

@@ -11,6 +11,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError, did_you_mean
 from karat.data.open import open_source
+from karat.runs.columns.groups import read_strata
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
@@ -19,7 +20,6 @@ from karat.runs.labels.reversal import describe_reversal
 from karat.runs.labels.systems import SYSTEM, find_system, list_systems
 from karat.runs.match.alignment import ORDER, Alignment
 from karat.runs.match.shared_metrics import SharedMetric
-from karat.runs.scoring.groups import read_strata
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
 from karat.stats.corrected.corrected import Corrected

@@ -10,10 +10,11 @@ import numpy as np
 from karat.core.errors import DataError, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
+from karat.runs.columns.groups import cluster_keys
 from karat.runs.compare.compare import compare
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, list_specs, open_system
-from karat.runs.scoring.groups import cluster_keys
+from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Units
 from karat.stats.paired.sample_size import SampleSize, sample_size_from_comparison, sample_size_from_scores
@@ -76,7 +77,7 @@ def _units(run: Run, spec: str) -> Units:
     scored = ~np.isnan(statistics).any(axis=1)
     if not scored.any():
         raise DataError(f"{run.name}: no row has a score of {spec}")
-    cluster = run.manifest.settings.get("cluster")
+    cluster = find_clusters([run])
     units = Units(statistics.shape[1], clustered=cluster is not None)
     numbers = np.arange(len(statistics), dtype=np.uint64)
     keys = numbers if cluster is None else cluster_keys(run.column(cluster).combine_chunks())

@@ -18,9 +18,10 @@ from karat.data.paths.nested import extract_nested
 from karat.data.roles import singular
 from karat.data.source import Source
 from karat.data.storage.file_names import name_row
+from karat.runs.columns.groups import check_group_column, cluster_keys
 from karat.runs.compare.ranked import Evidence, Ranked, order_systems
 from karat.runs.labels.choices import parse_label_map
-from karat.runs.scoring.groups import check_group_column, cluster_keys
+from karat.runs.scoring.arguments import NONE
 from karat.stats.inference import Inference
 from karat.stats.ranking.bradley_terry import Strengths, estimate_strengths, find_unbeaten
 from karat.stats.ranking.standing import Correction
@@ -74,6 +75,7 @@ def rank_verdicts(
         3 (1 – 3) a y -1.1487>
     """
     inference = Inference(confidence)
+    cluster = None if cluster == NONE else cluster
     verdicts = _read(data, dict(map or {}), label_map, cluster)
     names, first, second, shares = verdicts.names, verdicts.first, verdicts.second, verdicts.shares
     if unbeaten := find_unbeaten(first, second, shares):

@@ -12,6 +12,7 @@ import pyarrow as pa
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
+from karat.runs.columns.groups import cluster_keys, group_rows
 from karat.runs.columns.named import fit_range
 from karat.runs.columns.output import OutputColumns
 from karat.runs.judge_report.examined import Answers, Examined, ExaminedRows, Labelled
@@ -25,7 +26,6 @@ from karat.runs.judge_report.labelled_rows import SCORE, WEIGHT, label_rows
 from karat.runs.judge_report.rewordings import REWORDINGS
 from karat.runs.judge_report.votes import VOTES, GivenVotes, RepeatedJudge, Votes, repeat
 from karat.runs.labels.human import Human
-from karat.runs.scoring.groups import cluster_keys, group_rows
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.progress import Progress
 from karat.runs.scoring.sources import open_sources
@@ -122,14 +122,14 @@ def judge_report(
         source = label_rows(source, human if isinstance(human, Human) else Human(human, label_map), on, chosen)
     options: dict[str, Any] = {"where": where, "limit": limit, "by": by, "cluster": cluster, "progress": progress}
     result = score(source, repeated, map=map, keep=True, **options)
-    table = result.table
+    table, together = result.table, result.clusters
     rows = ExaminedRows(
         table=table,
         mapping=result.mapping,
         answers=Answers(answer, _names(author), _names(own)),
         inference=inference,
         people=None if human is None else _labelled(table),
-        clusters=None if cluster is None else cluster_keys(table[cluster].combine_chunks()),
+        clusters=None if together is None else cluster_keys(table[together.column].combine_chunks()),
         slices={} if by is None else group_rows(table[by].combine_chunks(), set(), by),
     )
     findings = []

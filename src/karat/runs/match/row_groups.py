@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.data.roles import singular
+from karat.runs.columns.groups import check_group_column, cluster_keys, encode_groups
 from karat.runs.match.alignment import ORDER, Alignment
 from karat.runs.match.shared_metrics import SharedMetric, list_unshared, list_unsigned
-from karat.runs.scoring.groups import check_group_column, cluster_keys, encode_groups
+from karat.runs.scoring.clusters import Clusters, find_clusters, name_clusters
 from karat.runs.store.run import Run
 
 
@@ -41,14 +42,29 @@ def _read_column(runs: Sequence[Run], rows: Alignment, name: str) -> Iterator[pa
     return iter([runs[at].column(name).combine_chunks().take(pa.array(rows.orders[at]))])
 
 
-def read_clusters(runs: Sequence[Run], rows: Alignment, name: str) -> Array:
-    """The key of each matched row's cluster, shape (n,)."""
+@dataclass(frozen=True, eq=False)
+class RowClusters:
+    """The key of each matched row's cluster, shape (n,), and what they are."""
+
+    keys: Array
+    about: Clusters
+
+
+def read_clusters(runs: Sequence[Run], rows: Alignment, named: str | None) -> RowClusters | None:
+    """The clusters of the matched rows, by the column that is `named`, else as `find_clusters` finds it.
+
+    None where there are none, and where each row has another value of a column that nobody named.
+    """
+    if (name := find_clusters(runs, named)) is None:
+        return None
     keys, first = np.empty(len(rows), np.uint64), 0
     for part in _read_column(runs, rows, name):
         here = slice(first, first + len(part))
         keys[here] = cluster_keys(part, rows.numbers[here])
         first = here.stop
-    return keys
+    count = len(np.unique(keys))
+    known = name_clusters(runs, named) is not None
+    return RowClusters(keys, Clusters(name, count, len(keys), known)) if known or count < len(keys) else None
 
 
 def read_slices(runs: Sequence[Run], rows: Alignment, name: str) -> Slices:
@@ -63,14 +79,8 @@ def read_slices(runs: Sequence[Run], rows: Alignment, name: str) -> Slices:
     return Slices(list(numbers), codes)
 
 
-def find_cluster_column(runs: Sequence[Run]) -> str | None:
-    """The column of clusters that the runs were scored with, where there is exactly one."""
-    names = {name for run in runs if (name := run.manifest.settings.get("cluster")) is not None}
-    return names.pop() if len(names) == 1 else None
-
-
 def note_rows(
-    runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, cluster: str | None
+    runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, clusters: RowClusters | None
 ) -> Iterator[str]:
     """Remarks for the reader: what matches rows, what is left out, and what could not be checked."""
     how = "in their order" if rows.by == ORDER else f"by {rows.key}"
@@ -81,8 +91,8 @@ def note_rows(
         yield "no id or question tells the rows apart: they are taken in their order, in which the gold is the same"
     if counts := [f"{count} of {run.name}" for run, count in zip(runs, rows.left_out, strict=False) if count]:
         yield f"left out, since not all systems have them: {' and '.join(counts)}"
-    if cluster is not None:
-        yield f"rows that share {cluster} are taken together"
+    if clusters is not None:
+        yield str(clusters.about)
     if specs := list_unshared(runs, shared):
         yield f"not compared: {', '.join(specs)}"
     if names := list_unsigned(runs, shared):

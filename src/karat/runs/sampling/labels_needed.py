@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from karat.runs.columns.groups import cluster_keys
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.human import Human, split_on_labels
 from karat.runs.labels.join import LabelledRows, name_system, read_human
 from karat.runs.labels.labels import match_labels
 from karat.runs.match.systems import Metrics, System, list_specs, open_system
 from karat.runs.sampling.labelled_systems import read_ids
-from karat.runs.scoring.groups import cluster_keys
+from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
 from karat.stats.corrected.label_count import LabelCount, count_labels, count_labels_from_pilot
 
@@ -60,7 +61,7 @@ def plan_labels_from_pilot(
     name, ids = read_ids(run, own)
     labels = read_human(name_system(people, run.name), name, known_choices(run.specs).values())
     rows = LabelledRows(match_labels(labels, ids, run.name), labels)
-    cluster = run.manifest.settings.get("cluster")
+    cluster = find_clusters([run])
     keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
     judged = {spec: rows.judged(run.scores(spec), keys) for spec in _find_specs(run, wanted)}
     return {spec: count_labels_from_pilot(each, width, confidence=confidence) for spec, each in judged.items()}

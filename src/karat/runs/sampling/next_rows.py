@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError, did_you_mean
+from karat.runs.columns.groups import cluster_keys
 from karat.runs.labels.human import Human
 from karat.runs.match.shared_metrics import share_metrics
 from karat.runs.match.systems import Metrics, System, list_specs, open_systems
 from karat.runs.sampling.label_file import tabulate, write_labels
 from karat.runs.sampling.labelled_systems import LabelledSystems, label_systems
-from karat.runs.scoring.groups import cluster_keys
 from karat.stats.corrected.allocation import (
     add_rounds,
     disagreeing,

@@ -14,6 +14,9 @@ from karat.core.errors import SpecError
 from karat.data.write import check_output, refuse_overwriting
 from karat.runs.labels.human import Human
 
+NONE = "none"
+"""The `cluster` that takes each row by itself."""
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -36,7 +39,8 @@ class Selection:
     @property
     def by_value(self) -> list[str]:
         """The columns whose values make groups and clusters, or tell rows apart."""
-        return [name for name in (self.by, self.cluster, self.id) if name is not None]
+        cluster = None if self.cluster == NONE else self.cluster
+        return [name for name in (self.by, cluster, self.id) if name is not None]
 
     @property
     def joins_gold(self) -> str | None:

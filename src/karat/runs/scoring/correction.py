@@ -15,12 +15,13 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.data.join.join import split_on
 from karat.data.source import Source
+from karat.runs.columns.groups import cluster_keys, group_rows, read_strata
 from karat.runs.labels.choices import choices_by_spec, known_choices
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.labels.reversal import describe_reversal
 from karat.runs.scoring.arguments import Selection
-from karat.runs.scoring.groups import cluster_keys, group_rows, read_strata
+from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.manifest import ScoredMetric, describe_metric
 from karat.runs.store.run import Run
 from karat.stats.corrected.corrected import Corrected
@@ -65,24 +66,25 @@ class CorrectedTotals:
         self.correction, self._inference = correction, inference
         self._reversals: list[str] = []
         self._scores: list[list[Array]] = [[] for _ in correction.metrics]
-        self._keys: list[Array] = []
+        self._keys: list[list[Array]] = []
         self._groups: defaultdict[str, list[Array]] = defaultdict(list)
         self._n = 0
 
-    def add(self, scored: Sequence[Rows], keys: Array | None, groups: Mapping[str, Array]) -> None:
-        """Add a batch; `keys` are the clusters of its rows, `groups` has the row numbers of each group."""
+    def add(self, scored: Sequence[Rows], keys: Sequence[Array], groups: Mapping[str, Array]) -> None:
+        """Add a batch; `keys` are the clusters of its rows by each column, `groups` the row numbers of each group."""
         for parts, rows in zip(self._scores, scored, strict=True):
             parts.append(rows.statistics[:, 0])
-        if keys is not None:
-            self._keys.append(keys)
+        self._keys.append(list(keys))
         for label, part in groups.items():
             self._groups[label].append(part + self._n)
         self._n += len(scored[0].statistics)
 
-    def values(self) -> tuple[dict[str, Corrected], dict[str, dict[str, Corrected]]]:
-        """The corrected values by spec, and by spec and group."""
+    def values(self, place: int | None = 0) -> tuple[dict[str, Corrected], dict[str, dict[str, Corrected]]]:
+        """The corrected values by spec, and by spec and group; by the clusters at this place, if any."""
         groups = {label: np.concatenate(parts) for label, parts in sorted(self._groups.items())}
-        keys = np.concatenate(self._keys) if self._keys else None
+        keys = None
+        if place is not None and any(self._keys):
+            keys = np.concatenate([each[place] for each in self._keys])
         whole, grouped = dict[str, Corrected](), dict[str, dict[str, Corrected]]()
         for metric, parts in zip(self.correction.metrics, self._scores, strict=True):
             if reason := self.correction.reasons.get(metric.spec):
@@ -116,8 +118,8 @@ def correct_run(run: Run, human: Human, on: str | None = None) -> dict[str, Any]
     """
     settings = run.manifest.settings
     inference = Inference(settings.get("confidence", 0.95), settings.get("seed", 0))
-    by, keys = settings.get("by"), settings.get("cluster")
-    keys = keys if keys is None else cluster_keys(run.column(keys).combine_chunks())
+    by, cluster = settings.get("by"), find_clusters([run])
+    keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
     groups = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
     named = None if on is None else split_on(on)
     totals = correct_kept(run, human, named, keys, groups, inference)
@@ -149,7 +151,9 @@ def correct_kept(
     found = replace(found, strata=read_strata(run.source, human.strata))
     reasons = why_not_corrected(metrics, found.labels, {} if human.label_map else choices)
     totals = CorrectedTotals(Correction(found, metrics, reasons), inference)
-    totals.add([Rows(run.scores(metric.spec)[:, None]) for metric in metrics], clusters, groups)
+    totals.add(
+        [Rows(run.scores(metric.spec)[:, None]) for metric in metrics], [] if clusters is None else [clusters], groups
+    )
     return totals
 
 

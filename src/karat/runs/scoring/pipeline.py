@@ -65,7 +65,8 @@ def score(
     `map`: the columns by role (`{"reference": "gold"}`), where their names are not recognised. `gold`, `on`: a second
     table with the gold, joined by the id column `on`; a run and its qrels are joined by query without `on`. `by`: a
     column of groups, each of which also gets a value. `cluster`: a column with equal values in rows that are not
-    independent, such as questions on one document; it widens the intervals. `where`: an SQL condition on rows. `limit`:
+    independent, such as questions on one document; it widens the intervals. By default it is an id that repeats, else a
+    question that repeats with one gold; `"none"` takes each row by itself. `where`: an SQL condition on rows. `limit`:
     how many of these rows are scored at most. `output`: a file for the scored rows. `keep`: whether the result holds
     the rows in memory; by default only if they are not written to `output` or a run. `confidence`, `seed`: of the
     intervals. `run`: the name of a run, which is stored as a folder in `$KARAT_RUNS`, else in `karat-runs`; `resume`:

@@ -31,11 +31,12 @@ from karat.data.paths.nested import add_nested, check_paths, find_nested
 from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
+from karat.runs.columns.groups import check_group_column
 from karat.runs.columns.ids import id_columns, number_rows
 from karat.runs.columns.named import check_range, decode_numbers, fit_range
 from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.arguments import Selection
-from karat.runs.scoring.groups import check_group_column
+from karat.runs.scoring.clusters import plan_clusters
 from karat.runs.scoring.sources import QUESTION, gather_repeats, open_sources
 from karat.stats.inference import Inference
 
@@ -67,8 +68,8 @@ class Plan:
 
     `source` has the rows to score, `base` what was opened, before columns were added by path (`nested`) and rows were
     filtered. `joined` is the join of data and gold, where there is one. `kinds` and `mapping` are the kind and the
-    column of each role, `text` the columns that are read as text. `errors` is the column, if any, that says why a row
-    has no prediction, `correction` what people's labels correct.
+    column of each role, `text` the columns that are read as text, `clusters` those that may hold clusters. `errors` is
+    the column, if any, that says why a row has no prediction, `correction` what people's labels correct.
     """
 
     selection: Selection
@@ -82,6 +83,7 @@ class Plan:
     mapping: dict[str, str]
     text: set[str]
     output: OutputColumns
+    clusters: tuple[str, ...]
     errors: str | None = None
     correction: Correction | None = None
 
@@ -227,8 +229,8 @@ def plan_run(
     for name in by_value:
         check_group_column(source.schema, name, source.name)
     schema = source.schema_as(text)
-    output = OutputColumns.beside(schema, chosen)
-    plan = Plan(selection, inference, chosen, source, base, nested, joined, kinds, mapping, text, output, errors)
+    added = OutputColumns.beside(schema, chosen), plan_clusters(selection, base, schema, mapping)
+    plan = Plan(selection, inference, chosen, source, base, nested, joined, kinds, mapping, text, *added, errors)
     empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
     for metric in chosen:  # finds a column that does not fit before the first row is read
         cast_columns(metric, plan.role_columns(empty), plan.labels)

@@ -22,6 +22,7 @@ from karat.runs.display.values import MetricValue, value_document, value_forests
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
+    from karat.runs.scoring.clusters import Clusters
     from karat.runs.store.run import Run
     from karat.stats.corrected.corrected import Corrected
 
@@ -55,6 +56,7 @@ class Result:
     `settings`: how values were computed: `on`, `by`, `cluster`, `confidence` and `seed`.
     `lengths`: how long the answers are beside their gold, where both are texts. `name`: the system's, where several
     were scored.
+    `clusters`: by which column rows belong together, in how many clusters; None where each row is by itself.
     """
 
     metrics: tuple[Metric, ...]
@@ -78,6 +80,7 @@ class Result:
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     lengths: Lengths | None = None
     name: str = ""
+    clusters: Clusters | None = None
 
     @property
     def cautions(self) -> Mapping[str, str]:
@@ -132,7 +135,8 @@ class Result:
             if metric.spec in cautions:
                 entry["caution"] = cautions[metric.spec]
             metrics.append(entry)
-        further = {"joined": self.joined, "human": self.human}
+        clusters = None if self.clusters is None or self.clusters.named else self.clusters.as_dict()
+        further = {"clusters": clusters, "joined": self.joined, "human": self.human}
         shown = {name: dict(each) for name, each in further.items() if each is not None}
         return {"n": self.n, "mapping": dict(self.mapping), **shown, "metrics": metrics}
 
@@ -201,6 +205,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         notes = ["  ".join(f"{role} ← {column}" for role, column in self.mapping.items())]
+        notes += [] if self.clusters is None or self.clusters.named else [str(self.clusters)]
         for spec, reasons in self.reasons.items():
             notes += [
                 f"{spec}: {reason} in {count} of {self.n} rows" for reason, count in list(reasons.items())[:_REASONS]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
-
-import pyarrow as pa
 
 from karat.core.columns.arrow import is_list
 from karat.core.errors import ColumnError, DataError, SpecError
@@ -14,14 +12,11 @@ from karat.data.join.gather import Gathered, gather_rows, repeats
 from karat.data.join.join import join, split_on
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
-from karat.data.roles import Side, matches_role, singular
+from karat.data.roles import Side, matches_role
 from karat.data.source import RAW, Source
-from karat.runs.columns.ids import find_question, id_columns
+from karat.runs.columns.ids import item_columns
 
 QUESTION = "question"  # the role whose column says which question a row answers, where the user names it
-TASK_IDS = ("task_id", "problem_id", "prompt_id", "item_id", "instance_id", "doc_id")
-"""Ids of questions in files of samples, beside those of rows, which may repeat too."""
-_NO_QUESTIONS = ("topic", "topic_id")  # ids of queries, and names of columns of groups
 
 
 def open_sources(data: Any, gold: Any, on: str | None, *, ranked: bool, answers: Collection[str] = ()) -> Source:
@@ -94,7 +89,7 @@ def gather_repeats(source: Source, metrics: Sequence[Metric], mapping: Mapping[s
     answers = {mapping[metric.definition.samples] for metric in metrics if metric.definition.samples}
     if any(_holds_lists(source, name) for name in answers):
         return source
-    candidates = _find_candidates(source.schema, mapping) if named is None else iter([named])
+    candidates = item_columns(source.schema, mapping) if named is None else [named]
     by = next((name for name in candidates if repeats(source, name)), named)
     if by is None:
         return source
@@ -114,17 +109,6 @@ def describe_gathered(base: Source) -> str:
     if found is None:
         return ""
     return f"{found.gathered:,} rows are answers to {found.rows:,} question{'s' * (found.rows != 1)}, by {found.by}"
-
-
-def _find_candidates(schema: pa.Schema, mapping: Mapping[str, str]) -> Iterator[str]:
-    names = schema.names
-    if {"row", "repetition"}.issubset(names):  # of an experiment
-        yield "row"
-    known = [name for name in id_columns(schema, mapping)[:-1] if name and singular(name) not in _NO_QUESTIONS]
-    yield from known
-    yield from (name for name in names if singular(name) in TASK_IDS and name not in known)
-    if (question := find_question(schema, mapping)) is not None:
-        yield question
 
 
 def _holds_lists(source: Source, name: str) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +18,13 @@ import pyarrow.compute as pc
 from karat.core.columns.arrow import from_bytes, lists_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
+from karat.core.metric.in_order import InOrder
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
+from karat.runs.columns.groups import collect_groups, group_rows
 from karat.runs.columns.ids import KeySample
-from karat.runs.scoring.groups import cluster_keys, collect_groups, group_rows
+from karat.runs.scoring.arguments import NONE
+from karat.runs.scoring.clusters import ClusterFinder, Clusters, gold_column
 from karat.runs.scoring.plan import Plan
 from karat.stats.aggregate import Scale, Units
 from karat.stats.confidence.curve_rows import CurveRows
@@ -37,37 +42,42 @@ FREQUENT = 1000  # items of lists whose counts a result has
 
 @dataclass
 class Total:
-    """The units of one metric over some rows, and why how many rows were not scored."""
+    """The units of one metric over some rows, and why how many rows were not scored.
+
+    There are units by row, or by the clusters of a named column; and by those of each column that may have them.
+    """
 
     metric: Metric
-    clustered: bool
     inference: Inference
-    units: Units | Values | CurveRows | None = None
+    clustered: Sequence[bool] = (False,)
+    units: list[Units | Values | CurveRows] = field(default_factory=list)
     n: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
-    def add(self, rows: Rows, keys: Array) -> None:
-        """Add a batch; `keys`, shape (rows,), are the clusters or the numbers of its rows."""
+    def add(self, rows: Rows, keys: Sequence[Array]) -> None:
+        """Add a batch; `keys`, each of shape (rows,), are those of `ClusterFinder`."""
         scored = rows.scored
         if rows.reasons is not None:
             self.reasons.update(rows.reasons[~scored].tolist())
         self.n += len(scored)
         if not scored.any():
             return
-        if self.units is None:
-            self.units = make_units(
-                self.metric.finish, rows.statistics.shape[1], clustered=self.clustered, seed=self.inference.seed
-            )
-        if scored.all():
-            self.units.add(rows.statistics, keys)
-        else:
-            self.units.add(rows.statistics[scored], keys[scored])
+        statistics = rows.statistics
+        if not scored.all():
+            statistics, keys = statistics[scored], [each[scored] for each in keys]
+        if not self.units:
+            kinds = self.clustered[:1] if isinstance(self.metric.finish, InOrder) else self.clustered
+            make = partial(make_units, self.metric.finish, statistics.shape[1], seed=self.inference.seed)
+            self.units = [make(clustered=each) for each in kinds]
+        for units, each in zip(self.units, keys, strict=False):
+            units.add(statistics, each)
 
     def state(self, stored: list[bytes]) -> dict[str, Any]:
         """What `merge` needs, as JSON values; arrays are appended to `stored`."""
-        about: dict[str, Any] = {"n": self.n, "reasons": self.reasons}
-        if self.units is not None:
-            about["units"], arrays = self.units.state()
+        about: dict[str, Any] = {"n": self.n, "reasons": self.reasons, "units": []}
+        for units in self.units:
+            state, arrays = units.state()
+            about["units"].append(state)
             stored += arrays
         return about
 
@@ -75,17 +85,20 @@ class Total:
         """Add the state of a total of other rows."""
         self.n += about["n"]
         self.reasons.update(about["reasons"])
-        if "units" in about:
-            units = restore_units(about["units"], stored)  # of the same kind as ours: one metric has one
-            if self.units is None:
-                self.units = units
-            else:
-                self.units.merge(units)
+        restored = [restore_units(each, stored) for each in about["units"]]  # of the same kinds as ours
+        for ours, theirs in zip(self.units, restored, strict=bool(self.units and restored)):
+            ours.merge(theirs)
+        self.units = self.units or restored
 
-    def value(self) -> Value:
-        """The value of the rows added so far."""
+    def value(self, place: int = 0) -> Value:
+        """The value of the rows added so far, by the units of the keys at this place."""
         definition = self.metric.definition
-        units = Units(1) if self.units is None else self.units
+        units: Units | Values | CurveRows = Units(1)
+        if self.units:
+            units = self.units[min(place, len(self.units) - 1)]
+        if place and not isinstance(units, Units):
+            units = copy(units)
+            units.clustered = True  # it has no keys: there is no interval then
         scale = Scale(self.metric.finish, (definition.low, definition.high), definition.direction)
         return summarise(units, scale, failed=self.n - units.rows, inference=self.inference)
 
@@ -101,7 +114,7 @@ class MetricTotals:
     groups: dict[str, Total] = field(default_factory=dict)
     labels: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def add(self, rows: Rows, keys: Array, groups: Mapping[str, Array]) -> None:
+    def add(self, rows: Rows, keys: Sequence[Array], groups: Mapping[str, Array]) -> None:
         """Add a batch; `groups` has the row numbers of each group."""
         whole = self.whole
         whole.add(rows, keys)
@@ -112,7 +125,7 @@ class MetricTotals:
                     self.labels[name][each["values"]] += each["counts"]
         for label, part in groups.items():
             reasons = None if rows.reasons is None else rows.reasons[part]
-            self._group(label).add(Rows(rows.statistics[part], reasons), keys[part])
+            self._group(label).add(Rows(rows.statistics[part], reasons), [each[part] for each in keys])
 
     def state(self, stored: list[bytes]) -> dict[str, Any]:
         """As `Total.state`."""
@@ -137,7 +150,7 @@ class MetricTotals:
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:FREQUENT])
 
     def _group(self, label: str) -> Total:
-        return self.groups.setdefault(label, Total(self.whole.metric, self.whole.clustered, self.whole.inference))
+        return self.groups.setdefault(label, Total(self.whole.metric, self.whole.inference, self.whole.clustered))
 
 
 class Totals:
@@ -149,9 +162,12 @@ class Totals:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._by, self._cluster = plan.selection.by, plan.selection.cluster
-        clustered = self._cluster is not None
-        self.metrics = {each.spec: MetricTotals(Total(each, clustered, plan.inference)) for each in plan.metrics}
+        self._by = plan.selection.by
+        named = None if plan.selection.cluster == NONE else plan.selection.cluster
+        self._clusters = ClusterFinder(plan.clusters, gold_column(plan.source.schema, plan.mapping), named)
+        self.metrics = {
+            each.spec: MetricTotals(Total(each, plan.inference, self._clusters.clustered)) for each in plan.metrics
+        }
         self.counted: dict[str, Counter[str]] = defaultdict(Counter)
         self.corrected: CorrectedTotals | None = None
         if plan.correction is not None:
@@ -162,7 +178,12 @@ class Totals:
         self._labels: set[str] = set()
         self._ids = None if plan.selection.id is None else KeySample(plan.selection.id)
         signed = [[each.spec, each.signature] for each in plan.metrics]
-        self._of = {"metrics": signed, "by": self._by, "cluster": self._cluster, "seed": plan.inference.seed}
+        self._of = {
+            "metrics": signed,
+            "by": self._by,
+            "clusters": list(self._clusters.columns),
+            "seed": plan.inference.seed,
+        }
 
     def add(
         self, batch: pa.RecordBatch, scored: Sequence[Rows], counted: Mapping[str, Counter[str]], numbers: Array
@@ -173,15 +194,18 @@ class Totals:
         """
         if self._ids is not None:
             self._ids.add(numbers)
-        clusters = cluster_keys(batch.column(self._cluster), numbers) if self._cluster else None
-        keys = numbers if clusters is None else clusters
+        keys = self._clusters.add(batch, numbers)
         groups = group_rows(batch.column(self._by), self._labels, self._by) if self._by else {}
         for totals, rows in zip(self.metrics.values(), scored, strict=True):
             totals.add(rows, keys, groups)
         if self.corrected is not None:
-            self.corrected.add(scored, clusters, groups)
+            self.corrected.add(scored, keys, groups)
         self._count(counted)
         self.n += len(batch)
+
+    def find_clusters(self) -> tuple[int, Clusters | None]:
+        """The clusters of all rows, None where each is by itself, and the place of their keys for `Total.value`."""
+        return self._clusters.find()
 
     def add_unscored(self, rows: int, reason: str) -> None:
         """Add rows that could not be read, so that they have no group and no cluster."""
@@ -197,8 +221,9 @@ class Totals:
         """
         self._refuse_corrected()
         stored = [] if self._ids is None else [self._ids.keys.tobytes()]
+        clusters = self._clusters.state(stored)
         totals = [each.state(stored) for each in self.metrics.values()]
-        about = {"of": self._of, "n": self.n, "counted": self.counted, "totals": totals}
+        about = {"of": self._of, "n": self.n, "counted": self.counted, "totals": totals, "clusters": clusters}
         arrays = pa.record_batch({"array": from_bytes(stored)}, metadata={"about": json.dumps(about)})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, arrays.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
@@ -219,6 +244,7 @@ class Totals:
                 raise DataError(f"totals with {name} {expected!r} expected, found them with {found!r}")
         if self._ids is not None:
             self._ids.add(np.frombuffer(next(stored), "<u8"))
+        self._clusters.merge(about["clusters"], stored)
         for totals, part in zip(self.metrics.values(), about["totals"], strict=True):
             collect_groups(part["groups"], self._labels, str(self._by))
             totals.merge(part, stored)

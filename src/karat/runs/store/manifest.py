@@ -195,12 +195,22 @@ class StoredLabels:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StoredClusters:
+    """Which rows belong together, in `values.json`."""
+
+    column: str
+    count: int
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class StoredValues:
     """The content of `values.json`: what `--json` prints."""
 
     n: int
     mapping: Mapping[str, str]
     metrics: tuple[StoredMetric, ...]
+    clusters: StoredClusters | None = None
     joined: StoredJoin | None = None
     human: StoredLabels | None = None
 

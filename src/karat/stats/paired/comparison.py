@@ -55,8 +55,28 @@ class Comparison:
     direction: Direction
 
     def verdict(self, level: float | None = None) -> Verdict:
-        """Whether B is better or worse than A at `level`; by default at the comparison's own, without correction."""
-        return self._judge(self.difference, self.p, level)
+        """Whether B is better or worse than A at `level`; by default at the comparison's own, without correction.
+
+        Both have to say so: p is at most the level, and the interval, where there is one, leaves out 0.
+        """
+        return "unclear" if self.holds_zero else self._judge(self.difference, self.p, level)
+
+    @property
+    def holds_zero(self) -> bool | None:
+        """Whether the interval holds 0; None where there is no interval. An open end reaches as far as there is."""
+        if self.low is None and self.high is None:
+            return None
+        return not ((self.low is not None and self.low > 0) or (self.high is not None and self.high < 0))
+
+    @property
+    def dissent(self) -> str | None:
+        """Why the test and the interval differ about 0, in words; None where they agree."""
+        if self.p is None or self.holds_zero is None or (self.p <= self.level) != self.holds_zero:
+            return None
+        if self.holds_zero:
+            unseen = "a few rows unlike these could outweigh the others"
+            return f"the test tells the systems apart, but the interval of the difference holds 0: {unseen}"
+        return f"the interval, which is approximate, leaves out 0, but p is above {self.level:g}"
 
     def could_turn(self, level: float | None = None) -> bool:
         """Whether the rows missing in A or B could lead to another verdict, had they the worst or the best scores."""
@@ -64,8 +84,8 @@ class Comparison:
             return False
         if self.p_least is None or self.p_most is None:
             return True
-        verdicts = {self._judge(self.least, self.p_least, level), self._judge(self.most, self.p_most, level)}
-        return verdicts != {self.verdict(level)}
+        found = (self.difference, self.p), (self.least, self.p_least), (self.most, self.p_most)
+        return len({self._judge(*each, level) for each in found}) > 1
 
     def as_dict(self) -> dict[str, float | int | str | bool | None]:
         """The fields in order, then verdict and could_turn at the comparison's level, as JSON values."""

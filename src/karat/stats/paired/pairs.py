@@ -143,13 +143,12 @@ class Pairs(ABC):
         if self.difference is None or self.deviation is None:
             return -span, span
         trials = float(self._spread.count)
-        size, variance = span, self._spread.variance / trials
-        if self.varies:
-            size = min(span, math.sqrt(self._spread.square))
+        if not self.varies:
+            return identical_interval(self.difference, trials, span, confidence)
+        size, variance = min(span, math.sqrt(self._spread.square)), self._spread.variance / trials
         mean = self.difference / size
         differing = min(1.0, max(trials * variance / size**2 + mean**2, abs(mean)))
-        if self.varies:
-            trials = max(trials, (differing - mean**2) * size**2 / variance)
+        trials = max(trials, (differing - mean**2) * size**2 / variance)
         wins, losses = (trials * (differing + sign * mean) / 2 for sign in (1, -1))
         low, high = tango_interval(wins, losses, trials, student_quantile(likely, math.inf))
         reach = student_quantile(likely, self.independent - 1) * math.sqrt(variance)
@@ -218,6 +217,20 @@ class Pairs(ABC):
         """From totals of both systems' statistics side by side to the difference; None for a mean of differences."""
         finish, width = self.finish, self.sums.shape[1]
         return None if finish is None else lambda sums: finish(sums[..., width:]) - finish(sums[..., :width])
+
+
+def identical_interval(difference: float, units: float, span: float, confidence: float) -> tuple[float, float]:
+    """The interval of the difference where each of the units has this one: few units may hide rare large ones.
+
+    It is Tango's for as many wins, or losses, of the whole `span` as have this mean.
+
+    >>> [round(end, 3) for end in identical_interval(0.1, 20, 1.0, 0.95)]
+    [-0.077, 0.301]
+    """
+    won = units * abs(difference) / span
+    counts = (won, 0.0) if difference > 0 else (0.0, won)
+    low, high = tango_interval(*counts, units, student_quantile((1 + confidence) / 2, math.inf))
+    return low * span, high * span
 
 
 def count_higher(a: Array, b: Array, finish: Finish | None) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from karat.stats.aggregate import Finish, Scale, Units, observe
 from karat.stats.inference import Inference
 from karat.stats.intervals.student import student_p, student_quantile
 from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
-from karat.stats.paired.pairs import is_binary
+from karat.stats.paired.pairs import NOISE, identical_interval, is_binary
 from karat.stats.ranking.standing import PairTests
 from karat.stats.value import Value, summarise
 
@@ -120,6 +120,11 @@ class Systems:
             p[row, rest] = np.where(differing == 0, 1.0, np.maximum(found, 2.0 ** (1 - differing)))
             reach = student_quantile((1 + self._inference.confidence) / 2, units - 1) * error
             low[row, rest], high[row, rest] = np.maximum(own - reach, -span), np.minimum(own + reach, span)
+            if math.isinf(span):
+                continue
+            for at in np.flatnonzero(error <= NOISE * np.abs(values).max()).tolist():
+                found_ends = identical_interval(float(own[at]), units, span, self._inference.confidence)
+                low[row, row + 1 + at], high[row, row + 1 + at] = found_ends
         return PairTests.mirror((difference, low, high, p), "student")
 
     def _find_values(self) -> Array:

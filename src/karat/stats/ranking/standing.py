@@ -121,8 +121,9 @@ def _stand(
     sign = 1 if direction == "maximize" else -1
     goodness = np.array([-np.inf if value is None else sign * value for value in values])
     order = np.argsort(-goodness, kind="stable")
-    separated = (adjusted <= level) & (tests.difference != 0)
-    better = (certain <= level) & (sign * tests.difference > 0)  # that of the row than that of the column
+    apart = ~((tests.low <= 0) & (tests.high >= 0))  # also where there is no interval
+    separated = (adjusted <= level) & (tests.difference != 0) & apart
+    better = (certain <= level) & (sign * tests.difference > 0) & apart  # that of the row than that of the column
     places = np.argsort(order)
     letters = assign_letters(separated[np.ix_(order, order)])
     return Standing(

@@ -13,10 +13,10 @@ from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import to_python
 from karat.data.roles import singular
+from karat.runs.columns.groups import check_group_column, group_rows
 from karat.runs.compare.comparison import Compared
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.shared_metrics import SharedMetric
-from karat.runs.scoring.groups import check_group_column, group_rows
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Bounds
 from karat.viewer.report.choice import MetricScores

@@ -16,9 +16,9 @@ from karat.runs.compare.compare import compare
 from karat.runs.labels.human import Human, split_on_labels
 from karat.runs.match.alignment import Alignment, align_numbers
 from karat.runs.match.keys import align
-from karat.runs.match.row_groups import find_cluster_column
 from karat.runs.match.shared_metrics import share_metrics
 from karat.runs.match.systems import Metrics, System, list_specs, open_systems
+from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
 from karat.stats.aggregate import points
 from karat.stats.inference import Inference
@@ -121,7 +121,7 @@ def report(
         compared, aligned = None, _in_order(runs[0])
         joined = None if on is None else split_on(on)
     material = Material(runs, shared, aligned, compared, by, inference.confidence)
-    settings = Settings(inference, cluster or find_cluster_column(runs), people, joined)
+    settings = Settings(inference, find_clusters(runs, cluster), people, joined)
     read = ReportValues(runs, shared, aligned, settings, {} if compared else material.slices, by)
     values = read.read(material.drawn_slices)
     choice = choose_rows(material.scores, rows, inference.seed)

@@ -16,9 +16,10 @@ from karat.runs.columns.lengths import find_cautions
 from karat.runs.compare.people import labels_by_run
 from karat.runs.labels.human import Human
 from karat.runs.match.alignment import Alignment
-from karat.runs.match.row_groups import read_clusters
+from karat.runs.match.row_groups import RowClusters, read_clusters
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import find_lengths
+from karat.runs.scoring.clusters import find_clusters
 from karat.runs.scoring.correction import correct_kept
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Bounds, points
@@ -64,7 +65,7 @@ class Settings:
         """Whether the run was scored with the same intervals, so that its stored values are the ones asked for."""
         known = run.manifest.settings
         stored = Inference(float(known.get("confidence", 0.95)), int(known.get("seed", 0)))
-        return bool(run.values) and (stored, known.get("cluster")) == (self.inference, self.cluster)
+        return bool(run.values) and stored == self.inference and find_clusters([run]) == self.cluster
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ class ReportValues:
 
     def read(self, drawn: frozenset[str]) -> list[SystemValue]:
         """The values by metric and system, those of the `drawn` slices after that of all rows."""
-        if self.settings.cluster is not None and len(self.runs) == 1:
-            self.notes.append(f"rows that share {self.settings.cluster} are taken together")
+        if self._found is not None and len(self.runs) == 1:  # of several, the comparison says it
+            self.notes.append(str(self._found.about))
         corrected = [self._correct(at) for at in range(len(self.runs))]
         cautions = [find_cautions(run.specs, find_lengths(run)) for run in self.runs]
         return [
@@ -115,11 +116,16 @@ class ReportValues:
             yield label, value
 
     @cached_property
+    def _found(self) -> RowClusters | None:
+        """The clusters of the matched rows."""
+        return None if self.settings.cluster is None else read_clusters(self.runs, self.rows, self.settings.cluster)
+
+    @cached_property
     def _clusters(self) -> list[Array | None]:
         """The cluster keys of each run's rows, in its own order."""
-        if self.settings.cluster is None:
+        if self._found is None:
             return [None] * len(self.runs)
-        keys, matched = read_clusters(self.runs, self.rows, self.settings.cluster), np.arange(len(self.rows))
+        keys, matched = self._found.keys, np.arange(len(self.rows))
         return [keys[np.argsort(self.rows.place(at, matched))] for at in range(len(self.runs))]
 
     def _correct(self, at: int) -> dict[tuple[str, str | None], Corrected]:

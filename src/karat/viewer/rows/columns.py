@@ -16,9 +16,9 @@ from karat.data.roles import matches_role
 from karat.data.source import RAW
 from karat.data.storage.file_names import split_name
 from karat.data.storage.validate import name_errors
+from karat.runs.columns.groups import encode_groups
 from karat.runs.columns.output import find_reason_column
 from karat.runs.match.systems import gold_column, question_column
-from karat.runs.scoring.groups import encode_groups
 from karat.runs.store.run import Run
 
 _SAMPLE = 2_000  # rows that show whether a column names groups

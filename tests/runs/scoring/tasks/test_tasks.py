@@ -325,6 +325,6 @@ def test_lists_of_numbers_in_text_are_looked_for_in_the_first_rows_of_all(tmp_pa
 
 def test_a_recipe_reads_only_the_columns_that_are_scored(files):
     recipe, parts = planned(files)
-    assert recipe.columns == {"prediction", "gold"}
-    assert recipe.open(parts[0]).source.schema.names == ["prediction", "gold"]
+    assert recipe.columns == {"id", "prediction", "gold"}  # ids: where they repeat, intervals go by them
+    assert recipe.open(parts[0]).source.schema.names == ["id", "prediction", "gold"]
     assert replace(recipe, columns=None).open(parts[0]).source.schema.names[0] == "id"

@@ -23,8 +23,9 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
     """
     for warning in warned.values():
         warnings.warn(warning, stacklevel=3)
+    place, clusters = totals.find_clusters()
     grouped = {spec: sorted(each.groups.items()) for spec, each in totals.metrics.items()}
-    groups = {spec: {label: total.value() for label, total in each} for spec, each in grouped.items()}
+    groups = {spec: {label: total.value(place) for label, total in each} for spec, each in grouped.items()}
     joined = None
     if found := plan.joined:
         match = found.match()
@@ -36,10 +37,12 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
             **totals.counted["documents"],
             **{str(side): dict(notes) for side, notes in found.side_notes.items()},
         }
-    corrected, corrected_groups = ({}, {}) if totals.corrected is None else totals.corrected.values()
+    corrected, corrected_groups = (
+        ({}, {}) if totals.corrected is None else totals.corrected.values(None if clusters is None else place)
+    )
     result = Result(
         metrics=tuple(plan.metrics),
-        values=Values({spec: each.whole.value() for spec, each in totals.metrics.items()}),
+        values=Values({spec: each.whole.value(place) for spec, each in totals.metrics.items()}),
         reasons={spec: dict(each.whole.reasons) for spec, each in totals.metrics.items()},
         counts={spec: each.counts() for spec, each in totals.metrics.items() if each.labels},
         groups=Values(groups if plan.selection.by else {}),
@@ -60,6 +63,7 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
         },
         schema=plan.output.schema,
         lengths=read_lengths(totals.counted["lengths"]),
+        clusters=clusters,
     )
     if telemetry.on():
         _trace_values(result, started)

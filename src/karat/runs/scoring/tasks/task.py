@@ -83,7 +83,7 @@ def make_recipe(plan: Plan, folder: PartsFolder | None) -> Recipe:
 
 def _columns_read(plan: Plan, base: Source) -> list[str]:
     """The columns that scoring reads, by their names in the file."""
-    used = {*plan.mapping.values(), *plan.nested.where, *plan.selection.by_value}
+    used = {*plan.mapping.values(), *plan.nested.where, *plan.selection.by_value, *plan.clusters}
     folded = {name.casefold() for name in plan.nested.named}
     return [
         name

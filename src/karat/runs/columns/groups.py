@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.arrow import is_bytes
+from karat.core.columns.arrow import is_bytes, is_text
+from karat.core.columns.hashes import hash_texts, mix
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import spell_times
 from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.data.paths.json_text import unquote
 from karat.data.source import RAW, Source
 
+_EMPTY = hash_texts(pa.array([""], pa.large_string()))[0]
 MAX_GROUPS = 1_000  # values of a column of groups; a column with more holds ids
 
 
@@ -31,13 +32,19 @@ def check_group_column(schema: pa.Schema, name: str, where: str) -> None:
 def cluster_keys(column: pa.Array, numbers: Array | None = None) -> Array:
     """A 64-bit key for each row's cluster, shape (rows,): equal for equal values, in any batch.
 
-    A row whose value is null is a cluster of its own; `numbers` are those of the rows in their table, by default from
-    0.
+    A row whose value is null or an empty text is a cluster of its own; `numbers` are those of the rows in their table,
+    by default from 0.
     """
-    codes, labels = _encode(column)
-    keys = np.array([_hash(label) for label in labels], dtype=np.uint64)[codes] if labels else np.empty(0, np.uint64)
-    for row in np.flatnonzero(column.is_null()):
-        keys[row] = _hash(f"row {row if numbers is None else numbers[row]} is alone")
+    if is_text(column.type):
+        texts = column.cast(pa.large_string())
+        keys = hash_texts(texts.fill_null("") if texts.null_count else texts)
+        alone = np.flatnonzero(keys == _EMPTY)
+    else:
+        codes, labels = _encode(column)
+        keys = hash_texts(pa.array(labels, pa.large_string()))[codes]
+        alone = np.flatnonzero(column.is_null())
+    if len(alone):
+        keys[alone] = mix(alone.astype(np.uint64) if numbers is None else numbers[alone])
     return keys
 
 
@@ -52,10 +59,6 @@ def read_strata(rows: Source, name: str | None) -> Array | None:
     column = pa.chunked_array([batch.column(name) for batch in rows.batches([name])], rows.schema.field(name).type)
     strata: Array = cluster_keys(column.combine_chunks()).astype(np.int64)
     return strata
-
-
-def _hash(label: str) -> int:
-    return int.from_bytes(blake2b(label.encode(), digest_size=8).digest(), "little")
 
 
 def group_rows(column: pa.Array, seen: set[str], name: str) -> dict[str, Array]:

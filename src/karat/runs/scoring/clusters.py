@@ -1,0 +1,257 @@
+"""Which rows belong together: by the column that the user names, else by an id or a question that repeats.
+
+Rows that share an id, or a question and its gold, are answers to one question, and not independent. Whether a column
+repeats is known at the end, from a sample of its values that is the same whatever the batches and parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from karat.core.columns.arrow import from_numpy, is_bytes, is_list
+from karat.core.columns.hashes import hash_texts, mix
+from karat.core.columns.ids import QUERY_IDS, ROW_IDS
+from karat.core.columns.kinds import Array
+from karat.data.join.gather import Gathered
+from karat.data.roles import matches_role, singular
+from karat.data.source import Source
+from karat.runs.columns.groups import cluster_keys
+from karat.runs.columns.ids import SAMPLE, TASK_IDS, item_columns
+from karat.runs.scoring.arguments import NONE, Selection
+from karat.runs.store.run import Run
+
+_PLACES = {"sample_id", "row_id", *TASK_IDS}
+"""Ids that may number something within a question, such as its answers: they count where gold tells them apart."""
+_ITEMS = {*ROW_IDS, *QUERY_IDS} - _PLACES
+"""Ids that say by themselves which rows belong together."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The column by whose values rows belong together, the number of its values, and that of the rows.
+
+    `count` is an estimate above 16,384. `named`: the user named the column.
+    """
+
+    column: str
+    count: int
+    rows: int
+    named: bool = field(default=False, compare=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was found, as JSON values."""
+        return {"column": self.column, "count": self.count, "rows": self.rows}
+
+    def __str__(self) -> str:
+        if self.named:
+            return f"rows that share {self.column} are taken together"
+        about = "about " if self.count > SAMPLE else ""
+        values = f"{about}{self.count:,} value{'s' * (self.count != 1)} of {self.column}"
+        return f"{self.rows:,} rows have {values}: intervals and tests go by {self.column}, not by row (--cluster none)"
+
+
+def plan_clusters(selection: Selection, base: Source, schema: pa.Schema, mapping: Mapping[str, str]) -> tuple[str, ...]:
+    """The columns that may say which rows belong together; none where one is named, or each row is a question."""
+    if selection.cluster is not None or any(isinstance(file, Gathered) for _, file, _ in base.files):
+        return ()
+    return tuple(name for name in _candidates(schema, mapping, selection.joins_gold) if name != selection.id)
+
+
+def _candidates(schema: pa.Schema, mapping: Mapping[str, str], joined: str | None) -> list[str]:
+    """The columns that may say which rows belong together, the most reliable first."""
+    other = {name for role, name in mapping.items() if role != "question"}
+    found = [name for name in item_columns(schema, mapping, joined or "") if name in schema.names and name not in other]
+    return [name for name in found if not _is_nested(schema.field(name).type)]
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return bool(pt.is_nested(kind) or is_bytes(kind) or pt.is_null(kind))
+
+
+class Repeats:
+    """How often the values of a column occur, and whether rows with one value have one gold; by hashes of both.
+
+    Up to 16,384 different values are counted, of more a sample: those with the smallest hashes, with all their rows.
+    Parts of a table, merged in any order, are what the whole table is.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._kept: Array = np.empty((4, 0), np.uint64)  # the hashes, ascending; rows; the least and greatest gold
+        self._more = False  # there are more values
+        self._new: list[Array] = []
+
+    def add(self, keys: Array, gold: Callable[[Array], Array]) -> None:
+        """Add rows: the hashes of their values, and what gives those of their gold for some of them."""
+        self.rows += len(keys)
+        at = np.flatnonzero(keys <= self._kept[0, -1]) if self._more else np.arange(len(keys))
+        if len(at):
+            of_gold = gold(at)
+            self._put(np.stack([keys[at], np.ones(len(at), np.uint64), of_gold, of_gold]))
+
+    def merge(self, rows: int, more: bool, kept: Array) -> None:
+        """Add the `state` of other rows."""
+        self.rows += rows
+        self._more = self._more or more
+        self._put(kept)
+
+    def state(self) -> tuple[int, bool, Array]:
+        """What `merge` needs; the same rows have the same state."""
+        self._sort()
+        return self.rows, self._more, self._kept
+
+    @property
+    def count(self) -> int:
+        """The number of different values; an estimate above 16,384."""
+        self._sort()
+        kept = self._kept[0]
+        return round(len(kept) * (2.0**64 / (float(kept[-1]) + 1))) if self._more else len(kept)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a value occurs twice, and another value occurs."""
+        self._sort()
+        return self._kept.shape[1] > 1 and bool((self._kept[1] > 1).any())
+
+    def one_gold(self, *, several: bool = False) -> bool:
+        """Whether all rows with one value have one gold; `several`: and there is more than one gold."""
+        self._sort()
+        _, _, least, most = self._kept
+        return bool((least == most).all()) and not (several and (least == least[:1]).all())
+
+    def _put(self, found: Array) -> None:
+        self._new.append(found)
+        if sum(each.shape[1] for each in self._new) > SAMPLE:
+            self._sort()
+
+    def _sort(self) -> None:
+        if not self._new:
+            return
+        both = np.concatenate([self._kept, *self._new], axis=1)
+        self._new = []
+        both = both[:, np.argsort(both[0], kind="stable")]
+        first = np.flatnonzero(np.concatenate([[True], both[0, 1:] != both[0, :-1]]))
+        rows, least, most = (
+            each.reduceat(both[at], first) for at, each in enumerate((np.add, np.minimum, np.maximum), 1)
+        )
+        self._more = self._more or len(first) > SAMPLE
+        self._kept = np.stack([both[0, first], rows, least, most])[:, :SAMPLE]
+
+
+class ClusterFinder:
+    """The clusters of rows by candidates, or by one column that is `named`; rows come in batches in any order."""
+
+    def __init__(self, columns: Sequence[str], gold: str | None, named: str | None = None) -> None:
+        self.columns, self.named = tuple(columns) if named is None else (named,), named
+        self._gold = gold
+        self._repeats = [Repeats() for _ in self.columns]
+
+    def add(self, batch: pa.RecordBatch, numbers: Array) -> list[Array]:
+        """Add a batch with the numbers of its rows; its keys: these, unless a column is named, then each column's."""
+        keys = [cluster_keys(batch.column(name), numbers) for name in self.columns]
+        column = None if self._gold is None or self.named else batch.column(self._gold)
+        for repeats, each in zip(self._repeats, keys, strict=True):
+            repeats.add(each, lambda at: hash_gold(column, at))
+        return keys if self.named else [numbers, *keys]
+
+    @property
+    def clustered(self) -> tuple[bool, ...]:
+        """Whether rows that have one key belong together, by each of the keys."""
+        return (True,) if self.named else (False, *(True for _ in self.columns))
+
+    def find(self) -> tuple[int, Clusters | None]:
+        """The clusters that the rows have, None where each row is by itself, and the place of their keys."""
+        for at, (name, repeats) in enumerate(zip(self.columns, self._repeats, strict=True)):
+            if self.named or (repeats.repeated and self._is_item(name, repeats)):
+                return at + (not self.named), Clusters(name, repeats.count, repeats.rows, self.named is not None)
+        return 0, None
+
+    def state(self, stored: list[bytes]) -> list[tuple[int, bool]]:
+        """What `merge` needs, as JSON values; arrays are appended to `stored`."""
+        states = [each.state() for each in self._repeats]
+        stored += [kept.astype("<u8").tobytes() for _, _, kept in states]
+        return [(rows, more) for rows, more, _ in states]
+
+    def merge(self, about: Iterable[tuple[int, bool]], stored: Iterator[bytes]) -> None:
+        """Add the state of other rows."""
+        for repeats, (rows, more) in zip(self._repeats, about, strict=True):
+            repeats.merge(rows, more, np.frombuffer(next(stored), "<u8").reshape(4, -1))
+
+    def _is_item(self, name: str, repeats: Repeats) -> bool:
+        """Whether rows that share a value of the column are answers to one question."""
+        kind = singular(name)
+        return kind in _ITEMS or repeats.one_gold(several=kind in _PLACES)
+
+
+def hash_gold(column: pa.Array | None, rows: Array) -> Array:
+    """A hash of the gold of some rows, uint64; equal for all rows where there is none that can be compared."""
+    if column is None or not len(rows):
+        return np.zeros(len(rows), np.uint64)
+    part = column if len(rows) == len(column) else column.take(from_numpy(rows))
+    if isinstance(part, pa.ExtensionArray):  # JSON text
+        part = part.storage
+    if is_list(part.type):
+        values, sizes = _hash_values(pc.list_flatten(part)), np.asarray(pc.fill_null(pc.list_value_length(part), 0))
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        if values is None:
+            return np.zeros(len(rows), np.uint64)
+        place = np.arange(len(values)) - np.repeat(starts[:-1], sizes)
+        mixed = np.zeros(len(values) + 1, np.uint64)
+        np.cumsum(mix(values + place.astype(np.uint64)), out=mixed[1:])
+        return mix(mixed[starts[1:]] - mixed[starts[:-1]])
+    found = _hash_values(part)
+    return np.zeros(len(rows), np.uint64) if found is None else found
+
+
+def _hash_values(column: pa.Array) -> Array | None:
+    """A hash of each value; None of values that are no text or number."""
+    if pt.is_nested(column.type) or is_bytes(column.type):
+        return None
+    return hash_texts(column.cast(pa.large_string()).fill_null(""))
+
+
+def find_clusters(runs: Sequence[Run], named: str | None = None) -> str | None:
+    """The column by which rows of runs belong together; None where each row is by itself.
+
+    It is the column that is `named`, else the one that the runs were scored with, else the one that their rows say.
+    """
+    if (known := name_clusters(runs, named)) is not None:
+        return None if known == NONE else known
+    return next(filter(None, map(_find_in, runs)), None)
+
+
+def name_clusters(runs: Sequence[Run], named: str | None = None) -> str | None:
+    """The `cluster` that is named, else that of all runs that were scored with one, if they agree; else None."""
+    known = {run.manifest.settings.get("cluster") for run in runs} - {None}
+    return next(iter(known)) if named is None and len(known) == 1 else named
+
+
+def _find_in(run: Run) -> str | None:
+    """The column that is stored with a run, or that its rows say where nothing is."""
+    if (stored := run.values.get("clusters")) is not None:
+        return str(stored["column"])
+    mapping = run.manifest.mapping
+    columns = _candidates(run.schema, mapping, run.manifest.settings.get("on"))
+    if not columns:
+        return None
+    gold = gold_column(run.schema, mapping)
+    finder, first = ClusterFinder(columns, gold), 0
+    for batch in run.batches(list(dict.fromkeys([*columns, *filter(None, [gold])]))):
+        finder.add(batch, np.arange(first, first := first + len(batch), dtype=np.uint64))
+    _, found = finder.find()
+    return None if found is None else found.column
+
+
+def gold_column(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:
+    """The column of the gold, where there is one that tells questions apart."""
+    found = mapping.get("reference") or mapping.get("relevant")
+    if found is None:
+        found = next((name for name in schema.names if matches_role("reference", name)), None)
+    return found if found in schema.names else None
