@@ -59,7 +59,7 @@ def totals_of(plan, batch, scored, cut):
             for rows in scored
         ]
         numbers = np.arange(start, end, dtype=np.uint64)
-        totals.add(batch.slice(start, end - start), parts, Counter(seen=end - start), numbers)
+        totals.add(batch.slice(start, end - start), parts, {"documents": Counter(seen=end - start)}, numbers)
     return totals
 
 
