@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,62 @@ from karat.core.metric.definition import Configured
 
 NOTHING: Array = np.array(None, dtype=object)
 ROUNDING = 1e-9  # by how much a score may exceed its range
+
+MOST_PAIRS = 10**10
+"""The most pairs of words, or of characters, that are compared for one row: 100,000 with 100,000; of other parts, whose
+comparison costs more, fewer. Beyond it the row is unscored: its time would grow with the product of the lengths."""
+
+
+class TooLong(ValueError):
+    """Why a row is not compared: its parts make too many pairs."""
+
+
+@dataclass
+class Pairs:
+    """Counts the pairs that are compared for one row, each at a `cost` in pairs of words; `spend` raises `TooLong`."""
+
+    unit: str
+    cost: int = 1
+    spent: int = 0
+
+    def spend(self, pairs: int) -> None:
+        self.spent += pairs
+        if self.spent * self.cost > MOST_PAIRS:
+            raise TooLong(f"more than {MOST_PAIRS // self.cost:,} pairs of {self.unit} would be compared; {_ADVICE}")
+
+
+_ADVICE = "shorten the texts or lists of this row, or use a metric whose time is linear, such as token_f1 or bleu"
+
+
+def find_too_long(a: Array, b: Array, unit: str, cost: int = 1) -> Array:
+    """Why rows with so many parts on either side are not compared, None where they are: shape (n,), objects.
+
+    >>> find_too_long(np.array([3, 10**6]), np.array([2, 10**6]), "words")[1]
+    '1,000,000 x 1,000,000 words are more than 10,000,000,000 pairs; shorten the texts or lists of this row, or use ...
+    """
+    reasons: Array = np.full(len(a), None, dtype=object)
+    for row in np.flatnonzero(np.multiply(a, b, dtype=np.float64) * cost > MOST_PAIRS).tolist():
+        pairs = f"{int(a[row]):,} x {int(b[row]):,} {unit} are more than {MOST_PAIRS // cost:,} pairs"
+        reasons[row] = f"{pairs}; {_ADVICE}"
+    return reasons
+
+
+def score_rest(reasons: Array, columns: Sequence[pa.Array], compute: Callable[..., Array | Rows]) -> Rows:
+    """What `compute` returns for the rows of some columns that have no reason to be unscored, among all rows."""
+    chosen: Array = np.equal(reasons, NOTHING)
+    if not chosen.any():
+        return Rows(np.full((len(reasons), 1), np.nan), reasons)
+    whole = bool(chosen.all())
+    returned = compute(*columns) if whole else compute(*(column.filter(from_numpy(chosen)) for column in columns))
+    rows = returned if isinstance(returned, Rows) else Rows(np.asarray(returned, np.float64))
+    if whole:
+        return rows
+    found = rows.statistics.reshape(len(rows.statistics), -1)
+    statistics: Array = np.full((len(reasons), found.shape[1]), np.nan)
+    statistics[chosen] = found
+    if rows.reasons is not None:
+        reasons[chosen] = rows.reasons
+    return Rows(statistics, reasons)
 
 
 @dataclass(frozen=True)

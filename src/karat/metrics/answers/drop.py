@@ -8,15 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.arrow import is_list
 from karat.core.columns.column_cache import once
 from karat.core.columns.kinds import Answers, Array, Score, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
-from karat.core.metric.rows import NOTHING, Rows, divide
+from karat.core.metric.rows import NOTHING, Rows, divide, find_too_long, score_rest
 from karat.metrics.answers.assignment import assign
 from karat.metrics.text.string_comparison import overlap
 from karat.text.columns import distinct_words, map_words, normalise, tokenise
 from karat.text.normalise import is_number
+
+SPANS = 10_000  # the cost of a pair of spans
 
 
 @metric(source="Dua et al. 2019, DROP, arXiv:1903.00161; drop_eval.py of AllenNLP", lowered_by=EITHER)
@@ -27,12 +30,25 @@ def drop_f1(prediction: Texts, reference: Answers, *, score: Literal["f1", "exac
     spans, of which the best counts. Texts are normalised as by `normalize="drop"`. A pair counts only if the reference
     has no number or both have the same one. The F1 has two decimals, as in the script. With `score="exact"` the score
     is 1 where both have the same spans, as many of them, in any order. An answer whose first span is blank is ignored;
-    a row without another one is unscored.
+    a row without another one is unscored, and so is one with more than 1,000,000 pairs of spans.
 
     >>> answers = [[["Cowboys", "New England Patriots"]], [["14"], ["15 yards"]]]
     >>> drop_f1([["Patriots", "The Cowboys"], ["14 yards"]], answers).to_pylist()
     [0.75, 0.67]
     """
+    mine, theirs = (np.bincount(*_owners(column), minlength=len(prediction)) for column in (prediction, reference))
+    reasons = find_too_long(mine, theirs, "spans", SPANS)
+    return score_rest(reasons, (prediction, reference), lambda one, other: _drop_f1(one, other, score))
+
+
+def _owners(lists: pa.Array) -> tuple[Array, Array]:
+    """The row of each item of lists, and how many texts it has: 1, or those of a list."""
+    items = lists.flatten()
+    rows = np.asarray(pc.list_parent_indices(lists))
+    return rows, np.ones(len(items)) if not is_list(items.type) else _sizes(items)
+
+
+def _drop_f1(prediction: pa.Array, reference: pa.Array, score: str) -> Rows:
     spans, row, height, width, one, other = once(
         "drop_f1", (prediction, reference), lambda: _pair(prediction, reference)
     )

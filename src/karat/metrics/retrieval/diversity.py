@@ -10,9 +10,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import pyarrow as pa
+
 from karat.core.columns.kinds import Ids, Score, Subtopics
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import Definition
+from karat.core.metric.rows import Rows, find_too_long, score_rest
 from karat.core.metric.setting import Fraction, Grade, OptionalCount
 from karat.metrics.retrieval.binary import Empty
 from karat.metrics.retrieval.coverage import cover
@@ -20,11 +24,20 @@ from karat.metrics.retrieval.novelty import Novelty
 
 NDEVAL = "ndeval 4.5 of the TREC web tracks, https://github.com/trec-web/trec-web-2013/tree/master/src/eval"
 Ideal: TypeAlias = Literal["judged", "perfect"]
+DOCUMENTS = 10  # the cost of a pair of a rank and a document
 
 
 def _bound(definition: Definition, settings: Mapping[str, Any]) -> Definition:
     """No upper bound where the best ranking of the judged documents is found greedily: there may be a better one."""
     return replace(definition, high=1.0 if settings["ideal"] == "perfect" else None)
+
+
+def _score(formula: Novelty, retrieved: pa.Array, subtopics: pa.Array, rel: float, empty: Empty) -> Rows:
+    """The score of each row by the formula; a row whose ideal ranking takes too many comparisons is unscored."""
+    documents = np.diff(np.asarray(subtopics.offsets)) if formula.name.endswith("_judged") else np.zeros(len(subtopics))
+    depth = documents if formula.k is None else np.minimum(documents, formula.k)
+    reasons = find_too_long(depth, documents, "judged documents", DOCUMENTS)
+    return score_rest(reasons, (retrieved, subtopics), lambda one, other: formula.score(cover(one, other, rel), empty))
 
 
 @metric(source=f"Clarke et al. 2008, Novelty and diversity, SIGIR; {NDEVAL}", high=None, specialise=_bound)
@@ -43,13 +56,14 @@ def alpha_ndcg(
     A document gains 1 for each of its subtopics, times 1 - alpha for each time that one was covered above it, divided
     by log2(rank + 1). The best possible ranking is that of the documents that are `judged`, found greedily, so that a
     score above 1 is possible; or a `perfect` one, in which each document is relevant to all subtopics: ndeval's
-    alpha-DCG. Where nothing is relevant the score is 0, or with `empty="unscored"` none.
+    alpha-DCG. Where nothing is relevant the score is 0, or with `empty="unscored"` none. A row with more than
+    1,000,000,000 pairs of a rank and a judged document is unscored.
 
     >>> [score] = alpha_ndcg([["b", "a"]], [{"a": {"1": 1, "2": 1}, "b": {"1": 1}}]).to_pylist()
     >>> round(score, 4)
     0.8406
     """
-    return Novelty(f"logarithm_{ideal}", k, alpha).score(cover(retrieved, subtopics, rel), empty)
+    return _score(Novelty(f"logarithm_{ideal}", k, alpha), retrieved, subtopics, rel, empty)
 
 
 @metric(source=f"Chapelle et al. 2009, Expected reciprocal rank, CIKM; {NDEVAL}", specialise=_bound)
@@ -70,7 +84,7 @@ def err_ia(
     >>> err_ia([["b", "a"]], [{"a": {"1": 1, "2": 1}, "b": {"1": 1}}]).to_pylist()
     [0.7]
     """
-    return Novelty(f"rank_{ideal}", k, alpha).score(cover(retrieved, subtopics, rel), empty)
+    return _score(Novelty(f"rank_{ideal}", k, alpha), retrieved, subtopics, rel, empty)
 
 
 @metric(
@@ -96,7 +110,7 @@ def novelty_rank_biased_precision(
     >>> novelty_rank_biased_precision([["b", "a"]], [{"a": {"1": 1, "2": 1}, "b": {"1": 1}}]).to_pylist()
     [0.65625]
     """
-    return Novelty(f"persistence_{ideal}", k, alpha, persistence).score(cover(retrieved, subtopics, rel), empty)
+    return _score(Novelty(f"persistence_{ideal}", k, alpha, persistence), retrieved, subtopics, rel, empty)
 
 
 @metric(source=f"Zhai et al. 2003, Beyond independent relevance, SIGIR; {NDEVAL}")

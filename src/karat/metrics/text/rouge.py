@@ -10,12 +10,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array, Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER, Definition, Length
-from karat.core.metric.rows import NOTHING, Rows, divide
+from karat.core.metric.rows import NOTHING, Rows, divide, find_too_long, score_rest
 from karat.core.metric.setting import Order, Positive
 from karat.metrics.text import bleu
 from karat.metrics.text.stemmer import Stemmer, stem
@@ -33,6 +34,7 @@ LIN = (
 Part: TypeAlias = Literal["f", "precision", "recall"]
 Tokens: TypeAlias = Literal["rouge", "words", "whitespace", "chars"]
 Numbers: TypeAlias = NDArray[np.int64]
+UNION = 10  # the cost of a pair of words in union_common, which keeps a bit of memory for it
 
 
 def _lower_part(definition: Definition, settings: Mapping[str, Any]) -> Definition:
@@ -81,13 +83,18 @@ def rouge_l(
     """ROUGE-L: the longest common subsequence of tokens of prediction and reference, as F, precision or recall.
 
     Settings and empty sides as in `rouge_n`; in F, recall weighs `beta` times as much as precision. A text of several
-    lines is one sequence; see `rouge_lsum`.
+    lines is one sequence; see `rouge_lsum`. A row with more than 10,000,000,000 pairs of words (100,000 x 100,000) is
+    unscored.
 
     >>> rouge_l(["the cat sat on the mat"], ["on the mat the cat sat"]).to_pylist()
     [0.5]
     """
     predicted, expected = (stem(tokenise(column, tokenize), stemmer) for column in (prediction, reference))
-    return _share(*longest_common(predicted, expected), score, beta)
+    return score_rest(
+        _too_long(predicted, expected),
+        (predicted, expected),
+        lambda one, other: _share(*longest_common(one, other), score, beta),
+    )
 
 
 @metric(source=LIN, lowered_by=EITHER, specialise=_lower_part)
@@ -103,13 +110,15 @@ def rouge_lsum(
 
     A token of a reference line counts if it is in the longest common subsequence with any line of the prediction, each
     token at most as often as the prediction has it. Of several longest subsequences the one of rouge_score is taken.
-    Settings and empty sides as in `rouge_n`.
+    Settings and empty sides as in `rouge_n`. A row with more than 1,000,000,000 pairs of words is unscored.
 
     >>> rouge_lsum(["the mat\nthe cat sat"], ["the cat sat\nthe mat"]).to_pylist()
     [1.0]
     """
     predicted, expected = (_sentences(column, tokenize, stemmer) for column in (prediction, reference))
-    return _share(*union_common(predicted, expected), score)
+    mine, theirs = (_sum_by_row(_most_tokens(column.flatten()), column) for column in (predicted, expected))
+    reasons = find_too_long(mine, theirs, "words", UNION)
+    return score_rest(reasons, (predicted, expected), lambda one, other: _share(*union_common(one, other), score))
 
 
 @metric(
@@ -121,11 +130,19 @@ def caption_rouge_l(
     """ROUGE-L of captions: F of the highest precision and the highest recall over all references.
 
     The two may be of different references, so the score may exceed that of `rouge_l`. Recall weighs `beta` times as
-    much as precision; empty sides as in `rouge_n`. Null references are ignored.
+    much as precision; empty sides as in `rouge_n`, very long texts as in `rouge_l`. Null references are ignored.
 
     >>> caption_rouge_l(["the cat sat"], [["the cat", "a cat sat down today"]]).to_numpy().round(4)
     array([0.8299])
     """
+    return score_rest(
+        _too_long_of_several(prediction, reference, tokenize),
+        (prediction, reference),
+        lambda predicted, expected: _caption_rouge_l(predicted, expected, tokenize, beta),
+    )
+
+
+def _caption_rouge_l(prediction: pa.Array, reference: pa.Array, tokenize: str, beta: float) -> Rows:
     sizes = np.asarray(pc.list_value_length(reference))
     row = np.repeat(np.arange(len(sizes)), sizes)
     texts = reference.flatten()
@@ -137,6 +154,37 @@ def caption_rouge_l(
     np.fmax.at(recall, row, divide(common, in_other))
     scores = divide((1 + beta**2) * precision * recall, recall + beta**2 * precision)
     return Rows(scores, np.where(np.isnan(precision), "reference is an empty list", NOTHING))
+
+
+def _most_tokens(texts: pa.Array) -> Array:
+    """How many tokens texts have, which single spaces separate: at most."""
+    if pt.is_dictionary(texts.type):
+        counts: Array = _most_tokens(texts.dictionary)[np.asarray(texts.indices)]
+        return counts
+    return np.asarray(pc.count_substring(texts, " ").fill_null(0)).astype(np.int64) + 1
+
+
+def _too_long(a: pa.Array, b: pa.Array) -> Array:
+    return find_too_long(_most_tokens(a), _most_tokens(b), "words")
+
+
+def _sum_by_row(counts: Array, lists: pa.Array) -> Array:
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    bounds = _bounds(lists)
+    found: Array = ends[bounds[1:]] - ends[bounds[:-1]]
+    return found
+
+
+def _too_long_of_several(prediction: pa.Array, reference: pa.Array, tokenize: str) -> Array:
+    """As `_too_long`, of the references of a row together."""
+    texts = reference.flatten().fill_null("")
+    bytes_of = (np.asarray(pc.binary_length(column)).astype(np.int64) for column in (prediction, texts))
+    mine, theirs = bytes_of  # a text has at most as many tokens
+    reasons = find_too_long(mine, _sum_by_row(theirs, reference), "words")
+    if np.equal(reasons, NOTHING).all():
+        return reasons
+    counts = _most_tokens(tokenise(texts, tokenize))
+    return find_too_long(_most_tokens(tokenise(prediction, tokenize)), _sum_by_row(counts, reference), "words")
 
 
 def longest_common(a: pa.Array, b: pa.Array) -> tuple[Numbers, Numbers, Numbers]:

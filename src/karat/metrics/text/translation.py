@@ -13,11 +13,12 @@ from karat.core.columns.kinds import Array, Counts, Text, Texts
 from karat.core.errors import MissingExtra
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
-from karat.core.metric.rows import Rows, collect_rows, divide
+from karat.core.metric.rows import Rows, collect_rows, divide, find_too_long
 from karat.core.metric.setting import Order, Range, check_not_negative
 
 CHRF = "Popović 2015, chrF, W15-3049; 2017, chrF++, W17-4770; as in sacrebleu, https://github.com/mjpost/sacrebleu"
 TER = "Snover et al. 2006, A Study of Translation Edit Rate; as in sacrebleu, https://github.com/mjpost/sacrebleu"
+SHIFTED = 10_000  # the cost of a pair of words: all are compared again for each phrase that may be moved
 
 
 def chrf_value(totals: Array, *, beta: float) -> Array:
@@ -89,7 +90,7 @@ def ter(
 
     Of several references the one with the fewest edits counts; the edits are divided by the mean length of all. The
     value is that of the corpus: all edits divided by all words. Computed by sacrebleu, with its settings; 1 is one edit
-    per word. Needs the extra `text`.
+    per word. A row with more than 1,000,000 pairs of words (1,000 x 1,000) is unscored. Needs the extra `text`.
 
     >>> ter(["on the mat the cat sat"], [["the cat sat on the mat"]]).to_numpy().round(4)
     array([0.1667])
@@ -100,7 +101,10 @@ def ter(
         raise MissingExtra("sacrebleu", extra="text", need="ter") from None
     rate = Rate(normalized=normalized, no_punct=no_punct, asian_support=asian_support, case_sensitive=case_sensitive)
 
-    def compare(predicted: str, expected: list[str]) -> tuple[float, float]:
+    def compare(predicted: str, expected: list[str]) -> tuple[float, float] | str:
+        mine, theirs = (np.array([len(text.split())]) for text in (predicted, max(expected, key=len)))
+        if (reason := find_too_long(mine, theirs, "words", SHIFTED)[0]) is not None:
+            return str(reason)
         score = rate.sentence_score(predicted, expected)
         return score.num_edits, score.ref_length
 
@@ -108,7 +112,7 @@ def ter(
 
 
 def _compare_each(
-    predictions: Text, references: Texts, compare: Callable[[str, list[str]], Iterable[float]], width: int
+    predictions: Text, references: Texts, compare: Callable[[str, list[str]], Iterable[float] | str], width: int
 ) -> Rows:
     """The counts of each row, from its prediction and its references that are not null."""
     columns = zip(predictions.to_pylist(), references.to_pylist(), strict=True)

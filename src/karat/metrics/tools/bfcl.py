@@ -21,7 +21,7 @@ from karat.core.columns.conversations import (
 from karat.core.columns.kinds import Json, Messages, Score
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows
-from karat.metrics.tools.calls import NO_CALLS, Null, calls_of, fill_calls, specialise_calls
+from karat.metrics.tools.calls import NO_CALLS, Null, calls_of, fill_calls, specialise_calls, too_many
 from karat.metrics.tools.kernels import complete, match_allowed
 
 _TYPES: dict[str, type] = {
@@ -91,6 +91,8 @@ def _define(tool_calls: pa.Array, reference_tool_calls: pa.Array, tools: pa.Arra
         for role, value in (("tool_calls", calls), ("reference_tool_calls", expected), ("tools", known)):
             if isinstance(value, str):
                 return f"{role}: {value}"
+        if problem := too_many(calls, expected):
+            return problem
         try:
             return float(_match(calls, expected, known, underscores=underscores))
         except _Unscored as error:

@@ -9,6 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.conversations import Call, Message, UnreadableConversation, conversations, replies
@@ -16,12 +17,14 @@ from karat.core.columns.kinds import TEXT
 from karat.core.errors import SpecError
 from karat.core.metric.definition import Definition
 from karat.core.metric.metric import Metric
+from karat.core.metric.rows import find_too_long
 from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse
 
 NO_CALLS = ("tool_calls",)  # the column in which a null stands for no calls
 Null: TypeAlias = Literal["no_calls", "unscored"]
 Arguments: TypeAlias = Literal["exact", "subset", "superset", "ignore"]
+CALLS = 10_000  # the cost of a pair of calls
 _MISSING = object()
 
 
@@ -80,6 +83,12 @@ def read_calls(column: pa.Array, role: str, tool: str | None = None) -> list[lis
 
 def calls_of(messages: Sequence[Message], tool: str | None = None) -> list[Call]:
     return [call for message in messages for call in message.calls if tool is None or call.name == tool]
+
+
+def too_many(mine: Sequence[Call], theirs: Sequence[Call]) -> str | None:
+    """Why the calls of a row are not compared: there are too many pairs."""
+    reason: str | None = find_too_long(np.array([len(mine)]), np.array([len(theirs)]), "tool calls", CALLS)[0]
+    return reason
 
 
 def unreadable_arguments(calls: Sequence[Call], role: str) -> str | None:
@@ -201,6 +210,8 @@ def pairs(
     )
     for mine, theirs in zip(predicted, expected, strict=True):
         problem = theirs if isinstance(theirs, str) else unreadable_arguments(theirs, "reference_tool_calls")
+        if problem is None and not isinstance(mine, str):
+            problem = too_many(mine, theirs)  # type: ignore[arg-type]
         rows.append(problem or (mine if isinstance(mine, str) else (mine, theirs)))  # type: ignore[arg-type]
     comparison.score_arguments([row for row in rows if not isinstance(row, str)])
     return iter(rows)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
 from karat.core.columns.kinds import Array
-from karat.core.metric.rows import Rows
+from karat.core.metric.rows import MOST_PAIRS, Rows
 from karat.metrics.text.string_comparison import parts
 
 try:
@@ -32,7 +33,11 @@ def count_calls(columns: Sequence[pa.Array], arguments: str, tool: str | None, *
     out: Array = np.full((len(columns[0]), 3), np.nan)
     if COMPILED and tool != "":
         name = None if tool is None else tool.encode()
-        tool_calls.count(*parts(columns[0]), *parts(columns[1]), _HOW.index(arguments), ordered, name, out)
+
+        def count(one: pa.Array, other: pa.Array, found: Array) -> None:
+            tool_calls.count(*parts(one), *parts(other), _HOW.index(arguments), ordered, name, found)
+
+        _fill(columns, out, count)
     return out
 
 
@@ -40,8 +45,32 @@ def match_trajectories(columns: Sequence[pa.Array], mode: str, arguments: str) -
     """Whether each conversation takes the expected course, shape (n, 1); NaN where the definition is needed."""
     out: Array = np.full(len(columns[0]), np.nan)
     if COMPILED:
-        tool_calls.match(*parts(columns[0]), *parts(columns[1]), _MODES.index(mode), _HOW.index(arguments), out)
+
+        def match(one: pa.Array, other: pa.Array, found: Array) -> None:
+            tool_calls.match(*parts(one), *parts(other), _MODES.index(mode), _HOW.index(arguments), found)
+
+        _fill(columns, out, match)
     return out[:, None]
+
+
+def _sizes(texts: pa.Array) -> Array:
+    """The bytes of each text."""
+    if pa.types.is_dictionary(texts.type):
+        sizes: Array = _sizes(texts.dictionary)[np.asarray(texts.indices.fill_null(0))]
+        return sizes
+    return np.asarray(pc.binary_length(texts).fill_null(0), np.float64)
+
+
+def _fill(columns: Sequence[pa.Array], out: Array, kernel: Callable[[pa.Array, pa.Array, Array], None]) -> None:
+    """Fill the rows of `out` by a kernel; those that may have very many calls are left to the definition."""
+    short: Array = _sizes(columns[0]) * _sizes(columns[1]) <= MOST_PAIRS
+    if short.all():
+        kernel(columns[0], columns[1], out)
+        return
+    found = np.ascontiguousarray(out[short])
+    one, other = (column.filter(from_numpy(short)) for column in columns)
+    kernel(one, other, found)
+    out[short] = found
 
 
 def match_allowed(columns: Sequence[pa.Array]) -> Array:

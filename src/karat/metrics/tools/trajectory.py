@@ -12,7 +12,7 @@ from karat.core.columns.conversations import Call, Message, UnreadableConversati
 from karat.core.columns.kinds import Messages, Score
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows
-from karat.metrics.tools.calls import Arguments, ByTool, Comparison, calls_of, unreadable_arguments
+from karat.metrics.tools.calls import Arguments, ByTool, Comparison, calls_of, too_many, unreadable_arguments
 from karat.metrics.tools.kernels import complete, match_trajectories
 
 
@@ -60,6 +60,8 @@ def _define(messages: pa.Array, reference_messages: pa.Array, *, mode: str, comp
         if isinstance(mine, UnreadableConversation):
             return f"messages: {mine}"
         if problem := unreadable_arguments(calls_of(theirs), "reference_messages"):
+            return problem
+        if problem := too_many(calls_of(mine), calls_of(theirs)):
             return problem
         if mode == "strict":
             return float(_same_course(mine, theirs, comparison))

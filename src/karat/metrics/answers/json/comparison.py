@@ -13,12 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from karat.core.metric.definition import Configured
+from karat.core.metric.rows import Pairs
 from karat.core.metric.score import score_rows
 from karat.metrics.answers.assignment import assign
 from karat.metrics.answers.json.paths import ITEM, Field
 
 _MISSING = object()
 _TIE = 1e-9  # decides between assignments with as many equal leaves
+FIELDS = 1_000  # the cost of a pair of fields
+_QUICK = 10  # so many pairs of items are found equal or not in the time of a pair of fields
 _NESTED = {dict, list}
 _BARE = {dict, list, type(None)}  # what a metric of texts cannot score
 
@@ -94,6 +97,7 @@ class Comparer:
 
     scores: LeafScores | None
     matched: bool
+    pairs: Pairs = field(default_factory=lambda: Pairs("fields", FIELDS))
 
     def compare(self, predicted: Any, expected: Any, at: Field, found: Found) -> None:
         """Add the leaves of two values at a field to those found."""
@@ -120,7 +124,7 @@ class Comparer:
 
     def _compare_lists(self, predicted: list[Any], expected: list[Any], at: Field, found: Found) -> None:
         if self.matched and self.scores is None:
-            predicted, expected = _take_equal(predicted, expected, at, found)
+            predicted, expected = self._take_equal(predicted, expected, at, found)
         paired = min(len(predicted), len(expected))
         if self.matched and paired and max(len(predicted), len(expected)) > 1 and self._may_fit(predicted, expected):
             predicted, expected = self._match(predicted, expected, at, found)
@@ -132,6 +136,22 @@ class Comparer:
         for item in predicted[paired:]:
             collect(item, at, found.extra)
 
+    def _take_equal(
+        self, predicted: list[Any], expected: list[Any], at: Field, found: Found
+    ) -> tuple[list[Any], list[Any]]:
+        """Pair equal items, which one of the best assignments does; returns the items that are left."""
+        left, rest = [], list(expected)
+        for mine in predicted:
+            for place, item in enumerate(rest):
+                if mine == item and _same_types(mine, item):
+                    self.pairs.spend(place // _QUICK)
+                    collect(rest.pop(place), at, found.equal)
+                    break
+            else:
+                self.pairs.spend(len(rest) // _QUICK)
+                left.append(mine)
+        return left, rest
+
     def _may_fit(self, predicted: list[Any], expected: list[Any]) -> bool:
         """Whether the pairs of items matter: not for leaves of which no two are equal."""
         return self.scores is not None or any(item and item.__class__ in _NESTED for item in (*predicted, *expected))
@@ -141,6 +161,7 @@ class Comparer:
 
         What is found in pairs with lists is kept: to compare these again would double the work at each level of lists.
         """
+        self.pairs.spend(len(predicted) * count_leaves(expected) + len(expected) * count_leaves(predicted))
         weights: list[list[float]] = []
         kept: dict[tuple[int, int], Found] = {}
         nested = [_holds_list(item) for item in expected]
@@ -176,23 +197,16 @@ def collect(value: Any, at: Field, found: list[Field]) -> None:
         found.append(at)
 
 
+def count_leaves(value: Any) -> int:
+    """How many leaves a value has; an empty object or list is one."""
+    items = value.values() if value.__class__ is dict else value if value.__class__ is list else ()
+    return sum(map(count_leaves, items)) or 1
+
+
 def _holds_list(value: Any) -> bool:
     if value.__class__ is dict:
         return any(map(_holds_list, value.values()))
     return value.__class__ is list
-
-
-def _take_equal(predicted: list[Any], expected: list[Any], at: Field, found: Found) -> tuple[list[Any], list[Any]]:
-    """Pair equal items, which one of the best assignments does; returns the items that are left."""
-    left, rest = [], list(expected)
-    for mine in predicted:
-        for place, item in enumerate(rest):
-            if mine == item and _same_types(mine, item):
-                collect(rest.pop(place), at, found.equal)
-                break
-        else:
-            left.append(mine)
-    return left, rest
 
 
 def _same_types(one: Any, other: Any) -> bool:

@@ -17,7 +17,7 @@ from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import Definition
 from karat.core.metric.metric import Metric
-from karat.core.metric.rows import Rows, collect_rows, divide
+from karat.core.metric.rows import Rows, TooLong, collect_rows, divide
 from karat.core.metric.spec import parse as parse_spec
 from karat.metrics.answers.json.comparison import Comparer, Found, LeafScores, collect
 from karat.metrics.answers.json.parser import Invalid, parse
@@ -95,7 +95,8 @@ def json_fields(
     is then right by its score, and equal where that is 1. `path` counts the fields there alone; rows without one are
     unscored. `nulls="absent"`: a null in an object is as if it were not there.
 
-    A prediction that is not JSON (see `valid_json`) lacks all fields; a row whose reference is not JSON is unscored.
+    A prediction that is not JSON (see `valid_json`) lacks all fields; a row whose reference is not JSON, or whose lists
+    make more than 10,000,000 pairs of fields, is unscored.
 
     >>> import karat
     >>> rows = {"prediction": ['{"id": 7, "lines": [{"sum": 5}, {"sum": 2.0}], "tax": 1}']}
@@ -119,7 +120,11 @@ def json_fields(
         if isinstance(predicted, Invalid):
             collect(expected, root, found.missing)
         else:
-            comparer.compare(predicted, expected, root, found)
+            comparer.pairs.spent = 0
+            try:
+                comparer.compare(predicted, expected, root, found)
+            except TooLong as error:
+                return str(error)
         return found
 
     texts = prediction.to_pylist(), reference.to_pylist()

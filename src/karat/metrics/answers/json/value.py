@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from karat.core.columns.kinds import Score, Text
 from karat.core.metric.decorator import metric
-from karat.core.metric.rows import collect_rows
+from karat.core.metric.rows import Pairs, TooLong, collect_rows
 from karat.core.metric.setting import NotNegative
+from karat.metrics.answers.json.comparison import FIELDS
 from karat.metrics.answers.json.parser import RFC, Invalid, parse
 
 _EXACT = Context(prec=40, traps=[])  # differences of numbers, never an exception
@@ -49,7 +50,8 @@ def json_match(
     repeated items count once. `1`, `1.0` and `1e0` are the same number; numbers may differ by `tolerance`. With
     `partial=True` the score is the number of equal leaves divided by all leaves of either value (an empty object or
     list is a leaf; items of sets that are not equal are compared with the most similar one that is left).
-    A prediction that is not JSON (see `valid_json`) scores 0; a row whose reference is not JSON is unscored.
+    A prediction that is not JSON (see `valid_json`) scores 0; a row whose reference is not JSON is unscored, and so is
+    one whose sets make more than 10,000,000 pairs of fields.
 
     >>> json_match(['{"b": 2, "a": 1.0}', "[2, 1]"], ['{"a": 1, "b": 2}', "[1, 2]"]).to_pylist()
     [1.0, 0.0]
@@ -68,7 +70,10 @@ def json_match(
             return 1.0
         if not partial and not allowed:
             return 0.0
-        equal, leaves = _compare(predicted, expected, lists, allowed)
+        try:
+            equal, leaves = _compare(predicted, expected, lists, allowed, Pairs("fields", FIELDS))
+        except TooLong as error:
+            return str(error)
         return equal / leaves if partial else equal == leaves
 
     return collect_rows(map(compare, prediction.to_pylist(), reference.to_pylist()))
@@ -87,28 +92,30 @@ def _key(value: Any, lists: str) -> Hashable:
     return type(value), value
 
 
-def _compare(predicted: Any, expected: Any, lists: str, tolerance: Decimal) -> tuple[int, int]:
+def _compare(predicted: Any, expected: Any, lists: str, tolerance: Decimal, spent: Pairs) -> tuple[int, int]:
     """How many leaves are equal, and how many leaves there are in either value."""
     if isinstance(predicted, dict) and isinstance(expected, dict) and (predicted or expected):
         pairs = [(predicted.get(name, _MISSING), expected.get(name, _MISSING)) for name in predicted | expected]
     elif isinstance(predicted, list) and isinstance(expected, list) and (predicted or expected):
         if lists == "set":
-            return _compare_sets(predicted, expected, tolerance)
+            return _compare_sets(predicted, expected, tolerance, spent)
         pairs = list(zip_longest(predicted, expected, fillvalue=_MISSING))
     else:
         equal = _is_equal(predicted, expected, tolerance)
         return int(equal), max(_leaves(predicted), _leaves(expected))
-    counts = [_compare(a, b, lists, tolerance) for a, b in pairs]
+    counts = [_compare(a, b, lists, tolerance, spent) for a, b in pairs]
     return sum(equal for equal, _ in counts), sum(leaves for _, leaves in counts)
 
 
-def _compare_sets(predicted: list[Any], expected: list[Any], tolerance: Decimal) -> tuple[int, int]:
+def _compare_sets(predicted: list[Any], expected: list[Any], tolerance: Decimal, spent: Pairs) -> tuple[int, int]:
     """`_compare` for items without order: equal items first, then each with the most similar item that is left."""
     predicted_items, expected_items = ({_key(item, "set"): item for item in items} for items in (predicted, expected))
     equal = leaves = sum(_leaves(predicted_items[key]) for key in predicted_items.keys() & expected_items.keys())
     rest = [item for key, item in predicted_items.items() if key not in expected_items]
-    for item in (item for key, item in expected_items.items() if key not in predicted_items):
-        counts = [_compare(other, item, "set", tolerance) for other in rest]
+    left = [item for key, item in expected_items.items() if key not in predicted_items]
+    spent.spend((len(left) * _leaves(rest) + len(rest) * _leaves(left)) if rest else 0)
+    for item in left:
+        counts = [_compare(other, item, "set", tolerance, spent) for other in rest]
         best = max(range(len(rest)), key=lambda i: counts[i][0] / counts[i][1], default=None)
         if best is None:
             leaves += _leaves(item)
