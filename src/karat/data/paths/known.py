@@ -114,7 +114,9 @@ def find_empty(source: Source, roles: Collection[str]) -> set[str]:
         for batch in chain([file.first], file.batches()):
             if not (empty := {name for name in empty if _is_empty(batch.column(name))}):
                 break
-        found |= {names[name] for several in fitting if not empty.issuperset(several) for name in empty & {*several}}
+        empty = {name for several in fitting if not empty.issuperset(several) for name in empty & {*several}}
+        alone = {name for several in fitting if empty.issuperset(several) for name in several}  # a role's last column
+        found |= {names[name] for name in empty - alone}
     return found
 
 
