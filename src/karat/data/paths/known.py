@@ -18,7 +18,7 @@ from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError
 from karat.data.json.raw import from_python
 from karat.data.paths.nested import add_nested, find_filling, find_nested
-from karat.data.roles import Layout, UnmappedRoleError, find_layout, is_side_of, matches_role
+from karat.data.roles import Layout, UnmappedRoleError, find_layout, is_side_of, matches_role, singular
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
 
@@ -109,7 +109,8 @@ def find_empty(source: Source, roles: Collection[str]) -> set[str]:
     """
     found = set[str]()
     for _, file, names in source.files:
-        fitting = [[name for name in names if matches_role(role, name)] for role in roles]
+        own = {role: {singular(other) for other in roles if other != role} for role in roles}  # names of other roles
+        fitting = [[n for n in names if matches_role(role, n) and singular(n) not in own[role]] for role in roles]
         empty = {name for several in fitting if len(several) > 1 for name in several}
         for batch in chain([file.first], file.batches()):
             if not (empty := {name for name in empty if _is_empty(batch.column(name))}):
