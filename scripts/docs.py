@@ -92,6 +92,7 @@ EXIT_CODES = {
     3: "a value is below its `--fail-under`",
     4: "a system is worse, with `--fail-if-worse`",
     5: "the scores could not be logged to Phoenix",
+    6: "a cap, `--max-calls` or `--budget`, was reached: not everything was asked, and `--resume` goes on",
     130: "interrupted by Ctrl-C",
 }
 

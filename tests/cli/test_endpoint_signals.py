@@ -55,9 +55,11 @@ def test_a_signal_while_an_endpoint_refuses_or_hangs(delivery, sent, presses, tm
     assert rest == [KEPT] + ["interrupted"] * (sent == signal.SIGINT)
 
 
-def test_a_budget_that_runs_out_leaves_one_line(tmp_path):
+def test_a_budget_that_runs_out_says_what_would_have_been_enough(tmp_path):
     with FakeServer() as server:
         process = start(server.port, tmp_path, "--budget", "0.001", "--price", "0.1,0.1")
         told = process.communicate(timeout=60)[1]
-    assert process.returncode == 0
-    assert re.fullmatch(r"models: 13 calls, 0 retries, 0 cached, 0 failed, 7 not asked; .*\n", told)
+    assert process.returncode == 6
+    used, how = told.strip().splitlines()
+    assert re.fullmatch(r"models: 13 calls, 0 retries, 0 cached, 0 failed, 7 not asked; .*", used)
+    assert re.fullmatch(r"a cap is reached: 7 requests were not sent; the same command with --resume --budget .*", how)

@@ -14,6 +14,7 @@ from karat.models.reply_cache import ReplyCache
 from karat.models.request import Model, Reply, Request
 
 LABEL_TOKENS, LIST_TOKENS = 80, 400  # usual length of a reply: a label and its reason, or a list of statements
+SECOND_TOKENS = 100  # of what a second request says about the first reply
 
 
 @dataclass
@@ -21,7 +22,8 @@ class Estimate:
     """The requests of a run. The tokens are an estimate.
 
     `cached`: those with a reply in the cache. `repeated`: those that are the same as one before, whose reply will be
-    there. Neither takes tokens.
+    there. Neither takes tokens. `again`: what second requests take where no first reply can be read; None where there
+    are none.
     """
 
     calls: int = 0
@@ -29,6 +31,7 @@ class Estimate:
     repeated: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    again: Estimate | None = None
 
     def cost(self, price: tuple[float, float]) -> float:
         """The cost in USD, at a price per million input and output tokens."""
@@ -69,9 +72,16 @@ class CountingGovernor(Governor):
             self.estimate.cached += 1
         else:
             self._asked |= set() if key is None else {key}
-            self.estimate.input_tokens += estimate_prompt_tokens(request)
+            prompt = estimate_prompt_tokens(request)
+            self.estimate.input_tokens += prompt
             parts = (request.schema or {}).get("properties", {})
             several = sum(part.get("type") == "object" for part in parts.values())  # criteria
             usual = LIST_TOKENS if "statements" in parts else LABEL_TOKENS * max(several, 1)
-            self.estimate.output_tokens += request.settings.get("max_tokens", usual)
+            reply = request.settings.get("max_tokens", usual)
+            self.estimate.output_tokens += reply
+            if request.schema is not None:  # a judge's
+                self.estimate.again = again = self.estimate.again or Estimate()
+                again.calls += 1
+                again.input_tokens += prompt + reply + SECOND_TOKENS  # with the first reply, and what is wrong with it
+                again.output_tokens += reply
         raise NotSentError("not asked: this is a dry run")

@@ -12,7 +12,7 @@ import click
 from click import option
 
 from karat.cli.options.numbers import Real, Whole
-from karat.cli.options.scoring import add_options
+from karat.cli.options.scoring import CAPPED, add_options
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -117,6 +117,21 @@ def ask_models(
         click.echo(_describe_estimate(governor.estimate, settings), err=beforehand)
     else:
         click.echo(_describe_usage(governor), err=True)
+        if governor.totals.capped:
+            click.get_current_context().meta[CAPPED] = True
+            click.echo(_how_to_ask_the_rest(governor, settings), err=True)
+
+
+def _how_to_ask_the_rest(governor: Governor, settings: Mapping[str, Any]) -> str:
+    """The caps that would have been enough, as far as is known, and how to send what they have kept."""
+    caps, unsent = governor.local.caps, governor.totals.capped
+    calls = f"--max-calls {caps.calls + unsent}" if settings["max_calls"] is not None else ""
+    spent = caps.spent * (1 + unsent / max(1, caps.calls))
+    budget = f"--budget {spent:.2g}" if settings["budget"] is not None else ""
+    enough = " ".join(filter(None, [calls, budget]))
+    if governor.local.run is None:
+        return f"a cap is reached: {unsent} requests were not sent; about {enough} would have been enough"
+    return f"a cap is reached: {unsent} requests were not sent; the same command with --resume {enough} sends them"
 
 
 def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Metric]:
@@ -199,10 +214,16 @@ def _describe_usage(governor: Governor) -> str:
 
 
 def _describe_estimate(estimate: Estimate, settings: Mapping[str, Any]) -> str:
-    """The calls that would be made, and about what they would use if every first reply is valid."""
+    """The calls that would be made, and about what they would use: if every first reply is valid, and at most."""
     cost = "give --price IN,OUT for the cost"
     if price := settings["price"]:
         cost = f"about ${estimate.cost(price) * (0.5 if settings['batch'] else 1):.4f}"
     calls = f"{estimate.calls} calls, of which {estimate.cached} are in the cache"
     calls += f" and {estimate.repeated} repeat others" if estimate.repeated else ""
-    return f"{calls}; about {estimate.input_tokens} tokens in, {estimate.output_tokens} out; {cost}"
+    line = f"{calls}; about {estimate.input_tokens} tokens in, {estimate.output_tokens} out; {cost}"
+    if (again := estimate.again) is None:
+        return line
+    most = f"{estimate.calls + again.calls} calls"
+    if price:
+        most += f" and ${(estimate.cost(price) + again.cost(price)) * (0.5 if settings['batch'] else 1):.4f}"
+    return f"{line}; at most {most}, where no reply can be read at first and each is asked for again"

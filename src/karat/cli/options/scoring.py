@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+CAPPED = f"{__name__}.capped"  # that a cap has kept requests from being sent, in the command's context
 UNDER = 3  # exit code: a value is under --fail-under, or too many rows are unscored
 
 
@@ -94,8 +95,8 @@ def print_report(
 ) -> None:
     """Print the result of each system, by its name, and how they compare; warnings on standard error.
 
-    Exit with 3 where a value does not reach its gate or too many rows have no score, with 1 where all have none. The
-    name of a single system is empty.
+    Exit with 6 where a cap was reached, with 3 where a value does not reach its gate or too many rows have no score,
+    with 1 where all have none. The name of a single system is empty.
     """
     missing = (
         f"{of}{spec} has no value: it is not defined for these {value.n} rows"
@@ -111,6 +112,7 @@ def print_report(
         click.echo(json.dumps(found.get("", several), ensure_ascii=False))
     else:
         _print_results(results, compared, by)
+    exit_if_capped()
     if failures := [f"{of}{line}" for of, result in _each(results) for line in gates.failures(result)]:
         for line in failures:
             click.echo(line, err=True)
@@ -140,6 +142,12 @@ def _print_results(results: Mapping[str, Result], compared: Compared | None, by:
         from karat.cli.options.comparison_table import print_comparison  # noqa: PLC0415  (heavy)
 
         print_comparison(compared, by)
+
+
+def exit_if_capped() -> None:
+    """Exit with 6 where a cap has kept requests from being sent."""
+    if click.get_current_context().meta.get(CAPPED):
+        sys.exit(6)
 
 
 def read_pair(text: str, flag: str) -> tuple[str, str]:

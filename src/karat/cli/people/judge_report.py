@@ -117,6 +117,7 @@ def judge_report(
         click.echo(json.dumps(report.as_dict(), ensure_ascii=False))
     else:
         _print(report, file)
+    scoring.exit_if_capped()
     for found in report.judges:
         lost = sum(found.errors.values()) + (found.unreadable.value or 0) * found.asked
         if lost > found.asked - 0.5:  # no verdict is left

@@ -100,6 +100,12 @@ class Rows:
         values: Array = finish(self.statistics)
         return np.where(self.scored, values, np.nan)
 
+    def first(self, rows: int) -> Rows:
+        """The first so many rows."""
+        reasons = None if self.reasons is None else self.reasons[:rows]
+        details = {name: column.slice(0, rows) for name, column in self.details.items()}
+        return Rows(self.statistics[:rows], reasons, details)
+
     def score_column(self, metric: Configured) -> pa.Array:
         """One float64 a row as an Arrow array, null where a row is unscored; without a copy where none is."""
         scores = self.scores(metric)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -129,6 +130,10 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
         count_usage(plan.metrics, writer.started),
     ):
         result = _score_all(plan, destination, progress, writer)
+        if writer.started.capped():
+            problem = f"run {manifest.name} is not finished: a cap is reached, and the other rows were not asked"
+            warnings.warn(f"{problem}; --resume (in Python, resume=True) with a higher cap asks them", stacklevel=3)
+            return result
         return replace(result, run=writer.finish(result.as_dict(), lengths=result.lengths))
 
 

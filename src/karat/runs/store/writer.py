@@ -40,6 +40,7 @@ from karat.runs.store.lock import lock
 from karat.runs.store.manifest import CODE, ENDPOINTS, Manifest, read_manifest, write_json, write_manifest
 from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
 
+NOT_ASKED = "not asked: "  # what the reasons of rows begin with where a cap is reached
 MOVED = "KARAT_MOVED_FROM"
 """The variable that names the address of an endpoint whose models have moved."""
 
@@ -48,7 +49,8 @@ MOVED = "KARAT_MOVED_FROM"
 class RunWriter:
     """Writes one run, batch by batch, and replays the rows that were scored before it was stopped.
 
-    The first `replayed` rows were scored before: pass their batches to `replay`, all others to `add`.
+    The first `replayed` rows were scored before: pass their batches to `replay`, all others to `add`. Rows are not kept
+    from the first on that a cap left unasked: the run is resumed there.
     """
 
     started: Started
@@ -59,6 +61,7 @@ class RunWriter:
     _digests_before: Mapping[str, str] = field(init=False)
     _digests: Digests = field(init=False)
     _rows: int = 0
+    _ended: bool = False
 
     def __post_init__(self) -> None:
         self.replayed = self.checkpoint.rows
@@ -75,6 +78,11 @@ class RunWriter:
 
     def add(self, batch: pa.RecordBatch, scored: list[Rows]) -> None:
         """Store the rows of each metric for a batch."""
+        if self._ended:
+            return
+        if self.started.capped():
+            self._ended, asked = True, min(map(_count_asked, scored))
+            batch, scored = batch.slice(0, asked), [rows.first(asked) for rows in scored]
         self._digests.add(batch)
         self._rows += batch.num_rows
         self.checkpoint.add(scored, self._digests.by_role)
@@ -110,6 +118,12 @@ class RunWriter:
             name = self.started.manifest.name
             problem = f"its first {self.replayed} rows are not those it was started with"
             raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {start_again(name)}")
+
+
+def _count_asked(rows: Rows) -> int:
+    """How many rows there are before the first that was not asked."""
+    reasons = [] if rows.reasons is None else rows.reasons.tolist()
+    return next((at for at, reason in enumerate(reasons) if reason and NOT_ASKED in reason), len(rows.statistics))
 
 
 def _name_column(role: str, name: str | None) -> str:
@@ -149,7 +163,8 @@ class Started:
     """A run that is being written: the folder that will hold it, and its manifest.
 
     `check` raises `DataError` where its lock was lost. `resumed`: it was started before. `usage()` is what it has
-    used of models so far. `files` are the checksums of what is written.
+    used of models so far; `capped()`: whether a cap has kept requests from being sent. `files` are the checksums of
+    what is written.
     """
 
     folder: str | Path
@@ -157,6 +172,7 @@ class Started:
     check: Callable[[], None]
     resumed: bool = False
     usage: Callable[[], Mapping[str, Any] | None] = lambda: None
+    capped: Callable[[], bool] = lambda: False
     files: dict[str, FileSum] = field(default_factory=dict)
 
     @property

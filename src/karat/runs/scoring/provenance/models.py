@@ -53,6 +53,7 @@ def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
         return {"names": list(dict.fromkeys(names)), **totals}
 
     started.usage = used
+    started.capped = lambda: any(each.totals.capped > at_start[each]["capped"] for each in governors)
     with change_context(run=key):
         try:
             yield
