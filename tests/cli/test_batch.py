@@ -92,7 +92,7 @@ def test_a_dry_run_quotes_half_the_price(folder):
         whole = CliRunner().invoke(main, ["score", "answers.jsonl", "-m", "judge:correctness", "--model", "small",
                                           "--base-url", server.url, "--dry-run", "--price", "1000,2000"])  # fmt: skip
         half = run(server, "--dry-run", "--price", "1000,2000")
-    prices = [float(each.stdout.rpartition("$")[2]) for each in (whole, half)]
+    prices = [float(each.stdout.split("$")[1].partition(";")[0]) for each in (whole, half)]
     assert prices[1] == pytest.approx(prices[0] / 2, abs=1e-4)
 
 

@@ -38,6 +38,7 @@ def karat_score(*words):
 
 @pytest.mark.parametrize("more", [[], ["--no-cache"]])
 def test_a_run_that_a_cap_ends_is_resumed_where_it_was_ended(server, more):
+    more = ["-m", "exact_match", *more]
     capped = karat_score("--run", "first", "--max-calls", "10", *more)
     assert capped.exit_code == 6
     assert server.calls == 10

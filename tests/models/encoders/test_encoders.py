@@ -293,10 +293,10 @@ def test_similarity_by_an_endpoint(endpoint, cache):
         metric(["a"], ["b"], device="cpu")
 
 
-def by_endpoint(*words):
+def by_endpoint(*words, code=0):
     spec = "semantic_similarity(backend='endpoint',batch_size=1,model='small')"
     result = CliRunner().invoke(main, ["score", "answers.jsonl", "-m", spec, *words])
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == code, result.output
     return result
 
 
@@ -314,11 +314,11 @@ def test_the_limits_of_a_command_reach_its_embeddings(endpoint, answers):
     assert endpoint == []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        capped = by_endpoint("--max-calls", "4", "--concurrency", "1")
+        capped = by_endpoint("--max-calls", "4", "--concurrency", "1", code=6)
         assert len(endpoint) == 4
         assert "models: 4 calls" in capped.stderr
         assert "2 not asked" in capped.stderr
-        by_endpoint("--resume", "--max-calls", "4", "--concurrency", "1")
+        by_endpoint("--resume", "--max-calls", "4", "--concurrency", "1", code=6)
         assert len(endpoint) == 4  # those of the run so far count
     assert "models: 2 calls" in by_endpoint().stderr
     assert sorted(endpoint) == [["a"], ["aa"], ["aaa"], ["aaab"], ["aab"], ["ab"]]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from karat.models.governor.faults import Fault, ModelError, classify
 from karat.models.governor.retry import RetryPolicy, retry
-from karat.models.openai.client import JSON, REPLY_BYTES, Endpoint, send
+from karat.models.openai.client import REPLY_BYTES, Endpoint, Upload, send
 from karat.models.openai.remedies import remedies
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Provider:
         head += f'Content-Disposition: form-data; name="file"; filename="{file_name(name)}"\r\n'
         head += "Content-Type: application/jsonl\r\n\r\n"
         form = [head.encode(), *lines, f"\r\n--{edge}--\r\n".encode()]
-        return await self._send("POST", "/files", _read_id, form, f"multipart/form-data; boundary={edge}")
+        return await self._send("POST", "/files", _read_id, Upload(form, f"multipart/form-data; boundary={edge}"))
 
     async def create(self, name: str, file: str) -> str:
         """The id of a new batch of the requests in a file. One whose answer was lost is looked for first."""
@@ -86,7 +86,7 @@ class Provider:
             if sent and (found := await self.find_batch(name, file, start)):
                 return found
             sent = True
-            return await send(self._endpoint, "POST", "/batches", _read_id, [data])
+            return await send(self._endpoint, "POST", "/batches", _read_id, Upload([data]))
 
         return await self._retry("/batches", attempt)
 
@@ -127,11 +127,10 @@ class Provider:
         method: str,
         path: str,
         parse: Callable[[bytes | bytearray], T],
-        data: Sequence[bytes] = (),
-        kind: str = JSON,
+        upload: Upload | None = None,
         most: int = REPLY_BYTES,
     ) -> T:
-        return await self._retry(path, lambda: send(self._endpoint, method, path, parse, data, kind, most))
+        return await self._retry(path, lambda: send(self._endpoint, method, path, parse, upload, most))
 
     async def _retry(self, path: str, work: Callable[[], Awaitable[T]]) -> T:
         async def attempt() -> T | Fault:

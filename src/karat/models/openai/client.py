@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from karat.core.errors import MissingExtra, SpecError
@@ -77,6 +77,13 @@ class Endpoint:
         return text.replace(self.key, "(key)") if len(self.key) >= 8 else text
 
 
+class Upload(NamedTuple):
+    """The body of a request, in parts, and its media type."""
+
+    parts: Sequence[bytes]
+    kind: str = JSON
+
+
 def find_endpoint(name: str, base_url: str | None = None, api_key: str | None = None) -> Endpoint:
     """The endpoint of the model `name`: what is passed, else `$OPENAI_BASE_URL` and `$OPENAI_API_KEY`.
 
@@ -111,7 +118,7 @@ async def post(
 ) -> T:
     """The reply to one POST request with a JSON body, as `parse` reads its text; raises what `send` raises."""
     data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    return await send(endpoint, "POST", path, lambda reply: parse(reply.decode(errors="replace")), [data], most=most)
+    return await send(endpoint, "POST", path, lambda reply: parse(reply.decode(errors="replace")), Upload([data]), most)
 
 
 async def send(
@@ -119,13 +126,12 @@ async def send(
     method: str,
     path: str,
     parse: Callable[[bytes | bytearray], T],
-    data: Sequence[bytes] = (),
-    kind: str = JSON,
+    upload: Upload | None = None,
     most: int = REPLY_BYTES,
 ) -> T:
     """The reply to one request, which is never repeated here, as `parse` reads it.
 
-    `data` is the body in parts, `kind` its media type. `most` is how many bytes the decoded reply may have.
+    `most` is how many bytes the decoded reply may have.
 
     Raises `EndpointError` for an HTTP error status, `EndpointConnectionError` without a complete reply, and
     `UnreadableReply` for more bytes, and if `parse` raises ValueError, LookupError, TypeError, AttributeError or
@@ -138,12 +144,11 @@ async def send(
     route, _, own = path.partition("?")
     url = f"{place.rstrip('/')}{route}?{'&'.join(filter(None, [parameters, own]))}".rstrip("?")
     headers = _headers(endpoint.key)
-    if data:
-        headers |= {"Content-Type": kind, "Content-Length": str(sum(map(len, data)))}
-    options: dict[str, Any] = {
-        "headers": headers,
-        "data": data[0] if len(data) == 1 else _iterate(data) if data else None,
-    }
+    options: dict[str, Any] = {"headers": headers}
+    if upload is not None:
+        parts = upload.parts
+        headers |= {"Content-Type": upload.kind, "Content-Length": str(sum(map(len, parts)))}
+        options |= {"headers": headers, "data": parts[0] if len(parts) == 1 else _iterate(parts)}
     options |= {"proxy": _find_proxy(endpoint.url), "ssl": _ssl_context() if place.startswith("https") else True}
     failure, lost = "", EndpointConnectionError
     try:

@@ -31,6 +31,7 @@ from karat.data.storage.whole_files import write_bytes
 MIN_SECONDS = 1.0  # between two parts
 MIN_SHARE = 0.01  # of the run's time so far, between two parts: even long runs have few
 MAX_BYTES = 32 << 20  # in memory before a part is written
+NOT_ASKED = "not asked: "  # in the reason of a row where a cap is reached
 _PART = re.compile(r"part-([0-9]{12,})(?:-([0-9a-f]{8}))?\.arrow")  # those of older runs have no checksum
 
 
@@ -123,6 +124,13 @@ def read_part(path: str | Path) -> pa.RecordBatch:
         raise DataError(f"{path} is damaged: expected the CRC-32 {written[2]}, found {found}; {remedy}")
     with name_errors(str(path)), pa.ipc.open_file(content) as part:
         return part.get_batch(0)
+
+
+def count_asked(scored: Sequence[Rows]) -> int:
+    """How many rows there are before the first that a cap left unasked; 0 where no reason tells which that is."""
+    reasons = (enumerate(rows.reasons.tolist()) for rows in scored if rows.reasons is not None)
+    unasked = (next((at for at, reason in each if reason and NOT_ASKED in reason), None) for each in reasons)
+    return min((at for at in unasked if at is not None), default=0)
 
 
 @dataclass

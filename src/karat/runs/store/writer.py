@@ -25,7 +25,7 @@ from karat.data.storage.checksums import FileSum, sum_file
 from karat.data.storage.remote_files import exists
 from karat.data.storage.whole_files import make_folder, remove_folder, whole_file
 from karat.data.write import check_output
-from karat.runs.store.checkpoint import Checkpoint, Replay, write_statistics
+from karat.runs.store.checkpoint import Checkpoint, Replay, count_asked, write_statistics
 from karat.runs.store.digest import Digests
 from karat.runs.store.folders import (
     PARTS,
@@ -40,7 +40,6 @@ from karat.runs.store.lock import lock
 from karat.runs.store.manifest import CODE, ENDPOINTS, Manifest, read_manifest, write_json, write_manifest
 from karat.runs.store.run import ROWS, STATISTICS, VALUES, Run, open_run
 
-NOT_ASKED = "not asked: "  # what the reasons of rows begin with where a cap is reached
 MOVED = "KARAT_MOVED_FROM"
 """The variable that names the address of an endpoint whose models have moved."""
 
@@ -81,7 +80,7 @@ class RunWriter:
         if self._ended:
             return
         if self.started.capped():
-            self._ended, asked = True, min(map(_count_asked, scored))
+            self._ended, asked = True, count_asked(scored)
             batch, scored = batch.slice(0, asked), [rows.first(asked) for rows in scored]
         self._digests.add(batch)
         self._rows += batch.num_rows
@@ -118,12 +117,6 @@ class RunWriter:
             name = self.started.manifest.name
             problem = f"its first {self.replayed} rows are not those it was started with"
             raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {start_again(name)}")
-
-
-def _count_asked(rows: Rows) -> int:
-    """How many rows there are before the first that was not asked."""
-    reasons = [] if rows.reasons is None else rows.reasons.tolist()
-    return next((at for at, reason in enumerate(reasons) if reason and NOT_ASKED in reason), len(rows.statistics))
 
 
 def _name_column(role: str, name: str | None) -> str:
@@ -163,8 +156,8 @@ class Started:
     """A run that is being written: the folder that will hold it, and its manifest.
 
     `check` raises `DataError` where its lock was lost. `resumed`: it was started before. `usage()` is what it has
-    used of models so far; `capped()`: whether a cap has kept requests from being sent. `files` are the checksums of
-    what is written.
+    used of models so far; `capped()`: whether a cap has kept requests from being sent; `paid`: whether any was.
+    `files` are the checksums of what is written.
     """
 
     folder: str | Path
@@ -173,17 +166,13 @@ class Started:
     resumed: bool = False
     usage: Callable[[], Mapping[str, Any] | None] = lambda: None
     capped: Callable[[], bool] = lambda: False
+    paid: bool = False
     files: dict[str, FileSum] = field(default_factory=dict)
 
     @property
     def finished(self) -> bool:
         """Whether the finished run is there."""
         return has_manifest(self.folder)
-
-    @property
-    def paid(self) -> bool:
-        """Whether models were asked for it."""
-        return bool((self.manifest.models or {}).get("calls"))
 
     @property
     def partial(self) -> str | Path:
@@ -193,8 +182,8 @@ class Started:
     def note_usage(self) -> None:
         """Write down what it has used of models so far."""
         if (used := self.usage()) is not None and not self.finished:
-            self.manifest = replace(self.manifest, models=used)
-            write_manifest(self.manifest, self.partial)
+            self.paid = bool(used["calls"])
+            write_manifest(replace(self.manifest, models=used), self.partial)
 
     def finish(self, values: Mapping[str, Any], **found: Any) -> Run:
         """Write the values and, last, the manifest with what was `found`, and give the folder its name."""

@@ -19,19 +19,19 @@ from karat.runs.store.writer import Started
 
 @contextmanager
 def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
-    """Within the block a run counts what its judges use of their models since it began, in any process.
+    """Within the block a run counts what its metrics use of models since it began, in any process.
 
     Calls, tokens and USD are those that the governor's store has recorded, also of processes that were killed. All
     other counts, and these without a store, go on from what earlier processes have noted.
     """
-    judges = [metric.judge for metric in metrics if metric.judge is not None]
-    if not judges:
+    asking = [metric.judge or metric for metric in metrics if metric.asks_model]
+    if not asking:
         yield
         return
-    from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
+    from karat.models.context import current_models  # noqa: PLC0415  (only for models)
 
     key, since = run_key(started.manifest.name), datetime.fromisoformat(started.manifest.created).timestamp()
-    governors = dict.fromkeys(each.definition.governor or current_models().governor for each in judges)
+    governors = dict.fromkeys(each.definition.governor or current_models().governor for each in asking)
     before = {name: value for name, value in (started.manifest.models or {}).items() if name != "names"}
     at_start = {governor: asdict(governor.totals) for governor in governors}
     for governor in governors:
@@ -49,7 +49,7 @@ def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
             recorded.update(store.usage(run, since))
         if recorded["calls"] >= totals["calls"]:
             totals |= {**recorded, "cost": recorded["cost"] or totals["cost"]}
-        names = [name for judge in judges for name in _model_names(judge)]
+        names = [name for each in asking for name in _model_names(each)]
         return {"names": list(dict.fromkeys(names)), **totals}
 
     started.usage = used
@@ -85,6 +85,6 @@ def find_endpoints(metrics: Iterable[Metric]) -> list[str]:
     return sorted(hide_secrets(each) for each in found if isinstance(each, str) and each.startswith("http"))
 
 
-def _model_names(judge: Metric) -> list[str]:
-    named = judge.settings["model"]
+def _model_names(metric: Metric) -> list[str]:
+    named = metric.settings.get("model")
     return [named] if isinstance(named, str) else list(named or [])
