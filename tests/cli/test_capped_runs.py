@@ -101,3 +101,14 @@ def test_a_dry_run_says_how_much_second_requests_may_add(server):
     server._read = lambda *_: Reply("I cannot say.", 1, 1)
     karat_score()
     assert server.calls == 2 * ROWS
+
+
+def test_several_systems_share_a_cap_and_each_counts_its_own_calls(server, tmp_path):
+    rows = ({"question": f"{n}?", "answer_a": str(n), "answer_b": f"{n}.", "gold": str(n)} for n in range(8))
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    words = ["--predictions", "answer_*", "--map", "reference=gold"]
+    assert karat_score(*words, "--run", "first", "--max-calls", "10").exit_code == 6
+    assert server.calls == 10
+    assert karat_score(*words, "--run", "second", "--max-calls", "16").exit_code == 0
+    assert server.calls == 16
+    assert [open_run(f"second-{name}").manifest.models["calls"] for name in "ab"] == [0, 6]

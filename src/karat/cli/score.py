@@ -94,7 +94,10 @@ def score(
         parsed = parse_all(metrics)
         if isinstance(data, str):  # what Phoenix' client reads are frames of pandas
             hide_pandas(parsed)
-        with ask_models(parsed, model_settings, same, run=options["run"]) as chosen, scoring.progress_bar() as progress:
+        with (
+            ask_models(parsed, model_settings, same, run=options["run"], several=bool(predictions)) as chosen,
+            scoring.progress_bar() as progress,
+        ):
             paid = any(each.asks_model for each in parsed)
             gates = gates.check(parsed, chosen, options["by"], [file, options["gold"]] if paid else [])
             warnings.simplefilter("always", UserWarning)
@@ -105,7 +108,7 @@ def score(
     if dry_run:
         return
     lines = [str(warning.message) for warning in warned]
-    compared = None if len(results) < 2 else _compare(results, options)
+    compared = None if len(results) < 2 or scoring.is_capped() else _compare(results, options)
     try:
         scoring.print_report(results, lines, gates, as_json=as_json, by=options["by"], compared=compared)
     finally:  # also where a value is under its floor

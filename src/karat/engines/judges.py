@@ -20,6 +20,7 @@ from karat.models.event_loop import run_coroutine
 from karat.models.governor.governor import Governor
 from karat.models.governor.leases import LEASE, Answer, LeasedPermits, Lender, Message
 from karat.models.governor.permits import Limits
+from karat.models.reply_cache import run_within
 from karat.runs.scoring.tasks.engine import Failed
 from karat.runs.store.parts import Done
 
@@ -92,7 +93,7 @@ def _lend(ray: Any, governor: Governor) -> Iterator[Borrowing]:
     )
     actor = ray.remote(num_cpus=0, max_concurrency=WORKERS, scheduling_strategy=here)(Lender)
     lender = actor.remote(
-        governor.limits, path, local.run or current_context().run, (local.caps.calls, local.caps.spent), LEASE
+        governor.limits, path, run_within(local.run, current_context().run), (local.caps.calls, local.caps.spent), LEASE
     )
     models = ray.cloudpickle.dumps(current_models().elsewhere())
     try:

@@ -23,13 +23,16 @@ CREATE INDEX IF NOT EXISTS attempts_of_run ON attempts (run);
 CREATE TABLE IF NOT EXISTS rejected (key TEXT PRIMARY KEY, reply TEXT NOT NULL, run TEXT NOT NULL) WITHOUT ROWID
 """
 
+_OF_RUN = "(run = :run OR (run > :run || char(10) AND run < :run || char(11)))"
+
 
 class ReplyCache(SharedDatabase):
     """Replies by key, and the attempts of each run, in one SQLite file that processes share.
 
     The file is `path`, else `$KARAT_CACHE`, else `karat/replies.sqlite` in the user's cache folder. A reply is
     committed before it is returned, so killing the process loses none. Only the first reply to a key is stored, until
-    it is rejected; without `replies` none is, and the file holds attempts alone.
+    it is rejected; without `replies` none is, and the file holds attempts alone. The attempts of a run within another
+    (`run_within`) are also the other's.
 
     >>> with ReplyCache(":memory:") as cache:
     ...     first = cache.put("key", Reply("yes"))
@@ -93,8 +96,8 @@ class ReplyCache(SharedDatabase):
     def spent(self, run: str) -> tuple[int, float]:
         """The calls of a run and their cost in USD; an attempt that never ended counts as estimated."""
         with self._locked():
-            sql = "SELECT count(*), total(cost) FROM attempts WHERE run = ?"
-            calls, cost = self._db.execute(sql, (run,)).fetchone()
+            sql = "SELECT count(*), total(cost) FROM attempts WHERE "
+            calls, cost = self._db.execute(sql + _OF_RUN, {"run": run}).fetchone()
             return calls, cost
 
     def usage(self, run: str, since: float = 0.0) -> dict[str, Any]:
@@ -105,17 +108,27 @@ class ReplyCache(SharedDatabase):
         """
         sql = """SELECT count(*), total(input_tokens), total(output_tokens), total(cost), count(*) - count(ended),
             total(ended IS NULL AND cost = 0) * coalesce(avg(CASE WHEN cost > 0 THEN cost END), 0)
-            FROM attempts WHERE run = ? AND started >= ?"""
+            FROM attempts WHERE started >= :since AND """
         with self._locked():
-            calls, read, written, cost, interrupted, more = self._db.execute(sql, (run, since)).fetchone()
+            counted = self._db.execute(sql + _OF_RUN, {"run": run, "since": since}).fetchone()
+        calls, read, written, cost, interrupted, more = counted
         counts = {"calls": calls, "input_tokens": int(read), "output_tokens": int(written)}
         return {**counts, "cost": cost + more, "interrupted": interrupted}
 
     def forget_run(self, run: str) -> None:
         """Delete the attempts of a run that starts again, and what it has rejected. Other replies stay."""
         with self.transaction() as db:
-            db.execute("DELETE FROM attempts WHERE run = ?", (run,))
+            db.execute("DELETE FROM attempts WHERE " + _OF_RUN, {"run": run})  # noqa: S608
             db.execute("DELETE FROM rejected WHERE run = ?", (run,))
+
+
+def run_within(outer: str | None, run: str | None) -> str | None:
+    r"""The name under which the attempts of a run are recorded that is a part of another.
+
+    >>> run_within("caps", "first"), run_within("first", "first"), run_within(None, "first")
+    ('caps\nfirst', 'first', 'first')
+    """
+    return f"{outer}\n{run}" if outer and run and outer != run else outer or run
 
 
 def insert_reply(db: sqlite3.Connection, key: str, reply: Reply) -> bool:

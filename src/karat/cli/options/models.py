@@ -74,12 +74,19 @@ def model_options(command: Command) -> Command:
 
 @contextmanager
 def ask_models(
-    metrics: Sequence[Metric], settings: Mapping[str, Any], same: Any, *, run: str | None, beforehand: bool = False
+    metrics: Sequence[Metric],
+    settings: Mapping[str, Any],
+    same: Any,
+    *,
+    run: str | None,
+    several: bool = False,
+    beforehand: bool = False,
 ) -> Iterator[Sequence[Metric]]:
     """Let the metrics that ask a model do so by these settings, and print at the end what the models used.
 
     The value is the metrics to score with. `run` is the name of a run that is kept; `same` is everything that must be
-    the same for another to be continued. With `beforehand`, what a dry run estimates goes to standard error.
+    the same for another to be continued, or where the call makes `several` runs. With `beforehand`, what a dry run
+    estimates goes to standard error.
     """
     if not any(metric.asks_model for metric in metrics):
         about_models = {name: value for name, value in settings.items() if name != "resume" or run is None}
@@ -100,7 +107,7 @@ def ask_models(
 
     metrics = list(_with_model(metrics, settings["models"]))
     same = json.dumps([same, [metric.signature for metric in metrics], settings["base_url"]])
-    governor = _governor(settings, same, run)
+    governor = _governor(settings, same, None if several else run)
     try:
         connect = model_factory(settings["base_url"]) if settings["dry_run"] else None
         with (

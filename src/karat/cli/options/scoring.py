@@ -144,9 +144,14 @@ def _print_results(results: Mapping[str, Result], compared: Compared | None, by:
         print_comparison(compared, by)
 
 
+def is_capped() -> bool:
+    """Whether a cap has kept requests from being sent."""
+    return bool(click.get_current_context().meta.get(CAPPED))
+
+
 def exit_if_capped() -> None:
     """Exit with 6 where a cap has kept requests from being sent."""
-    if click.get_current_context().meta.get(CAPPED):
+    if is_capped():
         sys.exit(6)
 
 

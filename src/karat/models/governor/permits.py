@@ -13,7 +13,7 @@ from karat.core.errors import SpecError
 from karat.models.governor.budget import BATCH_PRICE, Caps, Price, Totals, Usage
 from karat.models.governor.faults import Fault
 from karat.models.governor.rate_limiter import RateLimiter, Slot
-from karat.models.reply_cache import ReplyCache
+from karat.models.reply_cache import ReplyCache, run_within
 from karat.models.request import Reply
 
 
@@ -48,7 +48,7 @@ class Call:
     `rpm` is a limit of the model itself. `key` is that of the reply in the cache, None where it is not kept.
     `input_tokens` are estimated from the text; `output_limit` is None where the request sets none. `retry`: it is not
     the first one for its request. `in_batch`: it goes in a batch, which keeps its own journal and replies. `run`: under
-    which it is recorded where the permits have no run of their own.
+    which it is recorded, within the run of the permits where they have one.
     """
 
     endpoint: Hashable
@@ -207,7 +207,7 @@ class LocalPermits:
                 await self.caps.reserve(cost)
             else:
                 self.caps.resume(cost := uploaded)
-            run = None if call.in_batch else self.run or call.run
+            run = None if call.in_batch else run_within(self.run, call.run)
             attempt = self.store.begin_attempt(run, cost) if self.store and run else None
         except BaseException:
             endpoint.limiter.release(slot)

@@ -126,11 +126,12 @@ def read_part(path: str | Path) -> pa.RecordBatch:
         return part.get_batch(0)
 
 
-def count_asked(scored: Sequence[Rows]) -> int:
-    """How many rows there are before the first that a cap left unasked; 0 where no reason tells which that is."""
+def keep_asked(batch: pa.RecordBatch, scored: Sequence[Rows]) -> tuple[pa.RecordBatch, list[Rows]]:
+    """The rows before the first that a cap left unasked; none where no reason tells which that is."""
     reasons = (enumerate(rows.reasons.tolist()) for rows in scored if rows.reasons is not None)
     unasked = (next((at for at, reason in each if reason and NOT_ASKED in reason), None) for each in reasons)
-    return min((at for at in unasked if at is not None), default=0)
+    asked = min((at for at in unasked if at is not None), default=0)
+    return batch.slice(0, asked), [rows.first(asked) for rows in scored]
 
 
 @dataclass

@@ -25,7 +25,7 @@ from karat.data.storage.checksums import FileSum, sum_file
 from karat.data.storage.remote_files import exists
 from karat.data.storage.whole_files import make_folder, remove_folder, whole_file
 from karat.data.write import check_output
-from karat.runs.store.checkpoint import Checkpoint, Replay, count_asked, write_statistics
+from karat.runs.store.checkpoint import Checkpoint, Replay, keep_asked, write_statistics
 from karat.runs.store.digest import Digests
 from karat.runs.store.folders import (
     PARTS,
@@ -48,8 +48,8 @@ MOVED = "KARAT_MOVED_FROM"
 class RunWriter:
     """Writes one run, batch by batch, and replays the rows that were scored before it was stopped.
 
-    The first `replayed` rows were scored before: pass their batches to `replay`, all others to `add`. Rows are not kept
-    from the first on that a cap left unasked: the run is resumed there.
+    The first `replayed` rows were scored before: pass their batches to `replay`, all others to `add`, which
+    keeps none from the first on that a cap left unasked.
     """
 
     started: Started
@@ -80,8 +80,7 @@ class RunWriter:
         if self._ended:
             return
         if self.started.capped():
-            self._ended, asked = True, count_asked(scored)
-            batch, scored = batch.slice(0, asked), [rows.first(asked) for rows in scored]
+            self._ended, (batch, scored) = True, keep_asked(batch, scored)
         self._digests.add(batch)
         self._rows += batch.num_rows
         self.checkpoint.add(scored, self._digests.by_role)
@@ -156,7 +155,7 @@ class Started:
     """A run that is being written: the folder that will hold it, and its manifest.
 
     `check` raises `DataError` where its lock was lost. `resumed`: it was started before. `usage()` is what it has
-    used of models so far; `capped()`: whether a cap has kept requests from being sent; `paid`: whether any was.
+    used of models so far, `capped()` whether a cap has kept requests from being sent, `paid` whether any was sent.
     `files` are the checksums of what is written.
     """
 

@@ -29,6 +29,7 @@ def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
         yield
         return
     from karat.models.context import current_models  # noqa: PLC0415  (only for models)
+    from karat.models.reply_cache import run_within  # noqa: PLC0415
 
     key, since = run_key(started.manifest.name), datetime.fromisoformat(started.manifest.created).timestamp()
     governors = dict.fromkeys(each.definition.governor or current_models().governor for each in asking)
@@ -44,9 +45,9 @@ def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
         for governor in governors:
             for what, now in asdict(governor.totals).items():
                 totals[what] = _add(totals.get(what), _add(now, at_start[governor][what], -1))
-        stores = {(each.local.store, each.local.run or key) for each in governors if each.local.store}
+        stores = {(each.local.store, run_within(each.local.run, key)) for each in governors if each.local.store}
         for store, run in stores:
-            recorded.update(store.usage(run, since))
+            recorded.update(store.usage(run or key, since))
         if recorded["calls"] >= totals["calls"]:
             totals |= {**recorded, "cost": recorded["cost"] or totals["cost"]}
         names = [name for each in asking for name in _model_names(each)]
