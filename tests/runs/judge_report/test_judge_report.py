@@ -128,7 +128,7 @@ def test_praise_is_a_low_score_where_less_is_better():
     labels = [{"id": row["id"], "label": "refused"} for row in ROWS]
     people = karat.judge_report(ROWS, refusal(), human=labels, on="id").judges[0].people
     assert people.false_praise.value == 1  # people find a refusal, which is bad, and the judge does not
-    assert people.false_blame.reason == "fewer than 5 rows (0)"
+    assert people.false_blame.reason == "there is no row"
     assert people.bias.value == -1
 
 

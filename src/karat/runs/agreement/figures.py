@@ -35,7 +35,7 @@ def compare_raters(
     kinds = np.union1d(np.unique(np.concatenate([a[used], b[used]])), categories)
     several, yes_no = len(kinds) > 2, np.unique(b[used])
     found: dict[str, Coefficient] = {}
-    if reason := _why_no_categories(a[used], b[used], kinds, categories, labels):
+    if reason := why_no_labels(a, b, categories, labels):
         found = {name: undefined(reason, len(a)) for name in ("accuracy", "cohen_kappa", "gwet_ac1")}
     else:
         found["accuracy"] = accuracy(a, b, weights=weights)
@@ -70,12 +70,15 @@ def _of_many(ratings: Array, weights: Array | None, kinds: Array) -> dict[str, C
     return found
 
 
-def _why_no_categories(a: Array, b: Array, kinds: Array, categories: Array, labels: Array | None) -> str | None:
-    """Why two raters do not label into the same categories; None if they do.
+def why_no_labels(a: Array, b: Array, categories: Array, labels: Array | None) -> str | None:
+    """Why two raters do not label into the same categories, as in `compare_raters`; None if they do.
 
     A score labels as people do if it gives no third value beside two labels, and mostly people's beside more of them:
     people may lack a rare label.
     """
+    used = both(a, b)
+    a, b = a[used], b[used]
+    kinds = np.union1d(np.unique(np.concatenate([a, b])), categories)
     if len(kinds) > MOST_CATEGORIES:
         return f"{len(kinds)} different values are scores, not labels"
     for scores, others in ((a, b), (b, a)) if len(categories) < 3 else ():

@@ -30,6 +30,7 @@ from karat.runs.match.systems import Metrics, TableInMemory, add_named_columns, 
 from karat.runs.scoring.clusters import find_clusters
 from karat.runs.scoring.result import Result
 from karat.runs.store.run import Run, find_run
+from karat.stats.aggregate import Bounds
 from karat.stats.agreement.distance import MOST_CATEGORIES
 
 LabelMap: TypeAlias = Mapping[str, float] | str | None
@@ -47,7 +48,7 @@ class Raters:
     name. `weights`, shape (rows,), are the inverse of the probabilities with which rows were proposed for labelling.
     `clusters`, shape (rows,), are equal in rows that are not independent; `slices` has the positions of each slice's
     rows. `minimize` names the scores of which less is better; of these, `own` names the judges' whose labels people
-    gave.
+    gave. `limits` are the least and the greatest score of metrics.
     """
 
     run: Run
@@ -62,6 +63,7 @@ class Raters:
     source: str
     minimize: frozenset[str]
     own: frozenset[str]
+    limits: Mapping[str, Bounds]
 
     @cached_property
     def consensus(self) -> tuple[Array, int]:
@@ -123,6 +125,8 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     labels, rows = None, np.arange(len(kept.table))
     if human.source is not None:
         labels, rows = _read_people(kept, human, on, choices)
+        order = np.argsort(rows)  # the same figures in whatever order labels come
+        labels, rows = labels.take(order), rows[order]
     if len(scores) + (0 if labels is None else len(labels.annotators)) < 2:
         found = "no scores" if not scores else "no second score and no labels by people"
         remedy = "a column of scores (--column), a scored metric (-m) or people's labels (--human)"
@@ -145,6 +149,7 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
         source="" if labels is None else labels.source,
         minimize=minimize,
         own=frozenset(spec for spec in minimize & known.keys() if named.items() <= known[spec].items()),
+        limits={spec: (metric.low, metric.high) for spec in specs for metric in (run.manifest.metric(spec),)},
     )
 
 

@@ -76,20 +76,36 @@ def _describe_people(verdict: Verdict, people: Mapping[str, Estimate]) -> Iterat
 
 def _describe_errors(verdict: Verdict) -> Iterator[str]:
     praise, blame, bias = verdict.false_praise, verdict.false_blame, verdict.bias
-    if praise is None or blame is None or bias is None or len(verdict.labels) < 2:
+    if praise is None or blame is None or not verdict.labels:
         return
-    worst, *_, best = verdict.labels
+    worst, best = verdict.labels[0], verdict.labels[-1]
     below, above = (worst, best) if len(verdict.labels) == 2 else (f"below {best}", f"above {worst}")
+    middle = None if verdict.cut is not None and verdict.cut.value is not None else verdict.error_cut
+    if middle is not None:
+        below, above = "bad", "good"
     shares = ("praise", praise, below), ("blame", blame, above)
     parts = [
         f"false {word}: {_percent(each)} of the {each.n} rows that people label {rest}"
         for word, each, rest in shares
         if each.value is not None
     ]
-    if bias.low is not None and bias.high is not None:
+    if parts and middle is not None:
+        parts.append(describe_cut(middle, verdict.on_cut))
+    if bias is not None and bias.low is not None and bias.high is not None:
         word = "too kind" if bias.low > 0 else "too hard" if bias.high < 0 else "not shown to be too kind or too hard"
         parts.append(f"on the whole it is {word} ({_number(bias, sign=True)})")
-    yield "; ".join(parts)
+    if parts:
+        yield "; ".join(parts)
+
+
+def describe_cut(cut: float, on_cut: int) -> str:
+    """Where a score was cut to count its errors.
+
+    >>> describe_cut(0.5, 120)
+    'cut at 0.5, on which 120 scores lie, each half an error'
+    """
+    lie = "1 score lies" if on_cut == 1 else f"{on_cut} scores lie"
+    return f"cut at {spell(cut, '.4g')}" + (f", on which {lie}, each half an error" if on_cut else "")
 
 
 def _describe_cut(verdict: Verdict) -> Iterator[str]:

@@ -11,16 +11,17 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.runs.agreement.figures import LEVELS, Scale
+from karat.runs.agreement.praise import Beside, find_errors
 from karat.runs.agreement.raters import Raters, name_label
 from karat.runs.labels.reversal import describe_reversal
-from karat.stats.agreement.accuracy import accuracy, accuracy_with_each, both, mean, pairwise_accuracy
+from karat.stats.agreement.accuracy import accuracy, accuracy_with_each, mean, pairwise_accuracy
 from karat.stats.agreement.alpha import alpha_with_each, krippendorff_alpha
 from karat.stats.agreement.auroc import auroc
 from karat.stats.agreement.coefficient import Coefficient, difference
 from karat.stats.agreement.correlation import correlation
 from karat.stats.agreement.distance import MOST_CATEGORIES, Level
 from karat.stats.agreement.kappa import cohen_kappa
-from karat.stats.agreement.threshold import Threshold, best_threshold, youden_index
+from karat.stats.agreement.threshold import Threshold, youden_index
 from karat.stats.corrected.judged import Judged
 from karat.stats.inference import Inference
 from karat.stats.value import Estimate
@@ -76,11 +77,12 @@ class Verdict:
 
     `labels` are people's, from the worst to the best. `figure` is the name of the coefficient that says how good the
     score is. `with_people`: the alpha of the score with one person (`value`) and of people among themselves (`other`),
-    on the rows that two people labelled; `same_label`: how often these give the same label. `false_praise`: how often
-    the score is above the label where it can be; `false_blame`: below. `bias`: the mean of the score less the label.
-    Where less is better and the score is not turned, all three are turned round: praise is always too kind. `weak`: the
-    slices that are worse than the other rows, of labels by how often a person gives the score's, corrected for their
-    number. `reversal`: what to check where the score falls as labels rise. None where it does not apply.
+    on the rows that two people labelled; `same_label`: how often these give the same label. `false_praise` and
+    `false_blame` as in `karat.runs.agreement.praise`, cut at `error_cut` with `on_cut` scores on it. `bias`: the mean
+    of the score less the label. Where less is better and the score is not turned, all three are turned round: praise is
+    always too kind. `weak`: the slices that are worse than the other rows, of labels by how often a person gives the
+    score's, corrected for their number. `reversal`: what to check where the score falls as labels rise. None where it
+    does not apply.
     """
 
     score: str
@@ -97,6 +99,8 @@ class Verdict:
     bias: Estimate | None
     cut: Cut | None
     weak: Mapping[str, Gap]
+    error_cut: float | None = None
+    on_cut: int = 0
     reversal: str | None = None
 
     @property
@@ -110,7 +114,9 @@ class Verdict:
         parts = {name: None if (each := getattr(self, name)) is None else each.as_dict() for name in single}
         weak = {name: gap.as_dict() for name, gap in self.weak.items()}
         names = ("score", "direction", "turned", "tied", "labels", "figure")
-        return {**{name: getattr(self, name) for name in names}, "labels": list(self.labels), **parts, "weak": weak}
+        cut = {"error_cut": self.error_cut, "on_cut": self.on_cut}
+        known = {name: getattr(self, name) for name in names}
+        return {**known, "labels": list(self.labels), **parts, **cut, "weak": weak}
 
 
 def judge_score(
@@ -123,45 +129,59 @@ def judge_score(
     """
     defined = [each for each in _TITLES if each in figures and figures[each].reason is None]
     figure = defined[0] if defined else "spearman"
-    turned = figure != "accuracy" and name in raters.minimize - raters.own
-    score = -raters.scores[name] if turned else raters.scores[name]
-    judged = _Judged(raters, name, score, raters.consensus[0], turned, inference)
-    return judged.verdict(figure, judged.measure(figure, score) if turned else figures[figure], scale)
+    beside = Beside(
+        score=raters.scores[name],
+        label=raters.consensus[0],
+        alike=figure == "accuracy",
+        minimize=name in raters.minimize,
+        own=name in raters.own,
+        limits=raters.limits.get(name, (None, None)),
+        weights=raters.weights,
+        clusters=raters.clusters,
+    )
+    judged = _Judged(raters, name, beside, inference)
+    value = judged.measure(figure, beside.signed) if beside.turned else figures[figure]
+    return judged.verdict(figure, value, scale)
 
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """A score, its sign reversed if `turned`, and people's label of the same rows, each of shape (rows,)."""
+    """A score of the raters beside people's label of the same rows."""
 
     raters: Raters
     name: str
-    score: Array
-    label: Array
-    turned: bool
+    beside: Beside
     inference: Inference
+
+    @property
+    def score(self) -> Array:
+        """The score, its sign reversed if it is turned, shape (rows,)."""
+        return self.beside.signed
+
+    @property
+    def label(self) -> Array:
+        """People's label, shape (rows,)."""
+        return self.beside.label
 
     def verdict(self, figure: str, value: Coefficient, scale: Scale) -> tuple[Verdict, Array | None]:
         values = np.unique(self.label[~np.isnan(self.label)])
-        minimize = self.name in self.raters.minimize
-        less = minimize and not self.turned
-        cut = self.find_cut(values)
-        calls = shown = self.score if figure == "accuracy" else None
-        if calls is None and cut is not None and cut.value is not None:
-            calls, shown = (
-                np.where(np.isnan(each), np.nan, values[0] + np.ptp(values) * each) for each in (cut.crossed, cut.calls)
-            )
-        praise = blame = bias = None
-        if calls is not None and (scale != "nominal" or len(values) == 2):
-            praise = self.share(calls > self.label, self.label < values[-1])
-            blame = self.share(calls < self.label, self.label > values[0])
-            praise, blame = (blame, praise) if less else (praise, blame)
+        less = self.beside.minimize and not self.beside.turned
+        cut = self.beside.find_threshold(self.inference)
+        found = find_errors(self.beside, cut)
+        calls = found.calls
+        ordered = scale != "nominal" or len(values) == 2
+        praise, blame = (
+            self.estimate(each) if each is not None and ordered else None for each in (found.praise, found.blame)
+        )
+        bias = None
+        if calls is not None and ordered:
             reach = max(np.ptp(values), np.nanmax(np.abs(calls - self.label)))
             apart = (calls - self.label) * (-1 if less else 1)
             bias = self.estimate(mean(apart, bounds=(-reach, reach), weights=self.raters.weights))
         verdict = Verdict(
             score=self.name,
-            direction="minimize" if minimize else "maximize",
-            turned=self.turned,
+            direction="minimize" if self.beside.minimize else "maximize",
+            turned=self.beside.turned,
             tied=self.raters.consensus[1] if self.raters.annotators else 0,
             labels=tuple(name_label(self.raters.choices, value) for value in (values[::-1] if less else values)),
             figure=figure,
@@ -173,47 +193,26 @@ class _Judged:
             bias=bias,
             cut=None if cut is None else self.describe(cut),
             weak=dict(self.find_weak(figure)),
+            error_cut=found.cut if praise is not None else None,
+            on_cut=found.on_cut if praise is not None else 0,
             reversal=self.describe_reversal(),
         )
-        return verdict, shown
+        return verdict, found.shown
 
     def describe_reversal(self) -> str | None:
         raters = self.raters
         chances = None if raters.weights is None else 1 / raters.weights
         clusters = None if raters.clusters is None else raters.clusters.astype(np.uint64)
         judged = Judged(self.score, self.label, chances, clusters)
-        return describe_reversal(self.name, judged, self.inference.confidence, turned=self.turned)
+        return describe_reversal(self.name, judged, self.inference.confidence, turned=self.beside.turned)
 
     def estimate(self, coefficient: Coefficient) -> Estimate:
         return coefficient.estimate(self.raters.clusters, self.inference.confidence)
 
     def measure(self, figure: str, score: Array) -> Coefficient:
         """The figure of this name of these scores with people."""
-        label = self.yes if figure == "auroc" else self.label
+        label = self.beside.yes if figure == "auroc" else self.label
         return _MEASURES[figure](score, label, weights=self.raters.weights)
-
-    def share(self, happens: Array, possible: Array) -> Estimate:
-        """How often something happens in the rows that are scored, labelled, and in which it is possible."""
-        rows = possible & both(self.score, self.label)
-        return self.estimate(mean(np.where(rows, happens, np.nan), weights=self.raters.weights))
-
-    def find_cut(self, values: Array) -> Threshold | None:
-        """The best threshold of a score with more than two values, where people say yes or no; else None."""
-        if len(values) != 2 or len(np.unique(self.score[~np.isnan(self.score)])) < 3:
-            return None
-        return best_threshold(
-            self.score,
-            self.yes,
-            clusters=self.raters.clusters,
-            weights=self.raters.weights,
-            confidence=self.inference.confidence,
-            seed=self.inference.seed,
-        )
-
-    @property
-    def yes(self) -> Array:
-        """Whether people's label is the higher one of two: 1 or 0."""
-        return np.where(np.isnan(self.label), np.nan, self.label == np.nanmax(self.label))
 
     def describe(self, cut: Threshold) -> Cut:
         weights, measures = (
@@ -221,11 +220,14 @@ class _Judged:
             {"accuracy": accuracy, "cohen_kappa": cohen_kappa, "youden": youden_index},
         )
         apparent, corrected = (
-            {name: self.estimate(measure(calls, self.yes, weights=weights)) for name, measure in measures.items()}
+            {
+                name: self.estimate(measure(calls, self.beside.yes, weights=weights))
+                for name, measure in measures.items()
+            }
             for calls in (cut.calls, cut.crossed)
         )
         value, low, high = cut.value, cut.low, cut.high
-        if self.turned and value is not None and low is not None and high is not None:
+        if self.beside.turned and value is not None and low is not None and high is not None:
             value, low, high = -value, -high, -low
         return Cut(value, low, high, cut.reason, apparent, corrected)
 

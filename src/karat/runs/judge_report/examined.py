@@ -17,7 +17,10 @@ from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.judges.rubric import Rubric, Swap
+from karat.runs.agreement.figures import why_no_labels
+from karat.runs.agreement.praise import Beside
 from karat.runs.judge_report.votes import Votes
+from karat.runs.labels.choices import choices_by_spec
 from karat.stats.inference import Inference
 
 
@@ -32,10 +35,16 @@ class Answers:
 
 @dataclass(frozen=True)
 class Labelled:
-    """What people said of the rows: `scores`, shape (rows,), and `weights`, None where all rows weigh the same."""
+    """What people said of the rows: their mean `scores` and the `labels` of most of them, shape (rows,).
+
+    `weights`: None where all rows weigh the same. `choices` is the score of each label's name, `given` are all labels.
+    """
 
     scores: Array
+    labels: Array
     weights: Array | None
+    choices: Mapping[str, float]
+    given: Array
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,22 @@ class Examined:
     def repeated(self) -> Array:
         """The scores of the repetitions, shape (rows, repetitions)."""
         return self.votes.scores[:, : self.votes.repetitions]
+
+    def beside(self, people: Labelled) -> Beside:
+        """The first verdict on each row beside the label of most people."""
+        definition, score, keys = self.judge.definition, self.votes.scores[:, 0], self.rows.clusters
+        own = choices_by_spec([self.judge]).get(self.judge.spec, {})
+        categories = np.array(sorted(set(people.choices.values())))
+        return Beside(
+            score=score,
+            label=people.labels,
+            alike=why_no_labels(score, people.labels, categories, people.given) is None,
+            minimize=definition.direction == "minimize",
+            own=bool(own) and people.choices.items() <= own.items(),
+            limits=self.range,
+            weights=people.weights,
+            clusters=None if keys is None else np.unique(keys, return_inverse=True)[1],
+        )
 
     @cached_property
     def mean(self) -> Array:

@@ -11,7 +11,8 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.columns.variance import variance_statistics
-from karat.runs.judge_report.examined import Examined
+from karat.runs.agreement.praise import Errors, find_errors
+from karat.runs.judge_report.examined import Examined, Labelled
 from karat.runs.labels.reversal import describe_reversal
 from karat.stats.aggregate import Scale
 from karat.stats.agreement.accuracy import mean
@@ -69,8 +70,8 @@ class People:
     """A judge beside people: figures of the rows with both.
 
     `bias`: the mean of the judge's score minus people's. `false_praise`: how often the judge finds an answer good that
-    people find bad, among these; `false_blame`: the opposite. Good is better than the middle of the range. `reversal`:
-    what to check where its scores fall as people's rise, else None.
+    most people find bad, among these; `false_blame`: the opposite; as in `karat.runs.agreement.praise`, cut at
+    `error_cut` with `on_cut` scores on it. `reversal`: what to check where its scores fall as people's rise, else None.
     """
 
     labelled: int
@@ -80,6 +81,8 @@ class People:
     false_blame: Estimate
     calibration: Calibration
     slices: dict[str, Slice] = field(default_factory=dict)
+    error_cut: float | None = None
+    on_cut: int = 0
     reversal: str | None = None
 
 
@@ -188,15 +191,8 @@ class Figures:
             return None
         labels, weights = self._rows.people.scores, self._rows.people.weights
         first = self._votes.scores[:, 0]
-        low, high = self._judge.range
-        middle, sign = (low + high) / 2, 1 if self._judge.judge.definition.direction == "maximize" else -1
-        judge_good, people_good = sign * (first - middle), sign * (labels - middle)
-        praise, blame = (
-            self._of_rows(np.where((way * people_good < 0) & ~np.isnan(first), way * judge_good > 0, np.nan))
-            for way in (1, -1)
-        )
-        if self._judge.swap is not None:
-            praise = blame = Estimate.missing("the judge says which of two answers is better, not whether one is good")
+        low = self._judge.range[0]
+        praise, blame, found = self._praise(self._rows.people)
         agreement = 1 - np.abs(first - labels) / self._span
         return People(
             labelled=int((~np.isnan(agreement)).sum()),
@@ -212,12 +208,28 @@ class Figures:
                 inference=self._rows.inference,
             ),
             slices=dict(self._slices(agreement, weights)),
+            error_cut=found.cut,
+            on_cut=found.on_cut,
             reversal=describe_reversal(
                 self._judge.judge.spec,
                 Judged(first, labels, None if weights is None else 1 / weights, self._rows.clusters),
                 self._rows.inference.confidence,
             ),
         )
+
+    def _praise(self, people: Labelled) -> tuple[Estimate, Estimate, Errors]:
+        """False praise and false blame of the first verdicts, and where they are cut."""
+        if self._judge.swap is not None:
+            missing = Estimate.missing("the judge says which of two answers is better, not whether one is good")
+            return missing, missing, Errors()
+        beside, inference = self._judge.beside(people), self._rows.inference
+        found = find_errors(beside, beside.find_threshold(inference))
+        none = Estimate.missing("labels are beyond the range of its scores")
+        praise, blame = (
+            none if each is None else each.estimate(beside.clusters, inference.confidence)
+            for each in (found.praise, found.blame)
+        )
+        return praise, blame, found
 
     def _slices(self, agreement: Array, weights: Array | None) -> Iterator[tuple[str, Slice]]:
         slices, keys = self._rows.slices, self._rows.clusters

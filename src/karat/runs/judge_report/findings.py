@@ -8,6 +8,7 @@ from typing import Any
 
 from karat.core.metric.metric import Metric
 from karat.judges.judge import JudgeFunction
+from karat.runs.agreement.sentences import describe_cut
 from karat.runs.judge_report.examined import Examined
 from karat.runs.judge_report.figures import FIGURES, Bias, Figures, People
 from karat.runs.judge_report.kept_calibration import KeptCalibration
@@ -123,8 +124,9 @@ def _beside_people(people: People) -> Iterator[str]:
         yield f"it scores {_size(people.bias)} {'more' if way > 0 else 'less'} than people do"
     praise, blame = people.false_praise, people.false_blame
     if praise.value is not None and blame.value is not None:
-        yield f"false praise of {_percent(praise)} of what people find bad"
-        yield f"false blame of {_percent(blame)} of what people find good"
+        cut = "" if people.error_cut is None else f", {describe_cut(people.error_cut, people.on_cut)}"
+        yield f"false praise of {_percent(praise)} of what people find bad{cut}"
+        yield f"false blame of {_percent(blame)} of what people find good{cut}"
     error, chance = people.calibration.ece, people.calibration.ece_by_chance
     verdicts = {part.score for part in people.calibration.bins} <= {0.0, 1.0}  # of yes and no, said above
     if chance is not None and _sure(error) and not verdicts:

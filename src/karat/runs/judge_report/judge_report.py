@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
 from karat.core.errors import SpecError
@@ -22,10 +23,11 @@ from karat.runs.judge_report.kept_calibration import (
     read_calibrations,
     save_calibrations,
 )
-from karat.runs.judge_report.labelled_rows import SCORE, WEIGHT, label_rows
+from karat.runs.judge_report.labelled_rows import LABEL, SCORE, WEIGHT, label_rows
 from karat.runs.judge_report.rewordings import REWORDINGS
 from karat.runs.judge_report.votes import VOTES, GivenVotes, RepeatedJudge, Votes, repeat
 from karat.runs.labels.human import Human
+from karat.runs.labels.labels import Labels
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.progress import Progress
 from karat.runs.scoring.sources import open_sources
@@ -118,8 +120,10 @@ def judge_report(
     source = open_sources(data, gold, None if gold is None else on, ranked=False)
     chosen = [fit_range(judge, source) for judge in parsed]
     repeated = [repeat(judge, repetitions, names) for judge in chosen]
+    labels = None
     if human is not None:
-        source = label_rows(source, human if isinstance(human, Human) else Human(human, label_map), on, chosen)
+        people = human if isinstance(human, Human) else Human(human, label_map)
+        source, labels = label_rows(source, people, on, chosen)
     options: dict[str, Any] = {"where": where, "limit": limit, "by": by, "cluster": cluster, "progress": progress}
     result = score(source, repeated, map=map, keep=True, **options)
     table, together = result.table, result.clusters
@@ -128,7 +132,7 @@ def judge_report(
         mapping=result.mapping,
         answers=Answers(answer, _names(author), _names(own)),
         inference=inference,
-        people=None if human is None else _labelled(table),
+        people=None if labels is None else _labelled(table, labels),
         clusters=None if together is None else cluster_keys(table[together.column].combine_chunks()),
         slices={} if by is None else group_rows(table[by].combine_chunks(), set(), by),
     )
@@ -142,9 +146,10 @@ def judge_report(
     return JudgeReport(tuple(findings), repetitions, confidence, table)
 
 
-def _labelled(table: pa.Table) -> Labelled:
-    scores, weights = (table[name].to_numpy() for name in (SCORE, WEIGHT))
-    return Labelled(scores, weights if (weights != 1).any() else None)
+def _labelled(table: pa.Table, labels: Labels) -> Labelled:
+    scores, most, weights = (table[name].to_numpy() for name in (SCORE, LABEL, WEIGHT))
+    given = np.unique(labels.scores[~np.isnan(labels.scores)])
+    return Labelled(scores, most, weights if (weights != 1).any() else None, labels.choices, given)
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:

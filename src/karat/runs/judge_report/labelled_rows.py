@@ -13,16 +13,19 @@ from karat.core.errors import DataError
 from karat.core.metric.metric import Metric
 from karat.data.join.join import Joined, split_on
 from karat.data.source import Source
+from karat.runs.agreement.raters import find_consensus
 from karat.runs.labels.choices import choices_by_spec
 from karat.runs.labels.human import Human
 from karat.runs.labels.join import join_labels, why_not_corrected
+from karat.runs.labels.labels import Labels
 from karat.runs.store.manifest import describe_metric
 
-SCORE, WEIGHT = "human.score", "human.weight"
+SCORE, LABEL, WEIGHT = "human.score", "human.label", "human.weight"
 
 
-def label_rows(source: Source, human: Human, on: str | None, judges: Sequence[Metric]) -> Source:
-    """The rows that people labelled, with their mean score in `human.score` and its weight in `human.weight`.
+def label_rows(source: Source, human: Human, on: str | None, judges: Sequence[Metric]) -> tuple[Source, Labels]:
+    """The rows that people labelled, with their mean score in `human.score`, its weight in `human.weight`, and the
+    label of most people in `human.label`; and the labels.
 
     The weight is the inverse of the probability with which a row was proposed for labelling. Raises what reading and
     matching labels raise, and `DataError` for labels that are not on the scale of a judge.
@@ -35,11 +38,12 @@ def label_rows(source: Source, human: Human, on: str | None, judges: Sequence[Me
     for spec, reason in why_not_corrected(scored, joined.labels, {} if human.label_map else choices).items():
         raise DataError(f"{joined.labels.source} and {spec}: {reason}")
     rows = sum(map(len, source.batches()))
-    scores, weights = np.full(rows, np.nan), np.ones(rows)
-    scores[joined.at] = joined.labels.mean
+    scores, most, weights = np.full(rows, np.nan), np.full(rows, np.nan), np.ones(rows)
+    scores[joined.at], most[joined.at] = joined.labels.mean, find_consensus(joined.labels.scores)[0]
     if joined.labels.probabilities is not None:
         weights[joined.at] = 1 / joined.labels.probabilities
-    return _with_columns(source, {SCORE: scores, WEIGHT: weights}, ~np.isnan(scores))
+    columns = {SCORE: scores, LABEL: most, WEIGHT: weights}
+    return _with_columns(source, columns, ~np.isnan(scores)), joined.labels
 
 
 def _with_columns(source: Source, columns: Mapping[str, Array], kept: Array) -> Source:
