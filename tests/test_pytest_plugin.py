@@ -71,7 +71,7 @@ def test_better_fails_with_the_verdict_and_the_rows_that_lose_most():
     with pytest.raises(AssertionError) as failure:
         assert_better(system(20), than=system(22), metrics="em")
     said = str(failure.value).splitlines()
-    assert said[0].startswith("exact_match: no difference could be shown (-6.7 points [")
+    assert said[0].startswith("exact_match: no difference between A and B could be shown (-6.7 points [")
     assert said[1:] == [
         "the rows that lose most:",
         *(f"  1.0000 → 0.0000  {row}: is it {row}? → no" for row in (20, 21)),

@@ -94,7 +94,9 @@ def test_fail_if_worse_does_not_pass_where_nothing_could_be_compared(run):
     for metric, spec in (("em", "exact_match"), ("bleu", "bleu")):
         result = run("compare", "whole", "broken", "-m", metric, "--fail-if-worse")
         assert result.exit_code == 1
-        assert f"Error: {spec}, broken: nothing can be said: no row is scored in both" in result.stderr
+        assert (
+            f"Error: {spec}, broken: nothing can be said of whole and broken: no row is scored in both" in result.stderr
+        )
 
 
 @pytest.mark.parametrize(

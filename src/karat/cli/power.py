@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from karat.stats.corrected.label_count import LabelCount
-    from karat.stats.paired.sample_size import SampleSize
+    from karat.stats.paired.sample_size import NoSampleSize, SampleSize
     from karat.stats.reliability.repetition import Answers
 
 _SHARE = Real(0, 1, min_open=True, max_open=True)
@@ -77,7 +77,7 @@ def power(
     most = 2 if difference is not None else 1
     if len(runs) > most:
         raise click.UsageError(f"--run: expected one run{' or two' if most == 2 else ''}, found {len(runs)}")
-    lines: Mapping[str, tuple[SampleSize | LabelCount | Answers, str]]
+    lines: Mapping[str, tuple[SampleSize | NoSampleSize | LabelCount | Answers, str]]
     if answers:
         lines = _count_answers(runs[0], options["metrics"])
     elif width is not None:
@@ -96,7 +96,7 @@ def power(
 
 def _count_rows(
     runs: tuple[str, ...], difference: float | None, options: dict[str, Any]
-) -> dict[str, tuple[SampleSize, str]]:
+) -> dict[str, tuple[SampleSize | NoSampleSize, str]]:
     from karat.runs.compare.rows_needed import plan_rows  # noqa: PLC0415  (heavy)
 
     if wrong := [flag for flag in ("human", "on", "label_map", "label_columns") if options.pop(flag)]:
@@ -144,7 +144,11 @@ def _describe_labels(plan: LabelCount) -> str:
     return f"{needed}; its correlation with people is {plan.correlation:.2f}, {source}"
 
 
-def _describe(plan: SampleSize) -> str:
+def _describe(plan: SampleSize | NoSampleSize) -> str:
+    from karat.stats.paired.sample_size import NoSampleSize  # noqa: PLC0415  (heavy)
+
+    if isinstance(plan, NoSampleSize):
+        return plan.reason
     assumed = "" if plan.correlation is None else f", if two systems correlate by {plan.correlation:g}"
     seen = "no difference is sure to be seen" if plan.smallest is None else f"{plan.smallest:.4f} can be seen"
     shown = f"{plan.rows} rows show a difference of {plan.difference:g} with a chance of {100 * plan.power:g} %"

@@ -329,15 +329,16 @@ def test_no_rows_are_no_difference():
     nothing = {"id": pa.array([], pa.string()), "prediction": pa.array([], pa.string())}
     finding = only(both(*[pa.table({**nothing, "gold": pa.array([], pa.string())})] * 2))
     assert finding.comparison.p is None
-    assert finding.sentence.startswith("nothing can be said: no row is scored in both")
+    assert finding.sentence.startswith("nothing can be said of A and B: no row is scored in both")
 
 
 def test_systems_without_any_score_leave_the_others_as_they_are(pair):
     unscored = {**ROWS_A, "prediction": pa.nulls(N, pa.string())}
     for name in ("null", "null_too"):
         karat.score(unscored, "bleu", run=name)
-    nothing = "nothing can be said: no row is scored in both"
-    assert [each.sentence for each in compare("null", "b", "null_too").findings] == [nothing] * 2
+    nothing = "nothing can be said of null and {}: no row is scored in both"
+    found = [each.sentence for each in compare("null", "b", "null_too").findings]
+    assert found == [nothing.format(name) for name in ("b", "null_too")]
     alone = only(compare("a", "b", metrics="bleu")).comparison
     among = [each.comparison for each in compare("a", "null", "null_too", "b", metrics="bleu").findings]
     assert [each.scored for each in among] == [0, 0, N]
@@ -358,7 +359,10 @@ def test_a_result_in_memory_never_reads_a_folder(pair):
 def test_counts_that_no_row_has_in_both_say_nothing(pair, there):
     karat.score({**ROWS_A, "prediction": pa.nulls(N, pa.string())}, "bleu", run="null")
     finding = only(compare("a" if there else "null", "null", metrics="bleu"))
-    assert (finding.sentence, finding.verdict) == ("nothing can be said: no row is scored in both", "unclear")
+    assert (finding.sentence, finding.verdict) == (
+        f"nothing can be said of {finding.first} and {finding.system}: no row is scored in both",
+        "unclear",
+    )
 
 
 def test_runs_of_one_name_are_told_apart(pair):

@@ -29,3 +29,18 @@ def test_two_runs_tell_how_much_they_differ_on_a_row(pair):
     plan = plan_rows(pair, 0.02, metrics="em")["exact_match"]
     assert plan.correlation is None
     assert plan.deviation == pytest.approx(np.std(RIGHT["b"].astype(float) - RIGHT["a"], ddof=1))
+
+
+def test_metrics_on_which_too_few_rows_differ_say_so_and_the_others_are_planned():
+    ids = {"id": [f"{row * 3}" for row in range(N)]}
+    one = ids | {"same": [0.5] * N, "few": [True] * N, "many": RIGHT["a"].astype(float)}
+    other = ids | {"same": [0.5] * N, "few": [False] + [True] * (N - 1), "many": RIGHT["b"].astype(float)}
+    specs = [f"column({name})" for name in ("same", "few", "many")]
+    pair = tuple(karat.score(each, specs, keep=True) for each in (one, other))
+    same, few, many = plan_rows(pair, 0.2).values()
+    assert many.rows > 0
+    assert same.reason.startswith("rows on which the two systems differ expected, found none")
+    assert few.reason == "the systems differ on 1 of 60 rows, which is less than a difference of 0.2 takes"
+    assert [type(each).__name__ for each in plan_rows(pair[1], 0.2).values()] == [*["NoSampleSize"] * 2, "SampleSize"]
+    with pytest.raises(karat.DataError, match="found none"):
+        plan_rows(pair, 0.2, metrics=specs[0])

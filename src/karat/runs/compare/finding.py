@@ -108,7 +108,7 @@ class Finding:
         found = self.comparison
         if not self.known or found.difference is None:
             reason = "a value is not defined" if found.scored else "no row is scored in both"
-            yield f"nothing can be said: {reason}"
+            yield f"nothing can be said of {self.first} and {self.system}: {reason}"
             return
         claim = self._claim(self.verdict, (found.difference, found.low, found.high), self.adjusted, self.family)
         if self.verdict != "unclear":
@@ -121,7 +121,8 @@ class Finding:
             yield claim
             yield from self._dissent()
             visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
-            yield f"the smallest this data could show is {visible}" if visible else "this data could show none"
+            too_few = "too few rows to detect any difference"
+            yield f"the smallest this data could show is {visible}" if visible else too_few
         if self.could_turn:
             missing = found.n - found.scored
             rows = f"{missing} row{'s' * (missing > 1)}"
@@ -164,7 +165,8 @@ class Finding:
             shown = "p < 0.0001" if p < 0.0001 else f"p = {spell(p, '.2g')}" if p < 0.995 else "p = 1"
             shown += f" after Holm over {family}" if family > 1 else ""
         if verdict in (None, "unclear"):
-            return f"no difference could be shown ({self._size(value)} {self._interval(low, high)}, {shown})"
+            between = f"between {self.first} and {self.system}"
+            return f"no difference {between} could be shown ({self._size(value)} {self._interval(low, high)}, {shown})"
         if value < 0:
             low, high = (None if end is None else -end for end in (high, low))
         by = f"{self._size(abs(value))} {self._interval(low, high)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,12 @@ from karat.runs.match.systems import System, list_specs, open_system
 from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Units
-from karat.stats.paired.sample_size import SampleSize, sample_size_from_comparison, sample_size_from_scores
+from karat.stats.paired.sample_size import (
+    NoSampleSize,
+    SampleSize,
+    sample_size_from_comparison,
+    sample_size_from_scores,
+)
 from karat.stats.reliability.repetition import Answers, plan_answers
 
 _VARIANCES = "intraclass_correlation"
@@ -31,14 +36,15 @@ def plan_rows(
     correlation: float = 0.5,
     power: float = 0.8,
     level: float = 0.05,
-) -> dict[str, SampleSize]:
+) -> dict[str, SampleSize | NoSampleSize]:
     """For each metric, how many rows show a true `difference`, and the smallest one that the rows at hand can show.
 
     From two systems the variance of their differences is known; from one it is assumed that another system has the same
     variance and correlates with it by `correlation`. `power` is the probability that one test at `level` shows the
     difference.
 
-    Raises `DataError` where the scores do not vary, `SpecError` for a metric that was not scored.
+    Of a metric whose scores do not say so, as too few rows differ, the result is the reason. Raises `DataError` where
+    that is so for all metrics, `SpecError` for a metric that was not scored.
 
     >>> import karat
     >>> result = karat.score({"prediction": ["yes", "no"] * 50, "gold": ["yes"] * 100}, "em")
@@ -49,12 +55,29 @@ def plan_rows(
     if isinstance(systems, tuple):
         plan = partial(sample_size_from_comparison, difference=difference, power=power, level=level)
         findings = compare(*systems, metrics=wanted, confidence=1 - level).findings
-        return {each.metric: plan(each.comparison) for each in findings}
+        return _plan_each({each.metric: partial(plan, each.comparison) for each in findings})
     run = open_system(systems, "the result", wanted)
     shared = [SharedMetric((run.manifest.metric(spec),)) for spec in wanted or run.specs]
     planned = {"correlation": correlation, "power": power, "level": level}
-    plans = (sample_size_from_scores(_units(run, each.spec), each.scale, difference, **planned) for each in shared)
-    return {metric.spec: plan for metric, plan in zip(shared, plans, strict=True)}
+
+    def plan_alone(each: SharedMetric) -> SampleSize:
+        return sample_size_from_scores(_units(run, each.spec), each.scale, difference, **planned)
+
+    return _plan_each({each.spec: partial(plan_alone, each) for each in shared})
+
+
+def _plan_each(plans: Mapping[str, Callable[[], SampleSize]]) -> dict[str, SampleSize | NoSampleSize]:
+    """Each plan, or the reason why there is none; raises the first error where there is none at all."""
+    found, errors = dict[str, SampleSize | NoSampleSize](), list[DataError]()
+    for spec, plan in plans.items():
+        try:
+            found[spec] = plan()
+        except DataError as error:
+            found[spec] = NoSampleSize(str(error))
+            errors.append(error)
+    if errors and len(errors) == len(found):
+        raise errors[0]
+    return found
 
 
 def plan_more_answers(system: System, *, metrics: str | Metric | Iterable[str | Metric] = ()) -> dict[str, Answers]:

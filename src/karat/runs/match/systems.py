@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -24,6 +25,7 @@ from karat.runs.columns.ids import find_question
 from karat.runs.columns.lengths import Lengths, count_lengths, read_lengths
 from karat.runs.columns.named import fit_range, suggest_column
 from karat.runs.columns.output import OutputColumns
+from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.result import Result
 from karat.runs.store.manifest import Manifest, describe_metric, find_scores
 from karat.runs.store.run import Run, ScoredFile, find_run, open_run, open_scored
@@ -54,13 +56,16 @@ def open_system(system: System, label: str = "", metrics: Metrics = (), *, score
     elif is_file(system) and find_run(system) is None:
         run = open_scored(system)
         run = replace(run, manifest=replace(run.manifest, mapping=_infer_mapping(run)))
+        if not run.specs and (unscored := [spec for spec in list_specs(metrics) if _can_score(spec)]):
+            run = _score_file(system, unscored)
     else:
         run = open_run(system)
     run = add_named_columns(run, metrics)
     if scored and not run.specs:
         missing = "no column has the name of a metric, such as exact_match"
         found = suggest_column(run, list_specs(metrics))
-        raise DataError(f"{run.name} holds no scores: {missing}; karat score -o FILE writes such a file{found}")
+        typed = "-m METRIC scores its answers, karat score -o FILE writes a file with scores"
+        raise DataError(f"{run.name} holds no scores: {missing}; {typed}{found}")
     return run
 
 
@@ -155,6 +160,27 @@ def open_rows(data: Any) -> Run:
     else:
         run = TableInMemory(Path(), manifest, table=pa.Table.from_batches(source.batches(), source.schema))
     return replace(run, manifest=replace(manifest, mapping=_infer_mapping(run)))
+
+
+def _can_score(spec: str) -> bool:
+    """Whether a spec is of a metric of answers, and not the name of a column."""
+    try:
+        return not parse(spec).definition.named_columns
+    except SpecError:
+        return False
+
+
+def _score_file(path: str | Path, specs: Sequence[str]) -> Run:
+    """The rows of a file, scored in memory; `DataError`, with what to type, where that needs more than the file."""
+    command = " ".join(["karat score", shlex.quote(str(path)), *(f"-m {shlex.quote(spec)}" for spec in specs)])
+    problem = f"{path} holds no scores: score it first, {command} --run NAME, and name that run"
+    if asked := [spec for spec in specs if parse(spec).asks_model]:
+        raise DataError(f"{problem}, as {' and '.join(asked)} asks a model")
+    try:
+        result = score(path, list(specs), keep=True)
+    except ColumnError as error:
+        raise DataError(f"{problem}; {error}") from error
+    return _open_result(result, str(path))
 
 
 def _open_result(result: Result, label: str) -> Run:

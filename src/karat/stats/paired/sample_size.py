@@ -35,6 +35,17 @@ class SampleSize:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class NoSampleSize:
+    """Why the scores at hand do not say how many rows a difference takes."""
+
+    reason: str
+
+    def as_dict(self) -> dict[str, str]:
+        """The reason for JSON."""
+        return {"reason": self.reason}
+
+
 def sample_size_from_comparison(
     found: Comparison, difference: float, *, power: float = 0.8, level: float = 0.05
 ) -> SampleSize:
@@ -46,6 +57,9 @@ def sample_size_from_comparison(
     if not found.deviation:
         raise DataError("rows on which the two systems differ expected, found none: their spread is not known")
     discordant = (found.wins + found.losses) / found.scored if found.test == "mcnemar" else None
+    if discordant is not None and discordant < abs(difference):
+        apart = f"the systems differ on {found.wins + found.losses} of {found.scored} rows"
+        raise DataError(f"{apart}, which is less than a difference of {difference:g} takes")
     n, freedom = found.scored, found.units - 1
     rows, smallest = _solve(difference, found.deviation, discordant, (n, freedom), power=power, level=level)
     return SampleSize(rows, difference, smallest, n, found.deviation, None, power, level)
@@ -76,6 +90,8 @@ def sample_size_from_scores(
         raise DataError("scores that vary expected, found one value: their spread is not known")
     apart = paired_deviation(deviation, correlation)
     discordant = min(1.0, apart**2 + difference**2) if binary else None
+    if discordant is not None and discordant < abs(difference):
+        raise DataError(f"two systems would differ on {discordant:.3g} of the rows, less than {difference:g} takes")
     n, freedom = units.rows, len(units) - 1
     rows, smallest = _solve(difference, apart, discordant, (n, freedom), power=power, level=level)
     return SampleSize(rows, difference, smallest, n, apart, correlation, power, level)

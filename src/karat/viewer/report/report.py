@@ -83,7 +83,7 @@ def report(
     >>> first, second = (karat.score({**table, "prediction": p}, "em") for p in (["Lyon", "Rome"], ["Paris", "Rome"]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     text = report(first, second, output=f"{folder}/report.html").read_text()
-    >>> text[:15], "no difference could be shown (50.0 points" in text
+    >>> text[:15], "no difference between A and B could be shown (50.0 points" in text
     ('<!doctype html>', True)
     """
     path = Path(output)
