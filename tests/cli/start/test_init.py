@@ -97,6 +97,8 @@ def test_the_workflow_compares_with_the_last_run_of_the_main_branch(tmp_path, ru
     assert {each["path"] for each in kept} == {"karat-runs/candidate"}
     assert kept[0]["key"] == kept[1]["key"]
     assert kept[0]["key"].startswith(kept[0]["restore-keys"])
+    assert "success()" not in str(steps[-1]["if"])
+    assert steps[-1]["uses"] == "actions/cache/save@v4"  # only after all steps before, the gate too, have passed
     install, *commands = (step["run"] for step in steps if "run" in step)
     assert install == f"pip install karat=={karat.__version__}"
 
@@ -116,6 +118,31 @@ def test_the_workflow_compares_with_the_last_run_of_the_main_branch(tmp_path, ru
     assert sorted(path.name for path in (tmp_path / "karat-runs").iterdir()) == ["baseline", "candidate"]
 
 
+def test_the_summary_is_written_where_a_gate_is_not_passed_and_the_workflow_runs_each_week(tmp_path, run):
+    write(tmp_path / "a.jsonl", rows(*["no"] * 30))
+    init(tmp_path)
+    text = (tmp_path / WORKFLOW).read_text("utf-8")
+    assert re.search(r'(?m)^    - cron: "', text)
+    assert "-m judge:correctness --model NAME --max-calls" in text
+    *_, scored, summary, _ = workflow(tmp_path)
+    assert summary["if"] == "${{ !cancelled() }}"
+
+    def job(scored, code):
+        lines = [
+            "set -e",
+            "export GITHUB_STEP_SUMMARY=said",
+            'cd "$(dirname "$0")"',
+            "rm -f summary.md",
+            f"{scored} || true",
+        ]
+        (tmp_path / SCRIPT).write_text("\n".join([*lines, f"bash -ec {shlex.quote(summary['run'])}"]))
+        run(tmp_path, code)
+        return (tmp_path / "said").read_text()
+
+    assert "Nothing was scored" in job("false", 0)
+    assert "| exact\\_match | 0.0 |" in job(f"{scored['run']} --fail-under 0.5", 0)
+
+
 def test_gold_in_a_second_file_is_named_by_the_script_and_the_workflow_in_the_repository(tmp_path, run):
     (tmp_path / ".git").mkdir()
     write(tmp_path / "evals" / "our answers.jsonl", [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}])
@@ -129,12 +156,11 @@ def test_gold_in_a_second_file_is_named_by_the_script_and_the_workflow_in_the_re
 
 def test_a_task_is_written_for_questions_without_answers(tmp_path, run):
     write(tmp_path / "q" / "questions.jsonl", [{"question": "a?", "gold": ["yes"]}, {"question": "b?", "gold": ["no"]}])
-    init(tmp_path / "q")
-    assert re.search(r"exact_match +0\.0000", run(tmp_path / "q").stdout)
+    assert f"next: fill in {tmp_path / 'q' / TASK}, then sh " in init(tmp_path / "q").stderr
+    assert "task.py:answer: it is not filled in" in run(tmp_path / "q", code=2).stderr
+    assert not list(tmp_path.rglob("manifest.json"))
     task = tmp_path / "q" / TASK
-    task.write_text(task.read_text().replace('return ""', 'return "yes"'))
-    for path in (tmp_path / "q" / "karat-runs").glob("*"):
-        path.rename(f"{path}-earlier")
+    task.write_text(task.read_text().replace("raise NotImplementedError", 'return "yes"'))
     assert re.search(r"exact_match +0\.5000", run(tmp_path / "q").stdout)
     assert not (tmp_path / "q" / WORKFLOW).exists()
 
@@ -145,7 +171,7 @@ def test_a_task_gets_the_question_whatever_its_column_is_called(tmp_path, run, c
     init(tmp_path / "q")
     task = tmp_path / "q" / TASK
     parameter = column if column.isidentifier() else "question"
-    task.write_text(task.read_text().replace('return ""', f"return {parameter}"))
+    task.write_text(task.read_text().replace("raise NotImplementedError", f"return {parameter}"))
     assert re.search(r"exact_match +1\.0000", run(tmp_path / "q").stdout)
 
 
@@ -154,7 +180,7 @@ def test_a_hostile_name_of_a_file_of_questions_is_no_code_of_the_task(tmp_path, 
     name = 'q""";open("pwned","w");"""\\.jsonl'
     write(tmp_path / "q" / name, [{"question": "a?", "gold": ["yes"]}])
     init(tmp_path / "q")
-    assert re.search(r"exact_match +0\.0000", run(tmp_path / "q").stdout)
+    assert "it is not filled in" in run(tmp_path / "q", code=2).stderr
     assert not list(tmp_path.rglob("pwned"))
 
 
@@ -249,3 +275,59 @@ def test_names_that_a_script_cannot_hold_are_left_out_and_said(tmp_path, name):
 def test_a_hostile_column_is_left_out_too(tmp_path):
     write(tmp_path / "a.jsonl", rows("yes", **{"x\n$(touch pwned)": "a"}))
     assert "left out: a.jsonl" in init(tmp_path, code=1).stderr
+
+
+LONG = "After some thought, the answer that I would give to this question is {}, as far as I know."
+
+
+def test_columns_of_several_systems_are_scored_and_compared_by_one_command(tmp_path, run):
+    lines = [
+        {"id": n, "question": f"{n}?", "gold": "yes", "answer_good": "yes", "answer_bad": "no", "answer_type": "x"}
+        for n in range(30)
+    ]
+    write(tmp_path / "in" / "wide.jsonl", lines)
+    done = init(tmp_path / "in")
+    assert "can be compared: wide.jsonl: answer_good, wide.jsonl: answer_bad" in done.stdout
+    assert re.search(r"exact_match: wide-\S+-bad is worse than wide-\S+-good", run(tmp_path / "in").stdout)
+    assert "--map prediction=answer_good" in " ".join(scores(tmp_path / "in"))
+
+
+def test_columns_of_several_systems_find_their_gold_in_another_file(tmp_path, run):
+    write(tmp_path / "in" / "wide.jsonl", [{"id": n, "a.answer": "yes", "b.answer": "no"} for n in range(30)])
+    write(tmp_path / "in" / "gold.jsonl", [{"id": n, "question": "?", "answers": ["yes", "y"]} for n in range(30)])
+    init(tmp_path / "in")
+    assert re.search(r"exact_match: wide-\S+-b is worse than wide-\S+-a", run(tmp_path / "in").stdout)
+
+
+def test_columns_named_after_systems_are_asked_about(tmp_path):
+    lines = [{"question": f"{n}?", "gold": "the city of Rome", "gpt4": "Rome", "topic": "cities"} for n in range(9)]
+    write(tmp_path / "wide.jsonl", lines)
+    typed = "karat score wide.jsonl --predictions gpt4 -m exact_match -m token_f1"
+    assert f"wide.jsonl: are gpt4 the answers of systems? {typed}" in init(tmp_path).stdout
+
+
+def test_long_answers_are_scored_by_what_they_contain_and_so_are_those_beside_them(tmp_path, run):
+    write(tmp_path / "in" / "long.jsonl", rows(*[LONG.format("yes")] * 30))
+    write(tmp_path / "in" / "short.jsonl", rows(*["yes"] * 30))
+    done = init(tmp_path / "in")
+    assert "long.jsonl: 100 % of the answers are at least 3 times as long as the gold" in done.stdout
+    said = run(tmp_path / "in").stdout
+    assert re.search(r"contains: short-\S+ and long-\S+ score the same on every row", said)
+    assert "exact_match" not in said
+    assert "is worse" not in said
+    assert "judge:correctness" in (tmp_path / "in" / SCRIPT).read_text()
+
+
+def test_files_in_another_order_with_an_index_of_pandas_are_one_group(tmp_path, run):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(rows(*["yes"] * 300))
+    (tmp_path / "in").mkdir()
+    frame.to_csv(tmp_path / "in" / "a.csv")
+    frame.assign(prediction="no").sample(frac=1, random_state=1).reset_index(drop=True).to_csv(
+        tmp_path / "in" / "b.csv"
+    )
+    frame.assign(gold="no").to_csv(tmp_path / "in" / "c.csv")
+    done = init(tmp_path / "in")
+    assert "can be compared: a.csv, b.csv\n" in done.stdout
+    assert "their gold differ: not compared" in done.stdout
+    assert re.search(r"exact_match: b-\S+ is worse than a-\S+ by 100\.0 points", run(tmp_path / "in").stdout)

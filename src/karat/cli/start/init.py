@@ -16,7 +16,8 @@ from karat.cli.options.folder import Folder
 if TYPE_CHECKING:
     from karat.cli.options.screen import Screen
     from karat.runs.survey.folder import DataFile
-    from karat.runs.survey.trials import Proposals, Scorable
+    from karat.runs.survey.scorable import Scorable
+    from karat.runs.survey.trials import Proposals
 
 _MOST_LINES = 20  # of one kind
 
@@ -37,7 +38,7 @@ def init(folder: Path, *, overwrite: bool) -> None:
     karat init results --overwrite
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
-    from karat.cli.start.starting_point import make_files  # noqa: PLC0415
+    from karat.cli.start.starting_point import TASK, make_files  # noqa: PLC0415
     from karat.core.atomic import write_text  # noqa: PLC0415
     from karat.runs.survey.trials import propose  # noqa: PLC0415
 
@@ -61,7 +62,8 @@ def init(folder: Path, *, overwrite: bool) -> None:
     if not files:
         raise click.ClickException("nothing was written: nothing can be scored yet")
     if found.systems or found.questions:
-        click.echo(f"next: sh {shlex.quote(str(next(iter(files))))}", err=True)
+        task = "" if found.systems else f"fill in {folder / TASK}, then "
+        click.echo(f"next: {task}sh {shlex.quote(str(next(iter(files))))}", err=True)
         if shutil.which("karat") is None:
             click.echo(f"karat is not on your path: . {Path(sys.prefix, 'bin', 'activate')}", err=True)
 
@@ -80,7 +82,8 @@ def _print(screen: Screen, folder: Path, found: Proposals) -> None:
         _list(screen, list(map(_describe_scores, systems)))
     for group in found.systems:
         if len(group) > 1:
-            screen.line(_one_line(f"can be compared: {', '.join(str(each.data.path) for each in group)}"))
+            screen.line(_one_line(f"can be compared: {', '.join(each.name for each in group)}"))
+    _list(screen, [f"{each.name}: {each.note}" for each in systems if each.note])
     asked = "questions and gold, but no answers: karat experiment calls your system"
     _list(screen, [f"{file.path}: {asked}" for file in found.questions])
     if found.unclear:
@@ -108,9 +111,11 @@ def _one_line(text: str) -> str:
 
 def _describe(file: DataFile) -> str:
     """Rows and columns of a file, with the tool that wrote it."""
+    from karat.runs.columns.ids import show_column  # noqa: PLC0415  (heavy)
+
     if file.source is None:
         return "not read, see below"
     rows = "" if file.source.rows is None else f"{file.source.rows:,} row{'s' * (file.source.rows != 1)}, "
     tool = f", a log of {file.tool}" * bool(file.tool)
-    names = file.columns
-    return f"{rows}{', '.join(names[:8])}{', …' * (len(names) > 8)}{tool}"
+    names = [show_column(name) for name in file.columns[:8]]
+    return f"{rows}{', '.join(names)}{', …' * (len(file.columns) > 8)}{tool}"

@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, count
+from itertools import chain, count, groupby
 from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from karat.core.version import __version__
+from karat.runs.scoring.wide import name_run, name_systems
 
 if TYPE_CHECKING:
     from karat.runs.survey.folder import DataFile
-    from karat.runs.survey.trials import Proposals, Scorable
+    from karat.runs.survey.scorable import Scorable
+    from karat.runs.survey.trials import Proposals
 
 SCRIPT, TASK, WORKFLOW = "karat.sh", "task.py", ".github/workflows/karat.yml"
 _HERE = Path()
 _ANSWERS = ("exact_match", "token_f1")
 _JUDGES = 3  # that are named for a file
+_JUDGE = "correctness"  # where the columns do not say which
 
 _HEAD = """\
 #!/bin/sh
@@ -39,17 +42,20 @@ _TASK = '''\
 
 def answer({parameter}):
     """The answer to a question. Each parameter is a column; one with another name is the row, as a dict."""
-    {first}return ""  # call your system here, and return its answer
+    {first}raise NotImplementedError  # call your system here, and return its answer
 '''
 _WORKFLOW = """\
-# Written by `karat init`: scores the answers, compares them with the last run of the main branch, and fails if they are
-# worse. Values and comparison are in the summary of the job. Edit it as you like. docs/how-to/ci.md of karat has more:
-# gates, and an action that also writes a comment.
+# Written by `karat init`: scores the answers, compares them with the last run of the main branch that passed, and fails
+# if they are worse. Values and comparison are in the summary of the job, also where it fails. Edit it as you like.
+# docs/how-to/ci.md of karat has more: gates, and an action that also writes a comment.
 name: karat
 on:
   pull_request:
   push:
     branches: [main] # your main branch
+  schedule:
+    - cron: "17 5 * * 1" # Mondays: a model behind an address may change though no code does
+  workflow_dispatch:
 permissions:
   contents: read
 jobs:
@@ -62,7 +68,7 @@ jobs:
           python-version: "3.12"
       - run: {install} # or the address of a repository: git+https://...
       # - run: python your_system.py # writes the answers, if they are not in the repository
-      - uses: actions/cache/restore@v4 # the last run of the main branch
+      - uses: actions/cache/restore@v4 # the last run of the main branch that passed
         with:
           path: karat-runs/candidate
           key: karat-${{{{ github.run_id }}}}
@@ -70,20 +76,28 @@ jobs:
       - run: test ! -d karat-runs/candidate || mv karat-runs/candidate karat-runs/baseline
       # the lowest value that passes is a flag of this command, such as --fail-under {gate}
       - run: {score}
-      - if: github.ref_name == github.event.repository.default_branch
+      # a judge asks a language model, which costs money: here once a week, 500 calls at most; pip needs karat[judge]
+      # - if: github.event_name == 'schedule'
+      #   env:
+      #     OPENAI_API_KEY: ${{{{ secrets.OPENAI_API_KEY }}}}
+      #   run: {judge}
+      - if: ${{{{ !cancelled() }}}} # also where a gate is not passed
+        run: |
+          code=0
+          if [ ! -d karat-runs/candidate ]; then
+            echo "Nothing was scored: the log of the job says why." > summary.md
+          elif [ -d karat-runs/baseline ]; then
+            karat compare baseline candidate --percent --fail-if-worse -o summary.md || code=$?
+          fi
+          [ -f summary.md ] || karat runs export candidate --percent -o summary.md
+          [ ! -d karat-runs/judged ] || karat runs export judged --percent -o judged.md
+          cat summary.md $(ls judged.md 2> /dev/null) >> "$GITHUB_STEP_SUMMARY"
+          exit $code
+      - if: github.ref_name == github.event.repository.default_branch # and all before has passed
         uses: actions/cache/save@v4
         with:
           path: karat-runs/candidate
           key: karat-${{{{ github.run_id }}}}
-      - run: |
-          code=0
-          if [ -d karat-runs/baseline ]; then
-            karat compare baseline candidate --percent --fail-if-worse -o summary.md || code=$?
-          else
-            karat runs export candidate --percent -o summary.md
-          fi
-          cat summary.md >> "$GITHUB_STEP_SUMMARY"
-          exit $code
 """
 
 
@@ -120,16 +134,19 @@ def _is_plain(*names: str) -> bool:
 def _write_script(
     systems: list[list[Scorable]], questions: list[DataFile], without: list[tuple[DataFile, list[str]]]
 ) -> str:
-    names = iter(_name_runs([each.data for group in systems for each in group]))
+    names = iter(_name_runs([files[0].data for group in systems for files in _by_file(group)]))
     parts = [_HEAD.format(script=SCRIPT)]
     for group in systems:
-        runs = [f'"{next(names)}-$now"' for _ in group]
-        lines = list[str]()
-        for each, run in zip(group, runs, strict=True):
-            columns = ", ".join(f"{role} is {column}" for role, column in each.result.mapping.items())
-            lines += [f"# {each.data.path}: {columns}", f"{_score(each)} --run {run}"]
-        if len(group) > 1:
+        runs, lines = list[str](), list[str]()
+        for several in _by_file(group):
+            name, own = next(names), name_systems([each.column for each in several if each.column])
+            runs += [f'"{name_run(f"{name}-$now", each)}"' for each in own] or [f'"{name}-$now"']
+            lines += [f"# {each.data.path}: {_describe(each)}" for each in several]
+            lines.append(f'{_score(*several)} --run "{name}-$now"')
+        lines += [f"# {each.name}: {each.note}" for each in group if each.note]
+        if len(_by_file(group)) > 1:
             lines += ["# is the difference real? Each is compared with the first", f"karat compare {' '.join(runs)}"]
+        if len(group) > 1:
             lines += ["# the same as a table for a paper, and as a page to read and to send"]
             lines += [f"# karat compare {' '.join(runs)} -o table.tex"]
             lines += [f"# karat report {' '.join(runs)} -o report.html"]
@@ -137,9 +154,9 @@ def _write_script(
         spec, value = next(iter(first.result.values.items()))
         lines += [
             "# a gate: exit code 3 where the value is lower",
-            f"# {_score(first)} --fail-under {spec}={value.value:.2f}",
+            f"# {_score(first)} --fail-under {shlex.quote(spec)}={value.value:.2f}",
         ]
-        lines += _ask_judges(first.data, first.judges, *_join(first))
+        lines += _ask_judges(_read(_HERE, *_by_file(group)[0]), first.judges)
         parts.append("\n".join(lines) + "\n")
     for file in questions:
         data = _shell(file.path)
@@ -149,15 +166,32 @@ def _write_script(
     for file, judges in without:
         lines = [f"# {file.path}: no gold was found for it. If it is in another file, with the same ids:"]
         lines.append(f"# karat score {_shell(file.path)} --gold FILE --on COLUMN {_metrics(_ANSWERS)}")
-        parts.append("\n".join([*lines, *_ask_judges(file, judges)]) + "\n")
+        parts.append("\n".join([*lines, *_ask_judges(f"karat score {_shell(file.path)}", judges)]) + "\n")
     if not systems and not questions:
         parts.append(f'echo "{SCRIPT}: nothing can be scored yet; edit this file" >&2\nexit 1\n')
     return "\n".join(parts)
 
 
-def _score(each: Scorable, below: Path = _HERE) -> str:
-    """The command that scores it, from the folder above `below`."""
-    return " ".join(["karat score", _shell(below / each.data.path), *_join(each, below), _metrics(each.specs)])
+def _by_file(group: Sequence[Scorable]) -> list[list[Scorable]]:
+    """The systems of each file."""
+    return [list(several) for _, several in groupby(group, key=lambda each: each.data.path)]
+
+
+def _describe(each: Scorable) -> str:
+    return ", ".join(f"{role} is {column}" for role, column in each.result.mapping.items())
+
+
+def _score(*systems: Scorable, below: Path = _HERE) -> str:
+    """The command that scores the systems of a file, from the folder above `below`."""
+    return f"{_read(below, *systems)} {_metrics(systems[0].specs)}"
+
+
+def _read(below: Path, *systems: Scorable) -> str:
+    """The command without its metrics."""
+    first, *others = systems
+    flag = "--predictions " if others else "--map prediction="
+    columns = (f"{flag}{shlex.quote(each.column)}" for each in systems if each.column)
+    return " ".join(["karat score", _shell(below / first.data.path), *columns, *_join(first, below)])
 
 
 def _join(each: Scorable, below: Path = _HERE) -> Iterator[str]:
@@ -172,12 +206,11 @@ def _metrics(specs: tuple[str, ...]) -> str:
     return " ".join(f"-m {shlex.quote(spec)}" for spec in specs)
 
 
-def _ask_judges(file: DataFile, judges: list[str], *joined: str) -> list[str]:
+def _ask_judges(command: str, judges: list[str]) -> list[str]:
     if not judges:
         return []
-    scored = " ".join(["# karat score", _shell(file.path), *joined])
     head = "# judges ask a language model, which may cost money; --dry-run asks nothing, and says what it would cost"
-    return [head, *(f"{scored} -m judge:{name} --model NAME --dry-run" for name in judges[:_JUDGES])]
+    return [head, *(f"# {command} -m judge:{name} --model NAME --dry-run" for name in judges[:_JUDGES])]
 
 
 def _shell(path: Path) -> str:
@@ -218,9 +251,11 @@ def _find_repository(folder: Path) -> Path:
 
 def _write_workflow(first: Scorable, below: Path) -> str:
     spec, value = next(iter(first.result.values.items()))
-    score = json.dumps(f"{_score(first, below)} --run candidate", ensure_ascii=False)
+    score = json.dumps(f"{_score(first, below=below)} --run candidate", ensure_ascii=False)
     install = json.dumps(f"pip install {shlex.quote(_requirement())}")
-    return _WORKFLOW.format(install=install, score=score, gate=f"{spec}={value.value:.2f}")
+    asked = f"{_read(below, first)} -m judge:{(first.judges or [_JUDGE])[0]} --model NAME --max-calls 500 --run judged"
+    judge = json.dumps(asked, ensure_ascii=False)
+    return _WORKFLOW.format(install=install, score=score, judge=judge, gate=f"{spec}={value.value:.2f}")
 
 
 def _requirement() -> str:

@@ -93,7 +93,10 @@ def from_python(text: str) -> str | None:
     """
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         value = ast.literal_eval(text)
-        return None if repr(value) != text and _joins_texts(text) else json.dumps(value, default=str)
+        if repr(value) == text or not _joins_texts(text):
+            with suppress(UnicodeEncodeError):  # of half a character pair
+                return json.dumps(value, default=str, ensure_ascii=False).encode().decode()
+            return json.dumps(value, default=str)
     return None
 
 

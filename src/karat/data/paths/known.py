@@ -71,7 +71,9 @@ def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
         _refuse_likelihoods(first, layout)
     found = {role: path for role, paths in wanted.items() if (path := next(filter(there.__contains__, paths), None))}
     if len(paths := wanted.get("reference", ())) > 1 and (filling := find_filling(source, paths)):
-        found["reference"] = "|".join(filling)
+        leading = {*names, *find_nested(source, filling)}  # `answers[*].text` leads nowhere in a list of texts
+        if filling := [path for path in filling if path in leading]:
+            found["reference"] = "|".join(filling)
     columns = {role: path.partition("[")[0].partition(".")[0] for role, path in found.items()}
     if columns.get("reference") == columns.get("prediction"):  # the same cells: predictions, and gold in another file
         found.pop("reference", None)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from karat.core.columns.arrow import is_text, lists_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
-from karat.core.metric.definition import Configured, Length
+from karat.core.metric.definition import EITHER, Configured, Length
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 
@@ -45,6 +45,16 @@ class Lengths:
     shorter: int
     prediction: int
     reference: int
+
+    @property
+    def sides(self) -> list[Length]:
+        """Whether most answers are longer, or shorter."""
+        return [side for side in EITHER if self.share(side) >= _MOST]
+
+    def describe(self, side: Length) -> str:
+        """How many answers are longer, or shorter, in words."""
+        medians = f"median {self.prediction} characters against {self.reference}"
+        return f"{_percent(self.share(side))} of the answers are {_HOW[side]} the gold ({medians})"
 
     def share(self, side: Length) -> float:
         """The share of the answers that are longer, or shorter."""
@@ -90,13 +100,9 @@ def find_cautions(metrics: Iterable[str | Metric], lengths: Lengths | None) -> d
     found = dict[str, str]()
     for metric in metrics:
         for side in _lowered_by(metric):
-            if lengths is not None and (share := lengths.share(side)) >= _MOST:
-                medians = f"median {lengths.prediction} characters against {lengths.reference}"
+            if lengths is not None and side in lengths.sides:
                 lowers = "which lowers this value even where they are right"
-                found[str(metric)] = (
-                    f"{_percent(share)} of the answers are {_HOW[side]} the gold ({medians}), {lowers}; "
-                    f"use {_INSTEAD[side]}"
-                )
+                found[str(metric)] = f"{lengths.describe(side)}, {lowers}; use {_INSTEAD[side]}"
     return found
 
 

@@ -13,7 +13,9 @@ from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import rows_to_python, to_text
 from karat.core.errors import ColumnError, did_you_mean
+from karat.data.json.texts import list_golds, read_json
 from karat.data.roles import matches_role, singular
+from karat.data.source import RAW
 from karat.runs.columns.output import find_reason_column
 from karat.runs.compare.row_query import select_rows
 from karat.runs.match.systems import gold_column, question_column
@@ -117,10 +119,12 @@ def _read_cells(run: Run, names: Sequence[str | None], wanted: Collection[int]) 
     """These columns of some rows, by row number."""
     known = [name for name in dict.fromkeys(names) if name is not None]
     cells = dict[int, dict[str | None, Any]]((row, {}) for row in wanted)
+    raw = [name for name in known if run.schema.field(name).type == RAW]
     first, left = 0, len(cells)
     for batch in run.batches(known) if known else ():
         here: Array = np.array(sorted(row for row in cells if first <= row < first + len(batch)), dtype=np.int64)
-        cells.update(zip(here.tolist(), rows_to_python(batch.take(here - first)), strict=True))
+        for row, each in zip(here.tolist(), rows_to_python(batch.take(here - first)), strict=True):
+            cells[row] = each | {name: read_json(each[name]) for name in raw}
         first, left = first + len(batch), left - len(here)
         if not left:
             break
@@ -141,8 +145,6 @@ def _describe(run: Run, rows: Sequence[int], columns: Sequence[str]) -> Iterator
     scores = {metric.spec: run.scores(metric.spec) for metric in run.manifest.metrics}
     for row, id_ in zip(rows, name_rows(run, rows), strict=True):
         cell = cells[row].get
-        golds: Any = cell(gold)
-        listed = golds if isinstance(golds, list) else [golds]
         verdicts = {
             spec: {name.removeprefix(f"{spec}."): cell(name) for name in names if cell(name) not in (None, "")}
             for spec, names in details.items()
@@ -150,7 +152,7 @@ def _describe(run: Run, rows: Sequence[int], columns: Sequence[str]) -> Iterator
         yield ScoredRow(
             id=id_,
             question=to_text(cell(question)),
-            references=tuple(str(to_text(each)) for each in listed if each is not None),
+            references=tuple(list_golds(cell(gold))),
             prediction=to_text(cell(prediction)),
             scores={spec: None if np.isnan(each[row]) else float(each[row]) for spec, each in scores.items()},
             reason=cell(reason) or None,

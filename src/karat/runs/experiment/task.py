@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dis
 import inspect
 import json
 import sys
@@ -20,6 +21,12 @@ from karat.data.storage.files import read_small
 from karat.models.governor.faults import classify
 from karat.models.request import Reply
 from karat.runs.scoring.provenance.own_code import digest_source
+
+_NOTHING = (
+    *("RESUME", "NOP", "LOAD_CONST", "LOAD_COMMON_CONSTANT", "RETURN_CONST", "RETURN_VALUE"),
+    *("RETURN_GENERATOR", "POP_TOP", "CALL_INTRINSIC_1", "RERAISE"),
+)
+"""The instructions of a function that returns a constant."""
 
 Predict: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any]]
 """An async function from a row to its prediction."""
@@ -73,10 +80,17 @@ class Task:
 def load_task(task: str | Callable[..., Any]) -> Task:
     """The task for a function, or for the function that `FILE.py:FUNCTION` names.
 
-    Raises `SpecError` where there is no such function, `DataError` for a file that cannot be run.
+    Raises `SpecError` where there is no such function or it is empty, as in a template, `DataError` for a file that
+    cannot be run.
     """
-    if isinstance(task, str):
-        return _load_file(task)
+    found = _load_file(task) if isinstance(task, str) else _describe(task)
+    if _is_empty(found.function):
+        problem = "it is not filled in and answers nothing"
+        raise SpecError(f"task {found.name}: {problem}; call your system in it, return its answer, and run this again")
+    return found
+
+
+def _describe(task: Callable[..., Any]) -> Task:
     if not callable(task):
         raise SpecError(f"a task is a function or FILE.py:FUNCTION, found {type(task).__name__}")
     function = getattr(task, "__qualname__", type(task).__name__)
@@ -85,6 +99,22 @@ def load_task(task: str | Callable[..., Any]) -> Task:
     except (OSError, TypeError):  # defined in a shell, or a callable object
         return Task(function, task, None)
     return Task(name, task, digest_source(source.encode(), inspect.getmodule(task)))
+
+
+def _is_empty(function: Callable[..., Any]) -> bool:
+    """Whether a function does nothing but return None or an empty text, or raise `NotImplementedError`.
+
+    >>> _is_empty(lambda question: ""), _is_empty(lambda question: question)
+    (True, False)
+    """
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return False
+    if code.co_names == ("NotImplementedError",):
+        return True
+    steps = list(dis.get_instructions(code))
+    returned = [step.argval for step in steps if "CONST" in step.opname]
+    return all(step.opname in _NOTHING for step in steps) and all(value in (None, "", ...) for value in returned)
 
 
 def _load_file(name: str) -> Task:

@@ -19,6 +19,12 @@ from karat.runs.scoring.result import Result
 
 _SEPARATORS = re.compile(r"([\s_.:/\\-]+)")
 _ANSWERS = ("prediction", "retrieved", "tool_calls", "messages")  # the role that a system fills, the first that is read
+_ABOUT = frozenset((
+    *("gold", "golden", "true", "correct", "reference", "expected", "human", "start", "end", "id", "ids", "type"),
+    *("length", "len", "tokens", "time", "latency", "seconds", "score", "scores", "count", "index", "span", "spans"),
+    *("cost", "logprob", "logprobs", "label", "labels", "date", "format", "hash", "usage", "error", "reason"),
+))  # fmt: skip
+"""Words of columns that say something about answers, and hold none."""
 
 
 def score_systems(
@@ -57,7 +63,7 @@ def score_systems(
         raise SpecError(f"{', '.join(metric.spec for metric in chosen)} reads no predictions")
     results = dict[str, Result]()
     for name, column in systems.items():
-        stored = None if run is None else f"{run}-{_spell(name)}"
+        stored = None if run is None else name_run(run, name)
         again = source if data == "-" else data
         result = score(again, chosen, map={**(map or {}), role: column}, run=stored, **options)
         results[name] = replace(result, name=name)
@@ -84,6 +90,23 @@ def find_systems(names: Sequence[str], predictions: str | Sequence[str]) -> list
     return list(dict.fromkeys(found))
 
 
+def guess_systems(names: Sequence[str]) -> list[str]:
+    """Columns whose names are a name of answers with a further word, at least two alike; [] where there are none.
+
+    >>> guess_systems(["id", "answer_gpt4", "answer_fid", "answer_start", "gold_answer", "model answer"])
+    ['answer_gpt4', 'answer_fid']
+    """
+    found = dict[tuple[int, str], list[str]]()
+    for name in names:
+        words = _SEPARATORS.split(name)
+        for at in range(1, len(words), 2):
+            for side, alias, rest in ((0, words[:at], words[at + 1 :]), (1, words[at + 1 :], words[:at])):
+                known = matches_role("prediction", "".join(alias))
+                if known and not _is_gold(name) and not {each.lower() for each in rest} & _ABOUT:
+                    found.setdefault((side, "".join(alias)), []).append(name)
+    return max((each for each in found.values() if len(each) > 1), key=len, default=[])
+
+
 def name_systems(columns: Sequence[str]) -> dict[str, str]:
     """Each column by the name of its system: its words without those with which all begin, or end.
 
@@ -98,6 +121,12 @@ def name_systems(columns: Sequence[str]) -> dict[str, str]:
     return dict(zip(names if distinct else columns, columns, strict=True))
 
 
+def name_run(run: str, system: str) -> str:
+    """The name of a system's run, where several are kept as `run`."""
+    spelled = re.sub(r"[^\w.+@-]+", "-", system, flags=re.ASCII).strip("-.+@")
+    return f"{run}-{spelled or 'system'}"
+
+
 def _count_same(words: Sequence[Sequence[str]]) -> int:
     """How many words all begin with."""
     return len(list(takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))))
@@ -106,8 +135,3 @@ def _count_same(words: Sequence[Sequence[str]]) -> int:
 def _is_gold(name: str) -> bool:
     gold = any(matches_role(role, name) for role in ("reference", "relevant", "reference_tool_calls"))
     return gold and not any(matches_role(role, name) and is_side_of(role, "prediction") for role in _ANSWERS)
-
-
-def _spell(name: str) -> str:
-    """A system's name as a part of the name of a run."""
-    return re.sub(r"[^\w.+@-]+", "-", name, flags=re.ASCII).strip("-.+@") or "system"

@@ -20,6 +20,7 @@ from karat.data.roles import ALIASES, Side, matches_role
 from karat.data.source import Source
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import read_head
+from karat.runs.scoring.wide import guess_systems
 from karat.runs.store.folders import has_manifest
 
 MOST_FILES = 100
@@ -57,6 +58,15 @@ class DataFile:
     def roles(self) -> Mapping[str, tuple[str, ...]]:
         """For each role the columns, or the path in the layout of a known tool, whose names fit it."""
         return {} if self.source is None else _find_roles(self.source)
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """The columns with the answers of several systems; [] where there are none."""
+        return guess_systems(self.columns)
+
+    def fills(self, role: str) -> bool:
+        """Whether a column, or each of several, may have the role."""
+        return role in self.roles or (role == "prediction" and bool(self.systems))
 
     @cached_property
     def as_gold(self) -> Mapping[str, tuple[str, ...]]:

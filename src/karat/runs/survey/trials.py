@@ -3,57 +3,25 @@
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from karat.core.errors import KaratError
-from karat.data.roles import singular
-from karat.judges.judge import Judge
-from karat.judges.rubric import own_judges
-from karat.runs.columns.ids import id_columns
-from karat.runs.match.match import match
+from karat.data.roles import is_known_name, singular
+from karat.runs.columns.ids import id_columns, show_column
 from karat.runs.scoring.pipeline import score
-from karat.runs.scoring.result import Result
 from karat.runs.survey.folder import DataFile, Survey, survey
+from karat.runs.survey.groups import fit_lengths, group_systems
+from karat.runs.survey.scorable import TASKS, Scorable, find_judges
 
+_SUSPECTED, _NEAR = 8, 0.1  # columns that are tried as answers, and the least F1 of such
 ROWS = 100  # that are scored of each file
 MOST_TRIALS = 60
-MOST_PAIRS = 300  # of scored files that are compared
 
-TASKS: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("prediction", "reference"): ("exact_match", "token_f1"),
-    ("retrieved", "relevant"): ("ndcg@10", "recall@10"),
-    ("tool_calls", "reference_tool_calls"): ("tool_call_match",),
-}
-"""The metrics that are tried, by the role that a system fills and the one of the gold; all are in karat's core."""
-
-_NAMED = 5  # files in a sentence
-_FIRST_JUDGES = ("correctness", "faithfulness")
 _OF_GOLD = re.compile(r"gold|truth|qrel|referenc|label|expect|key|(?<![a-z])(dev|test|val|validation)(?![a-z])")
-
-
-@dataclass(frozen=True)
-class Scorable:
-    """A file that can be scored, alone or joined with its gold by `on`, and what its first rows gave."""
-
-    data: DataFile
-    specs: tuple[str, ...]
-    result: Result
-    gold: DataFile | None = None
-    on: str | None = None
-
-    @property
-    def scored(self) -> int:
-        """How many of the first rows have every score."""
-        return min(value.scored for value in self.result.values.values())
-
-    @property
-    def judges(self) -> list[str]:
-        """Karat's own judges that could be asked: what they read is there."""
-        of_gold = () if self.gold is None else self.gold.as_gold
-        return find_judges({*self.data.roles, *self.result.mapping, *of_gold})
 
 
 @dataclass(frozen=True)
@@ -85,20 +53,15 @@ def propose(folder: Path) -> Proposals:
     used = {each.data.path for each in scorable} | {each.gold.path for each in joined if each.gold}
     rest = [file for file in found.files if file.path not in used]
     questions = [file for file in rest if _asks(file)]
-    without = [file for file in rest if "prediction" in file.roles and file not in questions and not _is_gold(file)]
+    without = [file for file in rest if file.fills("prediction") and file not in questions and not _is_gold(file)]
     unclear = [*filter(None, map(_doubt, scorable)), *trials.unclear]
     unclear += [f"{file.path}: {trials.explain(file)}" for file in rest if file not in questions]
+    unclear += filter(None, map(trials.suspect_systems, questions))
     if trials.left < 0:
         unclear.append(f"not every pair of files was tried, only {MOST_TRIALS}")
     judged = [(file, find_judges(file.roles.keys() - {"reference"})) for file in without]
-    return Proposals(found, _group(scorable, unclear), questions, judged, unclear)
-
-
-def find_judges(roles: Collection[str]) -> list[str]:
-    """The judges of karat that read nothing but these roles; the usual ones, and those that read most, come first."""
-    read = {name: Judge(name).definition.columns.keys() for name in own_judges()}
-    fitting = [name for name, columns in read.items() if columns <= set(roles)]
-    return sorted(fitting, key=lambda name: (name not in _FIRST_JUDGES, -len(read[name])))
+    groups = [fit_lengths(group, trials.score_again) for group in group_systems(scorable, unclear)]
+    return Proposals(found, groups, questions, judged, unclear)
 
 
 @dataclass
@@ -112,12 +75,13 @@ class _Trials:
 
     def score_alone(self, file: DataFile) -> Iterator[Scorable]:
         """The file with the metrics of all tasks at once, else with those of each that can be scored."""
-        tasks = [specs for roles, specs in TASKS.items() if file.roles.keys() >= set(roles)]
+        tasks = [specs for roles, specs in TASKS.items() if all(map(file.fills, roles))]
         together = tuple(spec for specs in tasks for spec in specs)
         if together and (found := self._score(file, together)):
-            yield found
+            yield from self._score_others(found)
         elif len(tasks) > 1:
-            yield from filter(None, (self._score(file, specs) for specs in tasks))
+            for each in filter(None, (self._score(file, specs) for specs in tasks)):
+                yield from self._score_others(each)
 
     def score_joined(self, done: set[Path]) -> list[Scorable]:
         """The files that need the gold of another one."""
@@ -125,8 +89,9 @@ class _Trials:
             each
             for (role, of_gold), specs in TASKS.items()
             for file in self.files
-            if file.path not in done and role in file.roles
-            for each in self._find_gold(file, role, of_gold, specs, done)
+            if file.path not in done and file.fills(role)
+            for found in self._find_gold(file, role, of_gold, specs, done)
+            for each in self._score_others(found)
         ]
 
     def _find_gold(
@@ -175,9 +140,17 @@ class _Trials:
         return max(found, key=lambda each: each.scored, default=None)
 
     def _score(
-        self, file: DataFile, specs: tuple[str, ...], gold: DataFile | None = None, on: str | None = None
+        self,
+        file: DataFile,
+        specs: tuple[str, ...],
+        gold: DataFile | None = None,
+        on: str | None = None,
+        column: str | None = None,
     ) -> Scorable | None:
-        """What the first rows give; None where they cannot be scored, or none of them has a score."""
+        """What the first rows give; None where they cannot be scored, or none of them has a score.
+
+        `column` has the answers; by default, of a file with several systems, that of the first.
+        """
         self.left -= 1
         if self.left < 0:
             return None
@@ -185,21 +158,53 @@ class _Trials:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 path = None if gold is None else gold.whole_path
-                tried = Scorable(file, specs, score(file.whole_path, specs, gold=path, on=on, limit=ROWS), gold, on)
+                column = next(iter(file.systems), "") if column is None else column
+                answers = {"prediction": column} if column else {}
+                found = score(file.whole_path, specs, map=answers, gold=path, on=on, limit=ROWS)
+                tried = Scorable(file, specs, found, gold, on, column)
         except (KaratError, OSError) as error:
             if gold is None:
                 self.problems[file.path] = str(error).removeprefix(str(file.whole_path)).lstrip(":, ")
             return None
         return tried if tried.scored else None
 
+    def _score_others(self, first: Scorable) -> Iterator[Scorable]:
+        """The first system of a file, and its others."""
+        yield first
+        others = (column for column in first.data.systems if column != first.column)
+        yield from filter(None, (self._score(first.data, first.specs, first.gold, first.on, each) for each in others))
+
+    def score_again(self, each: Scorable, specs: tuple[str, ...]) -> Scorable | None:
+        """The same rows with other metrics."""
+        return self._score(each.data, specs, each.gold, each.on, each.column)
+
+    def suspect_systems(self, file: DataFile) -> str:
+        """A question where columns with other names hold what is near the gold: answers of systems, called after them.
+
+        Columns are tried whose names say nothing, on the first rows.
+        """
+        specs = TASKS["prediction", "reference"]
+        unknown = [name for name in file.columns if name.strip() and not is_known_name(name)][:_SUSPECTED]
+        tried = (self._score(file, specs, column=name) for name in unknown)
+        near = [each.column for each in tried if each and (each.result.values[specs[-1]].value or 0) >= _NEAR]
+        if not near:
+            return ""
+        typed = " ".join(f"--predictions {shlex.quote(name)}" for name in near)
+        return (
+            f"{file.path}: are {', '.join(near)} the answers of systems? "
+            f"karat score {shlex.quote(str(file.path))} {typed} "
+            f"{' '.join(f'-m {spec}' for spec in specs)}"
+        )
+
     def explain(self, file: DataFile) -> str:
         """Why a file could not be scored, and what to type."""
         if file.problem:
             return file.problem
-        columns = f"the columns are {', '.join(file.columns)}"
-        if not file.roles.keys() & {role for roles in TASKS for role in roles}:
+        columns = f"the columns are {', '.join(map(show_column, file.columns))}"
+        if not any(file.fills(role) for roles in TASKS for role in roles):
             typed = (
-                'karat score --map prediction=COLUMN says which, and a column of scores is a metric: -m "column(NAME)"'
+                "karat score --map prediction=COLUMN says which, --predictions COLUMN for each of several systems, and "
+                'a column of scores is a metric: -m "column(NAME)"'
             )
             return f"no column has a name that says what to score; {columns}; {typed}"
         answers, gold = (file.roles.get(role, ()) for role in ("prediction", "reference"))
@@ -207,7 +212,7 @@ class _Trials:
             return f"does {answers[0]} hold the answers of a system, or the gold?"
         if file.path in self.problems:
             return self.problems[file.path]
-        if any(role in file.roles for role, _ in TASKS):
+        if any(file.fills(role) for role, _ in TASKS):
             return "no gold for it was found here: --gold FILE --on COLUMN names it; some judges need none"
         return f"gold of which answers? {columns}"
 
@@ -241,36 +246,6 @@ def _doubt(each: Scorable) -> str:
         return ""
     columns = ", ".join(f"{role} ← {column}" for role, column in each.result.mapping.items())
     rows = f"none of its first {each.result.n} rows is right"
-    return f"{each.data.path}: {rows}: are these its columns, {columns}" + (
+    return f"{each.name}: {rows}: are these its columns, {columns}" + (
         f", and is {each.gold.path} its gold?" if each.gold else "?"
     )
-
-
-def _group(scorable: list[Scorable], unclear: list[str]) -> list[list[Scorable]]:
-    """Those together that answer the same questions, as the first rows show."""
-    groups, pairs = list[list[Scorable]](), 0
-    for each in scorable:
-        for group in groups:
-            if (group[0].specs, group[0].gold) == (each.specs, each.gold) and pairs < MOST_PAIRS:
-                pairs += 1
-                if _is_comparable(group[0], each):
-                    group.append(each)
-                    break
-        else:
-            groups.append([each])
-    if pairs == MOST_PAIRS:
-        unclear.append(f"not every pair of files was compared, only {MOST_PAIRS}")
-    for specs in dict.fromkeys(group[0].specs for group in groups):
-        names = [str(group[0].data.path) for group in groups if group[0].specs == specs]
-        if len(names) > 1:
-            named = ", ".join(names[:_NAMED]) + f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
-            unclear.append(f"{named}: are these the same questions? Their first rows differ: not compared")
-    return groups
-
-
-def _is_comparable(one: Scorable, other: Scorable) -> bool:
-    try:
-        match([one.result, other.result])
-    except KaratError:
-        return False
-    return True

@@ -6,11 +6,13 @@ from threading import Lock
 from typing import Any
 
 from karat.core.errors import DataError, SpecError
+from karat.data.json.texts import list_golds, list_texts
+from karat.data.roles import matches_role
 from karat.runs.labels.session import FinishedRow, Session
 from karat.viewer.page.label_file import LabelFile
 from karat.viewer.page.query import Query
 from karat.viewer.page.workspace import Workspace
-from karat.viewer.rows.display import WHOLE, list_texts, show_text
+from karat.viewer.rows.display import WHOLE, show_text
 
 _ANY = 1 << 53
 
@@ -69,7 +71,7 @@ class Labelling:
         shown = ["--show", "COLUMN"] if file.show else []  # the names of rows and columns may say whose answer it is
         return {
             "at": None if at is None else session.order.index(at),
-            "cells": [{"name": name, "values": [show_text(text, most=WHOLE) for text in list_texts(cell)]}
+            "cells": [{"name": name, "values": [show_text(text, most=WHOLE) for text in _list_texts(name, cell)]}
                       for name, cell in cells.items()],
             "mark": None if mark is None else {"label": mark.label, "note": mark.note},
             **file.describe(),
@@ -77,6 +79,11 @@ class Labelling:
             "total": len(session.rows),
             "command": space.command("label", "ROWS", "-o", file.path, *shown, **options),
         }  # fmt: skip
+
+
+def _list_texts(name: str, cell: Any) -> list[str]:
+    """The texts of a cell; of gold each of several."""
+    return list_golds(cell) if matches_role("reference", name.removesuffix("[*]")) else list_texts(cell)
 
 
 def _at(session: Session, place: int) -> int:

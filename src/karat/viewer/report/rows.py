@@ -11,7 +11,6 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -21,6 +20,7 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import to_python
+from karat.data.json.texts import list_golds, list_texts, read_json
 from karat.data.source import RAW
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
@@ -28,7 +28,6 @@ from karat.stats.value import spell
 from karat.text.word_diff import mark_words
 from karat.viewer.report.redaction import LEFT_OUT, Redaction
 from karat.viewer.rows.columns import RunColumns
-from karat.viewer.rows.display import list_texts
 
 Marks: TypeAlias = list[int]
 _LIMITS = (4_000, 2_000, 1_000, 500)  # characters after which texts are cut: the first with which they fit
@@ -103,7 +102,7 @@ def _gold(cell: Any) -> list[str]:
     graded = list(cell.items()) if isinstance(cell, dict) else cell
     if isinstance(graded, list) and all(isinstance(each, tuple) for each in graded):
         return [f"{name} ({grade})" for name, grade in graded]
-    return list_texts(cell)
+    return list_golds(cell)
 
 
 def _remark_columns(columns: RunColumns, metrics: Sequence[ScoredMetric]) -> Iterator[tuple[str, str]]:
@@ -133,10 +132,7 @@ def _take(run: Run, names: list[str], rows: Array) -> dict[str, list[Any]]:
 
 def _read(cell: Any, *, raw: bool) -> Any:
     """A cell, whose text may be JSON or, in a column of text, hold a list of texts, as in a CSV."""
-    if isinstance(cell, str) and (raw or cell.startswith("[")):
-        with suppress(ValueError):
-            return json.loads(cell, parse_int=str, parse_float=str)
-    return cell
+    return read_json(cell) if raw or (isinstance(cell, str) and cell.startswith("[")) else cell
 
 
 def _join(cell: Any) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from karat.core.columns.kinds import Array
+from karat.data.json.texts import list_golds, list_texts
 from karat.runs.experiment.answers import REPETITION, ROW
 from karat.text.word_diff import mark_words
 from karat.viewer.rows.columns import own_columns
@@ -39,17 +40,6 @@ def show_text(text: str, others: Sequence[str] = (), most: int = EXCERPT) -> dic
     if rest := shown[marked:]:
         pieces.append((rest, "same"))
     return {"pieces": pieces, "length": len(text), "cut": len(text) > most}
-
-
-def list_texts(value: Any) -> list[str]:
-    """The texts of a cell: of each value of a list; numbers and objects as JSON; nothing for no value.
-
-    >>> list_texts("Paris"), list_texts(["Paris", None, 7, {"a": 1}]), list_texts(None)
-    (['Paris'], ['Paris', '7', '{"a": 1}'], [])
-    """
-    several = value if isinstance(value, list | tuple) else [value]
-    return [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False, default=str)
-            for each in several if each is not None]  # fmt: skip
 
 
 def read_texts(cells: Mapping[str, Any], name: str | None) -> list[str]:
@@ -154,7 +144,8 @@ class _System:
 def _first(systems: Sequence[_System], cells: Sequence[Mapping[str, Any]], role: str) -> list[str]:
     """The texts of the first run that has a column of this role."""
     found = ((each, getattr(system.columns, role)) for system, each in zip(systems, cells, strict=True))
-    return next((list_texts(each[name]) for each, name in found if name is not None), [])
+    read = list_golds if role == "reference" else list_texts
+    return next((read(each[name]) for each, name in found if name is not None), [])
 
 
 def _show_judge(spec: str, cells: Mapping[str, Any], details: Mapping[str, str], most: int) -> dict[str, Any]:

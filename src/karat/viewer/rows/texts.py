@@ -7,11 +7,9 @@ numbered, as DuckDB takes names that differ in their case alone for one.
 # ruff: noqa: S608  (queries are put together from numbered columns and names of files; values are bound)
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
+from karat.data.json.texts import read_json
 from karat.data.source import RAW
 from karat.data.storage.duckdb import connect, explain, literal, one_file, one_pattern
 from karat.runs.store.run import Run
@@ -59,7 +58,7 @@ class Texts:
         for cells in found.values():
             for at, name in enumerate(names):
                 if run.schema.field(name).type == RAW:
-                    cells[at] = _decode(cells[at])
+                    cells[at] = read_json(cells[at])
         return [dict(zip(names, found[row], strict=True)) for row in rows.tolist()]
 
     def find(self, run: Run, name: str, value: Any) -> Array:
@@ -115,10 +114,3 @@ def _select(run: Run, name: str) -> str:
     """A column for a query; a time with a zone as text, as DuckDB makes no Python value of it by itself."""
     column = f"c{run.schema.names.index(name)}"
     return f"CAST({column} AS VARCHAR)" if getattr(run.schema.field(name).type, "tz", None) else column
-
-
-def _decode(cell: str | None) -> Any:
-    """The value of JSON text; its numbers are texts, as they are spelled."""
-    with suppress(ValueError):
-        return None if cell is None else json.loads(cell, parse_int=str, parse_float=str)
-    return cell

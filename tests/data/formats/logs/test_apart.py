@@ -148,3 +148,12 @@ def test_perturbations_of_helm_are_named_with_the_condition_for_none():
     condition = re.search(r"where='(.*?)'\)", str(error.value).replace('"', "'"))
     assert karat.score(list(helm()), "em", where="perturbation IS NULL").values["em"].value == 1.0
     assert condition is not None
+
+
+def test_gold_that_is_a_list_of_texts_is_not_taken_for_the_objects_of_squad():
+    predictions = [{"id": n, "answer": text} for n, text in enumerate(("a", "b"))]
+    gold = [{"id": n, "question": "?", "answers": ["a", "c"]} for n in range(2)]
+    result = karat.score(predictions, "em", gold=gold, on="id")
+    assert result.values["em"].value == 0.5
+    objects = [{"id": n, "question": "?", "answers": {"text": ["a", "c"], "answer_start": [0, 3]}} for n in range(2)]
+    assert karat.score(predictions, "em", gold=objects, on="id").values["em"].value == 0.5
