@@ -171,6 +171,28 @@ def test_a_later_run_replaces_its_comment_and_what_is_worse_fails_where_none_can
     assert runner.calls[-1][:4] == ["api", "--method", "PATCH", "repos/own/repo/issues/comments/34"]
 
 
+def test_the_summary_has_the_values_of_a_run_that_cannot_be_compared(runner, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(runner.fake))
+    others = [{"id": n, "question": f"another {n}", "gold": "no", "prediction": "no"} for n in range(9)]
+    karat.score(others, "em", run="main")
+    runner.write([True] * 60)
+    runner.answer([artifact(5)], [])
+    assert runner.run(metrics="em") == 1
+    assert "::error::not compared with the last run" in runner.said
+    summary = (runner.folder / "GITHUB_STEP_SUMMARY").read_text("utf-8")
+    assert "| exact\\_match | 100.0 |" in summary
+    assert "**Not compared with the last run of main:**" in summary
+
+
+def test_the_baseline_of_later_runs_is_one_that_passed():
+    names = [step["name"] for step in STEPS]
+    _, kept, failed = STEPS[names.index("Gate") :]
+    assert kept["with"]["name"] == "${{ inputs.name }}"
+    assert "if" not in kept  # so that it runs only where the gate has passed
+    assert failed["with"]["name"] != kept["with"]["name"]
+    assert failed["if"].startswith("failure()")
+
+
 def test_what_cannot_be_scored_stops_the_action(runner):
     runner.write([False] * 60)
     assert runner.run(metrics="exact_mtch") == 2
