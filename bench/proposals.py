@@ -1,8 +1,9 @@
 """Rows proposed for labelling, by simulation: are they worth what is said, and do the differences hold the truth?
 
-`python bench/proposals.py` prints two tables. The first compares the promise of `karat label-next --by active`, that
+`python bench/proposals.py` prints three tables. The first compares the promise of `karat label-next --by active`, that
 one proposed row is worth so many drawn uniformly, with the ratio of variances over all rows, whose labels are known
-here. The second draws rows for the difference of two systems, half of them uniformly and half by the errors that these
+here. The second does so for `--by uncertainty`, for scores that are probabilities of a good label and for others. The
+third draws rows for the difference of two systems, half of them uniformly and half by the errors that these
 show, and counts the 95 % intervals of the corrected difference that hold the true one.
 """
 
@@ -21,6 +22,7 @@ from karat.stats.corrected.allocation import (
     probabilities_of,
     share_of_round,
     squared_errors,
+    uncertain,
     worth_of,
 )
 from karat.stats.corrected.estimate import corrected_difference
@@ -55,6 +57,40 @@ def simulate_worth(times: int) -> None:
                 true.append(worth_of(error, (residual - residual.mean()) ** 2) or 1.0)
             gains = 100 * np.mean(np.array(promised) >= 1.05)
             print(f"| {name}, {count} | {np.mean(promised):.2f} | {np.mean(true):.2f} | {gains:.0f} % |", flush=True)
+
+
+def doubt(kind: str) -> tuple[Array, Array]:
+    """Scores and labels: `calibrated` and `certain` scores are probabilities of a good label, the others are not."""
+    good, between = random.random(ROWS) < 0.6, random.random(ROWS) < 0.05
+    if kind == "overlaps of words":
+        high, low = random.choice([1, 1, 0.5, 0.4, 0.67, 0], ROWS), random.choice([0, 0, 0, 0.2, 0.3], ROWS)
+        return np.where(good, high, low), good.astype(float)
+    if kind == "verdicts, few between":
+        scores = np.where(between, random.random(ROWS), good)
+        return scores, np.abs(np.round(scores) - (random.random(ROWS) < 0.15))
+    chance = random.beta(0.5, 0.5, ROWS)
+    scores = chance if kind == "calibrated" else np.clip(4 * chance - 1.5, 0, 1)
+    return scores, (random.random(ROWS) < chance).astype(float)
+
+
+def simulate_doubts(times: int) -> None:
+    print("\n| scores, labels | promised | true | without labels | a gain of 5 % is promised |\n|---|---|---|---|---|")
+    for kind in ("calibrated", "too sure", "verdicts, few between", "overlaps of words"):
+        for count in (10, 20, 50, 100):
+            promised, true, taken = [], [], []
+            for _ in range(times):
+                scores, labels = doubt(kind)
+                error = uncertain(scores)
+                seen = squared_errors(Judged(scores, np.where(np.arange(ROWS) < count, labels, np.nan)))[:count]
+                rest = error[count:]
+                said = worth_of(error[:count], seen, typical=float(rest.mean()), guessed=rest)
+                promised.append(said or 1.0)
+                residual = labels - np.polyfit(scores, labels, 1)[0] * scores
+                true.append(worth_of(error, (residual - residual.mean()) ** 2) or 1.0)
+                taken.append(worth_of(error, error**2) or 1.0)
+            gains = f"{100 * np.mean(np.array(promised) >= 1.05):.0f} %"
+            means = " | ".join(f"{np.mean(each):.2f}" for each in (promised, true, taken))
+            print(f"| {kind}, {count} | {means} | {gains} |", flush=True)
 
 
 def simulate_differences(times: int) -> None:
@@ -100,4 +136,5 @@ def draw_twice(
 if __name__ == "__main__":
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     simulate_worth(repeats)
+    simulate_doubts(repeats)
     simulate_differences(repeats)

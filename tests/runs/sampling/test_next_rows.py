@@ -153,7 +153,7 @@ def test_the_command_writes_what_people_fill_in(run, tmp_path):
         ("active", "short", r"^worth about (\d+) rows drawn uniformly, as the labels of 100 rows show"),
         ("active", "evenly", "^no gain over --by uniform: worth about (\\d+) rows drawn uniformly"),
         ("active", "never", "^no gain over --by uniform: the labels so far show no error"),
-        ("uncertainty", None, r"worth about (\d+) rows drawn uniformly, if its scores are the probabilities of a good"),
+        ("disagreement", None, "^whether that gains over --by uniform is not known: labels of 10 rows or more"),
         (
             "uncertainty",
             "evenly",
@@ -163,7 +163,7 @@ def test_the_command_writes_what_people_fill_in(run, tmp_path):
 )
 def test_the_command_says_what_the_proposed_rows_are_worth(run, tmp_path, by, errs, shown):
     """The judge errs on every second short answer, on a fifth of all answers, or all labels are the same."""
-    options = ["-m", "token_f1", "--by", by]
+    options = ["-m", "token_f1", "--by", by, *(["-m", "em"] if by == "disagreement" else [])]
     if errs is not None:
         first = karat.label_next(run, 100)
         scores = dict(zip(*(open_run(run).column(name).to_pylist() for name in ("id", "token_f1")), strict=True))
@@ -208,6 +208,12 @@ def test_the_command_finds_ids_of_another_name(tmp_path, monkeypatch):
         (5, {"by": "slice", "slices": "topik", "metrics": "em"}, ColumnError, "no column 'topik'"),
         (5, {"by": "disagreement", "metrics": "em"}, SpecError, "by='disagreement' needs two metrics or more"),
         (5, {"by": "uncertainty", "metrics": "em"}, SpecError, "the scores of exact_match are all at their bounds"),
+        (
+            5,
+            {"by": "uncertainty", "metrics": "token_f1"},
+            SpecError,
+            "probabilities .*10 labels or more .*, found 0: label",
+        ),
         (5, {"on": "key"}, ColumnError, "before: there is no column 'key'"),
         (5, {"human": [{"id": "q999", "label": 1}]}, JoinError, "1 of 1 labelled rows are not in before: 'q999'"),
         (5, {"output": "rows.xlsx"}, DataError, "rows.xlsx: expected a name that ends in"),

@@ -109,11 +109,11 @@ def test_rows_with_a_doubtful_difference_are_preferred(runs):
     assert max(chances[0]) * 1.5 < min(chances[1])
 
 
-@pytest.mark.parametrize("by", ["uncertainty", "disagreement"])
-def test_scores_alone_can_choose(runs, by):
-    metrics = ["token_f1"] if by == "uncertainty" else []
-    table = karat.label_next(runs, 30, by=by, metrics=metrics)
+def test_scores_alone_can_choose(runs):
+    table = karat.label_next(runs, 30, by="disagreement")
     assert table["probability"].to_numpy().max() > 1.5 * table["probability"].to_numpy().min()
+    with pytest.raises(SpecError, match="for probabilities of a good label, which 10 labels or more have to show"):
+        karat.label_next(runs, 30, by="uncertainty", metrics="token_f1")
 
 
 def test_the_command(runs):

@@ -132,3 +132,41 @@ def test_no_label_has_a_part_in_its_own_score():
     changed = labels.copy()
     changed[:4] = 1 - changed[:4]
     assert cross_predict(Judged(scores, changed, clusters=clusters), fit)[:4].tolist() == together[:4].tolist()
+
+
+def _scores(kind, random, rows=2_000):
+    """Scores and labels: probabilities of a good label, or numbers that say no such thing."""
+    good = random.random(rows) < 0.6
+    if kind == "probabilities":
+        scores = random.beta(0.5, 0.5, rows)
+        return scores, (random.random(rows) < scores).astype(float)
+    if kind == "overlaps":  # as of words: a good answer may have any, a bad one seldom has many
+        high, low = random.choice([1, 1, 0.5, 0.4, 0.67, 0], rows), random.choice([0, 0, 0, 0.2, 0.3], rows)
+        return np.where(good, high, low), good.astype(float)
+    scores = np.where(random.random(rows) < 0.95, random.random(rows) < 0.5, random.random(rows))  # "verdicts"
+    return scores, np.where(random.random(rows) < 0.15, 1 - np.round(scores), np.round(scores))
+
+
+@pytest.mark.parametrize("kind", ["probabilities", "overlaps", "verdicts"])
+def test_what_doubtful_rows_are_said_to_be_worth_is_what_they_give(kind):
+    """The promise from 100 uniform labels, beside the variances of corrected means of 100 rows drawn either way."""
+    random = np.random.default_rng(3)
+    promised, doubtful, uniform = [], [], []
+    for seed in range(200):
+        scores, labels = _scores(kind, random)
+        error = uncertain(scores)
+        known = np.where(np.arange(len(scores)) < 100, labels, np.nan)
+        squares = squared_errors(Judged(scores, known))[:100]
+        rest = error[100:]
+        promised.append(worth_of(error[:100], squares, typical=float(rest.mean()), guessed=rest))
+        chances = probabilities_of(error, 100)
+        drawn = draw_rows(chances, seed)
+        chosen, weights = np.full(len(scores), np.nan), np.ones(len(scores))
+        chosen[drawn], weights[drawn] = labels[drawn], chances[drawn]
+        doubtful.append(corrected_mean(Judged(scores, chosen, weights)).value - labels.mean())
+        uniform.append(corrected_mean(Judged(scores, known)).value - labels.mean())
+    given = np.var(uniform) / np.var(doubtful)
+    assert np.mean(promised) == pytest.approx(given, rel=0.35)
+    if kind != "probabilities":
+        assert given < 0.6
+        assert (np.array(promised) >= 1.05).mean() < 0.03

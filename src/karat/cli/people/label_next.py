@@ -13,11 +13,6 @@ from karat.cli.options.scoring import scored_metric_option
 if TYPE_CHECKING:
     from karat.runs.sampling.next_rows import By, Proposal
 
-_IF = {
-    "uncertainty": "if its scores are the probabilities of a good label",
-    "disagreement": "if the metrics err where they disagree",
-    "slice": "if labels vary as the scores do",
-}
 _GAIN = 1.05  # labels' worth of each label, from which a proposal is said to gain
 
 
@@ -27,7 +22,8 @@ _GAIN = 1.05  # labels' worth of each label, from which a proposal is said to ga
 @click.option("-o", "--output", required=True, metavar="OUT", help="Write them to this file; its ending is the format.")
 @scored_metric_option
 @click.option(
-    "--by", type=click.Choice(["uniform", *_IF, "active"]), default="uniform", show_default=True,
+    "--by", type=click.Choice(["uniform", "uncertainty", "disagreement", "slice", "active"]), default="uniform",
+    show_default=True,
     help="All rows alike; or rather those of uncertain scores, on which metrics disagree, of slices in which the judge "
     "errs, or at scores at which the labels so far found it to err.",
 )  # fmt: skip
@@ -70,14 +66,14 @@ def label_next(
     if proposal.missing:
         click.echo(f"and {proposal.missing} answers without a label to rows that are labelled in another run")
     if by != "uniform":
-        click.echo(_describe_worth(proposal, count, by))
+        click.echo(_describe_worth(proposal, count))
 
 
-def _describe_worth(proposal: Proposal, count: int, by: str) -> str:
-    """How many rows drawn uniformly the proposed ones should be worth, and who says so."""
+def _describe_worth(proposal: Proposal, count: int) -> str:
+    """How many rows drawn uniformly the proposed ones should be worth, as the labels show."""
+    if not proposal.known:
+        return "whether that gains over --by uniform is not known: labels of 10 rows or more (--human) show it"
     if proposal.worth is None:
-        found = "the labels so far show no error" if proposal.known else "the same error is expected in all rows"
-        return f"no gain over --by uniform: {found}"
-    worth = f"worth about {proposal.worth:.0f} rows drawn uniformly"
-    source = f"as the labels of {proposal.earlier} rows show" if proposal.known else _IF[by]
-    return f"{worth}, {source}" if proposal.worth >= _GAIN * count else f"no gain over --by uniform: {worth}, {source}"
+        return "no gain over --by uniform: the labels so far show no error"
+    worth = f"worth about {proposal.worth:.0f} rows drawn uniformly, as the labels of {proposal.earlier} rows show"
+    return worth if proposal.worth >= _GAIN * count else f"no gain over --by uniform: {worth}"

@@ -54,8 +54,8 @@ class Proposal:
     """The rows to label: `table` as it is written, and the `probabilities` of the rows that were drawn.
 
     `earlier` rows have labels already, and `missing` answers of these have none. `worth`: how many rows drawn uniformly
-    the drawn ones should be worth; None for a uniform draw and where the labels show no error. `known`: whether labels
-    say so, or the scores alone.
+    the drawn ones should be worth; None for a uniform draw, where the labels show no error, and where there are too few
+    labels to say so. `known`: whether there are enough.
     """
 
     table: pa.Table
@@ -92,7 +92,8 @@ def label_next(
     `system`; the rows are those that say most about the differences from the first. Answers without a label to rows
     that have one in another system are asked for too. `human` is then as in `karat.compare`.
 
-    `by`: "uniform", each row alike; "uncertainty", rather rows whose score is far from both bounds; "disagreement",
+    `by`: "uniform", each row alike; "uncertainty", rather rows whose score is far from both bounds, for scores that are
+    probabilities of a good label, which 10 labels in `human` show or refute; "disagreement",
     rather rows on which several metrics differ; "slice", rather from values of the column `slices` in which the judge
     errs more; "active", rather at scores at which the labels so far found it to err more. All but the first keep a
     quarter of the probability the same for all rows. `metrics`: the judges, by default all metrics of the run.
@@ -151,21 +152,28 @@ class _Expected:
     """The error to expect of the judge in each row, shape (n,), and what labels have shown of it.
 
     `squares` are the squared errors that labels have shown, NaN in other rows, and `by_others` the error to expect
-    where a row's own label is left out. Without labels both are those to expect.
+    where a row's own label is left out. `known`: whether there are labels enough; `guessed`: the error to expect does
+    not follow from them.
     """
 
     error: Array
     squares: Array
     by_others: Array
     known: bool
+    guessed: bool = False
 
     def worth(self, free: Array, probabilities: Array) -> float | None:
-        """How many labels drawn uniformly each label is worth; None for a uniform draw, and without an error."""
-        seen = ~np.isnan(self.squares)
-        if (self.error == self.error[0]).all():
+        """How many labels drawn uniformly each label is worth; None for a uniform draw, without an error or labels."""
+        if not self.known or (self.error == self.error[0]).all():
             return None
-        weights = 1 / probabilities[seen] if self.known else None
-        return worth_of(self.by_others[seen], self.squares[seen], weights, typical=float(self.error[free].mean()))
+        seen, rest = ~np.isnan(self.squares), self.error[free]
+        return worth_of(
+            self.by_others[seen],
+            self.squares[seen],
+            1 / probabilities[seen],
+            typical=float(rest.mean()),
+            guessed=rest if self.guessed else None,
+        )
 
 
 def _expect(rows: LabelledSystems, by: By, strata: Array | None) -> _Expected:
@@ -198,12 +206,16 @@ def _expect(rows: LabelledSystems, by: By, strata: Array | None) -> _Expected:
         if not error.any():
             problem = "never differ" if by == "disagreement" else "are all at their bounds"
             raise SpecError(f"by={by!r}: the scores of {named} {problem}; try by='active'")
+    if by == "uncertainty" and labelled < _LEAST:
+        taken = f"by='uncertainty' takes the scores of {named} for probabilities of a good label"
+        remedy = "label a uniform round first (by='uniform', --by uniform), and name it with human (--human)"
+        raise SpecError(f"{taken}, which {_LEAST} labels or more have to show, found {labelled}: {remedy}")
     if labelled < (2 if by == "slice" else _LEAST):
         return _Expected(error, error**2, error, known=False)
     squares = np.mean(
         [_together(np.sqrt(squared_errors(each)) for each in metric) ** 2 for metric in contrasts], axis=0
     )
-    return _Expected(error, squares, by_others, known=True)
+    return _Expected(error, squares, by_others, known=True, guessed=by in {"uncertainty", "disagreement"})
 
 
 def _together(errors: Iterable[Array]) -> Array:

@@ -102,12 +102,15 @@ def worth_of(
     weights: NDArray[np.float64] | None = None,
     *,
     typical: float | None = None,
+    guessed: NDArray[np.float64] | None = None,
 ) -> float | None:
     """How many labels drawn uniformly one label is worth where rows are drawn in proportion to their expected error.
 
     It is the ratio of the variances of the corrected value. `squares` are the squared errors of rows that stand for
     all, by `weights`, and `error` is the one expected of each; `typical` is its mean over the rows to draw from, by
-    default over these. None where there was no error.
+    default over these. `guessed`: the error expected of the rows to draw from, where it is not learned from labels;
+    then the worth is drawn towards the one of errors that have nothing to do with the guess, as if `PRIOR` labels had
+    shown such. None where there was no error.
 
     >>> squares = np.array([0.01, 0.25])
     >>> [round(worth_of(error, squares), 2) for error in (np.array([0.1, 0.5]), np.array([0.5, 0.1]))]
@@ -115,9 +118,15 @@ def worth_of(
     """
     weights = np.ones(len(error)) if weights is None else weights
     mean = float(np.average(error, weights=weights)) if typical is None else typical
-    share = UNIFORM + (1 - UNIFORM) * (error / mean if mean > 0 else np.ones(len(error)))
-    spread = float(weights @ (squares / share))
-    return float(weights @ squares) / spread if spread > 0 else None
+
+    def share(error: NDArray[np.float64]) -> NDArray[np.float64]:
+        return UNIFORM + (1 - UNIFORM) * (error / mean if mean > 0 else np.ones(len(error)))
+
+    uniform, spread = float(weights @ squares), float(weights @ (squares / share(error)))
+    if guessed is not None:
+        prior = PRIOR * uniform / len(squares)
+        uniform, spread = uniform + prior, spread + prior * float((1 / share(guessed)).mean())
+    return uniform / spread if spread > 0 else None
 
 
 def group_pairs(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.int64]:
