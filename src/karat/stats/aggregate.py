@@ -195,6 +195,8 @@ class Units:
 
     def _locate(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The place of each key's unit, after making room for new units."""
+        if not self.collapsed and len(keys) > LIMIT and len(np.unique(keys[: LIMIT + 1])) > LIMIT:
+            self._collapse()  # where few keys repeat, this is quicker than to find all
         if not self.collapsed:
             different, at = np.unique(keys, return_inverse=True)
             every = np.union1d(self.keys, different)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from karat.core.atomic import replacing
 from karat.core.columns.arrow import from_numpy
-from karat.core.columns.hashes import hash_texts
+from karat.core.columns.hashes.texts import hash_texts
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.data.formats.columnar import open_part

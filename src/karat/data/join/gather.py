@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.arrow import from_numpy
-from karat.core.columns.hashes import hash_texts
+from karat.core.columns.hashes.texts import hash_texts
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.data.json.raw import spell_ids

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_bytes, is_text
-from karat.core.columns.hashes import hash_texts, mix
+from karat.core.columns.hashes.texts import hash_texts, mix
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import spell_times
 from karat.core.errors import ColumnError, DataError, did_you_mean

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.hashes import hash_texts
+from karat.core.columns.hashes.texts import hash_texts
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, JoinError, RowError, SpecError, did_you_mean

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
-from karat.core.columns.hashes import hash_texts
+from karat.core.columns.hashes.texts import hash_texts
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.core.parallel import map_ordered

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.hashes import WORD, read_words
+from karat.core.columns.hashes.texts import WORD, read_words
 from karat.core.columns.kinds import Array
 
 _SLICE = 65_536  # texts of which the words are found at a time
@@ -52,7 +52,7 @@ def find_twice(hashes: Array, read: Callable[[], Iterable[pa.Array]]) -> str | N
     The hashes are sorted in parts, by one of their bytes, and texts compared where they are equal: beside the hashes
     three bytes a row are held.
 
-    >>> from karat.core.columns.hashes import hash_texts
+    >>> from karat.core.columns.hashes.texts import hash_texts
     >>> texts = [pa.array(["a", "b"], pa.large_string()), pa.array(["a"], pa.large_string())]
     >>> find_twice(np.concatenate([hash_texts(each) for each in texts]), lambda: texts)
     'a'

@@ -16,17 +16,18 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from karat.core.columns.arrow import from_numpy, is_bytes, is_list
-from karat.core.columns.hashes import hash_texts, mix
+from karat.core.columns.hashes.texts import hash_texts, mix
 from karat.core.columns.ids import QUERY_IDS, ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.data.join.gather import Gathered
 from karat.data.roles import matches_role, singular
 from karat.data.source import Source
 from karat.runs.columns.groups import cluster_keys
-from karat.runs.columns.ids import SAMPLE, TASK_IDS, item_columns
+from karat.runs.columns.ids import TASK_IDS, item_columns
 from karat.runs.scoring.arguments import NONE, Selection
 from karat.runs.store.run import Run
 
+SAMPLE = 1 << 12  # values whose rows are counted; of more, a sample
 _PLACES = {"sample_id", "row_id", *TASK_IDS}
 """Ids that may number something within a question, such as its answers: they count where gold tells them apart."""
 _ITEMS = {*ROW_IDS, *QUERY_IDS} - _PLACES
@@ -37,7 +38,7 @@ _ITEMS = {*ROW_IDS, *QUERY_IDS} - _PLACES
 class Clusters:
     """The column by whose values rows belong together, the number of its values, and that of the rows.
 
-    `count` is an estimate above 16,384. `named`: the user named the column.
+    `count` is an estimate above 4,096. `named`: the user named the column.
     """
 
     column: str
@@ -78,7 +79,7 @@ def _is_nested(kind: pa.DataType) -> bool:
 class Repeats:
     """How often the values of a column occur, and whether rows with one value have one gold; by hashes of both.
 
-    Up to 16,384 different values are counted, of more a sample: those with the smallest hashes, with all their rows.
+    Up to 4,096 different values are counted, of more a sample: those with the smallest hashes, with all their rows.
     Parts of a table, merged in any order, are what the whole table is.
     """
 
@@ -91,16 +92,23 @@ class Repeats:
     def add(self, keys: Array, gold: Callable[[Array], Array]) -> None:
         """Add rows: the hashes of their values, and what gives those of their gold for some of them."""
         self.rows += len(keys)
-        at = np.flatnonzero(keys <= self._kept[0, -1]) if self._more else np.arange(len(keys))
-        if len(at):
-            of_gold = gold(at)
-            self._put(np.stack([keys[at], np.ones(len(at), np.uint64), of_gold, of_gold]))
+        first, size = 0, SAMPLE
+        while first < len(keys):  # few at a time first, for then most of the others are beyond the sample
+            part = keys[first : first + size]
+            at = np.flatnonzero(part <= self._kept[0, -1]) if self._more else np.arange(len(part))
+            if len(at):
+                of_gold = gold(at + first)
+                self._new.append(np.stack([part[at], np.ones(len(at), np.uint64), of_gold, of_gold]))
+            if not self._more or sum(each.shape[1] for each in self._new) > SAMPLE:
+                self._sort()
+            first, size = first + size, 2 * size
 
     def merge(self, rows: int, more: bool, kept: Array) -> None:
         """Add the `state` of other rows."""
         self.rows += rows
         self._more = self._more or more
-        self._put(kept)
+        self._new.append(kept)
+        self._sort()
 
     def state(self) -> tuple[int, bool, Array]:
         """What `merge` needs; the same rows have the same state."""
@@ -109,7 +117,7 @@ class Repeats:
 
     @property
     def count(self) -> int:
-        """The number of different values; an estimate above 16,384."""
+        """The number of different values; an estimate above 4,096."""
         self._sort()
         kept = self._kept[0]
         return round(len(kept) * (2.0**64 / (float(kept[-1]) + 1))) if self._more else len(kept)
@@ -125,11 +133,6 @@ class Repeats:
         self._sort()
         _, _, least, most = self._kept
         return bool((least == most).all()) and not (several and (least == least[:1]).all())
-
-    def _put(self, found: Array) -> None:
-        self._new.append(found)
-        if sum(each.shape[1] for each in self._new) > SAMPLE:
-            self._sort()
 
     def _sort(self) -> None:
         if not self._new:

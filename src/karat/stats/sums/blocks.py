@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.core.columns.hashes import STEP, mix
+from karat.core.columns.hashes.texts import STEP, mix
 
 try:
     from karat.stats.sums import kernel
