@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -134,6 +135,12 @@ class Units:
         at = other.keys.astype(np.int64) if other.collapsed else self._locate(other.keys)
         self._table.absorb(at, other._table)
         self._sums = None
+
+    def by_row(self) -> Units:
+        """These sums as those of rows that are independent, which is what a mean within bounds needs to know."""
+        rows = copy(self)
+        rows.clustered, rows.collapsed = False, True
+        return rows
 
     def state(self) -> tuple[dict[str, Any], list[bytes]]:
         """What `restore` needs: JSON values, and arrays as bytes. The same rows have the same state."""

@@ -44,13 +44,14 @@ FREQUENT = 1000  # items of lists whose counts a result has
 class Total:
     """The units of one metric over some rows, and why how many rows were not scored.
 
-    There are units by row, or by the clusters of a named column; and by those of each column that may have them.
+    There are units by row, or by the clusters of a named column; and by those of each column that may have them. Beside
+    these, those of very many rows are None for a mean within bounds: it needs the sums of all rows alone.
     """
 
     metric: Metric
     inference: Inference
     clustered: Sequence[bool] = (False,)
-    units: list[Units | Values | CurveRows] = field(default_factory=list)
+    units: list[Units | Values | CurveRows | None] = field(default_factory=list)
     n: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
@@ -70,13 +71,15 @@ class Total:
             make = partial(make_units, self.metric.finish, statistics.shape[1], seed=self.inference.seed)
             self.units = [make(clustered=each) for each in kinds]
         for units, each in zip(self.units, keys, strict=False):
-            units.add(statistics, each)
+            if units is not None:
+                units.add(statistics, each)
+        self._drop_rows()
 
     def state(self, stored: list[bytes]) -> dict[str, Any]:
         """What `merge` needs, as JSON values; arrays are appended to `stored`."""
         about: dict[str, Any] = {"n": self.n, "reasons": self.reasons, "units": []}
         for units in self.units:
-            state, arrays = units.state()
+            state, arrays = (None, []) if units is None else units.state()
             about["units"].append(state)
             stored += arrays
         return about
@@ -85,17 +88,29 @@ class Total:
         """Add the state of a total of other rows."""
         self.n += about["n"]
         self.reasons.update(about["reasons"])
-        restored = [restore_units(each, stored) for each in about["units"]]  # of the same kinds as ours
-        for ours, theirs in zip(self.units, restored, strict=bool(self.units and restored)):
-            ours.merge(theirs)
+        restored = [None if each is None else restore_units(each, stored) for each in about["units"]]
+        for at, (ours, theirs) in enumerate(zip(self.units, restored, strict=False)):  # of the same kinds
+            if ours is None or theirs is None:
+                self.units[at] = None
+            else:
+                ours.merge(theirs)
         self.units = self.units or restored
+        self._drop_rows()
+
+    def _drop_rows(self) -> None:
+        """Drop the units by row where those of a column that may have clusters tell as much."""
+        rows, bounded = (self.units or [None])[0], None not in (self.metric.definition.low, self.metric.definition.high)
+        if len(self.units) > 1 and isinstance(rows, Units) and rows.collapsed and bounded and not self.metric.finish:
+            self.units[0] = None
 
     def value(self, place: int = 0) -> Value:
         """The value of the rows added so far, by the units of the keys at this place."""
         definition = self.metric.definition
-        units: Units | Values | CurveRows = Units(1)
-        if self.units:
-            units = self.units[min(place, len(self.units) - 1)]
+        units = self.units[min(place, len(self.units) - 1)] if self.units else Units(1)
+        if units is None and isinstance(other := self.units[1], Units):
+            units = other.by_row()
+        if units is None:
+            raise AssertionError("units by row were dropped, and there are no others")
         if place and not isinstance(units, Units):
             units = copy(units)
             units.clustered = True  # it has no keys: there is no interval then
