@@ -72,12 +72,15 @@ def test_every_metric_of_repeats_leaves_such_a_question_unscored(score, name):
 
 def test_a_judge_that_finds_nothing_to_score_leaves_the_answer_out(score):
     reply = [{"statement": "s", "reason": "r", "verdict": "supported"}]
-    model = FakeModel(lambda messages: {"statements": [] if '"idle"' in str(messages[-1]) else reply})
+    idle = [{"statement": "s", "reason": "r", "verdict": "no_claim"}]
+    model = FakeModel(lambda messages: {"1": idle if '"idle"' in str(messages[-1]) else reply})
     rows = {"question": ["q", "q"], "prediction": [["a", "idle"], ["idle"]], "contexts": [["c"], ["c"]]}
     first, second = score("best_of", model, rows, "faithfulness")
     assert (first["score"], first["incomplete"]) == (1, True)
-    assert second["reason"] == "1 scored answer is needed, found 0 of 1: the reply lists no statement"
-    assert json.loads(first["statements"])[0]["statements"] == reply
+    assert (
+        second["reason"] == "1 scored answer is needed, found 0 of 1: no sentence of prediction has anything to judge"
+    )
+    assert json.loads(first["statements"])[0]["statements"] == [{"sentence": 1, **reply[0]}]
 
 
 def test_a_tie_of_a_panel_is_neither_right_nor_wrong(governor):
@@ -159,4 +162,4 @@ def test_a_run_that_was_stopped_keeps_what_was_said_of_its_first_batches(governo
     assert asked < len(model.asked) <= asked + 8  # those of the batch in which it stopped
     said = [name for name in whole.column_names if not name.endswith("latency")]
     assert again.table.select(said).to_pylist() == whole.select(said).to_pylist()
-    assert again.run.manifest.models["calls"] == len(model.asked) - before
+    assert again.run.manifest.models["calls"] == len(model.asked)  # since the run began

@@ -6,7 +6,7 @@ import pytest
 
 import karat
 from karat.judges import Judge
-from karat.judges.dry_run import LABEL_TOKENS, LIST_TOKENS, CountingGovernor, model_factory
+from karat.judges.dry_run import LABEL_TOKENS, CountingGovernor, model_factory
 from karat.models.governor.budget import estimate_prompt_tokens
 from karat.models.governor.faults import NotSentError, RequestError
 from karat.models.governor.governor import Governor
@@ -35,7 +35,7 @@ def estimate(name, store=None):
     return governor.estimate
 
 
-@pytest.mark.parametrize(("name", "usual"), [("correctness", LABEL_TOKENS), ("faithfulness", LIST_TOKENS)])
+@pytest.mark.parametrize(("name", "usual"), [("correctness", LABEL_TOKENS), ("faithfulness", LABEL_TOKENS)])
 def test_it_counts_the_calls_and_tokens_of_the_run(name, usual):
     model = fake()
     karat.score(ROWS, Judge(name, model=model, governor=Governor()))

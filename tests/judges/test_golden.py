@@ -113,9 +113,9 @@ def test_relevance_of_contexts_as_statements_and_as_a_number(rows, tmp_path, gov
     def say(messages):
         given = material(messages)
         share = truth[given["question"]]
-        statement = {"statement": given["contexts"][0], "reason": "looked up"}
         verdicts = {1: ["relevant"], 0: ["irrelevant"]}.get(share, ["relevant", "irrelevant"])
-        return {"statements": [statement | {"verdict": verdict} for verdict in verdicts]}
+        listed = [{"statement": "s", "reason": "looked up", "verdict": verdict} for verdict in verdicts]
+        return {str(each["number"]): listed for each in given["contexts"][0]}
 
     result = karat.score(table, Judge("context_relevance", model=FakeModel(say), governor=governor))
     expected = [case["expected"] for case in cases]
@@ -201,10 +201,12 @@ def test_examples_of_haystacks_documentation_give_its_scores(governor):
         ("Python is a high-level general-purpose programming language.", "supported"),
         ("Python was created by George Lucas.", "unsupported"),
     ]
-    said = {"statements": [{"statement": s, "reason": "r", "verdict": v} for s, v in statements]}
+    said = {"1": [{"statement": s, "reason": "r", "verdict": v} for s, v in statements]}
     judge = Judge("faithfulness", model=FakeModel(said), governor=governor)
     assert scores(karat.score([row], judge)) == [0.5]
-    relevant = {"statements": [{"statement": "Python, created by Guido van Rossum in the late 1980s.", "reason": "r",
-                                "verdict": "relevant"}]}  # fmt: skip
+    relevant = lambda messages: {  # noqa: E731
+        str(each["number"]): [{"statement": each["sentence"], "reason": "r", "verdict": "relevant"}]
+        for each in material(messages)["contexts"][0]
+    }
     judge = Judge("context_relevance", model=FakeModel(relevant), governor=governor)
     assert scores(karat.score([row], judge)) == [1.0]

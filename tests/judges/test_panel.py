@@ -176,15 +176,17 @@ each = "contexts"
 task = "List the claims, with true or false."
 [reply]
 kind = "statements"
+split = "contexts"
 verdicts = { true = 1, false = 0 }
+uncounted = "none"
 """)
 
     def answer(messages):
-        (context,) = re.findall(r'"contexts": "(.*)"', messages[-1]["content"])
-        return {"statements": [{"statement": said, "reason": "", "verdict": said} for said in context.split()]}
+        (context,) = re.findall(r'"sentence": "(.*?)"', messages[-1]["content"])
+        return {"1": [{"statement": said, "reason": "", "verdict": said} for said in context.split()]}
 
     judge = Judge(str(file), model=FakeModel(answer), governor=governor)
-    rows = {"contexts": [["true", "true false"], ["true", ""], ["", "true"]]}
+    rows = {"contexts": [["true", "true false"], ["true", ""], ["none", "true"]]}
     result = karat.score(rows, judge)
     assert result.table[judge.spec].to_pylist() == [0.75, None, None]
-    assert result.table["reason"].to_pylist() == [None, *["the reply lists no statement"] * 2]
+    assert result.table["reason"].to_pylist() == [None, *["no sentence of contexts has anything to judge"] * 2]

@@ -13,7 +13,7 @@ from karat.judges.rubric import load, own_judges
 FORMS = [
     Label(choices={"güt": 1, 'so "so"': 0.5}),
     Label(choices={"yes": 1, "no": 0}, explanation=False),
-    Statements(verdicts={"true": 1, "false": 0}),
+    Statements(split="prediction", verdicts={"true": 1, "false": 0}, uncounted="none"),
     Fields(names=("polite", "brief")),
     Fields(names=("polite",), explanation=False),
     Number(low=1, high=5),

@@ -1,6 +1,7 @@
 """A reply is one JSON value that matches its schema; anything else is an error that says what is wrong."""
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -11,7 +12,7 @@ from karat.judges.replies.forms import Fields, Label, Number, Statements
 from karat.judges.replies.parser import ReplyError, check, read_reply
 
 LABEL = Label(choices={"correct": 1, "incorrect": 0})
-STATEMENTS = Statements(verdicts={"supported": 1, "unsupported": 0})
+STATEMENTS = Statements(split="prediction", verdicts={"supported": 1, "unsupported": 0}, uncounted="no_claim")
 FIELDS = Fields(names=("polite", "brief"))
 SCALE = Number(low=1, high=5)
 GOOD = '{"explanation": "as it says", "label": "correct"}'
@@ -22,7 +23,7 @@ def read(text, form=LABEL):
 
 
 def statements(*verdicts):
-    return json.dumps({"statements": [{"statement": "s", "reason": "r", "verdict": verdict} for verdict in verdicts]})
+    return json.dumps({"1": [{"statement": "s", "reason": "r", "verdict": verdict} for verdict in verdicts]})
 
 
 @pytest.mark.parametrize(
@@ -79,21 +80,23 @@ def test_the_score_of_statements_is_the_mean_of_their_verdicts():
     assert [each["verdict"] for each in json.loads(verdict.statements)].count("supported") == 3
 
 
-def test_an_empty_list_of_statements_has_no_score_unless_the_rubric_sets_one():
-    assert read(statements(), STATEMENTS).score is None
-    assert "no statement" in read(statements(), STATEMENTS).reason
-    assert read(statements(), Statements(verdicts={"yes": 1, "no": 0}, empty=1)).score == 1
+def test_sentences_without_anything_to_judge_have_no_score_unless_the_rubric_sets_one():
+    assert read(statements("no_claim"), STATEMENTS).score is None
+    assert read(statements("no_claim"), STATEMENTS).reason == "no sentence of prediction has anything to judge"
+    assert read(statements("no_claim"), replace(STATEMENTS, empty=1)).score == 1
+    assert read(statements("no_claim", "supported", "unsupported"), STATEMENTS).score == 0.5
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        '{"statements": "none"}',
-        '{"statements": null}',
-        '{"statements": [1]}',
-        '{"statements": [{"statement": "s", "verdict": "supported"}]}',
+        '{"1": "none"}',
+        '{"1": null}',
+        '{"1": [1]}',
+        '{"1": []}',
+        '{"1": [{"statement": "s", "verdict": "supported"}]}',
         statements("maybe"),
-        '{"statements": [], "statement_scores": [1]}',
+        '{"statements": []}',
     ],
 )
 def test_statements_of_another_shape_are_an_error(text):

@@ -18,7 +18,7 @@ def _forms() -> dict[str, Any]:
 
     return {
         "label": Label(choices={"yes": 1, "no": 0, "maybe": 0.5}),
-        "statements": Statements(verdicts={"true": 1, "false": 0}, empty=None),
+        "statements": Statements(split="prediction", verdicts={"true": 1, "false": 0}, sizes=(2,)),
         "fields": Fields(names=("polite", "short"), explanation=False),
         "number": Number(low=1, high=5),
         "real": Number(low=0, high=1, whole=False, normalize=False),

@@ -13,7 +13,7 @@ from karat.models.openai.model import OpenAIModel
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Model, Reply, Request
 
-LABEL_TOKENS, LIST_TOKENS = 80, 400  # usual length of a reply: a label and its reason, or a list of statements
+LABEL_TOKENS = 80  # usual length of a label and its reason
 SECOND_TOKENS = 100  # of what a second request says about the first reply
 
 
@@ -75,9 +75,8 @@ class CountingGovernor(Governor):
             prompt = estimate_prompt_tokens(request)
             self.estimate.input_tokens += prompt
             parts = (request.schema or {}).get("properties", {})
-            several = sum(part.get("type") == "object" for part in parts.values())  # criteria
-            usual = LIST_TOKENS if "statements" in parts else LABEL_TOKENS * max(several, 1)
-            reply = request.settings.get("max_tokens", usual)
+            several = sum(part.get("type") in ("object", "array") for part in parts.values())  # criteria, sentences
+            reply = request.settings.get("max_tokens", LABEL_TOKENS * max(several, 1))
             self.estimate.output_tokens += reply
             if request.schema is not None:  # a judge's
                 self.estimate.again = again = self.estimate.again or Estimate()

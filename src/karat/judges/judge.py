@@ -24,7 +24,7 @@ from karat.judges.inputs import KINDS, to_materials
 from karat.judges.outputs import detail_types, to_rows
 from karat.judges.panel import Panel, PanelMember, trace_vote
 from karat.judges.prompt import instructions, prompt_prefix
-from karat.judges.replies.forms import Fields
+from karat.judges.replies.forms import Fields, Statements
 from karat.judges.replies.reader import Replies
 from karat.judges.rubric import Rubric, check_rubric, field_names, load, read_inputs
 from karat.judges.votes import NotJudged, Vote
@@ -165,7 +165,9 @@ class JudgeFunction:
     def prompt_prefix(self) -> list[Message]:
         """The messages with which every prompt of this judge begins."""
         rubric = self.rubric
-        return prompt_prefix(instructions(rubric.system, rubric.task, rubric.form), rubric.examples)
+        number = rubric.form.number if isinstance(rubric.form, Statements) else None
+        shown = [(number(material)[0] if number else material, reply) for material, reply in rubric.examples]
+        return prompt_prefix(instructions(rubric.system, rubric.task, rubric.form), shown)
 
     @property
     def digest(self) -> str:

@@ -11,7 +11,7 @@ from karat.core import telemetry
 from karat.judges.inputs import Unreadable
 from karat.judges.prompt import messages, retry_messages
 from karat.judges.replies.criteria import Criteria, Form
-from karat.judges.replies.forms import Label, Verdict
+from karat.judges.replies.forms import Label, Statements, Verdict
 from karat.judges.replies.parser import ReplyError
 from karat.judges.replies.reader import Replies, is_understood, read_verdict
 from karat.judges.rubric import Rubric
@@ -83,6 +83,10 @@ class Panel:
     async def _judge_item(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:
         """One member's vote on a row or an item; with `swap` in the rubric, in both orders."""
         swap, form = self.rubric.swap, self.rubric.form
+        if isinstance(form, Statements):
+            material, form = form.number(material)
+            if not sum(form.sizes):
+                return Vote(form.verdict({}))
         if swap is None or not isinstance(form, Label):
             return await self._ask(member, messages(self.prefix, material), form)
         given, swapped = (messages(self.prefix, each) for each in (material, swap.swap_inputs(material)))

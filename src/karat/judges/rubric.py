@@ -166,6 +166,9 @@ def check_rubric(rubric: Rubric, where: str) -> Rubric:
     if sum(kind == "criteria" for kind in rubric.inputs.values()) != isinstance(rubric.form, Criteria):
         expected = "one input of the kind 'criteria' goes with replies of the kind 'criteria'"
         raise SpecError(f"{where}: {expected}, such as inputs = {{ prediction = 'text', criteria = 'criteria' }}")
+    if isinstance(rubric.form, Statements) and rubric.inputs.get(rubric.form.split) not in ("text", "texts"):
+        texts = [name for name, kind in rubric.inputs.items() if kind in ("text", "texts")]
+        raise SpecError(f"{where}: reply.split: an input of texts is expected{did_you_mean(rubric.form.split, texts)}")
     names = dict.fromkeys(rubric.inputs)
     for number, (material, reply) in enumerate(rubric.examples, 1):
         at = f"{where}: examples[{number}]"
@@ -173,6 +176,7 @@ def check_rubric(rubric: Rubric, where: str) -> Rubric:
             what = "misses the input" if name in names else "has an unknown input"
             raise SpecError(f"{at} {what} {name!r}" + ("" if name in names else did_you_mean(name, names)))
         form = replace(rubric.form, count=len(reply)) if isinstance(rubric.form, Criteria) else rubric.form
+        form = form.number(material)[1] if isinstance(form, Statements) else form
         try:
             check(reply, form.schema, "its reply")
             form.verdict(reply)
@@ -212,7 +216,11 @@ def _form(reply: TomlTable) -> Form:
         declined = reply.choice("declined", tuple(choices), None)
         return Label(choices=choices, explanation=reply.take("explanation", bool, True), declined=declined)
     if kind == "statements":
-        return Statements(verdicts=reply.scores("verdicts"), empty=reply.take("empty", float, None))
+        verdicts, uncounted = reply.scores("verdicts"), reply.take("uncounted", str, None)
+        if uncounted in verdicts:
+            raise SpecError(f"{reply.path('uncounted')} = {uncounted!r}: a verdict that is not counted has no score")
+        counted = {"empty": reply.take("empty", float, None), "alternatives": reply.take("alternatives", bool, False)}
+        return Statements(split=reply.take("split", str), verdicts=verdicts, uncounted=uncounted, **counted)
     if kind == "fields":
         return Fields(names=field_names(reply.take("names", list), reply.path("names")),
                       explanation=reply.take("explanation", bool, True))  # fmt: skip

@@ -225,7 +225,7 @@ def test_a_column_that_is_not_there_is_named():
 
 
 def test_a_judge_without_a_prediction_needs_the_column_of_its_answers(tmp_path):
-    judge = Judge("context_relevance", model=FakeModel({"statements": []}), governor=Governor())
+    judge = Judge("context_relevance", model=FakeModel(), governor=Governor())
     rows = [{**row, "contexts": ["a"]} for row in ROWS]
     found = karat.judge_report(rows, judge).judges[0]
     assert "names the column of the answers" in found.length["doubling"].slope.reason

@@ -1,7 +1,7 @@
 """The forms that a judge's reply can have: for each its JSON Schema, its outline for the prompt, and its score.
 
 ``label``       one of several choices, each with a score
-``statements``  a list of statements, each with a verdict; the score is the mean of the verdicts' scores
+``statements``  for each sentence of an input its statements with a verdict each; the score is the mean of the verdicts'
 ``fields``      named fields of 0 or 1; the score is their mean
 ``number``      a number on a scale, by default normalised to 0 to 1
 
@@ -13,8 +13,9 @@ reply has its reason before its verdict, so that the model derives the verdict f
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -25,6 +26,7 @@ from karat.core.metric.definition import Finish
 from karat.core.metric.rows import divide
 from karat.core.metric.setting import Setting
 from karat.judges.replies.parser import ReplyError, strict_object
+from karat.judges.replies.sentences import split_sentences
 
 TEXT = {"type": "string"}
 
@@ -122,20 +124,45 @@ class Label(Averaged):
 
 @dataclass(frozen=True, kw_only=True)
 class Statements(Averaged):
-    """A list of statements with a verdict each. `empty`: the score of an empty list, or None for no score."""
+    """For each sentence of an input, its statements with a verdict each, under the sentence's number.
 
+    `split`: the input, whose sentences karat numbers; its texts are `alternatives`, of which the best counts, or all
+    count. `uncounted`: the verdict on a sentence that has nothing to judge. `empty`: the score where nothing is judged,
+    or None for no score. `sizes`: the numbers of sentences of each text in a request.
+
+    >>> form = Statements(split="prediction", verdicts={"true": 1, "false": 0}, uncounted="no_claim")
+    >>> shown, form = form.number({"prediction": "Hello! It rains."})
+    >>> shown["prediction"]
+    [{'number': 1, 'sentence': 'Hello!'}, {'number': 2, 'sentence': 'It rains.'}]
+    >>> form.verdict({"1": [{"verdict": "no_claim"}], "2": [{"verdict": "true"}]}).score
+    1.0
+    """
+
+    split: str
     verdicts: Mapping[str, float]
+    uncounted: str | None = None
+    alternatives: bool = False
     empty: float | None = None
+    sizes: tuple[int, ...] = (1,)
+
+    def number(self, material: Mapping[str, Any]) -> tuple[dict[str, Any], Self]:
+        """The material with numbered sentences in place of the texts, and the form of the reply on them."""
+        value, numbers = material[self.split], count(1)
+        texts = [split_sentences(text) for text in ([value] if isinstance(value, str) else value)]
+        shown = [[{"number": next(numbers), "sentence": sentence} for sentence in text] for text in texts]
+        form = replace(self, sizes=tuple(len(text) for text in texts))
+        return {**material, self.split: shown[0] if isinstance(value, str) else shown}, form
 
     @property
     def schema(self) -> dict[str, Any]:
-        verdict = {"type": "string", "enum": list(self.verdicts)}
+        verdict = {"type": "string", "enum": self._labels}
         item = strict_object({"statement": TEXT, "reason": TEXT, "verdict": verdict})
-        return strict_object({"statements": {"type": "array", "items": item}})
+        return strict_object({str(n): {"type": "array", "items": item} for n in range(1, sum(self.sizes) + 1)})
 
     @property
     def outline(self) -> str:
-        return f'{{"statements": [{{"statement": "…", "reason": "…", "verdict": {_either(self.verdicts)}}}, …]}}'
+        item = f'{{"statement": "…", "reason": "…", "verdict": {_either(self._labels)}}}'
+        return f'{{"1": [{item}, …], …}}'
 
     @property
     def range(self) -> tuple[float, float]:
@@ -144,16 +171,25 @@ class Statements(Averaged):
 
     @property
     def worth(self) -> dict[str, Any]:
-        return {"verdicts": dict(self.verdicts), "empty": self.empty}
+        about = {"split": self.split, "uncounted": self.uncounted, "alternatives": self.alternatives}
+        return {"verdicts": dict(self.verdicts), "empty": self.empty, **about}
+
+    @property
+    def _labels(self) -> list[str]:
+        return [*self.verdicts, *([] if self.uncounted is None else [self.uncounted])]
 
     def verdict(self, reply: Any) -> Verdict:
-        statements = reply["statements"]
-        text = json.dumps(statements, ensure_ascii=False)
-        if not statements:
-            reason = "the reply lists no statement" if self.empty is None else None
-            return Verdict(self.empty, statements=text, reason=reason)
-        worth = [self.verdicts[each["verdict"]] for each in statements]
-        return Verdict(sum(worth) / len(worth), statements=text)
+        """The verdict on all sentences; raises `ReplyError` where one has none."""
+        if lacking := [number for number, listed in reply.items() if not listed]:
+            raise ReplyError(f"the reply has no verdict on number {', '.join(lacking)}")
+        numbers, found = count(1), list[Verdict]()
+        for size in self.sizes if self.alternatives else (sum(self.sizes),):
+            shown = [{"sentence": n, **each} for n in islice(numbers, size) for each in reply[str(n)]]
+            worth = [self.verdicts[each["verdict"]] for each in shown if each["verdict"] != self.uncounted]
+            score = sum(worth) / len(worth) if worth else self.empty
+            reason = f"no sentence of {self.split} has anything to judge" if score is None else None
+            found.append(Verdict(score, statements=json.dumps(shown, ensure_ascii=False), reason=reason))
+        return max(found, key=lambda each: float("-inf") if each.score is None else each.score)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,5 +280,5 @@ def _outline(explanation: bool, properties: dict[str, str]) -> str:
     return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {value}" for key, value in shown.items()) + "}"
 
 
-def _either(choices: Mapping[str, float]) -> str:
+def _either(choices: Iterable[str]) -> str:
     return " or ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)

@@ -76,7 +76,8 @@ def _mend_object(value: Mapping[str, Any], properties: Mapping[str, Any], at: st
             keys[name] = key
     mended = {name: mend(value[key], properties[name], f"{at}'s {name!r}") for name, key in keys.items()}
     mended |= {name: "" for name in REASONS if name in properties and name not in keys}
-    for key in value.keys() - set(keys.values()):
+    extra = value.keys() - set(keys.values()) if mended.keys() == properties.keys() else ()
+    for key in sorted(extra):
         _check_extra(key, value[key], mended, properties, at)
     return mended
 
