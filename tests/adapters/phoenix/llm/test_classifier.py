@@ -14,7 +14,7 @@ from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.openai.model import OpenAIModel
 from karat.models.reply_cache import ReplyCache
-from karat.models.request import Reply
+from karat.models.request import CUT_OFF, Reply
 from karat.models.testing.fake import FakeModel, FakeServer
 
 YES = {"explanation": "It says so.", "label": "yes"}
@@ -72,6 +72,13 @@ def test_the_model_is_told_the_form_of_its_reply_and_what_labels_mean():
     assert bare.requests[0].settings == {}
     assert list(bare.requests[0].schema["properties"]) == ["label"]
     assert [each["role"] for each in bare.requests[0].messages] == ["system", "user"]
+
+
+def test_a_reply_that_was_cut_off_at_a_limit_of_ones_own_is_not_asked_for_again():
+    model = FakeModel(Reply('{"explanation": "It', 9, 50, problem=CUT_OFF))
+    with pytest.raises(DataError, match="cut off at the token limit after 50 tokens: raise max_tokens"):
+        classifier(model, max_tokens=50).evaluate({"answer": "a"})
+    assert len(model.requests) == 1
 
 
 def test_a_reply_that_is_no_choice_is_asked_for_once_more():
