@@ -261,7 +261,7 @@ def test_the_task_does_not_see_gold_of_a_second_table():
         ([{"gold": "a", "error": ""}], lambda row: "", "'error', which an experiment adds"),
         ([{"gold": "a", "prediction": ""}], lambda row: "a", "returned 'prediction', which the rows already have"),
         ([{"id": 1}], lambda row: pytest.fail("asked"), "reference"),
-        (pa.table({"gold": pa.array([], pa.string())}), lambda row: "", "has no rows"),
+        (pa.table({"gold": pa.array([], pa.string())}), lambda row: "a", "has no rows"),
     ],
 )
 def test_columns_that_are_missing_or_there_twice(rows, task, said):

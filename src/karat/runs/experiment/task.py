@@ -44,9 +44,14 @@ class Task:
         """The function as an async function of a row.
 
         It gets the columns that its parameters name, else the row. A function that is not async runs in a thread.
-        Raises `SpecError` for parameters that fit neither.
+        Raises `SpecError` for parameters that fit neither, and for a function that is empty, as in a template.
         """
         function, names = self.function, self._parameter_columns(columns)
+        if _is_empty(function):
+            problem = "it is not filled in and answers nothing"
+            raise SpecError(
+                f"task {self.name}: {problem}; call your system in it, return its answer, and run this again"
+            )
         direct = any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
 
         async def predict(row: Mapping[str, Any]) -> Any:
@@ -80,17 +85,10 @@ class Task:
 def load_task(task: str | Callable[..., Any]) -> Task:
     """The task for a function, or for the function that `FILE.py:FUNCTION` names.
 
-    Raises `SpecError` where there is no such function or it is empty, as in a template, `DataError` for a file that
-    cannot be run.
+    Raises `SpecError` where there is no such function, `DataError` for a file that cannot be run.
     """
-    found = _load_file(task) if isinstance(task, str) else _describe(task)
-    if _is_empty(found.function):
-        problem = "it is not filled in and answers nothing"
-        raise SpecError(f"task {found.name}: {problem}; call your system in it, return its answer, and run this again")
-    return found
-
-
-def _describe(task: Callable[..., Any]) -> Task:
+    if isinstance(task, str):
+        return _load_file(task)
     if not callable(task):
         raise SpecError(f"a task is a function or FILE.py:FUNCTION, found {type(task).__name__}")
     function = getattr(task, "__qualname__", type(task).__name__)
