@@ -6,7 +6,7 @@ import pytest
 
 import karat
 from karat.judges import Judge
-from karat.judges.dry_run import LABEL_TOKENS, CountingGovernor, model_factory
+from karat.models.governor.dry_run import LABEL_TOKENS, CountingGovernor, model_factory
 from karat.models.governor.budget import estimate_prompt_tokens
 from karat.models.governor.faults import NotSentError, RequestError
 from karat.models.governor.governor import Governor

@@ -12,7 +12,6 @@ import click
 from karat.cli.options import scoring
 from karat.cli.options.gates import Gates, read_gate
 from karat.cli.options.models import ask_models, model_options
-from karat.cli.options.numbers import Real
 
 
 @click.command()
@@ -23,10 +22,6 @@ from karat.cli.options.numbers import Real
 @click.option(
     "--repetitions", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Answers to each row."
 )
-@click.option(
-    "--timeout", type=Real(0, min_open=True), default=60.0, show_default=True, metavar="SECONDS",
-    help="The longest time a call may take.",
-)  # fmt: skip
 @click.option(
     "--attempts", type=click.IntRange(1, 1_000), default=6, show_default=True,
     help="The most calls for a row; only errors that may pass are tried again.",
@@ -49,7 +44,8 @@ def experiment(
 
     Its arguments are the columns that its parameters name, or else the row as a dict; it may be async. It returns the
     prediction: text, a list, or a dict of columns. A row whose last attempt raises an error has a null prediction, and
-    the column `error` says why. --concurrency is the most rows at the same time; the default is 64.
+    the column `error` says why. --concurrency is the most rows at the same time, by default 64, and --timeout
+    is for a call of FUNCTION too.
 
     \b
     karat experiment task.py:answer --data questions.jsonl -m em -m f1
@@ -63,6 +59,7 @@ def experiment(
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.experiment.experiment import experiment as run_experiment  # noqa: PLC0415
 
+    timeout = model_settings["timeout"] or 60.0
     run, resume, concurrency = options["run"], model_settings["resume"], model_settings["concurrency"] or 64
     if resume and run is None:
         raise click.UsageError("--resume continues a run that was stopped: --run NAME says which")
@@ -71,8 +68,8 @@ def experiment(
     with warnings.catch_warnings(record=True) as warned, scoring.report_interruption(run):
         parsed = parse_all(metrics)
         if model_settings["batch"] or not any(metric.asks_model for metric in parsed):
-            model_settings = {**model_settings, "concurrency": None}  # it is the task's alone
-        options |= {"map": roles, "resume": resume, "concurrency": concurrency}
+            model_settings = {**model_settings, "concurrency": None, "timeout": None}  # they are the task's alone
+        options |= {"map": roles, "resume": resume, "concurrency": concurrency, "timeout": timeout}
         with ask_models(parsed, model_settings, same, run=run) as chosen, scoring.progress_bar() as progress:
             gates = gates.check(parsed, chosen, options["by"], [data, options["gold"]])
             warnings.simplefilter("always", UserWarning)

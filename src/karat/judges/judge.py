@@ -18,7 +18,6 @@ from karat.core.errors import SpecError
 from karat.core.metric.definition import Definition
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
-from karat.core.metric.setting import Setting
 from karat.core.progress import advance
 from karat.judges.inputs import KINDS, to_materials
 from karat.judges.outputs import detail_types, to_rows
@@ -27,6 +26,7 @@ from karat.judges.prompt import instructions, prompt_prefix
 from karat.judges.replies.forms import Fields, Statements
 from karat.judges.replies.reader import Replies
 from karat.judges.rubric import Rubric, check_rubric, field_names, load, read_inputs
+from karat.judges.settings import check_timeout, sent_with, settings_of
 from karat.judges.votes import NotJudged, Vote
 from karat.models.context import current_models
 from karat.models.governor.faults import ModelError
@@ -49,6 +49,10 @@ def Judge(  # noqa: N802  (named like the value that it returns)
     seed: int | None = None,
     samples: int = 1,
     replies: Replies = "mend",
+    max_tokens: int | None = None,
+    reasoning_effort: str | None = None,
+    extra_body: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
     governor: Governor | None = None,
 ) -> Metric:
     """A metric that asks a language model.
@@ -60,8 +64,10 @@ def Judge(  # noqa: N802  (named like the value that it returns)
     `model`: the name of a model at an OpenAI-compatible endpoint, any async callable `(messages, schema, settings)`, or
     a list of these: a panel. `samples`: how often each model is asked. `temperature`, `seed`: sent with each request;
     None sends nothing. `replies`: "mend" reads what has exactly one reading, behind thoughts or among words, and counts
-    it as `repaired`; "strict" reads the form asked for alone. `governor`: limits, retries and caches the requests; by
-    default all judges share one, which keeps replies in `$KARAT_CACHE`, else in the user's cache folder.
+    it as `repaired`; "strict" reads the form asked for alone. `max_tokens` (of a reply), `reasoning_effort` and the
+    members of `extra_body` are sent too; `timeout` is in seconds, for a request. Where these are None, the table
+    `request` of the file counts. `governor`: limits, retries and caches the requests; by default all judges share one,
+    which keeps replies in `$KARAT_CACHE`, else in the user's cache folder.
 
     Raises `karat.SpecError` for arguments that contradict each other.
 
@@ -84,6 +90,10 @@ def Judge(  # noqa: N802  (named like the value that it returns)
     if len(models) < sum(map(callable, panel)):
         raise SpecError(f"judge {name!r}: two models have the same name; give them different `name` attributes")
     settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "samples": samples, "replies": replies}
+    sent = {"max_tokens": max_tokens, "reasoning_effort": reasoning_effort, "extra_body": extra_body}
+    settings |= {name: value for name, value in sent.items() if value is not None}
+    if timeout is not None:
+        rubric = replace(rubric, request={**rubric.request, "timeout": check_timeout(timeout)})
     if names:
         settings["model"] = names[0] if len(names) == 1 else names
     return _metric(JudgeFunction(f"judge:{name}", rubric, models, governor)).using(**settings)
@@ -190,7 +200,8 @@ class JudgeFunction:
         first, samples = repetition * settings["samples"], settings["samples"]
         sampled = [(model, sample) for model in models for sample in range(first, first + samples)]
         named = zip(member_names(settings), sampled, strict=True)
-        return [PanelMember(name, model, _request_settings(settings, at), at) for name, (model, at) in named]
+        timeout = self.rubric.request.get("timeout")
+        return [PanelMember(name, model, sent_with(settings, at), at, timeout) for name, (model, at) in named]
 
 
 def _metric(function: JudgeFunction) -> Metric:
@@ -201,7 +212,7 @@ def _metric(function: JudgeFunction) -> Metric:
             name=function.name,
             function=function,
             columns=MappingProxyType({name: KINDS[kind] for name, kind in rubric.inputs.items()}),
-            settings=MappingProxyType({**_SETTINGS, **rubric.form.settings}),
+            settings=MappingProxyType({**settings_of(rubric.request), **rubric.form.settings}),
             source=rubric.source,
             version=rubric.version,
             low=low,
@@ -223,12 +234,6 @@ def member_names(settings: Mapping[str, Any]) -> list[str]:
     """The names of a panel's members: the models' names, with a number if each is asked several times."""
     names, samples = _model_names(settings), settings["samples"]
     return [f"{name}#{n}" for name in names for n in range(1, samples + 1)] if samples > 1 else names
-
-
-def _request_settings(settings: Mapping[str, Any], sample: int) -> dict[str, Any]:
-    seed = None if settings["seed"] is None else settings["seed"] + sample
-    sent = {"temperature": settings["temperature"], "seed": seed}
-    return {name: value for name, value in sent.items() if value is not None}
 
 
 def _model_names(settings: Mapping[str, Any]) -> list[str]:
@@ -254,34 +259,3 @@ def _rubric_from_instructions(
     summary = f"What {', '.join(form.names)} {'is' if len(form.names) == 1 else 'are'}, by instructions."
     prompt: dict[str, Any] = {"task": instructions, "form": form, "examples": pairs}
     return check_rubric(Rubric(name=name, summary=summary, source=_SOURCE, inputs=kinds, **prompt), where)
-
-
-def _check_model(value: Any) -> None:
-    names = [value] if isinstance(value, str) else value
-    if value is None:
-        return
-    if not isinstance(names, list | tuple) or not names or not all(isinstance(n, str) and n.strip() for n in names):
-        raise SpecError("the name of a model, or a list of names, is expected (a callable goes to Judge(model=…))")
-    if len(set(names)) < len(names):
-        raise SpecError("a model is in the list twice; samples=2 asks it twice")
-
-
-def _check_temperature(value: Any) -> None:
-    if value is not None and not 0 <= value < float("inf"):
-        raise SpecError("a number from 0, or None for no temperature, is expected")
-
-
-def _check_samples(value: int) -> None:
-    if value < 1:
-        raise SpecError("a whole number from 1 is expected")
-
-
-_SETTINGS = MappingProxyType(
-    {
-        "model": Setting("model", None, Any, _check_model),
-        "temperature": Setting("temperature", 0.0, float | None, _check_temperature),
-        "seed": Setting("seed", None, int | None),
-        "samples": Setting("samples", 1, int, _check_samples),
-        "replies": Setting("replies", "mend", Replies),
-    }
-)

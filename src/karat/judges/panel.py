@@ -32,6 +32,7 @@ class PanelMember:
     model: Model
     settings: Mapping[str, Any]
     sample: int = 0
+    timeout: float | None = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ async def ask_member(
     After a reply that was cut off, ask the same for more tokens; not at all where the settings limit them.
     """
     vote, unread = Vote(), list[Request]()
-    request: Request | None = Request(prompt, form.schema, member.settings, member.sample)
+    request: Request | None = Request(prompt, form.schema, member.settings, member.sample, member.timeout)
     for again in (False, True):
         if request is None:
             break

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, cast, get_args
@@ -29,6 +29,7 @@ from karat.data.storage.files import read_small
 from karat.judges.replies.criteria import KINDS, Criteria, Form
 from karat.judges.replies.forms import Fields, Label, Number, Statements
 from karat.judges.replies.parser import ReplyError, check
+from karat.judges.settings import read_request
 from karat.judges.toml_reader import TomlTable
 
 InputKind = Literal["text", "texts", "json", "messages", "criteria"]
@@ -66,6 +67,7 @@ class Rubric:
     """A judge without a model: everything that its prompt and its scores depend on.
 
     `each`: an input that holds lists, whose items are judged one by one; the row's score is their mean.
+    `request`: what is sent with each request (`karat.judges.settings`).
     """
 
     name: str
@@ -80,6 +82,7 @@ class Rubric:
     examples: Sequence[tuple[Mapping[str, Any], Any]] = ()
     swap: Swap | None = None
     each: str | None = None
+    request: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -137,6 +140,7 @@ def parse(content: bytes, where: str) -> Rubric:
         raise SpecError(f"{where}: {error}") from None
     top = TomlTable(values, where, "")
     prompt, reply = top.table("prompt"), top.table("reply")
+    request = top.table("request") if "request" in values else TomlTable({}, where, "request")
     rubric = Rubric(
         name=top.take("name", str),
         summary=top.take("summary", str).strip(),
@@ -148,11 +152,12 @@ def parse(content: bytes, where: str) -> Rubric:
         task=prompt.take("task", str),
         form=_form(reply),
         each=top.take("each", str, None),
+        request=read_request(request),
     )
     rubric = replace(rubric, swap=_swap(top, rubric) if "swap" in values else None)
     examples = [TomlTable(each, where, f"examples[{n}]") for n, each in enumerate(top.take("examples", list, []), 1)]
     rubric = replace(rubric, examples=[(e.take("inputs", dict), e.take("reply", dict)) for e in examples])
-    for table in (top, prompt, reply, *examples):
+    for table in (top, prompt, reply, request, *examples):
         table.check_unknown_keys()
     return check_rubric(rubric, where)
 

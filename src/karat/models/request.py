@@ -29,7 +29,8 @@ class Reply:
     """The text of a reply, with its tokens if the endpoint reports them and its cost in USD if it is known.
 
     `problem` says why the text is not a complete answer (refused, cut off, empty). Such a reply was paid for as well.
-    `thoughts`: what the endpoint gave as the model's reasoning, where there is no text.
+    `thoughts`: what the endpoint gave as the model's reasoning, where there is no text. `changed`: which settings were
+    not sent as they are, because the endpoint refuses them.
     """
 
     text: str
@@ -41,6 +42,7 @@ class Reply:
     cached: bool = False
     problem: str | None = None
     thoughts: str | None = None
+    changed: str | None = None
 
     @classmethod
     def from_value(cls, value: Reply | str | Mapping[str, Any]) -> Reply:
@@ -56,12 +58,13 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """One request to a model. `sample` distinguishes repeated requests with the same messages."""
+    """A request to a model, which may take `timeout` seconds. `sample` tells apart requests with the same messages."""
 
     messages: Sequence[Message]
     schema: Schema | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     sample: int = 0
+    timeout: float | None = None
 
     def key(self, endpoint: str, model: str) -> str:
         """The key of the reply in the cache: a digest of the endpoint, the model, the settings and the whole prompt."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -16,12 +16,13 @@ from karat.cli.options.scoring import CAPPED, add_options
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
-    from karat.judges.dry_run import Estimate
+    from karat.models.governor.dry_run import Estimate
     from karat.models.governor.governor import Governor
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_LIMITS = ("concurrency", "rpm", "tpm", "budget", "max_calls", "price")
-_NAMES = ("models", "base_url", *_LIMITS, "batch", "resume", "dry_run", "no_cache")
+_LIMITS = ("timeout", "concurrency", "rpm", "tpm", "budget", "max_calls", "price")
+_SENT = ("max_tokens", "reasoning_effort", "extra_body")
+_NAMES = ("models", "base_url", *_SENT, *_LIMITS, "batch", "resume", "dry_run", "no_cache")
 _ABOVE_0 = Real(0, min_open=True)
 _ABSENT: tuple[Any, ...] = (None, False, ())
 RESUME = "replies so far are kept: the same command with --resume continues"
@@ -40,9 +41,27 @@ def _price(_: click.Context, parameter: click.Parameter, text: str | None) -> tu
     return price_in, price_out
 
 
+def _members(_: click.Context, parameter: click.Parameter, text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise click.BadParameter("expected a JSON object, as in '{\"top_p\": 0.9}'", param=parameter)
+    return value
+
+
 _OPTIONS = [
     option("--model", "models", multiple=True, metavar="NAME", help="Judges: the model to ask; repeat it for a panel."),
     option("--base-url", metavar="URL", help="Models: an OpenAI-compatible endpoint; default: $OPENAI_BASE_URL."),
+    option("--max-tokens", type=Whole(min=1), metavar="N", help="Judges: the most tokens of a reply."),
+    option("--reasoning-effort", metavar="LEVEL", help="Judges: such as low, where the model thinks."),
+    option("--extra-body", callback=_members, metavar="JSON", help="Judges: further members of each request."),
+    option(
+        "--timeout", type=_ABOVE_0, metavar="SECONDS", help="Models: the longest time a call may take; default: 60."
+    ),
     option(
         "--concurrency", type=click.IntRange(1, 10_000), metavar="MAX", help="Models: the most calls at the same time."
     ),
@@ -102,10 +121,10 @@ def ask_models(
         _check_batch(settings)
     from karat.core.context import change_context  # noqa: PLC0415
     from karat.judges import use_governor  # noqa: PLC0415  (heavy)
-    from karat.judges.dry_run import model_factory  # noqa: PLC0415
+    from karat.models.governor.dry_run import model_factory  # noqa: PLC0415
     from karat.models.governor.faults import ModelError  # noqa: PLC0415
 
-    metrics = list(_with_model(metrics, settings["models"]))
+    metrics = list(_with_request(_with_model(metrics, settings["models"]), settings))
     same = json.dumps([same, [metric.signature for metric in metrics], settings["base_url"]])
     governor = _governor(settings, same, None if several else run)
     try:
@@ -149,25 +168,35 @@ def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Me
             yield metric
         elif models:
             used = True
-            yield _ask(metric, models[0] if len(models) == 1 else list(models))
+            yield _using(metric, model=models[0] if len(models) == 1 else list(models))
         else:
             raise click.UsageError(f"{metric.judge.name} needs a model: --model NAME")
     if not used:
         raise click.UsageError("--model: every judge names its own model already")
 
 
-def _ask(metric: Metric, model: str | list[str]) -> Metric:
-    """The metric whose judge asks a model."""
+def _with_request(metrics: Iterable[Metric], settings: Mapping[str, Any]) -> Iterator[Metric]:
+    """Each metric; judges send what the flags say."""
+    sent, judges = {name: settings[name] for name in _SENT if settings[name] is not None}, 0
+    for metric in metrics:
+        judges += metric.judge is not None
+        yield _using(metric, **sent) if sent and metric.judge is not None else metric
+    if sent and not judges:
+        raise click.UsageError(f"--{next(iter(sent)).replace('_', '-')} is about judges, but no metric is one")
+
+
+def _using(metric: Metric, **settings: Any) -> Metric:
+    """The metric whose judge has other settings."""
     if metric.definition.judge:
-        return metric.using(model=model)
-    return metric.using(metric=_ask(cast("Metric", metric.definition.inner), model))
+        return metric.using(**settings)
+    return metric.using(metric=_using(cast("Metric", metric.definition.inner), **settings))
 
 
 def _governor(settings: Mapping[str, Any], same: str, run: str | None) -> Any:
     """The governor that the settings describe, for the run of this name, else for the same call."""
     from hashlib import sha256  # noqa: PLC0415  (heavy)
 
-    from karat.judges.dry_run import CountingGovernor  # noqa: PLC0415
+    from karat.models.governor.dry_run import CountingGovernor  # noqa: PLC0415
     from karat.models.governor.governor import Governor  # noqa: PLC0415
     from karat.models.reply_cache import ReplyCache  # noqa: PLC0415
     from karat.runs.store.folders import is_started, run_key  # noqa: PLC0415
@@ -189,7 +218,7 @@ def _governor(settings: Mapping[str, Any], same: str, run: str | None) -> Any:
 
 def _check_batch(settings: Mapping[str, Any]) -> None:
     """Refuse flags that contradict batches."""
-    for flag in ("rpm", "tpm", "concurrency"):
+    for flag in ("rpm", "tpm", "concurrency", "timeout"):
         if settings[flag] is not None:
             raise click.UsageError(f"--{flag} does not apply to --batch: the endpoint decides when it answers a batch")
     if settings["no_cache"]:

@@ -238,6 +238,6 @@ class BatchGovernor(Governor):
 
 def _line(key: str, model: OpenAIModel, request: Request) -> bytes:
     """The line of a request in a batch's file."""
-    body = model.body(request.messages, request.schema, request.settings)
+    body = model.adapt(model.body(request.messages, request.schema, request.settings))
     line = {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": body}
     return json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"

@@ -85,7 +85,7 @@ class EmbeddingModel:
         """Send one request."""
         texts = [message["content"] for message in messages]
         body = {"model": self._name, "input": texts, "encoding_format": "base64"}
-        async with remedies(self._endpoint, self._name):
+        async with remedies(self._endpoint, self._name, embeds=True):
             parse, most = partial(_parse_vectors, len(texts)), REPLY_BYTES + VECTOR_BYTES * len(texts)
             return await post(self._endpoint, "/embeddings", body, parse, most)
 

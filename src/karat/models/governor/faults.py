@@ -19,6 +19,7 @@ FATAL = {401, 402, 403, 404}
 NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 ROW_CODES = {"context_length_exceeded", "content_filter", "content_policy_violation", "string_above_max_length"}
 TOO_LONG = re.compile(r"context (length|window|size)|maximum context|prompt is too long|too many tokens", re.IGNORECASE)
+MORE_TIME = "; --timeout SECONDS (in Python, timeout=) allows more"
 SECRET = re.compile(r"\b(?:sk-|Bearer\s+)[\w.*-]{4,}")
 
 # Names of classes that mean a lost connection in openai, httpx and aiohttp, which have no common base class.

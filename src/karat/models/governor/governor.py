@@ -14,7 +14,7 @@ from karat.core.errors import KaratError, SpecError
 from karat.models.event_loop import run_coroutine
 from karat.models.governor.budget import estimate_prompt_tokens, output_limit
 from karat.models.governor.call_spans import count_cached, record_outcome, trace_call
-from karat.models.governor.faults import Fault, ModelError, RequestError, classify
+from karat.models.governor.faults import MORE_TIME, Fault, ModelError, RequestError, classify
 from karat.models.governor.permits import Call, Limits, LocalPermits, Permit, Permits
 from karat.models.governor.readings import Readings, describe_unread
 from karat.models.governor.retry import RetryPolicy, retry
@@ -26,6 +26,7 @@ from karat.models.request import Model, Reply, Request
 In = TypeVar("In")
 Out = TypeVar("Out")
 
+TIMEOUT = 60.0  # seconds that a call may take where nobody says otherwise
 GIVE_UP = 100  # consecutive requests without a reply, each after all its attempts
 FIRST = 10  # the same, of an endpoint that has never replied
 
@@ -72,8 +73,8 @@ class Governor:
 
     `concurrency` is the most calls at a time to one model of one endpoint, and the most rows in progress; `rpm` and
     `tpm` its requests and tokens a minute. A request with transient errors is sent up to `attempts` times; three times
-    if there never was a connection, and then the run stops. Each call may take `timeout` seconds, a request with its
-    pauses `row_timeout` (without waiting for the rate limit). A model may have a `timeout` and an `rpm` of its own.
+    if there never was a connection, and then the run stops. Each call may take `timeout` seconds (60), a request with
+    its pauses `row_timeout` (without waiting for the rate limit). A model may have a `timeout` and `rpm` of its own.
     A run stops where no request gets a reply for `row_timeout`, or for two minutes of status 429 if none ever got one;
     meanwhile, first after ten seconds, `report` is called with a line about it.
 
@@ -99,7 +100,7 @@ class Governor:
         rpm: int | None = None,
         tpm: int | None = None,
         attempts: int = 6,
-        timeout: float = 60.0,
+        timeout: float | None = None,
         row_timeout: float = 600.0,
         budget: float | None = None,
         max_calls: int | None = None,
@@ -112,7 +113,7 @@ class Governor:
         if attempts < 1:
             raise SpecError(f"attempts={attempts!r}: expected a whole number from 1")
         for name, seconds in {"timeout": timeout, "row_timeout": row_timeout}.items():
-            if seconds <= 0:
+            if seconds is not None and not seconds > 0:
                 raise SpecError(f"{name}={seconds!r}: expected seconds above 0")
         self.limits = Limits(concurrency, rpm, tpm, budget, max_calls, price)
         self.patience = {"attempts": attempts, "timeout": timeout, "row_timeout": row_timeout}
@@ -121,7 +122,7 @@ class Governor:
         self.totals = self.local.totals
         self._concurrency, self._progress, self._report = concurrency, progress, report
         self._retries = RetryPolicy(attempts, unreachable_attempts=3)
-        self._timeout, self._row_timeout = timeout, row_timeout
+        self._timeout, self._row_timeout = timeout, max(row_timeout, timeout or 0.0)
         self._endpoints: dict[Hashable, EndpointState] = {}
 
     def map(self, work: Callable[[In], Awaitable[Out]], items: Iterable[In]) -> list[Out]:
@@ -186,7 +187,8 @@ class Governor:
         tokens = estimate_prompt_tokens(request) if self.limits.measured else 0
         limit, run = output_limit(request), current_context().run
         call = replace(endpoint.call, key=key, input_tokens=tokens, output_limit=limit, run=run)
-        return PendingRequest(model, request, endpoint, TaskGroup.current(), call, self._row_timeout)
+        patience = max(self._row_timeout, request.timeout or 0.0)
+        return PendingRequest(model, request, endpoint, TaskGroup.current(), call, patience)
 
     async def _request(self, model: Model, request: Request, key: str | None) -> Reply:
         pending = self._prepare(model, request, key)
@@ -213,7 +215,7 @@ class Governor:
         start = now()
         try:
             with trace_call(pending.model, pending.request) as span:
-                timeout = _own_limit(pending.model, "timeout") or self._timeout
+                timeout = _own_limit(pending.model, "timeout") or self._timeout or pending.request.timeout or TIMEOUT
                 outcome = await self._call(pending, permit, min(timeout, pending.seconds_left))
                 record_outcome(span, outcome)
             if isinstance(outcome, Reply):
@@ -264,7 +266,7 @@ class Governor:
             except Exception as error:
                 if isinstance(error, KaratError) and not isinstance(error, RequestError):
                     raise
-                cause = TimeoutError(f"no reply within {seconds:g} s") if timeout.expired() else error
+                cause = TimeoutError(f"no reply within {seconds:g} s{MORE_TIME}") if timeout.expired() else error
                 fault = classify(cause, proven=pending.endpoint.proven)
                 return await self.permits.settle(permit, fault, perf_counter() - start)
             took = perf_counter() - start

@@ -153,6 +153,7 @@ class LocalPermits:
             calls, spent = store.spent(run)
         self.caps = Caps(limits.max_calls, limits.budget, calls=calls, spent=spent)
         self._price = None if limits.price is None else Price(*limits.price)
+        self.changed: dict[str, None] = {}  # settings that endpoints have refused
         self._endpoints: dict[Hashable, EndpointLimits] = {}
         self._claimed: dict[str, asyncio.Future[None]] = {}
         self._taken: dict[int, _Taken] = {}
@@ -190,6 +191,7 @@ class LocalPermits:
             await asyncio.wait([same])
         if self.store is not None and (cached := self.store.get(key, self.run or current_context().run)) is not None:
             self.totals.cached += 1
+            self.changed |= {cached.changed: None} if cached.changed else {}
             return cached
         self._claimed[key] = asyncio.get_running_loop().create_future()
         return None
@@ -281,6 +283,7 @@ class LocalPermits:
             taken.tokens, cost = taken.endpoint.usage.measure(reply, taken.call.input_tokens, self._price)
         reply = replace(reply, cost=cost)
         self.totals.add(reply)
+        self.changed |= {reply.changed: None} if reply.changed else {}
         return reply, cost or 0.0
 
     def _pay(self, taken: _Taken, spent: float) -> None:

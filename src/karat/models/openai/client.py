@@ -50,7 +50,7 @@ class EndpointError(Exception):
             self.body = None
         error = self.body.get("error", self.body) if isinstance(self.body, dict) else None
         details = error if isinstance(error, dict) else {}
-        self.code = details.get("code")
+        self.code, self.parameter = details.get("code"), details.get("param")
         self.message = str(details.get("message") or text)
         super().__init__(self.message)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from karat.core.errors import SpecError, did_you_mean
 from karat.models.openai.client import EndpointError, EndpointUnreachable, find_endpoint, post
 from karat.models.openai.remedies import remedies
+from karat.models.openai.unsupported import OTHER_NAMES, apply, describe, find_refused
 from karat.models.request import CUT_OFF, NOTHING, REFUSED, Message, Reply, Schema
 
 FORMS = ("json_schema", "tool", "text")  # of structured output, the strictest first
@@ -44,6 +47,7 @@ class OpenAIModel:
         self.name, self.endpoint = name, self.address.url
         self._form = None if structured == "auto" else structured
         self._unreachable: EndpointUnreachable | None = None
+        self._changes: dict[str, str | None] = {}
         self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
     def __repr__(self) -> str:
@@ -71,6 +75,10 @@ class OpenAIModel:
         body |= {key: value for key, value in (settings or {}).items() if value is not None}
         return body if schema is None else add_schema(body, schema, self._form or FORMS[0])
 
+    def adapt(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The body without the settings that the endpoint has refused, or with their other names."""
+        return apply(self._changes, body)
+
     async def _find_form(self, body: dict[str, Any], schema: Schema) -> Reply:
         """The reply in the first form that the endpoint accepts; later requests use this form."""
         for form in FORMS:
@@ -88,7 +96,30 @@ class OpenAIModel:
         return reply
 
     async def _send(self, body: dict[str, Any]) -> Reply:
-        return await post(self.address, "/chat/completions", body, parse_completion)
+        """The reply; a setting that the endpoint refuses is left out from then on, or sent by its other name."""
+        while True:
+            sent = self.adapt(body)
+            try:
+                reply = await post(self.address, "/chat/completions", sent, parse_completion)
+            except EndpointError as error:
+                refused = find_refused(sent, error)
+                other = OTHER_NAMES.get(refused or "")
+                if refused is None or (other is not None and other in self._changes):
+                    raise
+                if refused not in self._changes:
+                    self._changes[refused] = other
+                    self._warn(refused, body, error)
+            else:
+                return replace(reply, changed=describe(self._changes, body))
+
+    def _warn(self, refused: str, body: Mapping[str, Any], error: EndpointError) -> None:
+        """Say, once, that a setting is not sent as it is, and how to ask for that from the start."""
+        change = describe({refused: self._changes[refused]}, body)
+        remedy = (
+            "; temperature=None, in the judge's settings, says so from the start" if refused == "temperature" else ""
+        )
+        said = self.address.hide_key(" ".join(error.message.split())[:200])
+        warnings.warn(f"{self.name} at {self.endpoint}: {change} ({said}){remedy}", stacklevel=2)
 
 
 def add_schema(body: Mapping[str, Any], schema: Schema, form: str) -> dict[str, Any]:

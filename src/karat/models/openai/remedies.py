@@ -15,6 +15,12 @@ from karat.models.openai.client import Endpoint, EndpointConnectionError, Endpoi
 
 LIST_SECONDS = 5.0  # for the list of models, which only a message needs
 LONGEST_NAME = 80  # characters of a model's name
+_EMBEDS = re.compile(r"embed|(^|[/_-])(bge|e5|gte|minilm|gtr)[-_]", re.IGNORECASE)
+_OTHER = re.compile(
+    r"rerank|whisper|transcri|tts|speech|audio|realtime|dall-e|image|sora|moderation|(davinci|babbage)-002$",
+    re.IGNORECASE,
+)
+"""Names of models that answer no chat, beside those that embed."""
 
 _LOST = (None,)
 _READ = tuple(range(200, 300))
@@ -38,11 +44,20 @@ TABLE = (
     ((402,), "", "the account has no credit: {key}"),
     ((403,), "", "the key may not do this: {key}"),
     (
+        (400, 422),
+        r"(unsupported|unrecogni[sz]ed|unknown|unexpected|extra) (\w+ ){0,2}(parameter|argument|field|input)",
+        "leave out what it names, or change it: max_tokens, reasoning_effort and extra_body are settings of the judge",
+    ),
+    (
         (400, 413, 422),
-        r"context|too (long|large|many)",
+        r"context.?(length|window|size)|maximum context|too (long|large)|too many (input )?tokens",
         "shorten the row's texts, or ask a model that takes longer ones",
     ),
-    ((400, 422), r"model.*(not.found|not exist|unknown|invalid|support)|(unknown|invalid|no such) model", "{model}"),
+    (
+        (400, 422),
+        r"model.*(not.found|not exist|unknown|invalid)|model \S+ is not supported|(unknown|invalid|no such) model",
+        "{model}",
+    ),
     ((404, 405), "", "{model}"),
     (_READ, r"returns: ''", "it is empty: {address}"),
     (_READ, "", "{address}"),
@@ -52,22 +67,22 @@ TABLE = (
 
 
 @asynccontextmanager
-async def remedies(endpoint: Endpoint, model: str | None = None) -> AsyncIterator[None]:
-    """Errors of an endpoint that are raised in the block say in `remedy` what to type."""
+async def remedies(endpoint: Endpoint, model: str | None = None, *, embeds: bool = False) -> AsyncIterator[None]:
+    """Errors of an endpoint that are raised in the block say in `remedy` what to type; `embeds`: the model's kind."""
     try:
         yield
     except (EndpointError, EndpointConnectionError, UnreadableReply) as error:
-        error.remedy = endpoint.hide_key(await _find(endpoint, model, error))
+        error.remedy = endpoint.hide_key(await _find(endpoint, model, error, embeds))
         raise
 
 
-async def _find(endpoint: Endpoint, model: str | None, error: Exception) -> str:
+async def _find(endpoint: Endpoint, model: str | None, error: Exception, embeds: bool) -> str:
     status = getattr(error, "status_code", None)
     text = f"{endpoint.url}\n{getattr(error, 'code', '')} {error}"
     rows = ((pattern, remedy) for statuses, pattern, remedy in TABLE if status in statuses)
     remedy = next((each for pattern, each in rows if re.search(pattern, text, re.IGNORECASE | re.DOTALL)), "")
     if "{model}" in remedy:
-        remedy = await _name_models(endpoint, model) or "{address}"
+        remedy = await _name_models(endpoint, model, embeds, absent=status in (404, 405))
     place = urlsplit(endpoint.url)
     named = "OPENAI_API_KEY (in Python, api_key=)"
     values = {
@@ -95,15 +110,21 @@ def find_address(url: str) -> str:
     return f"try {urlunsplit(place._replace(path=path))} as --base-url or OPENAI_BASE_URL"
 
 
-async def _name_models(endpoint: Endpoint, model: str | None) -> str:
-    """That the endpoint has no such model, with the names of those that it has; empty where it does not say so."""
+async def _name_models(endpoint: Endpoint, model: str | None, embeds: bool, *, absent: bool) -> str:
+    """That the endpoint has no such model, with the names of those of its kind; empty where it has it.
+
+    Where it lists none, the address may be wrong if what was asked for is `absent`.
+    """
     names: list[str] = []
     with suppress(Exception):  # the list is for a message alone
         async with asyncio.timeout(LIST_SECONDS):
             names = await send(endpoint, "GET", "/models", _read_names)
-    if not names or model is None or model in names:
+    if not names:
+        return "{address}" if absent else ""
+    if model is None or model in names:
         return ""
-    return f"it has no model {model!r}{did_you_mean(model, names, total=len(names))}"
+    fitting = [name for name in names if bool(_EMBEDS.search(name)) == embeds and (embeds or not _OTHER.search(name))]
+    return f"it has no model {model!r}{did_you_mean(model, fitting, total=len(fitting))}"
 
 
 def _read_names(reply: bytes | bytearray) -> list[str]:

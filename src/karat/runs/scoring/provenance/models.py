@@ -50,6 +50,10 @@ def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
             recorded.update(store.usage(run or key, since))
         if recorded["calls"] >= totals["calls"]:
             totals |= {**recorded, "cost": recorded["cost"] or totals["cost"]}
+        if changed := {each for governor in governors for each in governor.local.changed} | {
+            *totals.pop("changed", ())
+        }:
+            totals["changed"] = sorted(changed)
         names = [name for each in asking for name in _model_names(each)]
         return {"names": list(dict.fromkeys(names)), **totals}
 
