@@ -71,8 +71,7 @@ def test_its_spec_and_its_pickle_restore_it():
     assert judge.spec == "judge:correctness(model=['small', 'large'], samples=2, seed=7, temperature=0.5)"
     assert parse(judge.spec) == judge
     assert pickle.loads(pickle.dumps(judge)) == judge  # noqa: S301
-    shown = judge.spec.replace("samples", "reasoning_effort=None, replies='mend', samples")
-    shown = shown.replace("(model", "(extra_body=None, max_tokens=None, model")
+    shown = judge.spec.replace("samples", "replies='mend', samples")
     assert judge.signature.startswith(f"{shown}|version=1|prompt=")
     assert Judge("correctness", model="small").signature != Judge("correctness", model="large").signature
 

@@ -89,8 +89,8 @@ _SETTINGS = MappingProxyType(
         "seed": Setting("seed", None, int | None),
         "samples": Setting("samples", 1, int, _check_from_1),
         "replies": Setting("replies", "mend", Replies),
-        "max_tokens": Setting("max_tokens", None, int | None, _check_from_1),
-        "reasoning_effort": Setting("reasoning_effort", None, str | None),
-        "extra_body": Setting("extra_body", None, Any, _check_extra_body),
+        "max_tokens": Setting("max_tokens", None, int | None, _check_from_1, optional=True),
+        "reasoning_effort": Setting("reasoning_effort", None, str | None, optional=True),
+        "extra_body": Setting("extra_body", None, Any, _check_extra_body, optional=True),
     }
 )

@@ -44,11 +44,13 @@ class Metric(Configured):
     @property
     def signature(self) -> str:
         """Every setting, the metric's version and, for text, Unicode's: equal where scores are comparable."""
+        known = self.definition.settings
+        said = {name: value for name, value in self.settings.items() if value is not None or not known[name].optional}
         reads_text = TEXT in self.definition.columns.values() and not self.definition.remote
         unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""
         marks = "".join(f"|{name}={value}" for name, value in self.definition.marks.items())
         extraction = sign_extract(self.settings.get("extract", "none"))
-        return f"{self._text(self.settings)}|version={self.definition.version}{extraction}{marks}{unicode}"
+        return f"{self._text(said)}|version={self.definition.version}{extraction}{marks}{unicode}"
 
     def _text(self, settings: Mapping[str, Any]) -> str:
         k = settings.get("k")

@@ -34,6 +34,7 @@ class Setting:
     kind: Any
     check: Callable[[Any], Any] | None = None
     of_core: bool = False  # added to the metric and handled by the engine
+    optional: bool = False  # None means that there is no such thing, of which a signature says nothing
 
     @property
     def choices(self) -> tuple[Any, ...]:
