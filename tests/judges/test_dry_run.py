@@ -6,12 +6,8 @@ import pytest
 
 import karat
 from karat.judges import Judge
-<<<<<<< HEAD
-from karat.models.governor.dry_run import LABEL_TOKENS, CountingGovernor, model_factory
-=======
->>>>>>> ce47d47 (Judges: settings of requests that are not set leave the signature as it is)
 from karat.models.governor.budget import estimate_prompt_tokens
-from karat.models.governor.dry_run import LABEL_TOKENS, LIST_TOKENS, CountingGovernor, model_factory
+from karat.models.governor.dry_run import LABEL_TOKENS, CountingGovernor, model_factory
 from karat.models.governor.faults import NotSentError, RequestError
 from karat.models.governor.governor import Governor
 from karat.models.reply_cache import ReplyCache
