@@ -171,7 +171,7 @@ def _open_file(path: Path, name: str, role: Side) -> Source:
     is_text = kind not in ("parquet", "arrow")
     with name_errors(name):
         if is_text:
-            check_whole(path)
+            check_whole(path, name, in_lines=kind in ("jsonl", "csv", "tsv", "run", "qrels"))
         return validate_source(_open_format(path, name, kind, role), checked=is_text)  # its readers check UTF-8
 
 

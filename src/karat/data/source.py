@@ -12,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
+from karat.core.errors import RowError
 
 RAW = pa.json_(pa.string())
 """The type of a column of JSON text, spelled exactly as in its file."""
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 32 << 20
+MOST_ROW_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,74 @@ def slice_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
             yield batch.slice(start, BATCH_ROWS)
 
 
+def cut_batch(batch: pa.RecordBatch, name: str, row: int) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of about 32 MB once their columns are plain, which those of dictionaries and views are not.
+
+    `name` is that of the source, `row` the number of the first row, from 0, for messages. Raises `RowError` for a row
+    of more than 256 MB.
+    """
+    if not any(map(_may_expand, batch.schema.types)) and batch.nbytes <= 2 * BATCH_BYTES:
+        yield batch
+        return
+    sizes = sum((_sizes(column) for column in batch.columns), np.zeros(len(batch), np.int64))
+    if sizes.max(initial=0) > MOST_ROW_BYTES:
+        at = int(sizes.argmax())
+        limit = f"but a row may have at most {MOST_ROW_BYTES >> 20} MB"
+        raise RowError(f"{name}, row {row + at + 1}: {int(sizes[at]) >> 20:,} MB, {limit}")
+    ends, start = np.cumsum(sizes), 0
+    while start < len(batch):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, "right")))
+        yield batch.slice(start, stop - start)
+        start = stop
+
+
+def _may_expand(kind: pa.DataType) -> bool:
+    """Whether values of a type may share their bytes, which a plain column has for each of them."""
+    types = pa.types
+    shared = types.is_dictionary(kind) or types.is_run_end_encoded(kind) or types.is_string_view(kind)
+    shared = shared or types.is_binary_view(kind) or types.is_list_view(kind) or types.is_large_list_view(kind)
+    return shared or any(_may_expand(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _sizes(column: pa.Array) -> Array:
+    """The bytes of each row's value in a plain column, shape (rows,)."""
+    kind, types = column.type, pa.types
+    if isinstance(column, pa.ExtensionArray):
+        return _sizes(column.storage)
+    if types.is_dictionary(kind):
+        of_values = np.append(_sizes(column.dictionary), 0)
+        places: Array = np.asarray(column.indices.cast(pa.int64()).fill_null(len(of_values) - 1))
+        return of_values.take(places)
+    if types.is_run_end_encoded(kind):
+        runs = np.searchsorted(np.asarray(column.run_ends), np.arange(len(column)) + column.offset, "right")
+        return np.asarray(_sizes(column.values)[runs])
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        views: Array = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
+        return views[column.offset : column.offset + len(column), 0].astype(np.int64)
+    if types.is_struct(kind):
+        return sum((_sizes(each) for each in column.flatten()), np.zeros(len(column), np.int64))
+    if types.is_fixed_size_list(kind):
+        items = column.values.slice(column.offset * kind.list_size, len(column) * kind.list_size)
+        return np.asarray(_sizes(items).reshape(len(column), kind.list_size).sum(1))
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
+        starts, lengths = (np.asarray(each, np.int64) for each in (column.offsets, column.sizes))
+        upto = np.append(0, np.cumsum(_sizes(column.values)))
+        return np.asarray(upto[starts + lengths] - upto[starts])
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
+        bounds = np.asarray(column.offsets, np.int64)
+        upto = np.append(0, np.cumsum(_sizes(column.values)))
+        return np.asarray(upto[bounds[1:]] - upto[bounds[:-1]] + 8)
+    if types.is_large_string(kind) or types.is_large_binary(kind) or types.is_string(kind) or types.is_binary(kind):
+        wide = types.is_large_string(kind) or types.is_large_binary(kind)
+        places = column.buffers()[1]
+        if places is None or not len(column):
+            return np.zeros(len(column), np.int64)
+        offsets: Array = np.frombuffer(places, np.int64 if wide else np.int32)
+        return np.diff(offsets[column.offset : column.offset + len(column) + 1]).astype(np.int64)
+    return np.full(len(column), 1 if types.is_null(kind) else -(-kind.bit_width // 8), np.int64)
+
+
 def collect_chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
     """The rows in tables of about `size` bytes."""
     held, nbytes = list[pa.RecordBatch](), 0
@@ -159,6 +229,19 @@ def collect_chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.
 def is_lossless(kind: pa.DataType) -> bool:
     """Whether JSON values of this type keep their spelling: text, lists of text, and JSON text itself."""
     return pa.types.is_null(kind) or kind in (pa.string(), pa.list_(pa.string()), RAW)
+
+
+def coalesce(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Small batches as batches of so many rows, or of about 32 MB."""
+    held, count, size = list[pa.RecordBatch](), 0, 0
+    for batch in batches:
+        if held and (count + len(batch) > rows or size + batch.nbytes > BATCH_BYTES):
+            yield pa.concat_batches(held)
+            held, count, size = [], 0, 0
+        held.append(batch)
+        count, size = count + len(batch), size + batch.nbytes
+    if held:
+        yield pa.concat_batches(held)
 
 
 def rows_per_batch(size: int, rows: int) -> int:

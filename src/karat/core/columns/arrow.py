@@ -130,11 +130,13 @@ def _is_known_zone(zone: str) -> bool:
 
 def _plain_list(column: pa.Array) -> pa.Array:
     lists = plain_lists(column)
-    values = plain_column(lists.values, nested=True)
+    offsets = np.asarray(whole_offsets(lists))
+    first, last = (int(offsets[0]), int(offsets[-1])) if len(lists) else (0, 0)
+    values = plain_column(lists.values.slice(first, last - first), nested=True)  # of a slice: its rows alone
     if values.type == lists.type.value_type:
         return column if pt.is_fixed_size_list(column.type) else lists
     layout = pa.LargeListArray if pt.is_large_list(lists.type) else pa.ListArray
-    return keep_nulls(layout.from_arrays(whole_offsets(lists), values), column)
+    return keep_nulls(layout.from_arrays(from_numpy(offsets - first), values), column)
 
 
 def is_text(kind: pa.DataType) -> bool:

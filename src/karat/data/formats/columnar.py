@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from karat.core.errors import DataError
 from karat.data.formats.union import fit_source
-from karat.data.source import Part, Source, group_parts, rows_per_batch, slice_batches
+from karat.data.source import BATCH_BYTES, Part, Source, group_parts, rows_per_batch, slice_batches
 from karat.data.storage.addresses import hide_secrets
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import open_bytes, spool
 from karat.data.storage.remote_files import identify, open_file
 from karat.data.storage.validate import name_errors, validate_source
+
+_MOST_OF_LISTS = 512 << 20
+_PROBED_BYTES = 64 << 10
+_WIDTHS = {"BOOLEAN": 0.125, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
+_WIDTHS |= dict.fromkeys(("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"), 4)
+"""The bytes of a value of Parquet's types in memory, without those that are stored for each."""
 
 
 def open_columnar(path: Path, name: str, kind: str) -> Source:
@@ -38,15 +45,89 @@ def open_parquet(path: str | Path, name: str, copy: Any = None) -> Source:
 
     def read(_text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
         with open_file(path) as stored, pq.ParquetFile(stored, pre_buffer=False) as file:
-            yield from file.iter_batches(batch_size=batch_rows)
+            for groups in _group_runs(footer, batch_rows):
+                if shared := _find_shared(path, name, footer, groups):
+                    with open_file(path) as again, pq.ParquetFile(again, read_dictionary=shared) as other:
+                        yield from other.iter_batches(batch_rows, groups)
+                else:
+                    yield from file.iter_batches(batch_rows, groups)
 
     parts = () if copy else tuple(_find_parts(path, footer))
     return Source(name, schema, footer.num_rows, read, parts=parts)
 
 
+def _group_runs(footer: pq.FileMetaData, rows: int) -> Iterator[list[int]]:
+    """The row groups in runs of at least so many rows."""
+    run, count = list[int](), 0
+    for group in range(footer.num_row_groups):
+        run.append(group)
+        count += footer.row_group(group).num_rows
+        if count >= rows:
+            yield run
+            run, count = [], 0
+    if run:
+        yield run
+
+
 def _batch_rows(footer: pq.FileMetaData, groups: Iterable[int]) -> int:
-    sizes = [(group.total_byte_size, group.num_rows) for group in map(footer.row_group, groups)]
+    sizes = [(_plain_bytes(footer, group), footer.row_group(group).num_rows) for group in groups]
     return rows_per_batch(sum(size for size, _ in sizes), sum(rows for _, rows in sizes))
+
+
+def _plain_bytes(footer: pq.FileMetaData, group: int) -> int:
+    """The bytes of a row group in memory, at least, without what values of a dictionary have."""
+    columns = map(footer.row_group(group).column, range(footer.num_columns))
+    return sum(
+        max(column.total_uncompressed_size, int(column.num_values * _WIDTHS[column.physical_type]))
+        for column in columns
+    )
+
+
+def _find_shared(path: str | Path, name: str, footer: pq.FileMetaData, groups: Iterable[int]) -> list[str]:
+    """The columns whose values share so many bytes in the file that they must stay dictionaries until they are cut.
+
+    Their longest value is looked up in the dictionary of each row group where all rows might otherwise have more than
+    a batch's bytes. Raises `DataError` for lists whose few bytes in the file stand for more than 512 MB.
+    """
+    wanted = dict[int, list[Any]]()
+    for group in groups:
+        for at in range(footer.num_columns):
+            column, is_list = footer.row_group(group).column(at), footer.schema.column(at).max_repetition_level > 0
+            plain, stored = int(column.num_values * _WIDTHS[column.physical_type]), column.total_uncompressed_size
+            if is_list and plain > _MOST_OF_LISTS and plain > 100 * stored:
+                problem = f"row group {group} stores {plain >> 20:,} MB of lists in {stored:,} bytes"
+                raise DataError(f"{name}, column {column.path_in_schema!r}: {problem}; is it damaged?")
+            may_share = column.physical_type == "BYTE_ARRAY" and column.has_dictionary_page
+            if may_share and column.num_values * stored > BATCH_BYTES:
+                wanted.setdefault(group, []).append(column)
+    return _look_up(path, wanted) if wanted else []
+
+
+def _look_up(path: str | Path, wanted: Mapping[int, Sequence[Any]]) -> list[str]:
+    """Of the columns of each row group those whose longest value in all rows has more than a batch's bytes."""
+    asked = sorted({column.path_in_schema for columns in wanted.values() for column in columns})
+    shared = set[str]()
+    with (
+        open_file(path) as stored,
+        pq.ParquetFile(stored, read_dictionary=asked, pre_buffer=False, buffer_size=_PROBED_BYTES) as file,
+    ):
+        for group, columns in wanted.items():
+            paths = [column.path_in_schema for column in columns]
+            for first in islice(file.iter_batches(1, [group], paths, use_threads=False), 1):
+                for column, its_path in zip(columns, paths, strict=True):
+                    names = [name for name in first.schema.names if f"{its_path}.".startswith(f"{name}.")]
+                    longest = max((_longest(first.column(name)) for name in names), default=0)
+                    if column.num_values * longest > BATCH_BYTES + column.total_uncompressed_size:
+                        shared.add(its_path)
+    return sorted(shared)
+
+
+def _longest(column: pa.Array) -> int:
+    if pa.types.is_dictionary(column.type):
+        return int(pc.max(pc.binary_length(column.dictionary)).as_py() or 0)
+    if pa.types.is_struct(column.type):
+        return max((_longest(each) for each in column.flatten()), default=0)
+    return _longest(column.values) if pa.types.is_nested(column.type) else 0
 
 
 def _find_parts(path: str | Path, footer: pq.FileMetaData) -> Iterator[Part]:
@@ -72,7 +153,11 @@ def open_part(part: Part, name: str, schema: pa.Schema, columns: Collection[str]
     batch_rows = _batch_rows(footer, part.groups)
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        with open_file(part.file) as opened, pq.ParquetFile(opened, metadata=footer, pre_buffer=True) as file:
+        shared = _find_shared(part.file, name_of_file, footer, part.groups)
+        with (
+            open_file(part.file) as opened,
+            pq.ParquetFile(opened, metadata=footer, pre_buffer=True, read_dictionary=shared) as file,
+        ):
             for group in part.groups:  # one at a time: what is fetched ahead of a group is in memory
                 for batch in file.iter_batches(batch_rows, [group], stored.names, use_threads=False):
                     yield batch.select(stored.names)

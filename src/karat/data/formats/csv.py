@@ -22,6 +22,9 @@ from karat.data.storage.validate import check_unique
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _EXCEL = re.compile(rb"(?:\xef\xbb\xbf)?\"?sep=([,;\t|])\"?\r?\n")
 _PROBED = 20  # rows that show the delimiter
+_LONGEST = 256 << 10
+"""The most bytes of a row that DuckDB reads; from a longer one on, the standard library reads the file."""
+_SMALL = 64 << 20  # a file that is never more than this in memory
 _BUFFER_BYTES = 16 << 20
 """Half of what DuckDB holds of a file in memory at a time."""
 
@@ -45,6 +48,7 @@ def open_delimited(path: Path, name: str, kind: str) -> Source:
     quotes = '"' if kind == "csv" or skip else _find_quotes(path, delimiter, len(names))
     parallel = split_name(path)[1] is None
     table = _table(path, delimiter, len(names), quotes, parallel=parallel)
+    longest = None if parallel and path.stat().st_size <= _SMALL else _LONGEST
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         if skip:  # after a skipped line with another line end, DuckDB loses rows
@@ -52,13 +56,13 @@ def open_delimited(path: Path, name: str, kind: str) -> Source:
             return
         done, size = 0, 0
         try:
-            for batch in stream(connect(), f"FROM {table}", batch_rows):
+            for batch in stream(connect(), f"FROM {table}", batch_rows, longest):
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
                 done += batch.num_rows
                 size += sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in batch.columns)
             if parallel and path.stat().st_size - size - done * len(names) > _BUFFER_BYTES:
                 _check_count(_table(path, delimiter, len(names), quotes, parallel=False), done)
-        except duckdb.Error:  # a row over 2 MB, mixed line ends, or an error to explain
+        except duckdb.Error:  # a long row, mixed line ends, or an error to explain
             rows = read_cells(path, name, delimiter, quotes)
             yield from _gather(islice(rows, 1 + done, None), schema, batch_rows)
 
@@ -122,9 +126,9 @@ def _batch(rows: list[list[str]], schema: pa.Schema) -> pa.RecordBatch:
 def _table(path: Path, delimiter: str, cells: int, quotes: str, *, parallel: bool) -> str:
     keys = [f"c{at}" for at in range(cells)]  # to DuckDB, names that differ only in case are the same
     return (
-        f"read_csv({one_file(path)}, parallel={parallel}, auto_detect=false, header=true, strict_mode=true, "
-        f"null_padding=false, delim={literal(delimiter)}, quote={literal(quotes)}, escape={literal(quotes)}, "
-        f"force_not_null={keys}, columns={structure(dict.fromkeys(keys, 'VARCHAR'))})"
+        f"read_csv({one_file(path)}, parallel={parallel}, max_line_size={_LONGEST}, auto_detect=false, header=true, "
+        f"strict_mode=true, null_padding=false, delim={literal(delimiter)}, quote={literal(quotes)}, "
+        f"escape={literal(quotes)}, force_not_null={keys}, columns={structure(dict.fromkeys(keys, 'VARCHAR'))})"
     )
 
 

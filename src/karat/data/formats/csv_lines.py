@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from karat.core.errors import RowError
-from karat.data.storage.files import open_bytes
+from karat.data.storage.files import LONGEST_LINE, open_bytes
 
 
 def read_cells(path: Path, name: str, delimiter: str, quotes: str, skip: int = 0) -> Iterator[list[str]]:
-    """The header and the rows of a file; line ends may be mixed, and cells of any length that fits in memory.
+    """The header and the rows of a file; line ends may be mixed, and cells may have 64 MB.
 
     The first `skip` lines are left out.
 
     Raises `RowError`, with the line, for a row that cannot be read or has another number of cells than the header.
     """
     line, cells = 1 + skip, 0
-    limit = csv.field_size_limit(1 << 30)
+    csv.field_size_limit(LONGEST_LINE)  # of the whole process: put back, it would break off other readers
     try:
         with open_bytes(path) as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
@@ -39,8 +39,6 @@ def read_cells(path: Path, name: str, delimiter: str, quotes: str, skip: int = 0
         raise RowError(f"{name}: not UTF-8: {_where(path, wrong)}; save it as CSV UTF-8") from wrong
     except csv.Error as wrong:
         raise RowError(f"{name}, line {line}: {wrong}") from wrong
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _where(path: Path, wrong: UnicodeDecodeError) -> str:

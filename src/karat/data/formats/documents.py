@@ -27,6 +27,7 @@ from karat.data.source import Source
 from karat.data.storage.file_names import BOM
 from karat.data.storage.files import open_bytes, read_head
 
+_LARGEST = 256 << 20
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _LAYOUTS = (
@@ -58,7 +59,10 @@ def open_document(path: Path, name: str, role: Side) -> Source:
     if _is_lines(path):
         return open_json_rows(path, name, "newline_delimited")
     with open_bytes(path) as stream:
-        content = stream.read()
+        content = stream.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        remedy = "write its rows as JSON Lines, one object a line"
+        raise DataError(f"{name}: a JSON document of more than {_LARGEST >> 20} MB, which is held in memory; {remedy}")
     with explain_errors(path, name, "array"):
         document = json.loads(content.decode("utf-8-sig"), object_pairs_hook=reject_duplicates)
     if _is_row(document):

@@ -14,12 +14,12 @@ import duckdb
 
 from karat.core.errors import DataError, KaratError, RowError
 from karat.data.storage.duckdb import explain
-from karat.data.storage.files import open_bytes
+from karat.data.storage.files import LONGEST_ROW, open_bytes
 
 _DEEPEST = 128
 _TOO_DEEP = f"values are nested more than {_DEEPEST} deep"
-_LONGEST = 16 << 20
-"""DuckDB's limits: nesting depth, and bytes of one object."""
+_MOST_EXPLAINED = 64 << 20
+"""DuckDB's limit of nesting depth; and the bytes of a document that is parsed again."""
 
 
 @contextmanager
@@ -46,7 +46,11 @@ def _explain(path: Path, name: str, layout: str, error: Exception) -> DataError:
 
 def _explain_document(path: Path, name: str, error: Exception) -> DataError:
     with open_bytes(path) as stream:
-        content = stream.read()
+        content = stream.read(_MOST_EXPLAINED + 1)
+    if "maximum_object_size" in str(error) and len(content) > LONGEST_ROW:
+        return RowError(f"{name}: an item has more than 16 MB, but a row may have at most 16 MB")
+    if len(content) > _MOST_EXPLAINED:
+        return DataError(f"{name}: {explain(error)}")
     if reason := _find_parse_error(content):
         return RowError(f"{name}: {reason}")
     items = document if isinstance(document := json.loads(content), list) else [document]
@@ -58,7 +62,7 @@ def _explain_document(path: Path, name: str, error: Exception) -> DataError:
 
 def _longest(error: Exception) -> float:
     """The most bytes that a row may have; infinite unless DuckDB reported that its limit was exceeded."""
-    return _LONGEST if "maximum_object_size" in str(error) else math.inf
+    return LONGEST_ROW if "maximum_object_size" in str(error) else math.inf
 
 
 def _find_problem(line: bytes, longest: float) -> str | None:

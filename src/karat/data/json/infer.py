@@ -47,57 +47,60 @@ class JsonFile:
 
 
 @interruptible()
-def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[Kinds, int, int]:
-    """The types of the columns, the number of rows, and their bytes, from all rows.
+def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[Kinds, int, int, int]:
+    """The types of the columns, the number of rows, their bytes, and those that a row has at most, from all rows.
 
     Calling `json_structure` on every row is slow. So the first rows predict the types, and a compiled kernel checks
     whether all rows match them plainly. If not, SQL finds the rows that do not, and only those get `json_structure`.
     Raises `ValueError` or `duckdb.Error` if a row is not an object.
     """
     shaped = f"SELECT json_structure(json) AS shape, json FROM {file.objects()}"  # noqa: S608
-    kinds, rows, size, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {FIRST_ROWS}", {})
+    kinds, rows, size, longest, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {FIRST_ROWS}", {})
     layout = find_layout(kinds)
     if log := is_spans(kinds) or (layout is not None and layout.is_log):  # nested values differ from row to row
         kinds = _keep_nested_as_text(kinds)
     elif rows == FIRST_ROWS:
-        kinds, rows, size, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
+        kinds, rows, size, longest, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
     lines = (rows == _SAMPLE or log) and _is_flat(kinds) and file.layout == "newline_delimited"
     if lines and (plain := count_lines(file.path, kinds)):
         return {key: replace_null_types(kind) for key, kind in kinds.items()}, *plain
     if rows == _SAMPLE or log:
         shaped = _shape_of_unexpected(file, kinds) if _is_flat(kinds) else shaped
-        kinds, rows, size, unexpected = _unite_shapes(connection, shaped, kinds)
+        kinds, rows, size, longest, unexpected = _unite_shapes(connection, shaped, kinds)
     kinds = _keep_nested_as_text(kinds) if log else kinds
     ambiguous = {"", *same_but_case(list(kinds))}
     kinds = {key: RAW if key in ambiguous else replace_null_types(kind) for key, kind in kinds.items()}
     widen(connection, len(kinds))
     for key in _too_long(connection, file, kinds) if unexpected else []:
         kinds[key] = RAW
-    return kinds, rows, size
+    return kinds, rows, size, longest
 
 
 def _keep_nested_as_text(kinds: Kinds) -> Kinds:
     return {key: RAW if pa.types.is_nested(kind) else kind for key, kind in kinds.items()}
 
 
-def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kinds) -> tuple[Kinds, int, int, int]:
-    """The types that can hold `kinds` and all shapes; the numbers of rows, of bytes, and of unexpected rows."""
+def _unite_shapes(connection: duckdb.DuckDBPyConnection, shaped: str, kinds: Kinds) -> tuple[Kinds, int, int, int, int]:
+    """The types that can hold `kinds` and all shapes; the numbers of rows, of bytes, of those that one row has at most,
+    and of unexpected rows.
+    """
     cursor = connection.execute(
-        f"SELECT shape, count(*) AS n, sum(strlen(json)) FROM ({shaped}) GROUP BY shape ORDER BY n DESC, shape"  # noqa: S608
+        f"SELECT shape, count(*) AS n, sum(strlen(json)), max(strlen(json)) "  # noqa: S608
+        f"FROM ({shaped}) GROUP BY shape ORDER BY n DESC, shape"
     )
-    kinds, rows, size, unexpected = dict(kinds), 0, 0, 0
+    kinds, rows, size, longest, unexpected = dict(kinds), 0, 0, 0, 0
     while fetched := cursor.fetchmany(1000):
-        for shape, count, length in fetched:
+        for shape, count, length, most in fetched:
             members = {} if shape == '"JSON"' else json.loads(shape)  # DuckDB's structure of {}
             if not isinstance(members, dict):
                 raise ValueError("expected an object {…} in every row")  # noqa: TRY004 (the file's fault)
             for key, value in members.items():
                 kinds[key] = unify_types(kinds.get(key, pa.null()), to_type(value))
-            rows, size = rows + count, size + int(length)
+            rows, size, longest = rows + count, size + int(length), max(longest, int(most))
             if len(kinds) > MOST_COLUMNS:
                 raise ValueError(too_many_columns("the file"))
             unexpected += count if shape != _AS_EXPECTED else 0
-    return kinds, rows, size, unexpected
+    return kinds, rows, size, longest, unexpected
 
 
 def _is_flat(kinds: Kinds) -> bool:

@@ -32,13 +32,13 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
     file = JsonFile(str(path), layout)
     connection, few = connect(), None
     with explain_errors(path, name, layout):
-        kinds, rows, size = infer_types(connection, file)
+        kinds, rows, size, longest = infer_types(connection, file)
         if not kinds:
             raise DataError(f"{name} has no rows with columns")
-        batch_rows = rows_per_batch(size, rows)
+        most = rows_per_batch(size, rows), longest
         if rows < FIRST_ROWS and RAW not in kinds.values():  # another connection takes longer than these rows
             widen(connection, len(kinds))
-            few = [*_read_typed(connection, file, kinds, batch_rows)]
+            few = [*_read_typed(connection, file, kinds, most)]
     connection.close()
 
     def read(text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
@@ -48,7 +48,7 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
             return
         with explain_errors(path, name, layout), connect(len(kinds)) as connection:
             read_batches = _read_raw if RAW in target.values() else _read_typed
-            yield from read_batches(connection, file, target, batch_rows)
+            yield from read_batches(connection, file, target, most)
 
     lossy_columns = frozenset(key for key, kind in kinds.items() if not is_lossless(kind))
     return Source(name, pa.schema(list(kinds.items())), rows, read, lossy_columns, reads_raw=True)
@@ -64,15 +64,16 @@ def _drop_bom(path: Path) -> Any:
 
 
 def _read_typed(
-    connection: duckdb.DuckDBPyConnection, file: JsonFile, target: Kinds, batch_rows: int
+    connection: duckdb.DuckDBPyConnection, file: JsonFile, target: Kinds, most: tuple[int, int]
 ) -> Iterator[pa.RecordBatch]:
+    """Read columns by DuckDB; `most` are the rows of a batch, and the bytes of a row, at most."""
     columns = {key: to_sql(kind) for key, kind in target.items()}
-    for batch in stream(connection, f"FROM {file.columns(columns)}", batch_rows):
+    for batch in stream(connection, f"FROM {file.columns(columns)}", *most):
         yield _to_batch(batch.columns, target)
 
 
 def _read_raw(
-    connection: duckdb.DuckDBPyConnection, file: JsonFile, target: Kinds, batch_rows: int
+    connection: duckdb.DuckDBPyConnection, file: JsonFile, target: Kinds, most: tuple[int, int]
 ) -> Iterator[pa.RecordBatch]:
     """Read columns of type `RAW` from the text of the objects, so that values keep their spelling; others by DuckDB."""
     only_text = all(kind in (RAW, pa.string(), pa.null()) for kind in target.values())
@@ -80,7 +81,7 @@ def _read_raw(
     structure = json.dumps({key: to_structure(kind) for key, kind in typed.items()})
     beside = f", unnest(from_json(json, {literal(structure)}))" if typed else ""
     query = f"SELECT json{beside} FROM {file.objects()}"  # noqa: S608
-    for batch in stream(connection, query, batch_rows):
+    for batch in stream(connection, query, *most):
         extracted = [key for key in target if key not in typed]
         texts = extract_columns(batch.column(0), list(target), extracted)
         read = dict(zip([*typed, *extracted], [*batch.columns[1:], *texts], strict=True))

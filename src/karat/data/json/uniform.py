@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from karat.data.source import RAW
-from karat.data.storage.files import open_bytes
+from karat.data.storage.files import LONGEST_ROW, bound_lines, open_bytes
 
 try:
     from karat.data.json.kernel import count_plain
@@ -22,9 +22,10 @@ _KINDS = {pa.null(): 0, pa.string(): 1, pa.bool_(): 2, pa.int64(): 3, pa.float64
 _CHUNK = 8 << 20
 
 
-def count_lines(path: str | Path, kinds: Mapping[str, pa.DataType]) -> tuple[int, int] | None:
-    r"""The numbers of lines and bytes, if each line is an object with some of these keys, in this order, and values
-    of these types or null. None if a line is not plainly so, or there is no compiled kernel.
+def count_lines(path: str | Path, kinds: Mapping[str, pa.DataType]) -> tuple[int, int, int] | None:
+    r"""The numbers of lines and bytes, and of bytes that a line may have at most, if each line is an object with some
+    of these keys, in this order, and values of these types or null. None if a line is not plainly so, or there is no
+    compiled kernel.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
@@ -40,7 +41,7 @@ def count_lines(path: str | Path, kinds: Mapping[str, pa.DataType]) -> tuple[int
     keys = [json.dumps(key, ensure_ascii=False).encode() for key in kinds]
     codes = [_KINDS[kind] for kind in inner]
     lines = size = 0
-    rest = b""
+    rest, longest = b"", 0
     with open_bytes(Path(path)) as stream:
         while chunk := stream.read(_CHUNK):
             data = rest + bytes(chunk)
@@ -48,10 +49,14 @@ def count_lines(path: str | Path, kinds: Mapping[str, pa.DataType]) -> tuple[int
             if count < 0:
                 return None
             rest = data[stop:]
+            longest = max(longest, bound_lines(data))
+            if len(rest) > LONGEST_ROW:
+                return None
             lines, size = lines + count, size + stop
     if rest:  # the last line may have no end
         count, stop = count_plain(rest + b"\n", keys, codes, several)
         if count != 1:
             return None
         lines, size = lines + 1, size + len(rest)
-    return lines, size
+        longest = max(longest, bound_lines(rest))
+    return lines, size, longest

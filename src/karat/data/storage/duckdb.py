@@ -14,7 +14,10 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.parallel import threads
+from karat.data.source import coalesce
 from karat.data.storage.files import temporary_folder
+
+_AT_ONCE = 64 << 20
 
 
 def connect(columns: int = 0, /, **settings: str) -> duckdb.DuckDBPyConnection:
@@ -53,14 +56,20 @@ def connect_on_disk() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def stream(connection: duckdb.DuckDBPyConnection, query: str, rows: int) -> Iterator[pa.RecordBatch]:
+def stream(
+    connection: duckdb.DuckDBPyConnection, query: str, rows: int, longest: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Run a query and yield its rows in batches, without holding them all in memory.
 
-    Raises `duckdb.Error`, also for errors in later batches, which Arrow reports as `OSError`.
+    DuckDB counts rows and not bytes: with `longest`, the most bytes that a row may have, it is asked for so few at a
+    time that they fit into 64 MB, and these are put together to about 32 MB. Raises `duckdb.Error`, also for errors in
+    later batches, which Arrow reports as `OSError`.
     """
+    at_once = rows if longest is None else max(1, min(rows, _AT_ONCE // max(longest, 1)))
     try:
         with interruptible():
-            yield from connection.sql(query).to_arrow_reader(rows)
+            batches = connection.sql(query).to_arrow_reader(at_once)
+            yield from batches if at_once == rows else coalesce(batches, rows)
     except OSError as error:
         raise duckdb.Error(str(error)) from error
 

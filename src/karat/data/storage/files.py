@@ -20,11 +20,14 @@ from typing import IO
 import pyarrow as pa
 
 from karat.core.atomic import HELD, acquire, check_is_file
-from karat.core.errors import DataError, nearest_name
+from karat.core.errors import DataError, RowError, nearest_name
 from karat.data.storage.file_names import FORMATS, split_name
 
 _SPOOLED_BYTES = 4 << 20  # each read from a store is a request
 _UNCHECKED_BYTES = 64 << 20  # so few are always copied
+LONGEST_LINE, LONGEST_ROW = 64 << 20, 16 << 20
+"""The most bytes of a line of text, and of an object of JSON (DuckDB's limit)."""
+_STEPS = (16 << 10, 256 << 10)
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
@@ -67,18 +70,53 @@ def open_bytes(path: str | Path) -> pa.NativeFile:
     return pa.input_stream(str(path), compression=split_name(path)[1])
 
 
-def check_whole(path: str | Path) -> None:
+def check_whole(path: Path, name: str, *, in_lines: bool) -> None:
     """Read a compressed file to its end: DuckDB takes one that is cut off or damaged for one with other rows.
 
     Raises `OSError` for such a file. What is damaged inside is found where the file has a checksum: gzip always has.
+    With `in_lines`, a line of more than 64 MB is a `RowError`, in any file, before it is read whole.
     """
-    if split_name(path)[1]:
-        try:
-            with open_bytes(path) as stream:
-                while stream.read(1 << 20):
-                    pass
-        except OSError as error:
-            raise OSError(f"{error}; is it cut off or damaged?") from error
+    if not (split_name(path)[1] or (in_lines and _may_have_long_line(path))):
+        return
+    try:
+        for line, length in _measure_lines(path):
+            if in_lines and length > LONGEST_LINE:
+                most = f"more than {LONGEST_LINE >> 20} MB, but a line may have at most {LONGEST_LINE >> 20} MB"
+                raise RowError(f"{name}, line {line}: {most}; is a line break missing?")
+    except OSError as error:
+        raise OSError(f"{error}; is it cut off or damaged?") from error
+
+
+def _may_have_long_line(path: Path) -> bool:
+    """Whether a file that is not compressed may have a line of more than 64 MB; few bytes of each 32 MB are read."""
+    with path.open("rb") as file:
+        for at in range(0, path.stat().st_size - LONGEST_LINE, LONGEST_LINE // 2):
+            file.seek(at)
+            if not any(b"\n" in file.read(size) for size in (64 << 10, LONGEST_LINE // 2)):
+                return True
+    return False
+
+
+def _measure_lines(path: Path) -> Iterator[tuple[int, int]]:
+    """For each block of a file the line in which it ends, from 1, and the bytes of that line so far."""
+    line, length = 1, 0
+    with open_bytes(path) as stream:
+        while block := stream.read(1 << 20):
+            end = bytes(block).rfind(b"\n")
+            line, length = line + bytes(block).count(b"\n"), length + len(block) if end < 0 else len(block) - end - 1
+            yield line, length
+
+
+def bound_lines(block: bytes) -> int:
+    r"""How many bytes the lines that end in a block have at most: 32 KB, 512 KB, or the most that are read.
+
+    >>> bound_lines(b"{}\n" * 20_000) == 32 << 10
+    True
+    """
+    for step in _STEPS:
+        if all(block.find(b"\n", at, at + step) >= 0 for at in range(0, len(block) - step, step)):
+            return 2 * step
+    return LONGEST_ROW
 
 
 def read_head(path: str | Path, size: int = 1 << 16) -> bytes:

@@ -15,7 +15,7 @@ from karat.core.columns.arrow import plain_column
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, DataError, RowError
-from karat.data.source import Source
+from karat.data.source import Source, cut_batch
 from karat.data.storage.stores import explain_error
 
 AnySource = TypeVar("AnySource", bound=Source)
@@ -67,7 +67,7 @@ def validate_source(source: AnySource, *, checked: bool) -> AnySource:
             for batch in source.read(text):
                 if not checked:
                     _check_cells(batch, source.name, row)
-                yield _plain_batch(batch)
+                yield from map(_plain_batch, cut_batch(batch, source.name, row))
                 row += batch.num_rows
         if source.rows not in (None, row - first):
             raise DataError(f"{source.name}: expected {source.rows} rows, found {row - first}: is it damaged?")
