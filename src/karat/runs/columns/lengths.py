@@ -21,6 +21,7 @@ from karat.core.metric.spec import parse
 
 TIMES, LEAST = 3, 10
 """An answer is longer than its gold if it is 3 times as long and has 10 characters more; shorter likewise."""
+_MILLION = 1_000_000
 _MOST, _APART = 0.5, 0.25  # the share of answers that makes a value doubtful, and a difference of shares
 
 _HOW: Mapping[Length, str] = {"longer": "at least 3 times as long as", "shorter": "at most a third as long as"}
@@ -72,15 +73,21 @@ def count_lengths(columns: Sides) -> Counter[str]:
     if len(sides) < 2 or None in sides:
         return Counter()
     (least, most), (lowest, highest) = filter(None, sides)
-    both = (least > 0) & (lowest > 0)
-    least, most, lowest, highest = (each[both] for each in (least, most, lowest, highest))
+    both = (most > 0) & (highest > 0)
+    if not both.all():
+        least, most, lowest, highest = (each[both] for each in (least, most, lowest, highest))
     longer = (least >= TIMES * highest) & (least >= highest + LEAST)
     shorter = (TIMES * most <= lowest) & (most + LEAST <= lowest)
     counted = Counter({"rows": len(least), "longer": int(longer.sum()), "shorter": int(shorter.sum())})
     for name, lengths in (("prediction", most), ("reference", highest)):
-        values, counts = np.unique(_round(lengths), return_counts=True)
-        counted.update({f"{name} {value}": n for value, n in zip(values.tolist(), counts.tolist(), strict=True)})
+        for length, n in _count_rounded(lengths):
+            counted[f"{name} {length}"] += n
     return counted
+
+
+def depends_on_length(metric: Metric) -> bool:
+    """Whether answers of another length than the gold's lower a metric, however right they are."""
+    return any(_lowered_by(metric))
 
 
 def read_lengths(counted: Mapping[str, int]) -> Lengths | None:
@@ -144,19 +151,20 @@ def _lowered_by(metric: str | Metric) -> Iterator[Length]:
 
 
 def _measure(column: pa.Array) -> tuple[Array, Array] | None:
-    """The characters of the shortest and of the longest text of each row, 0 without one; None for no texts."""
+    """The characters of the shortest and of the longest text of each row, the longest 0 without one; None: no texts."""
     if not (is_text(column.type) or lists_text(column.type)):
         return None
     texts = column if is_text(column.type) else column.flatten()
     lengths = np.asarray(pc.fill_null(_characters(texts), 0)).astype(np.int64)
     if texts is column:
         return lengths, lengths
-    rows = np.asarray(pc.list_parent_indices(column))[lengths > 0]
-    lengths = lengths[lengths > 0]
+    rows, filled = np.asarray(pc.list_parent_indices(column)), lengths > 0
+    if not filled.all():
+        rows, lengths = rows[filled], lengths[filled]
     shortest, longest = np.full(len(column), np.iinfo(np.int64).max), np.zeros(len(column), np.int64)
     np.minimum.at(shortest, rows, lengths)
     np.maximum.at(longest, rows, lengths)
-    return np.where(longest == 0, 0, shortest), longest
+    return shortest, longest
 
 
 def _characters(texts: pa.Array) -> pa.Array:
@@ -165,11 +173,12 @@ def _characters(texts: pa.Array) -> pa.Array:
     return pc.utf8_length(texts if pa.types.is_string(texts.type) else texts.cast(pa.large_string()))
 
 
-def _round(lengths: Array) -> Array:
-    """Lengths to two digits."""
-    powers = 10 ** np.maximum(np.floor(np.log10(np.maximum(lengths, 1))) - 1, 0).astype(np.int64)
-    rounded: Array = lengths // powers * powers
-    return rounded
+def _count_rounded(lengths: Array) -> Iterator[tuple[int, int]]:
+    """Lengths to two digits, so that there are few, and how many have each; a million and more count as a million."""
+    counts = np.bincount(np.minimum(lengths, _MILLION))
+    for length in np.flatnonzero(counts).tolist():
+        power = 10 ** max(len(str(length)) - 2, 0)
+        yield length - length % power, int(counts[length])
 
 
 def _median(counted: Mapping[str, int], prefix: str) -> int:

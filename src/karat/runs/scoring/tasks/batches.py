@@ -18,7 +18,7 @@ from karat.core.metric.score import complete_rows, compute_rows
 from karat.core.parallel import map_ordered
 from karat.core.progress import report_progress_to
 from karat.runs.columns.judged_documents import count_judged
-from karat.runs.columns.lengths import count_lengths
+from karat.runs.columns.lengths import count_lengths, depends_on_length
 from karat.runs.scoring.plan import Plan, find_json_in_text
 from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.ahead import upload_ahead
@@ -65,6 +65,7 @@ def score_batches(
     """
     before = 0 if writer is None else writer.replayed
     most = max(1, _SCORES // len(plan.metrics))
+    by_length = any(map(depends_on_length, plan.metrics))
     begins = not plan.base.parts or plan.base.parts[0].first == 0  # with the first row of all
 
     def read(at: int, numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -76,7 +77,7 @@ def score_batches(
         columns = read(at, numbers, rows)
         with column_cache():
             computed = compute_rows(plan.metrics, columns, plan.labels) if at >= before else []
-            counted = {"lengths": count_lengths(columns)}
+            counted = {"lengths": count_lengths(columns)} if by_length else {}
             if plan.joined is not None:
                 counted["documents"] = count_judged(columns)
         return _Computed(at, numbers, rows, columns, computed, counted)
