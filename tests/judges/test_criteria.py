@@ -197,6 +197,7 @@ def test_the_form_and_the_input_go_together():
 
 
 def test_settings_of_other_judges_are_as_they_were():
-    assert set(Judge("correctness").settings) == {"model", "replies", "samples", "seed", "temperature"}
+    sent = {"extra_body", "max_tokens", "reasoning_effort", "seed", "temperature"}
+    assert set(Judge("correctness").settings) == {"model", "replies", "samples", *sent}
     with pytest.raises(SpecError, match="judge:correctness has no setting 'clip'"):
         Judge("correctness").using(clip="row")

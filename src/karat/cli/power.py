@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from karat.stats.paired.sample_size import NoSampleSize, SampleSize
     from karat.stats.reliability.repetition import Answers
 
-_SHARE = Real(0, 1, min_open=True, max_open=True)
+_SHARE = Real(0.000001, 0.999999)
 
 
 @click.command()
@@ -29,12 +29,12 @@ _SHARE = Real(0, 1, min_open=True, max_open=True)
 )  # fmt: skip
 @click.option(
     "--difference",
-    type=Real(0, 1e9, min_open=True),
+    type=Real(0.000001, 1e9),
     metavar="D",
     help="The difference to find, such as 0.02.",
 )
 @click.option(
-    "--width", type=Real(0, 1e9, min_open=True), metavar="W",
+    "--width", type=Real(0.000001, 1e9), metavar="W",
     help="Rather say how many labels by people give the value of A an interval of this width, from end to end.",
 )  # fmt: skip
 @click.option(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -35,7 +36,7 @@ def _price(_: click.Context, parameter: click.Parameter, text: str | None) -> tu
         price_in, price_out = map(float, text.split(","))
     except ValueError:
         price_in = price_out = -1.0
-    if min(price_in, price_out) < 0:
+    if not (0 <= price_in < inf and 0 <= price_out < inf):
         expected = "expected IN,OUT: USD per million input and output tokens, as in 0.15,0.6"
         raise click.BadParameter(expected, param=parameter)
     return price_in, price_out

@@ -34,8 +34,7 @@ def _one(_: click.Context, parameter: click.Parameter, columns: tuple[str, ...])
 
 def confidence_option(meaning: str, default: float | None = 0.95) -> Callable[[Command], Command]:
     """The flag `--confidence`; `meaning` is its help."""
-    share = Real(0, 1, min_open=True, max_open=True)
-    return option("--confidence", type=share, default=default, show_default=True, help=meaning)
+    return option("--confidence", type=Real(0.0001, 0.9999), default=default, show_default=True, help=meaning)
 
 
 cluster_option = option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from karat.core.errors import SpecError
 from karat.models.governor.faults import NotSentError
@@ -25,7 +25,7 @@ class Price:
     output: float
 
     def __post_init__(self) -> None:
-        if min(self.input, self.output) < 0:
+        if not all(0 <= each < inf for each in (self.input, self.output)):
             raise SpecError(f"price=({self.input}, {self.output}): expected USD per million tokens, at least 0")
 
     def cost(self, input_tokens: float, output_tokens: float) -> float:

@@ -32,6 +32,8 @@ class Limits:
         for name, number in {"concurrency": self.concurrency, "rpm": self.rpm, "tpm": self.tpm}.items():
             if number is not None and number < 1:
                 raise SpecError(f"{name}={number!r}: expected a whole number from 1")
+        if self.budget is not None and not self.budget >= 0:
+            raise SpecError(f"budget={self.budget!r}: expected USD, at least 0")
         if self.price is not None:
             Price(*self.price)
 

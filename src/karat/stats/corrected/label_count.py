@@ -12,9 +12,11 @@ from karat.stats.corrected.fit import add_up
 from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.interval import Spread
 from karat.stats.corrected.judged import Judged
+from karat.stats.inference import Inference
 from karat.stats.intervals.student import student_quantile
 
 ROUNDING = 1e-9
+NARROWEST = 0.000001  # interval that can be planned for
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,11 @@ def count_labels(
     >>> count_labels(0.01, 10_000, 0.45, 0.8).labels is None
     True
     """
-    if not (width > 0 and deviation > 0 and -1 <= correlation <= 1):
+    if not (width >= NARROWEST and deviation > 0 and -1 <= correlation <= 1):
         found = f"found {width:g}, {deviation:g} and {correlation:g}"
-        raise SpecError(f"a width and a deviation above 0 and a correlation from -1 to 1 expected, {found}")
+        expected = f"a width from {NARROWEST}, a deviation above 0 and a correlation from -1 to 1"
+        raise SpecError(f"{expected} expected, {found}")
+    Inference(confidence)  # which checks it
     reach = 2 * student_quantile((1 + confidence) / 2, math.inf) * deviation
     smallest = reach / math.sqrt(rows)
     share = (smallest / width) ** 2  # of the rows, without a judge

@@ -12,6 +12,7 @@ from karat.core.errors import SpecError
 from karat.stats.intervals.student import NODES, WEIGHTS, student_quantile
 
 NORMAL = NormalDist()
+SMALLEST = 0.000001  # difference, level and chance to miss one that can be planned for
 CLOSE = 1e-9  # relative precision of bisection
 
 
@@ -56,8 +57,9 @@ def rows_needed(difference: float, deviation: float, *, power: float = 0.8, leve
     3142
     """
     _check(power, level)
-    if not difference or not deviation > 0:
-        raise SpecError(f"a difference and a spread other than 0 expected, found {difference} and {deviation}")
+    if not abs(difference) >= SMALLEST or not deviation > 0:
+        found = f"found {difference} and {deviation}"
+        raise SpecError(f"a difference of {SMALLEST} or more and a spread above 0 expected, {found}")
     shift = abs(difference) / deviation
 
     def enough(rows: int) -> bool:
@@ -84,8 +86,9 @@ def pairs_needed(difference: float, discordant: float, *, power: float = 0.8, le
     2059
     """
     _check(power, level)
-    if not 0 < abs(difference) <= discordant <= 1:
-        raise SpecError(f"a share of discordant rows from |{difference}| to 1 expected, found {discordant}")
+    if not SMALLEST <= abs(difference) <= discordant <= 1:
+        expected = f"a difference from {SMALLEST} and a share of discordant rows from |{difference}| to 1"
+        raise SpecError(f"{expected} expected, found {discordant}")
     return math.ceil(_root(abs(difference), discordant, power, level) ** 2)
 
 
@@ -137,5 +140,6 @@ def _bisect(holds: Callable[[float], bool], high: float) -> float:
 
 
 def _check(power: float, level: float) -> None:
-    if not 0 < level < power < 1:
-        raise SpecError(f"0 < level < power < 1 expected, found a level of {level} and a power of {power}")
+    if not SMALLEST <= level < power <= 1 - SMALLEST:
+        expected = f"{SMALLEST} <= level < power <= {1 - SMALLEST} expected"
+        raise SpecError(f"{expected}, found a level of {level} and a power of {power}")
