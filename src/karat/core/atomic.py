@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -48,7 +49,8 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
     path = Path(os.path.realpath(path))
     with _reserved(path) as temporary:
         try:
-            yield temporary
+            with name_full_disk(path, "free some room there, or write to another disk"):
+                yield temporary
             if durable:
                 sync(temporary)
             temporary.replace(path)
@@ -56,6 +58,17 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
     if durable:
         sync(path.parent)
+
+
+@contextmanager
+def name_full_disk(path: Path, remedy: str) -> Iterator[None]:
+    """Name the file that a full disk, or a quota, has no room for, where the error names none, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or error.filename is not None:
+            raise
+        raise OSError(error.errno, f"the disk is full: {remedy}", str(path)) from error
 
 
 def check_is_file(path: Path) -> None:

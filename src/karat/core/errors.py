@@ -58,6 +58,19 @@ def _restore(kind: type[KaratError], args: tuple[Any, ...]) -> KaratError:
     return kind.__new__(kind, *args)
 
 
+def spell_error(error: Exception) -> str:
+    """What an error of Python's own says, in words for who wrote the data, and not for who wrote the program.
+
+    >>> spell_error(RecursionError("maximum recursion depth exceeded")), spell_error(KeyError("id"))
+    ('lists or objects are nested too deeply', "KeyError('id')")
+    """
+    if isinstance(error, RecursionError):
+        return "lists or objects are nested too deeply"
+    if "set_int_max_str_digits" in str(error):
+        return "a whole number of more than 4,300 digits, which has to be a text"
+    return repr(error) if isinstance(error, (AttributeError, LookupError, TypeError)) else str(error) or repr(error)
+
+
 def did_you_mean(wrong: str, right: Iterable[str], *, total: int | None = None) -> str:
     """The tail of an error message for a wrong name: the nearest right one, else all of them.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from karat.core.errors import DataError, KaratError, RowError
+from karat.core.errors import DataError, KaratError, RowError, spell_error
 from karat.data.storage.duckdb import explain
 from karat.data.storage.files import LONGEST_ROW, open_bytes
 
@@ -97,9 +98,32 @@ def _find_parse_error(content: bytes) -> str | None:
     except UnicodeEncodeError:
         return "half of a surrogate pair (\\ud800 to \\udfff), which is not a character"
     except ValueError as wrong:
-        return str(wrong)
+        return spell_error(wrong) + _place(content, _find_digits(content))
     except RecursionError:
-        return _TOO_DEEP
+        return _TOO_DEEP + _place(content, _find_depth(content))
+    return None
+
+
+def _place(content: bytes, at: int | None) -> str:
+    """Where a byte of a document is, in words."""
+    if at is None:
+        return ""
+    line, before = content.count(b"\n", 0, at), content.rfind(b"\n", 0, at)
+    return f" at {f'line {line + 1}, ' if line else ''}character {at - before}"
+
+
+def _find_digits(content: bytes) -> int | None:
+    found = re.search(rb"[0-9]{4301,}", content)
+    return found.start() if found else None
+
+
+def _find_depth(content: bytes) -> int | None:
+    """The byte at which values are nested too deeply."""
+    depth = 0
+    for found in re.finditer(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', content):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
+        if depth > _DEEPEST:
+            return found.start()
     return None
 
 

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from karat.core.errors import DataError
+from karat.core.errors import DataError, spell_error
 from karat.data.storage.addresses import hide_secrets
-from karat.data.storage.remote_files import FileId, identify, open_file, read_bytes
+from karat.data.storage.remote_files import FileId, find_size, identify, open_file, read_bytes
 from karat.data.storage.validate import name_errors
 
 CHECKSUM = "checksum"
 """The member of a JSON object that holds the checksum of all others."""
+_LARGEST = 256 << 20
 _PIECE = 1 << 20
 _REMEDY = "take it from a copy, or score again"
 
@@ -103,7 +104,10 @@ def unseal(content: Any, path: str | Path) -> Any:
 
 
 def read_json(path: str | Path) -> Any:
-    """The content of a JSON file; `DataError` where it is none."""
+    """The content of a JSON file; `DataError` where it is none, or has more than 256 MB."""
+    if (size := find_size(path) or 0) > _LARGEST:
+        most = f"more than the {_LARGEST >> 20} MB that karat reads"
+        raise DataError(f"{hide_secrets(str(path))} has {size >> 20:,} MB, {most}; {_REMEDY}")
     return parse_json(read_checked(path, None), path)
 
 
@@ -112,7 +116,7 @@ def parse_json(content: bytes, path: str | Path) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{hide_secrets(str(path))} is damaged, and no JSON: {error}") from error
+        raise DataError(f"{hide_secrets(str(path))} is damaged, and no JSON: {spell_error(error)}") from error
 
 
 def _sum_members(content: Mapping[str, Any]) -> str:

@@ -12,14 +12,14 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 
-from karat.core.atomic import HELD, acquire, check_is_file
+from karat.core.atomic import HELD, acquire, check_is_file, name_full_disk
 from karat.core.errors import DataError, RowError, nearest_name
 from karat.data.storage.file_names import FORMATS, split_name
 
@@ -141,6 +141,10 @@ class TemporaryFile:
         os.close(handle)
         weakref.finalize(self, _remove_file, Path(self.name), os.getpid()).atexit = False
 
+    def writing(self) -> AbstractContextManager[None]:
+        """A context in which the error of a full disk names the file, and the folder to set."""
+        return name_full_disk(Path(self.name), "set TMPDIR to a folder with more room")
+
     def keep(self) -> None:
         """Leave the file on the disk, among other programs' temporary files."""
         handle, kept = tempfile.mkstemp(Path(self.name).suffix, "karat-")
@@ -221,7 +225,7 @@ def spool(stream: IO[bytes] | pa.NativeFile, suffix: str = "", size: int | None 
     Raises `OSError` where it has not `size` bytes, `DataError` where the disk is full before its end.
     """
     file = TemporaryFile(suffix)
-    with Path(file.name).open("wb") as copy:
+    with file.writing(), Path(file.name).open("wb") as copy:
         while part := stream.read(_SPOOLED_BYTES):
             copy.write(part)
             if copy.tell() > _UNCHECKED_BYTES and _is_full(file.name):
@@ -254,7 +258,7 @@ class BatchFile(TemporaryFile):
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         super().__init__()
-        with pa.ipc.new_stream(self.name, schema) as writer:
+        with self.writing(), pa.ipc.new_stream(self.name, schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
 

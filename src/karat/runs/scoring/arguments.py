@@ -13,6 +13,7 @@ from typing import Any
 from karat.core.errors import SpecError
 from karat.data.write import check_output, refuse_overwriting
 from karat.runs.labels.human import Human
+from karat.runs.store.folders import run_folder
 
 NONE = "none"
 """The `cluster` that takes each row by itself."""
@@ -83,11 +84,14 @@ class Destination:
     def check(self, selection: Selection) -> None:
         """Raise `DataError`, before anything is read, where `output` cannot be written or is what is read.
 
-        Raises `SpecError` for a run of rows that are told apart by `id`, and for `max_failed_tasks` with `where`.
+        Raises `SpecError` for an invalid name of a run, for a run of rows that are told apart by `id`, and for
+        `max_failed_tasks` with `where`.
         """
         if self.output is not None:
             check_output(self.output)
             refuse_overwriting(self.output, selection.data, selection.gold)
+        if self.run is not None:
+            run_folder(self.run)
         if self.run is not None and selection.id is not None:
             raise SpecError("id tells rows apart that have no order; the rows of a run have one: leave id out")
         if self.max_failed_tasks and selection.where is not None:

@@ -16,6 +16,7 @@ MANIFEST = "manifest.json"
 PARTS, STATES = "parts.json", "states"  # of a run in parts, while it is written
 SETTINGS = "plan.json"  # of an experiment, while its answers are collected
 _NAME = re.compile(r"\w[\w.+@ -]*")
+_LONGEST = 200  # bytes of a name, beside which a lock and other files have longer ones
 _REQUESTS = 16  # that are on their way to a store at a time
 _STORES = ("s3", "gs", "az")  # that take many small files; a file on hf:// is a commit
 
@@ -53,6 +54,9 @@ def make_runs_folder() -> None:
 
 def run_folder(name: str) -> str | Path:
     """The folder of the run with that name, which need not exist; `SpecError` for an invalid name."""
+    if len(name.encode()) > _LONGEST:
+        problem = f"a name of {len(name.encode())} bytes; expected at most {_LONGEST}, as folders on a disk have"
+        raise SpecError(f"run {name[:20]!r}…: {problem}")
     if not is_name(name):
         raise SpecError(f"run {name!r}: expected a name of letters, digits and _ . + @ -")
     return join_path(runs_folder(), name)
@@ -71,7 +75,7 @@ def is_started(name: str) -> bool:
 
 def is_name(name: str) -> bool:
     """Whether a run may have this name."""
-    return _NAME.fullmatch(name) is not None and name == name.rstrip(". ")
+    return len(name.encode()) <= _LONGEST and _NAME.fullmatch(name) is not None and name == name.rstrip(". ")
 
 
 def partial_folder(folder: str | Path) -> str | Path:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core.errors import DataError, KaratError
+from karat.core.errors import DataError, KaratError, spell_error
 from karat.data.formats.logs.rows import open_rows
 from karat.data.source import Source
 
@@ -39,7 +39,7 @@ def open_inspect(path: Path, name: str) -> Source:
     except KaratError:
         raise
     except Exception as error:  # what is damaged in an archive fails in many ways
-        raise DataError(f"{name}: not a log of Inspect: {str(error) or repr(error)}") from error
+        raise DataError(f"{name}: not a log of Inspect: {spell_error(error)}") from error
 
 
 def _read_member(log: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from karat.core.errors import RowError
+from karat.core.errors import RowError, spell_error
 from karat.data.formats.logs.rows import open_rows
 from karat.data.source import Source
 from karat.data.storage.files import open_bytes
@@ -44,8 +44,8 @@ def _rows(path: Path, name: str) -> Iterator[dict[str, Any]]:
                 if (sample := event.get("sample_id")) is not None:
                     row = samples.setdefault(sample, {"sample_id": sample})
                     row |= _fields(event["type"], event.get("data") or {})
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise RowError(f"{name}, line {number}: not a log of OpenAI's evals: {error!r}") from error
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                raise RowError(f"{name}, line {number}: not a log of OpenAI's evals: {spell_error(error)}") from error
     yield from samples.values()
 
 

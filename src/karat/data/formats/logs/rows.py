@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core.errors import DataError, KaratError, RowError
+from karat.core.errors import DataError, KaratError, RowError, spell_error
 from karat.data.json.reader import open_json_rows
 from karat.data.source import Source
 from karat.data.storage.files import TemporaryFile
@@ -25,14 +25,14 @@ def check_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Itera
             row += 1
     except KaratError:
         raise
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise RowError(f"{name}, row {row}: not as {tool} writes it: {error!r}") from error
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise RowError(f"{name}, row {row}: not as {tool} writes it: {spell_error(error)}") from error
 
 
 def open_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Source:
     """Open rows of a tool's log as a source. Raises `DataError` if there are none, and what `check_rows` raises."""
     file = TemporaryFile(".jsonl")
-    with Path(file.name).open("w", encoding="utf-8") as lines:
+    with file.writing(), Path(file.name).open("w", encoding="utf-8") as lines:
         lines.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in check_rows(rows, name, tool))
     if not Path(file.name).stat().st_size:
         raise DataError(f"{name}: a log of {tool} without samples")
