@@ -85,6 +85,8 @@ class Source:
     """The tool whose log this is, where a reader recognised it."""
     numbered: Callable[[frozenset[str]], Iterator[tuple[Array, pa.RecordBatch]]] | None = None
     """As `read`, with the numbers of the rows before they were filtered; None where all rows are read."""
+    unmatched: Callable[[Array], Array] | None = None
+    """Of a join: whether the rows of gold with these numbers have no prediction."""
 
     def batches(self, text: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, at most 65 536 per batch.
@@ -119,7 +121,7 @@ class Source:
 
     def without_rows(self) -> Self:
         """The source with its name and schema alone, which can be sent to other processes."""
-        return replace(self, rows=0, read=_read_nothing, parts=(), numbered=None)
+        return replace(self, rows=0, read=_read_nothing, parts=(), numbered=None, unmatched=None)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The rows, for any library that reads Arrow: `pyarrow.table(source)`, `polars.DataFrame(source)`."""

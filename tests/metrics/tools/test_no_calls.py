@@ -94,6 +94,18 @@ def test_a_null_may_be_a_row_without_an_answer():
     assert bfcl_match([None], [[]], [[]], null="unscored").to_pylist() == [None]
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_gold_without_a_prediction_is_unscored_and_not_an_answer_without_a_call(metric):
+    wanted = [{"f": {"x": [1]}}] if METRICS[metric] else [CALL]
+    gold = [{"id": at, "reference_tool_calls": wanted, "tools": [METRICS[metric]]} for at in range(3)]
+    answers = [{"id": 2, "tool_calls": None}, {"id": 0, "tool_calls": [CALL]}]
+    table = karat.score(answers, metric, gold=gold, on="id").table
+    assert table[metric].to_pylist() == [1, None, 0]
+    assert table["reason"].to_pylist() == [None, "tool_calls is null", None]
+    unknown = [{"id": "none", "tool_calls": [CALL]}]
+    assert karat.score(unknown, metric, gold=gold, on="id").table[metric].to_pylist() == [None] * 3
+
+
 def test_calls_in_another_form_are_unscored_and_not_wrong():
     cells = ["f(x=1)", "[f(x=1)]", "[{'name': 'f', 'arguments': {}}]", [{"foo": 1}], ["f"], {"error": "HTTP 500"}]
     columns = {"tool_calls": to_arrow(cells, "a", MESSAGES), "reference_tool_calls": pa.array(["[]"] * len(cells))}

@@ -14,6 +14,8 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.definition import Configured
 
+UNMATCHED = "karat_unmatched"
+"""Beside the columns of the roles, which rows have no prediction at all: their nulls are none that a metric keeps."""
 NOTHING: Array = np.array(None, dtype=object)
 ROUNDING = 1e-9  # by how much a score may exceed its range
 
@@ -124,6 +126,17 @@ class Rows:
         return [self.details.get(name, pa.nulls(rows, kind)) for name, kind in metric.details.items()]
 
 
+def null_reasons(columns: Mapping[str, pa.Array]) -> Array | None:
+    """The reason of each row that has a null in one of its columns; None where no row has."""
+    reasons: Array | None = None
+    for role, column in columns.items():
+        if column.null_count:
+            if reasons is None:
+                reasons = np.full(len(column), None, dtype=object)
+            reasons[np.asarray(column.is_null())] = f"{role} is null"
+    return reasons
+
+
 def explained(rows: Rows) -> Rows:
     """The rows with a reason for every row without a score, and without a score for every row with a reason."""
     finite = np.isfinite(rows.statistics)
@@ -193,6 +206,15 @@ def to_statistics(returned: Any, name: str) -> Array:
     if values.ndim not in (1, 2):
         raise RowError(f"{name} must return one float a row, or rows of counts; it returned {returned!r:.80}")
     return values.reshape(len(values), -1)
+
+
+def check_rows(metric: Configured, rows: Rows, n: int) -> Rows:
+    """What a metric returned for `n` rows, as float64, with a reason for each row without a score."""
+    rows = replace(rows, statistics=to_statistics(rows.statistics, metric.name))
+    if len(rows.statistics) != n:
+        raise RowError(f"{metric.name} returned {len(rows.statistics)} rows of statistics for {n} rows")
+    finite = metric.definition.finish is None and check_range(metric, rows.statistics)
+    return rows if finite and rows.reasons is None else explained(rows)
 
 
 def check_range(metric: Configured, scores: Array) -> bool:

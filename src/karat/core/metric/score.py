@@ -22,7 +22,7 @@ from karat.core.errors import ColumnError, RowError, SpecError
 from karat.core.metric.combine import combine
 from karat.core.metric.definition import Configured, Definition
 from karat.core.metric.extract import extract_both, final_answers
-from karat.core.metric.rows import NOTHING, Rows, check_range, concat_rows, explained, to_statistics
+from karat.core.metric.rows import NOTHING, UNMATCHED, Rows, check_rows, concat_rows, null_reasons
 from karat.core.metric.setting import SEVERAL
 from karat.core.parallel import even_part, map_ordered
 from karat.core.progress import advance_by_parts
@@ -132,7 +132,11 @@ def complete_rows(
 
 def score_rows(metric: Configured, columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None) -> Rows:
     """The statistics of one slice of rows; `names` are what error messages call columns, where that is not the role."""
-    return _score(metric, cast_columns(metric, columns, names))
+    cast = cast_columns(metric, columns, names)
+    kept = {role: cast[role] for role in metric.definition.keeps_null if UNMATCHED in columns}
+    if (reasons := null_reasons(kept)) is None:
+        return _score(metric, cast)
+    return _score_where(metric, cast, ~np.asarray(columns[UNMATCHED]) | np.equal(reasons, NOTHING), reasons)
 
 
 def cast_columns(
@@ -141,17 +145,6 @@ def cast_columns(
     """The metric's columns cast to its kinds; raises `ColumnError` for a wrong type, even of an empty column."""
     names = names or {}
     return {role: _cast(metric, role, columns[role], names.get(role, role)) for role in metric.definition.columns}
-
-
-def _null_reasons(columns: Mapping[str, pa.Array]) -> Array | None:
-    """The reason of each row that has a null in one of its columns; None where no row has."""
-    reasons: Array | None = None
-    for role, column in columns.items():
-        if column.null_count:
-            if reasons is None:
-                reasons = np.full(len(column), None, dtype=object)
-            reasons[np.asarray(column.is_null())] = f"{role} is null"
-    return reasons
 
 
 def _cast(metric: Configured, role: str, column: pa.Array, where: str) -> pa.Array:
@@ -177,7 +170,7 @@ def _takes_several(metric: Configured, role: str) -> bool:
 def _score(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     """Score each row, or each pair of a row that holds a list, without the rows that have a null."""
     keeps = metric.definition.keeps_null
-    if (reasons := _null_reasons({role: each for role, each in columns.items() if role not in keeps})) is not None:
+    if (reasons := null_reasons({role: each for role, each in columns.items() if role not in keeps})) is not None:
         whole = np.equal(reasons, NOTHING)
         mask = from_numpy(whole)
         kept = once("whole rows", (*columns.values(),), lambda: [column.filter(mask) for column in columns.values()])
@@ -208,7 +201,7 @@ def _score_extracted(metric: Configured, columns: Mapping[str, pa.Array]) -> Row
     return rows
 
 
-def _score_where(metric: Configured, columns: Mapping[str, pa.Array], chosen: Array, reason: str = "") -> Rows:
+def _score_where(metric: Configured, columns: Mapping[str, pa.Array], chosen: Array, reason: str | Array = "") -> Rows:
     """Score the chosen rows; the others have no score, and the reason."""
     if chosen.all():
         return _score(metric, columns)
@@ -284,11 +277,7 @@ def _call(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     rows = returned if isinstance(returned, Rows) else Rows(returned)
     if inner is not None and not definition.samples:
         rows = replace(rows, details={**_judged_details(scored, rows.details), **rows.details})
-    rows = replace(rows, statistics=to_statistics(rows.statistics, metric.name))
-    if len(rows.statistics) != n:
-        raise RowError(f"{metric.name} returned {len(rows.statistics)} rows of statistics for {n} rows")
-    finite = metric.definition.finish is None and check_range(metric, rows.statistics)
-    return rows if finite and rows.reasons is None else explained(rows)
+    return check_rows(metric, rows, n)
 
 
 def _judged_details(scored: Inner, own: Collection[str]) -> dict[str, pa.Array]:

@@ -122,7 +122,12 @@ def join_bucket(
 
     used = np.zeros(len(predicted), bool)
     used[partners.drop_null().to_numpy()] = True
-    source = Source(joined.name, schema, len(golden), read, numbered=read_numbered)
+    alone = golden.column(-1).filter(partners.is_null()).to_numpy()
+
+    def unmatched(numbers: Array) -> Array:
+        return np.isin(numbers, alone)
+
+    source = Source(joined.name, schema, len(golden), read, numbered=read_numbered, unmatched=unmatched)
     return source, _find_unmatched(golden, np.asarray(partners.is_valid())), _find_unmatched(predicted, used)
 
 

@@ -89,6 +89,7 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
         sides={name: half.side for half in (golden, predicted) for name in half.names.values()},
         original_names={name: column for half in (golden, predicted) for column, name in half.names.items()},
         parts=gold.parts if predictions.parts else (),
+        unmatched=lambda numbers: match().partners[numbers] < 0,
         halves=(golden, predicted),
         match=match,
         side_notes=notes,

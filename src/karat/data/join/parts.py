@@ -44,7 +44,12 @@ def open_joined(joined: Joined, part: JoinedPart, columns: Collection[str] | Non
         return join_batches(golden, predicted, part.partners)
 
     schema = pa.schema([*golden.schema(), *predicted.schema()])
-    return Source(joined.name, schema, part.rows, read, parts=(part,))
+
+    def unmatched(numbers: Array) -> Array:
+        alone: Array = part.partners[numbers - np.uint64(part.first)] < 0
+        return alone
+
+    return Source(joined.name, schema, part.rows, read, parts=(part,), unmatched=unmatched)
 
 
 def place_predictions(

@@ -6,8 +6,8 @@ One rule for labels and for systems finds the column where nobody has named it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -21,7 +21,6 @@ from karat.core.errors import ColumnError, JoinError, RowError, SpecError, did_y
 from karat.data.json.raw import spell_ids
 from karat.data.retrieval.long_table import find_query_column
 from karat.data.roles import matches_role, singular
-from karat.data.source import Source
 from karat.runs.columns.named import Rows
 
 _INDEX = re.compile(
@@ -120,23 +119,13 @@ def _is_unique(rows: Rows, name: str) -> bool:
     return not ids.null_count and pc.count_distinct(ids).as_py() == len(ids)
 
 
-def number_rows(source: Source, column: str | None) -> Source:
-    """The source, its rows numbered by the hash of their id instead of their place; the same without a column of ids.
-
-    Reading raises `JoinError` for an id that is null.
-    """
-    if column is None:
-        return source
-    where = f"{source.name}: column {column!r} (id)"
-
-    def read_numbered(text: frozenset[str]) -> Iterator[tuple[Array, pa.RecordBatch]]:
-        for batch in source.batches(text):
-            ids = spell_ids(batch.column(column), where)
-            if ids.null_count:
-                raise JoinError(f"{where} is null in {ids.null_count} of {len(ids)} rows; every row needs an id")
-            yield hash_texts(ids), batch
-
-    return replace(source, numbered=read_numbered)
+def hash_ids(rows: pa.RecordBatch, column: str, name: str) -> Array:
+    """Numbers of rows that have no order: the hashes of their ids. Raises `JoinError` for an id that is null."""
+    where = f"{name}: column {column!r} (id)"
+    ids = spell_ids(rows.column(column), where)
+    if ids.null_count:
+        raise JoinError(f"{where} is null in {ids.null_count} of {len(ids)} rows; every row needs an id")
+    return hash_texts(ids)
 
 
 @dataclass

@@ -32,7 +32,7 @@ from karat.data.roles import map_columns
 from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
 from karat.runs.columns.groups import check_group_column
-from karat.runs.columns.ids import id_columns, number_rows
+from karat.runs.columns.ids import id_columns
 from karat.runs.columns.named import check_range, decode_numbers, fit_range
 from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.arguments import Selection
@@ -195,7 +195,7 @@ def plan_run(
     joined = source if isinstance(source, Joined) else None
     by_value = selection.by_value
     base, nested = source, Nested(groups=find_nested(source, by_value))
-    source = number_rows(add_nested(source, nested.groups, keep_json=False), selection.id)
+    source = add_nested(source, nested.groups, keep_json=False)
     roles = find_layout_paths(base, kinds.keys() - fixed.keys()) | fixed
     nested = replace(nested, roles=find_nested(source, roles.values()))
     source = add_nested(source, nested.roles)
@@ -220,7 +220,7 @@ def plan_run(
         check_one_system(source, by_value)
         gathered = gather_repeats(source, chosen, mapping, question)
         if isinstance(gathered, Gathered):
-            base, source = gathered, number_rows(gathered, selection.id)
+            base = source = gathered
             errors = None if errors in gathered.lists else errors
     every, (source, nested) = source, _filter(source, selection, nested)
     check_one_system(source, by_value)

@@ -22,7 +22,7 @@ from karat.core.metric.in_order import InOrder
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.runs.columns.groups import collect_groups, group_rows
-from karat.runs.columns.ids import KeySample
+from karat.runs.columns.ids import KeySample, hash_ids
 from karat.runs.scoring.arguments import NONE
 from karat.runs.scoring.clusters import ClusterFinder, Clusters, gold_column
 from karat.runs.scoring.plan import Plan
@@ -192,6 +192,7 @@ class Totals:
         self.n = 0
         self._labels: set[str] = set()
         self._ids = None if plan.selection.id is None else KeySample(plan.selection.id)
+        self._source = plan.source.name
         signed = [[each.spec, each.signature] for each in plan.metrics]
         self._of = {
             "metrics": signed,
@@ -208,6 +209,7 @@ class Totals:
         Where people's labels correct values, batches are to come in the order of the rows.
         """
         if self._ids is not None:
+            numbers = hash_ids(batch, self._ids.name, self._source)
             self._ids.add(numbers)
         keys = self._clusters.add(batch, numbers)
         groups = group_rows(batch.column(self._by), self._labels, self._by) if self._by else {}

@@ -66,6 +66,16 @@ def test_tasks_give_the_bits_of_the_join_row_by_row(files, settings):
     assert seen[-1] == (ROWS, ROWS)
 
 
+@pytest.mark.parametrize("engine", [None, Threads(2), Processes(2)], ids=["rows", "threads", "processes"])
+@pytest.mark.parametrize("settings", [{}, {"where": "topic <> 't3'"}, {"id": "id"}], ids=["plain", "condition", "id"])
+def test_gold_without_a_prediction_is_unscored_where_a_null_is_an_answer(files, engine, settings):
+    metric = "answered(null='declines')"
+    result = karat.score(**files | {"metrics": metric}, **settings, engine=engine, keep=engine is None)
+    unscored = 3 if "where" not in settings else sum(int(key) % 4 != 3 for key in result.joined["missing_ids"])
+    assert result.values[metric].n - result.values[metric].scored == unscored
+    assert result.reasons == {metric: {"prediction is null": unscored}}
+
+
 def test_processes_join_as_threads_do(files):
     expected = karat.score(**files, keep=True).as_dict()
     assert karat.score(**files, engine=Processes(2)).as_dict() == expected

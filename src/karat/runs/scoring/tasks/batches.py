@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from karat.core.columns.arrow import from_numpy
 from karat.core.columns.column_cache import column_cache
 from karat.core.columns.kinds import Array
-from karat.core.metric.rows import Rows
+from karat.core.metric.rows import UNMATCHED, Rows
 from karat.core.metric.score import complete_rows, compute_rows
 from karat.core.parallel import map_ordered
 from karat.core.progress import report_progress_to
@@ -32,20 +33,18 @@ _SCORES = 1 << 22  # in a batch: those of 65,536 rows by 64 metrics, of more met
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of rows with their numbers, from 0, before they were filtered, and the statistics of each metric.
+    """A batch of rows, and the statistics of each metric."""
 
-    `at` is the number of rows in the batches before.
-    """
-
-    at: int
-    numbers: Array
     rows: pa.RecordBatch
     scored: list[Rows]
 
 
 @dataclass(frozen=True)
 class _Computed:
-    """A batch, its columns by role, and what was computed of it in a worker thread."""
+    """A batch, its columns by role, and what was computed of it in a worker thread.
+
+    `at` is the number of rows in the batches before, `numbers` are those of its rows, from 0, before any were left out.
+    """
 
     at: int
     numbers: Array
@@ -69,8 +68,11 @@ def score_batches(
     begins = not plan.base.parts or plan.base.parts[0].first == 0  # with the first row of all
 
     def read(at: int, numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
-        by_id = plan.selection.id is not None  # the numbers are then hashes
-        return plan.role_columns(rows, np.arange(at, at + len(rows)) if by_id else numbers)
+        by_id = plan.selection.id is not None  # the rows then have no numbers of their own
+        columns = plan.role_columns(rows, np.arange(at, at + len(rows)) if by_id else numbers)
+        if plan.base.unmatched is not None and (alone := plan.base.unmatched(numbers)).any():
+            columns[UNMATCHED] = from_numpy(alone)
+        return columns
 
     def compute(numbered: tuple[int, Array, pa.RecordBatch]) -> _Computed:
         at, numbers, rows = numbered
@@ -99,7 +101,7 @@ def score_batches(
                 if writer is not None:
                     writer.add(batch.rows, scored)
             totals.add(batch.rows, scored, batch.counted, batch.numbers)
-            yield Batch(batch.at, batch.numbers, batch.rows, scored)
+            yield Batch(batch.rows, scored)
             counter.finish_batch(len(batch.rows))
 
 

@@ -15,7 +15,6 @@ from karat.data.join.parts import JoinedPart, open_joined
 from karat.data.paths.nested import add_nested
 from karat.data.source import Part, Source
 from karat.data.storage.validate import validate_source
-from karat.runs.columns.ids import number_rows
 from karat.runs.scoring.plan import Nested, Plan
 from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.batches import Batch, score_batches
@@ -63,8 +62,7 @@ class Recipe:
 
     def plan_of(self, base: Source) -> Plan:
         """The plan of some of the rows, with their own columns."""
-        source = number_rows(add_nested(base, self.nested.groups, keep_json=False), self.plan.selection.id)
-        source = add_nested(source, self.nested.roles)
+        source = add_nested(add_nested(base, self.nested.groups, keep_json=False), self.nested.roles)
         if (where := self.plan.selection.where) is not None:
             source = filter_rows(source, where, None, self.nested.where)
         kinds = {role: kind for metric in self.plan.metrics for role, kind in metric.definition.columns.items()}
