@@ -12,6 +12,8 @@ from karat.core.metric.definition import Cut
 from karat.stats.aggregate import Units
 from karat.stats.intervals.interval import interval
 
+pytestmark = pytest.mark.slow
+
 TIMES = 6_000
 SLACK = 3.1 * np.sqrt(0.07 * 0.93 / TIMES)
 

@@ -8,6 +8,8 @@ from karat.stats.agreement.auroc import auroc
 from karat.stats.agreement.gwet import gwet_ac
 from karat.stats.agreement.kappa import cohen_kappa
 
+pytestmark = pytest.mark.slow
+
 TIMES = 500
 SLACK = 3.1 * np.sqrt(0.05 * 0.95 / TIMES)
 

@@ -74,6 +74,7 @@ def test_equal_weights_are_no_weights(name):
     assert other.estimate().low == pytest.approx(one.estimate().low, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AGREEMENTS)
 @given(st.integers(2, 9).flatmap(lambda rows: npst.arrays(float, (rows, 2), elements=st.sampled_from([1.0, 2, 3, 5]))))
 def test_an_interval_holds_the_value_and_ends_at_1(name, grades):

@@ -27,6 +27,7 @@ def test_it_has_the_greatest_youden_index_of_scikit_learns_curve(seed):
     assert ((scores >= found.value) == found.calls).all()
 
 
+@pytest.mark.slow
 def test_cross_validation_finds_no_skill_in_a_score_that_has_none():
     apparent, corrected = [], []
     for seed in range(60):

@@ -74,6 +74,7 @@ def test_the_variance_of_the_area_under_the_roc_curve_is_delongs():
     assert jackknife_variance(RocArea(), *table) == pytest.approx(delong, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", CURVES[:3])
 def test_intervals_hold_the_value_of_the_population_by_simulation(curve):
     random = np.random.default_rng(1)
@@ -83,6 +84,7 @@ def test_intervals_hold_the_value_of_the_population_by_simulation(curve):
     assert held >= 300 * 0.95 - 2.5 * np.sqrt(300 * 0.95 * 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", [RocArea(), MassCalibration(10, "l1")])
 def test_equal_systems_differ_rarely_and_the_interval_holds_nothing_by_simulation(curve):
     random = np.random.default_rng(5)

@@ -50,6 +50,7 @@ def test_rows_are_drawn_as_often_as_their_probability_says():
     assert np.abs(drawn / 4_000 - chances).max() < 4.5 * np.sqrt(0.25 / 4_000)
 
 
+@pytest.mark.slow
 def test_rounds_that_follow_the_earlier_labels_stay_free_of_bias():
     """Sums of weighted labels, over rounds of which the second prefers rows with the first round's rarer label."""
     random, rows, first, second = np.random.default_rng(1), 60, 12, 10
@@ -80,6 +81,7 @@ def test_errors_are_expected_where_they_were_seen():
     assert disagreeing(np.array([[0.0, 1.0], [1.0, np.nan]])).tolist() == [0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_active_labels_are_worth_more_than_uniform_ones_where_the_judge_knows_its_doubts():
     random, widths, held = np.random.default_rng(2), [], 0
     for seed in range(300):
@@ -95,6 +97,7 @@ def test_active_labels_are_worth_more_than_uniform_ones_where_the_judge_knows_it
     assert 0.93 - 0.03 < held / 300 < 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clear", "unclear", "least", "most"), [(0.02, 0.4, 1.1, 1.3), (0.2, 0.2, 0.9, 1.02)])
 def test_what_labels_say_a_proposal_is_worth_is_what_it_is_worth(clear, unclear, least, most):
     """Against the ratio of variances over all rows, whose labels are known here; without a gain none is promised."""
@@ -147,6 +150,7 @@ def _scores(kind, random, rows=2_000):
     return scores, np.where(random.random(rows) < 0.15, 1 - np.round(scores), np.round(scores))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["probabilities", "overlaps", "verdicts"])
 def test_what_doubtful_rows_are_said_to_be_worth_is_what_they_give(kind):
     """The promise from 100 uniform labels, beside the variances of corrected means of 100 rows drawn either way."""

@@ -9,6 +9,8 @@ from karat.stats.corrected.allocation import draw_rows, probabilities_of, uncert
 from karat.stats.corrected.estimate import corrected_difference, corrected_mean
 from karat.stats.corrected.judged import Judged
 
+pytestmark = pytest.mark.slow
+
 TIMES = 1_000
 SLACK = 3.1 * np.sqrt(0.07 * 0.93 / TIMES)
 

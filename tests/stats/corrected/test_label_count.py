@@ -70,7 +70,7 @@ def test_fewer_labels_give_a_wider_interval(rows, deviation, correlation, wider)
     ("width", "deviation", "correlation"), [(0, 0.4, 0.5), (0.1, 0, 0.5), (0.1, 0.4, 1.1), (0.1, np.nan, 0.5)]
 )
 def test_impossible_assumptions(width, deviation, correlation):
-    with pytest.raises(SpecError, match="a width and a deviation above 0 and a correlation from -1 to 1 expected"):
+    with pytest.raises(SpecError, match="a deviation above 0 and a correlation from -1 to 1 expected"):
         count_labels(width, 100, deviation, correlation)
 
 

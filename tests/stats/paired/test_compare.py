@@ -249,6 +249,7 @@ def test_many_rows_fall_into_groups_and_keep_their_p():
     assert found.units == n
 
 
+@pytest.mark.slow
 def test_flips_hold_the_level_however_uneven_the_differences():
     """Where one row outweighs the rest, the t test's level is off."""
     random, found = np.random.default_rng(7), 0
@@ -258,6 +259,7 @@ def test_flips_hold_the_level_however_uneven_the_differences():
     assert found / 800 < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 800)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("discordant", "difference"), [(0.1, 0.0), (0.1, 0.05), (0.3, 0.2), (0.05, 0.05)])
 @pytest.mark.parametrize("n", [200, 500, 2_000])
 def test_intervals_of_right_and_wrong_answers_hold_the_truth(discordant, difference, n):
@@ -282,6 +284,7 @@ def test_gains_of_every_size_count_as_trials_of_a_typical_size_with_the_same_var
     assert found[1] > student[1] + 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 500])
 def test_intervals_of_scores_and_of_corpus_metrics_hold_the_truth(n):
     random, held = np.random.default_rng(n), np.zeros(2)

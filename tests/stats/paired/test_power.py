@@ -29,6 +29,7 @@ def collect(scores, keys=None):
     return units
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("discordant", "difference"), [(0.1, 0.03), (0.3, 0.1), (0.3, 0.2)])
 def test_right_and_wrong_answers_get_the_power_promised(discordant, difference):
     rows = pairs_needed(difference, discordant)
@@ -41,6 +42,7 @@ def test_right_and_wrong_answers_get_the_power_promised(discordant, difference):
     assert 0.8 - SLACK < found / TIMES < 0.87 + SLACK
 
 
+@pytest.mark.slow
 def test_scores_get_the_power_promised():
     random, found = np.random.default_rng(1), 0
     rows = rows_needed(0.1, 0.2)

@@ -27,6 +27,7 @@ def draw(random, rows, factor=1.0):
     return one, other * factor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_equal_systems_differ_rarely_and_the_interval_holds_nothing_by_simulation(share):
     random = np.random.default_rng(5)

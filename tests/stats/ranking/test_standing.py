@@ -84,6 +84,7 @@ def test_another_correction_is_an_error():
         stand([], [], [], correction="bonferroni")
 
 
+@pytest.mark.slow
 def test_all_sets_of_ranks_together_hold_the_true_ranks_by_simulation():
     """As `bench/ranking.py`, with fewer samples: at least 95 %, and more where systems are equal in pairs."""
     random = np.random.default_rng(11)

@@ -46,6 +46,7 @@ def test_the_error_by_chance_is_that_of_a_calibrated_judge():
     assert np.mean(chances) == pytest.approx(np.mean(errors), rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("off", [0.0, 0.2])
 def test_the_interval_of_the_expected_error_covers_it(off):
     """Noise in ten bins makes the error larger than it is; for a calibrated judge the interval reaches down to 0."""
