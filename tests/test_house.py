@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -127,6 +128,22 @@ def test_a_room_says_what_lives_in_it_and_which_file_to_open_first(package):
 def test_no_file_is_longer_than_300_lines_without_a_reason(name):
     text = MODULES[name].read_text("utf-8")
     assert text.count("\n") <= LINES["src"] or "Longer than 300 lines because" in text
+
+
+ANYWHERE = {"karat", "pytest", "packaging", "hypothesis", "scipy", *sys.stdlib_module_names}
+ANYWHERE |= {"click", "duckdb", "numpy", "pyarrow", "regex", "rich"}  # what karat requires
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda p: p.name)
+def test_a_room_is_collected_without_the_libraries_of_others(path):
+    if "adapters" in path.parts:
+        return  # whose folders are left out without their framework
+    text = path.read_text("utf-8")
+    for node in ast.parse(text).body:
+        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) else []
+        for top in {name.partition(".")[0] for name in names} - ANYWHERE:
+            assert f'importorskip("{top}' in text, f"{top} may not be installed: pytest.importorskip"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda p: p.name)

@@ -3,14 +3,15 @@
 import gzip
 import json
 
-import pandas as pd
-import polars as pl
 import pytest
 from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
 from karat.core.metric.spec import parse
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 FIRST = [
     "BM25.first_stage",

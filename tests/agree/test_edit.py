@@ -4,15 +4,19 @@ import random
 import subprocess
 import sys
 
-import jiwer
 import numpy as np
 import pytest
-from rapidfuzz.distance import JaroWinkler, Levenshtein
-from sacrebleu.metrics import BLEU, CHRF, TER
 
 import karat
 from karat import SpecError
 from karat.metrics import cer, chrf, jaccard, jaro_winkler, levenshtein, ter, wer
+
+jiwer = pytest.importorskip("jiwer")
+JaroWinkler = pytest.importorskip("rapidfuzz.distance").JaroWinkler
+Levenshtein = pytest.importorskip("rapidfuzz.distance").Levenshtein
+BLEU = pytest.importorskip("sacrebleu.metrics").BLEU
+CHRF = pytest.importorskip("sacrebleu.metrics").CHRF
+TER = pytest.importorskip("sacrebleu.metrics").TER
 
 WORDS = [
     "the",

@@ -6,11 +6,12 @@ import json
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 
 import karat
 from karat import Governor, Judge
 from karat.models.testing.fake import FakeModel
+
+sm = pytest.importorskip("statsmodels.api")
 
 LABELS = {"yes": "correct", "no": "incorrect"}
 DROPPED = str.maketrans("", "", '" ')

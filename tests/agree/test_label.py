@@ -4,13 +4,15 @@ import random
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 import karat
 from karat import SpecError
 from karat.core.columns.kinds import to_arrow
 from karat.core.metric.score import score_rows
 from karat.metrics import label_accuracy, label_f, label_precision, label_recall
+
+accuracy_score = pytest.importorskip("sklearn.metrics").accuracy_score
+precision_recall_fscore_support = pytest.importorskip("sklearn.metrics").precision_recall_fscore_support
 
 METRICS = [label_precision, label_recall, label_f]
 LABELS = ["a", "b", "c", "never"]

@@ -8,12 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sacrebleu.metrics import BLEU
-from sacrebleu.significance import PairedTest
 from scipy import optimize, special, stats
-from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.power import TTestPower
 
 from karat.metrics.text.bleu import finish_bleu
 from karat.stats.aggregate import Scale
@@ -22,6 +17,12 @@ from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
 from karat.stats.paired.multiple import holm
 from karat.stats.paired.paired_rows import PairedRows
 from karat.stats.paired.power import power_of, rows_needed, smallest_visible
+
+BLEU = pytest.importorskip("sacrebleu.metrics").BLEU
+PairedTest = pytest.importorskip("sacrebleu.significance").PairedTest
+statsmodels_mcnemar = pytest.importorskip("statsmodels.stats.contingency_tables").mcnemar
+multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
+TTestPower = pytest.importorskip("statsmodels.stats.power").TTestPower
 
 SHARE = (0.0, 1.0)
 FINISH = partial(finish_bleu, smooth="exp", smooth_value=None, order=4, effective_order=False)

@@ -8,11 +8,12 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.stem.porter import PorterStemmer
-from rouge_score.rouge_scorer import RougeScorer
 
 from karat.metrics import caption_rouge_l, rouge_l, rouge_lsum, rouge_n
 from karat.metrics.text.stemmer import _IRREGULAR, _LAST, _LONG, _PLURALS, _RESTORED, _SHORT, stem_word
+
+PorterStemmer = pytest.importorskip("nltk.stem.porter").PorterStemmer
+RougeScorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer
 
 ODD = ["the", "The", "cat", "a", "a", "b", "sat.", "3.5", "x-1", "é", "café", "北京", "İs", "\u212a", "Σ", "_", "don't"]
 GAPS = [" ", " ", " ", "  ", "\n", "\n", "\n\n", "\t", "\u00a0", "\r\n", "", ", "]

@@ -6,7 +6,6 @@ from functools import cache
 import click
 import pytest
 from click.testing import CliRunner
-from jsonschema import Draft202012Validator
 
 from karat.cli.main import main
 from karat.cli.schemas import load_schema
@@ -16,7 +15,7 @@ INVOKE = CliRunner.invoke
 
 @cache
 def validator(name):
-    return Draft202012Validator(load_schema(name))
+    return pytest.importorskip("jsonschema").Draft202012Validator(load_schema(name))
 
 
 def command_name(words):

@@ -3,14 +3,15 @@
 import json
 import re
 
-import pandas as pd
-import polars as pl
 import pytest
-import pytrec_eval
 from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pytrec_eval = pytest.importorskip("pytrec_eval")
 
 RUN = """# a run
 1 Q0 a 1 3 x

@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from jsonschema import Draft202012Validator, ValidationError
 
 from karat.cli.main import main
 from karat.cli.schemas import load_schema, schema_names
+
+Draft202012Validator = pytest.importorskip("jsonschema").Draft202012Validator
+ValidationError = pytest.importorskip("jsonschema").ValidationError
 
 TUTORIAL = Path(__file__).parents[2] / "examples" / "tutorial"
 SCORED = ["score", str(TUTORIAL / "first.jsonl"), "-m", "em", "-m", "f1", "--json"]

@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rapidfuzz.distance import OSA
 
 from karat.core.errors import (
     ColumnError,
@@ -14,6 +13,8 @@ from karat.core.errors import (
     did_you_mean,
     is_misspelt,
 )
+
+OSA = pytest.importorskip("rapidfuzz.distance").OSA
 
 
 @given(st.text("abcd", min_size=5, max_size=12), st.data())

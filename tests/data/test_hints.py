@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +14,8 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
+
+pd = pytest.importorskip("pandas")
 
 GOLD = ["Paris", "Bern", "yen", "4"]
 ANSWERS = ["Paris", "Zürich", "yen", "4"]

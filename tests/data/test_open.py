@@ -4,8 +4,6 @@ import io
 import sys
 
 import duckdb
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +11,9 @@ import pytest
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.data.open import open_source
 from karat.data.source import RAW
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 ROWS = [{"id": "1", "n": 7}, {"id": "2", "n": None}]
 TABLE = pa.Table.from_pylist(ROWS)

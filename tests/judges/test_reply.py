@@ -3,13 +3,14 @@
 import json
 from dataclasses import replace
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.judges.replies.forms import Fields, Label, Number, Statements
 from karat.judges.replies.parser import ReplyError, check, read_reply
+
+jsonschema = pytest.importorskip("jsonschema")
 
 LABEL = Label(choices={"correct": 1, "incorrect": 0})
 STATEMENTS = Statements(split="prediction", verdicts={"supported": 1, "unsupported": 0}, uncounted="no_claim")

@@ -2,7 +2,6 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from karat import ColumnError, DataError, SpecError
@@ -13,6 +12,8 @@ from karat.adapters.dataflow import (
     parse_parts,
     parse_verdict,
 )
+
+pd = pytest.importorskip("pandas")
 
 SAMPLE = {"instruction": "What is 2 + 2?", "generated_cot": "The answer is 4.", "golden_answer": "4"}
 

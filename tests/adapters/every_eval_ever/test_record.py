@@ -4,12 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft7Validator
 
 import karat
 from karat.adapters.every_eval_ever import write_record
 from karat.core.errors import DataError
 from karat.judges.rubric import load
+
+Draft7Validator = pytest.importorskip("jsonschema").Draft7Validator
 
 VALIDATOR = Draft7Validator(json.loads((Path(__file__).parent / "eval.schema.json").read_text()))
 ROWS = {"prediction": ["a b", "a", None], "reference": ["a b", "a c", "a"], "question": ["?"] * 3}

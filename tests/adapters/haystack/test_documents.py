@@ -6,12 +6,10 @@ os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 import math
 
-import pandas as pd
 import pytest
 
 pytest.importorskip("haystack")
 
-from haystack import Document
 
 from karat.adapters.haystack import (
     DocumentMAPEvaluator,
@@ -19,6 +17,9 @@ from karat.adapters.haystack import (
     DocumentNDCGEvaluator,
     DocumentRecallEvaluator,
 )
+
+pd = pytest.importorskip("pandas")
+Document = pytest.importorskip("haystack").Document
 
 DOCUMENTS = [DocumentMAPEvaluator, DocumentMRREvaluator, DocumentRecallEvaluator, DocumentNDCGEvaluator]
 

@@ -4,8 +4,6 @@ import json
 import math
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -15,6 +13,9 @@ from karat import ColumnError, RowError
 from karat.core.columns.ids import DOCUMENT_IDS, spell_id
 from karat.core.columns.kinds import GRADED, IDS
 from karat.metrics import ndcg, precision, recall
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 PAIR = pa.struct([("doc_id", pa.string()), ("score", pa.int8())])
 ids = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_infinity=False), st.text())

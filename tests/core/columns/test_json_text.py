@@ -5,12 +5,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, time
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 from karat import ColumnError
 from karat.core.columns.kinds import JSON, to_arrow
+
+pd = pytest.importorskip("pandas")
 
 pydantic = pytest.importorskip("pydantic")
 

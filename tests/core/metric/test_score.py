@@ -2,8 +2,6 @@ import json
 import math
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -14,6 +12,9 @@ from karat.core.metric import score as lift
 from karat.core.metric.score import score_rows
 from karat.core.parallel import even_part
 from karat.metrics import exact_match, token_f1
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 ROWS = ["Paris", "Lyon", None, "Nice", "Brest", "Metz"]
 GOLD = [["Paris", "paris"], ["Nice", "Lyon"], ["x"], [], None, [None, "Metz"]]

@@ -4,13 +4,14 @@ import uuid
 
 import duckdb
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 import karat
 from karat.core.errors import ColumnError, DataError
 from karat.data.open import open_source
+
+pd = pytest.importorskip("pandas")
 
 ROWS = {"prediction": list("abcd"), "reference": list("abcx")}
 YEARS = pd.period_range("2020", "2023", freq="Y")

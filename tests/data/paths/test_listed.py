@@ -6,12 +6,13 @@ import csv
 import json
 import warnings
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import karat
+
+pd = pytest.importorskip("pandas")
 
 LISTS = [["Paris", "alt Paris"], ["it's", 'say "hi"', "a\nb"], ["Zürich"], ["[Music]", "x, y"]]
 ANSWERS = ["alt Paris", "a\nb", "Zürich", "x, y"]

@@ -4,11 +4,8 @@ import gzip
 import json
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
-import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +14,10 @@ from karat.data.open import open_source
 from karat.data.retrieval import trec
 from karat.data.retrieval.group import group_by_query
 from karat.data.retrieval.long_table import find_query_column
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pytrec_eval = pytest.importorskip("pytrec_eval")
 
 RUN = "1 Q0 a 1 3.5 x\n1 Q0 b 2 2.5 x\n2 Q0 c 1 1e1 x\n"
 LONG = [{"query_id": q, "doc_id": d, "score": s} for q, d, s in (("1", "a", 3.5), ("1", "b", 2.5), ("2", "c", 10.0))]

@@ -6,8 +6,6 @@ import csv
 import json
 from datetime import UTC, datetime, timedelta
 
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +14,9 @@ import karat
 from karat.data.open import open_source
 from karat.data.roles import is_spans
 from karat.data.spans.source import Spans, parse_time
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 DOCUMENTS = [
     {"id": "d1", "content": "Paris is\nthe capital.", "score": 0.9},

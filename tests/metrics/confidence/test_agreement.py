@@ -5,14 +5,15 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn import metrics as sklearn
-from sklearn.calibration import calibration_curve
-from torchmetrics.functional.classification import binary_calibration_error
 
 import karat
+
+torch = pytest.importorskip("torch")
+sklearn = pytest.importorskip("sklearn.metrics")
+calibration_curve = pytest.importorskip("sklearn.calibration").calibration_curve
+binary_calibration_error = pytest.importorskip("torchmetrics.functional.classification").binary_calibration_error
 
 SURE = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0]), st.just(1 / 3))
 ROWS = st.lists(st.tuples(SURE, st.sampled_from([0.0, 1.0])), min_size=1, max_size=40)

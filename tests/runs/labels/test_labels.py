@@ -5,8 +5,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -14,6 +12,9 @@ import karat
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
 from karat.runs.labels.choices import judge_choices, parse_label_map
 from karat.runs.labels.labels import match_labels, read_labels
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -15,6 +14,8 @@ from karat.cli.main import main
 from karat.runs.match.match import match
 from karat.runs.match.systems import TableInMemory
 from karat.runs.store.manifest import Manifest, describe_metric
+
+pd = pytest.importorskip("pandas")
 
 INDEX = ("", "Unnamed: 0", "Unnamed: 0.1", "index", "__index_level_0__", "level_0", "id", "row_id", "n", "row", "Index")
 IDS = ("id", "uid", "question_id", "qid", "example_id", "case", "item", "key", "name", "question")

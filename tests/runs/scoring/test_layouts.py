@@ -3,8 +3,6 @@
 from functools import partial
 
 import duckdb
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -14,6 +12,9 @@ from karat.data.open import open_source
 from karat.data.write import write
 from karat.metrics import token_f1
 from karat.testing import assert_at_least, assert_better
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 N = 24
 ID = [f"row {at} of a table" for at in range(N)]  # longer than what a view holds inline

@@ -2,8 +2,6 @@ import json
 
 import duckdb
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,6 +10,9 @@ import karat
 from karat import ColumnError, Counts, DataError, RowError, SpecError, Text, metric
 from karat.data import source as source_module
 from karat.data.open import open_source
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 ROWS = [
     {"id": "a", "topic": "art", "response": "the Mona Lisa", "gold": ["Mona Lisa", "La Gioconda"]},

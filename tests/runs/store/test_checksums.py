@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from jsonschema import Draft202012Validator
 
 import karat
 from karat import DataError, KaratError
@@ -22,6 +21,8 @@ from karat.runs.scoring.tasks.local import Threads
 from karat.runs.store.folders import run_folder
 from karat.runs.store.run import open_run
 from karat.runs.store.verify import verify_run
+
+Draft202012Validator = pytest.importorskip("jsonschema").Draft202012Validator
 
 FLIPS = int(os.environ.get("KARAT_FLIPS", "24"))  # a file
 N = 60

@@ -2,14 +2,11 @@
 
 import warnings
 
-import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import cohen_kappa_score, confusion_matrix, roc_auc_score
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from karat.stats.agreement.accuracy import accuracy
 from karat.stats.agreement.alpha import krippendorff_alpha
@@ -18,6 +15,12 @@ from karat.stats.agreement.confusion import confusion_matrix as count_labels
 from karat.stats.agreement.correlation import correlation, dominated
 from karat.stats.agreement.gwet import gwet_ac
 from karat.stats.agreement.kappa import cohen_kappa
+
+krippendorff = pytest.importorskip("krippendorff")
+cohen_kappa_score = pytest.importorskip("sklearn.metrics").cohen_kappa_score
+confusion_matrix = pytest.importorskip("sklearn.metrics").confusion_matrix
+roc_auc_score = pytest.importorskip("sklearn.metrics").roc_auc_score
+cohens_kappa = pytest.importorskip("statsmodels.stats.inter_rater").cohens_kappa
 
 CLOSE = {"abs": 1e-9}
 LABELS = st.integers(0, 4).map(float)

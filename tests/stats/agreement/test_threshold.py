@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_curve
 
 from karat.core.errors import DataError
 from karat.stats.agreement.accuracy import accuracy
 from karat.stats.agreement.threshold import best_threshold, youden_index
+
+roc_curve = pytest.importorskip("sklearn.metrics").roc_curve
 
 NAN = np.nan
 

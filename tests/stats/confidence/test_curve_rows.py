@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
 
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.in_order import Percentile
@@ -16,6 +15,8 @@ from karat.stats.agreement.auroc import auroc
 from karat.stats.confidence.curve_rows import DISTINCT, CurveRows
 from karat.stats.confidence.deviation import jackknife_variance
 from karat.stats.confidence.paired import CurvePairing
+
+roc_auc_score = pytest.importorskip("sklearn.metrics").roc_auc_score
 
 CURVES = [RocArea(), RiskCoverageArea(), CoverageAccuracy(0.8), MassCalibration(10, "l1")]
 SHARES = st.floats(0, 1)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, sem, t
 from scipy.stats.mstats import mjci
-from statsmodels.stats.power import TTestPower
 
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.in_order import Percentile
 from karat.stats.aggregate import Scale
 from karat.stats.paired.in_order import find_error
 from karat.stats.percentiles.paired import PercentilePairing
+
+TTestPower = pytest.importorskip("statsmodels.stats.power").TTestPower
 
 
 def pair(a, b, share=0.5, clusters=None, direction="maximize"):

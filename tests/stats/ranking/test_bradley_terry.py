@@ -1,9 +1,7 @@
 """Strengths from verdicts: published figures, `choix`, statsmodels, and what has no estimate."""
 
-import choix
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
@@ -11,6 +9,9 @@ from scipy.sparse.csgraph import connected_components
 
 from karat.core.errors import DataError
 from karat.stats.ranking.bradley_terry import estimate_strengths, find_unbeaten
+
+choix = pytest.importorskip("choix")
+sm = pytest.importorskip("statsmodels.api")
 
 # Games of the American League in 1987, wins of the home team and of the visitors (A. Agresti, Categorical Data
 # Analysis, 2002, section 10.6), in the order Milwaukee, Detroit, Toronto, New York, Boston, Cleveland, Baltimore; the

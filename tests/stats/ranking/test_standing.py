@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
-from statsmodels.stats.multitest import multipletests
 
 from karat.core.errors import SpecError
 from karat.stats.aggregate import Scale
 from karat.stats.ranking.pairs import Systems
 from karat.stats.ranking.standing import PairTests, stand
+
+multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
 
 # Mathematics of PISA 2018 in the countries of the OECD: mean scores and their standard errors (OECD), and their ranks
 # as the authors of the sets of ranks publish them (Mogstad, Romano, Shaikh and Wilhelm; README of csranks 1.2.3).

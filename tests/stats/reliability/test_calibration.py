@@ -3,10 +3,11 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from sklearn.calibration import calibration_curve
-from sklearn.metrics import brier_score_loss
 
 from karat.stats.reliability.calibration import calibrate
+
+calibration_curve = pytest.importorskip("sklearn.calibration").calibration_curve
+brier_score_loss = pytest.importorskip("sklearn.metrics").brier_score_loss
 
 RANDOM = np.random.default_rng(11)
 SCORES = RANDOM.random(500)

@@ -2,10 +2,11 @@ import math
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy import stats
 
 from karat.stats.reliability.slope import slope
+
+sm = pytest.importorskip("statsmodels.api")
 
 RANDOM = np.random.default_rng(7)
 X = RANDOM.normal(size=60)

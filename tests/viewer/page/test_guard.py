@@ -8,8 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.viewer.page.guard import Guard, Refused
-from karat.viewer.page.server import Port, open_port
+
+Guard = pytest.importorskip("karat.viewer.page.guard").Guard
+Refused = pytest.importorskip("karat.viewer.page.guard").Refused
+Port = pytest.importorskip("karat.viewer.page.server").Port
+open_port = pytest.importorskip("karat.viewer.page.server").open_port
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "

@@ -9,13 +9,9 @@ from itertools import permutations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from anls_star import anls_score
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import precision_recall_fscore_support
-from sklearn.preprocessing import MultiLabelBinarizer
-from stickler import StructuredModel
 
 import karat
 from karat import SpecError
@@ -24,6 +20,11 @@ from karat.core.metric.rows import Rows
 from karat.core.metric.score import score_rows
 from karat.metrics import json_fields
 from karat.runs.scoring import totals
+
+anls_score = pytest.importorskip("anls_star").anls_score
+precision_recall_fscore_support = pytest.importorskip("sklearn.metrics").precision_recall_fscore_support
+MultiLabelBinarizer = pytest.importorskip("sklearn.preprocessing").MultiLabelBinarizer
+StructuredModel = pytest.importorskip("stickler").StructuredModel
 
 LETTERS = st.sampled_from("pqrs")
 SCALARS = LETTERS | st.sampled_from([True, False, None, 0, 1, 1.0, -2.5, "1", "", {}, []])

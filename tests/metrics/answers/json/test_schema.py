@@ -4,7 +4,6 @@ import json
 import pickle
 import sys
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +11,8 @@ from hypothesis import strategies as st
 import karat
 from karat import MissingExtra, SpecError
 from karat.metrics import json_schema
+
+jsonschema = pytest.importorskip("jsonschema")
 
 INVOICE = {
     "type": "object",
