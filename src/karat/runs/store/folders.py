@@ -54,8 +54,8 @@ def make_runs_folder() -> None:
 
 def run_folder(name: str) -> str | Path:
     """The folder of the run with that name, which need not exist; `SpecError` for an invalid name."""
-    if len(name.encode()) > _LONGEST:
-        problem = f"a name of {len(name.encode())} bytes; expected at most {_LONGEST}, as folders on a disk have"
+    if (size := len(name.encode(errors="surrogatepass"))) > _LONGEST:
+        problem = f"a name of {size} bytes; expected at most {_LONGEST}, as folders on a disk have"
         raise SpecError(f"run {name[:20]!r}…: {problem}")
     if not is_name(name):
         raise SpecError(f"run {name!r}: expected a name of letters, digits and _ . + @ -")
@@ -75,7 +75,7 @@ def is_started(name: str) -> bool:
 
 def is_name(name: str) -> bool:
     """Whether a run may have this name."""
-    return len(name.encode()) <= _LONGEST and _NAME.fullmatch(name) is not None and name == name.rstrip(". ")
+    return _NAME.fullmatch(name) is not None and name == name.rstrip(". ") and len(name.encode()) <= _LONGEST
 
 
 def partial_folder(folder: str | Path) -> str | Path:
