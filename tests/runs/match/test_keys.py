@@ -76,12 +76,13 @@ def read_pairs(systems, **options):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_pairs_are_those_of_the_true_key_whatever_index_is_beside_it(seed):
+def test_pairs_are_those_of_the_true_key_whatever_index_is_beside_it(seed, monkeypatch):
+    monkeypatch.setenv("KARAT_THREADS", "1")  # 2,000 small tables, for which threads only cost time
     random = np.random.default_rng(seed)
     for case in range(100):
         one, other = draw_tables(random)
         a, b = map(in_memory, (one, other))
-        if case % 20 == 0:  # files are read in the same way
+        if case == 0:  # files are read in the same way
             for path, frame in (("a.csv", one), ("b.csv", other)):
                 pd.DataFrame(frame).to_csv(path, index=False)
             a, b = Path("a.csv"), Path("b.csv")
