@@ -319,7 +319,7 @@ def contents(run):
         else:
             found[path.name] = mask(json.loads(path.read_text("utf-8")))
     said = found["manifest.json"]
-    for since in ("files", "checksum", "lengths"):  # the stored runs are older than these
+    for since in ("files", "checksum", "lengths", "clusters_in"):  # the stored runs are older than these
         said.pop(since, None)
     for entry in found["values.json"]["metrics"]:
         entry.pop("caution", None)

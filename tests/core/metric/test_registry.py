@@ -2,14 +2,18 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 
+import pyarrow as pa
 import pytest
 
 from karat.core.errors import SpecError
 from karat.core.metric import registry
 from karat.core.metric.registry import find
+from karat.core.metric.spec import parse, parse_own
 from karat.core.plugins import load_own_plugin, load_plugins
+from karat.runs.store.manifest import find_scores
 
 PLUGIN = """
 from karat import Score, Text, metric
@@ -69,3 +73,30 @@ def test_a_metric_with_a_name_of_karats_own_is_refused_though_that_one_is_not_im
     command, env = [sys.executable, "-c", code], {"PYTHONPATH": paths}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert "there is a metric 'mrr' already, defined in karat.metrics.retrieval.binary" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["names", "specs", "presets", "others"])
+def test_a_text_is_the_spec_of_a_metric_of_its_own_only_where_it_is_written_so(kind):
+    texts = {
+        "names": registry.known_names(),
+        "specs": [each.spec for each in registry.all_metrics()],
+        "presets": [text for each in registry.all_presets() for text in (each.name, f"preset:{each.name}")],
+        "others": ["P.5,10", "P@5", "recall@5", "recall@", "recall@5@6", "token_f1()", "token_f1(normalize='none')",
+                   "token_f1(normalize=none)", "token_f1(nomalize=1)", "token_f1 ", "column(gpt4)", "judge:none", "a:b",
+                   "judge:correctness", "pass_at(exact_match)@4", "score: x", "a, b", "(((", "", " ", "a" * 5000],
+    }  # fmt: skip
+
+    def as_before(text):
+        with suppress(SpecError):
+            return metric if (metric := parse(text)).spec == text else None
+
+    found = {text: parse_own(text) for text in texts[kind]}
+    assert found == {text: as_before(text) for text in texts[kind]}
+    assert any(found.values()) == (kind != "presets")
+
+
+def test_columns_of_a_wide_file_are_not_looked_up_among_all_metrics(fresh, monkeypatch):
+    monkeypatch.setattr(registry, "all_metrics", lambda: pytest.fail("all metrics are imported"))
+    names = [*(f"feature {at}" for at in range(300)), *(f"x{at}" for at in range(300)), "exact_match", "score", "f1"]
+    found = find_scores(pa.schema([(name, pa.float64()) for name in names]), "wide.csv")
+    assert [each.column for each in found] == ["exact_match"]

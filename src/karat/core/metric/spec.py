@@ -106,6 +106,21 @@ def match_spec(spec: str, known: Collection[str]) -> str:
     return same
 
 
+def parse_own(text: str) -> Metric | None:
+    """The metric whose spec is written just so, as columns of scores are named; None, soon, for any other text.
+
+    >>> import karat.metrics
+    >>> [parse_own(text) for text in ("token_f1(normalize='none')", "f1", "the 7th column")]
+    [token_f1(normalize='none'), None, None]
+    """
+    name = next(names_in(text), "")
+    if ":" in name or (name and is_known(name)):
+        with suppress(SpecError):
+            metric = _parse(text)
+            return metric if metric.spec == text else None
+    return None
+
+
 def names_in(text: str) -> Iterator[str]:
     """The name of the metric that a spec means, and of each metric that a value in it may mean; none of another tool's.
 

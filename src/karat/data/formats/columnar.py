@@ -139,10 +139,13 @@ def _find_parts(path: str | Path, footer: pq.FileMetaData) -> Iterator[Part]:
         first += rows
 
 
-def open_part(part: Part, name: str, schema: pa.Schema, columns: Collection[str] | None = None) -> Source:
+def open_part(
+    part: Part, name: str, schema: pa.Schema, columns: Collection[str] | None = None, most: int | None = None
+) -> Source:
     """Open the rows of a part, with the columns of `schema`; only those in `columns`, where they are named.
 
-    `name` is that of the whole source. Raises `DataError` where the file is another than it was.
+    `name` is that of the whole source; `most` bounds the rows of a batch. Raises `DataError` where the file is another
+    than it was.
     """
     if columns is not None:
         schema = pa.schema([field for field in schema if field.name in columns])
@@ -150,7 +153,7 @@ def open_part(part: Part, name: str, schema: pa.Schema, columns: Collection[str]
     with name_errors(name_of_file), open_file(part.file) as opened, pq.ParquetFile(opened) as file:
         own, footer = file.schema_arrow, file.metadata
     stored = pa.schema([field for field in own if field.name in schema.names])
-    batch_rows = _batch_rows(footer, part.groups)
+    batch_rows = min(_batch_rows(footer, part.groups), most or part.rows)
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
         shared = _find_shared(part.file, name_of_file, footer, part.groups)
@@ -181,12 +184,12 @@ def is_same(part: Part) -> bool:
     return (found.size, found.tag) == (part.size, part.version)
 
 
-def read_columns(source: Source, names: Collection[str]) -> Iterator[pa.RecordBatch]:
-    """Some columns of a source, in this order; no others are read where it has parts."""
+def read_columns(source: Source, names: Collection[str], most: int | None = None) -> Iterator[pa.RecordBatch]:
+    """Some columns of a source, in this order; where it has parts no others are read, and at most `most` rows ahead."""
     batches = source.batches()
     if source.parts:
         files = group_parts(source.parts, source.rows or 0)
-        opened = (open_part(part, source.name, source.schema, names) for part in files)
+        opened = (open_part(part, source.name, source.schema, names, most) for part in files)
         batches = chain.from_iterable(each.batches() for each in opened)
     return (batch.select(list(names)) for batch in batches)
 

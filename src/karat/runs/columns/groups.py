@@ -35,7 +35,7 @@ def cluster_keys(column: pa.Array, numbers: Array | None = None) -> Array:
     A row whose value is null or an empty text is a cluster of its own; `numbers` are those of the rows in their table,
     by default from 0.
     """
-    if is_text(column.type):
+    if is_text(column.type) or pa.types.is_integer(column.type):
         texts = column.cast(pa.large_string())
         keys = hash_texts(texts.fill_null("") if texts.null_count else texts)
         alone = np.flatnonzero(keys == _EMPTY)

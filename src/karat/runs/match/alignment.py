@@ -43,8 +43,8 @@ class Alignment:
     of the first run, in its order; `sort` gives for each run the row numbers in the order of the ids as text.
     `in_step`: all runs have the same ids in the same order, so that rows can be read from the files as they come.
     `left_out` counts for each run the rows that not all of the runs have; () where all have the same. `passed_over`:
-    why columns of the runs that come before it do not tell rows apart. `hashes`: those of the ids of the first run,
-    where they are known.
+    why columns of the runs that come before it do not tell rows apart. `agreed`: further columns of each run that are
+    known to be the same in paired rows. `hashes`: those of the ids of the first run, where they are known.
     """
 
     by: str
@@ -56,6 +56,7 @@ class Alignment:
     in_step: bool = False
     hashes: Array | None = field(default=None, repr=False)
     columns: tuple[str, ...] = ()
+    agreed: Sequence[tuple[str, ...]] = ()
 
     def __len__(self) -> int:
         return self.rows
@@ -92,6 +93,14 @@ class Alignment:
         parts = (part[at : at + _SLICE] for part in self.read_ids() for at in range(0, len(part), _SLICE))
         hashes = np.concatenate(list(map_ordered(hash_texts, parts))) if self.hashes is None else self.hashes
         return hashes if self.in_step else hashes[self.orders[0]]
+
+    def in_order(self, run: int) -> bool:
+        """Whether all rows of the first run and of another one belong together as they come."""
+        return self.in_step or (not any(self.left_out) and np.array_equal(self.orders[0], self.orders[run]))
+
+    def agrees(self, run: int, ours: str, theirs: str) -> bool:
+        """Whether paired rows are known to have the same in a column of the first run and in one of another run."""
+        return any((key[0], key[run]) == (ours, theirs) for key in (self.columns, *self.agreed) if key)
 
     def in_first(self, run: int) -> Array:
         """The row numbers of a run in the order of the first one's rows, shape (n,), where no run has other rows."""

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.arrow import from_numpy, is_text
+from karat.core.columns.arrow import from_numpy, is_text, lists_text
+from karat.core.columns.hashes.cells import hash_cells
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import to_python, to_text
 from karat.core.parallel import map_ordered
@@ -52,7 +53,7 @@ def _compare_gold(first: Run, run: Run, at: int, rows: Alignment) -> Iterator[Co
     """Each role of gold that differs, where both runs have it."""
     for role, column, other in _shared_gold(first, run):
         digests = [each.manifest.digests.get(role) for each in (first, run)]
-        if digests[0] is not None and digests[0] == digests[1] and _in_one_order(rows, at):
+        if rows.agrees(at, column, other) or (digests[0] and digests[0] == digests[1] and rows.in_order(at)):
             continue
         count, where = _count_different((first, run), (column, other), at, rows, _same_gold)
         if count:
@@ -71,7 +72,7 @@ def _compare_questions(first: Run, run: Run, at: int, rows: Alignment) -> Iterat
     unscored = not _shared_gold(first, run)
     for find in (question_column, _find_reference) if unscored else (question_column,):
         ours, theirs = find(first), find(run)
-        if ours is None or theirs is None or (ours == theirs == rows.by):
+        if ours is None or theirs is None or rows.agrees(at, ours, theirs):
             continue
         asked = find is question_column
         count, where = _count_different((first, run), (ours, theirs), at, rows, _same_text)
@@ -91,11 +92,6 @@ def _find_reference(run: Run) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _in_one_order(rows: Alignment, at: int) -> bool:
-    """Whether all rows of the first run and of that at this position belong together as they come."""
-    return rows.in_step or (not any(rows.left_out) and np.array_equal(rows.orders[0], rows.orders[at]))
-
-
 def _count_different(
     runs: Sequence[Run], columns: Sequence[str], at: int, rows: Alignment, same: Callable[[Any, Any], bool]
 ) -> tuple[int, str]:
@@ -112,7 +108,7 @@ def _find_different(
     cells: Sequence[tuple[Run, str]], at: int, rows: Alignment, same: Callable[[Any, Any], bool]
 ) -> Iterator[Array]:
     """The rows of the first run, by number and in parts, in which the columns of two runs differ."""
-    if _in_one_order(rows, at):
+    if rows.in_order(at):
         start = 0
         for left, right in zip_pieces([(batch.column(0) for batch in run.batches([name])) for run, name in cells]):
             yield start + _differences(left, right, same)
@@ -121,8 +117,9 @@ def _find_different(
     ours, theirs = (rows.place(each, np.arange(len(rows))) for each in (0, at))
     order = np.argsort(ours)  # the first row that differs is the first of the first run
     ours, theirs = ours[order], theirs[order]
-    if all(is_text(run.schema.field(name).type) for run, name in cells):
-        one, other = map_ordered(_hash_cells, cells)
+    kinds = [run.schema.field(name).type for run, name in cells]
+    if all(map(is_text, kinds)) or all(map(lists_text, kinds)):
+        one, other = map_ordered(_hash_column, cells)
         apart = one[ours] != other[theirs]
         ours, theirs = ours[apart], theirs[apart]
     if not len(ours):
@@ -136,11 +133,10 @@ def _find_different(
     yield from map_ordered(compare, range(0, len(ours), _SLICE))
 
 
-def _hash_cells(cells: tuple[Run, str]) -> Array:
-    """A number for each text or null of a column, shape (n,): the same in this process where they are equal."""
+def _hash_column(cells: tuple[Run, str]) -> Array:
+    """The hashes of all cells of a column of texts or of lists of texts, shape (n,)."""
     run, name = cells
-    parts = [np.fromiter(map(hash, batch.column(0).to_pylist()), np.int64) for batch in run.batches([name])]
-    return np.concatenate([np.empty(0, np.int64), *parts])
+    return np.concatenate([np.empty(0, np.uint64), *(hash_cells(batch.column(0)) for batch in run.batches([name]))])
 
 
 def _differences(left: pa.Array, right: pa.Array, same: Callable[[Any, Any], bool]) -> Array:

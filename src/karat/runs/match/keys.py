@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TypeAlias
 
 import numpy as np
@@ -55,7 +55,7 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
     keys, problems, different = Keys(runs, common), dict[Key, str](), None
     for key in keys:
         try:
-            rows = align_by(runs, key, common=common)
+            rows = keys.align(key)
         except DifferentRowsError as error:
             if key in keys.named[: 1 + len(problems)]:  # no more reliable one tells rows apart
                 raise
@@ -67,10 +67,12 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
         chosen = key
         if key not in keys.counting:
             chosen = next((each for each in keys.counting if _pairs_alike(runs, each, rows)), key)
-            rows = rows if chosen == key else align_by(runs, chosen, common=common)
+            rows = rows if chosen == key else keys.align(chosen)
             problems |= {each: f"{each[0]} only counts the rows" for each in keys.counting if each != chosen}
         better = keys.named[: keys.named.index(chosen)] if chosen in keys.named else keys.named
-        return replace(rows, passed_over={each: problems[each] for each in better if each in problems})
+        agreed = keys.agreed if all(map(rows.in_order, range(1, len(runs)))) else ()
+        passed_over = {each: problems[each] for each in better if each in problems}
+        return replace(rows, passed_over=passed_over, agreed=agreed)
     if different is not None:
         raise different
     named = {key: problem for key, problem in problems.items() if key in keys.named}
@@ -91,6 +93,9 @@ class Keys:
 
     runs: Sequence[Run]
     common: bool = False
+    agreed: list[Key] = field(default_factory=list)
+    """The keys that iterating left out, as they have the same value in the same row of all runs."""
+    _aligned: dict[Key, Alignment] = field(default_factory=dict)
 
     @cached_property
     def named(self) -> list[Key]:
@@ -107,18 +112,35 @@ class Keys:
         return list(dict.fromkeys(found))
 
     @cached_property
-    def counting(self) -> list[Key]:
-        """Those of the named that only count the rows."""
-        return [key for key in self.named if counts_rows(self.runs, key)]
+    def counting(self) -> dict[Key, bool]:
+        """Those of the named that only count the rows, and whether all runs begin with the same number."""
+        starts = {key: _find_starts(self.runs, key) for key in self.named}
+        return {key: len(set(found)) == 1 for key, found in starts.items() if found}
 
     def __iter__(self) -> Iterator[Key]:
         runs, several = self.runs, len(self.runs) > 1
-        same = {key for key in self.counting if several and _same_in_order(runs, key)}
+        same = next((key for key in self.counting if several and self._pairs_in_order(key)), None)
         known = [key for key in self.named if key not in self.counting]
-        yield from (key for key in chain(known, self._further()) if not (same and _same_in_order(runs, key)))
-        yield from (key for key in self.counting if not self.common or key in same or _has_witness(runs))
+        for key in chain(known, self._further()):
+            if same and _same_in_order(runs, key):
+                self.agreed.append(key)
+            else:
+                yield key
+        yield from (key for key in self.counting if not self.common or key == same or _has_witness(runs))
         index = [(name,) * len(runs) for name in _shared_names(runs) if several and is_index_name(name)]
         yield from (key for key in index if not counts_rows(runs, key))
+
+    def align(self, key: Key) -> Alignment:
+        """The rows that a key pairs; raises what `align_by` raises."""
+        return self._aligned.pop(key, None) or align_by(self.runs, key, common=self.common)
+
+    def _pairs_in_order(self, key: Key) -> bool:
+        """Whether a key that only counts the rows pairs them as they come."""
+        with suppress(JoinError):
+            if self.counting[key]:
+                self._aligned[key] = rows = self.align(key)
+                return all(map(rows.in_order, range(1, len(self.runs))))
+        return False
 
     def _further(self) -> Iterator[Key]:
         """Other columns of texts and whole numbers that all runs share, which have no value twice in their first rows.
@@ -141,20 +163,29 @@ def counts_rows(runs: Sequence[Run], key: Key) -> bool:
     >>> counts_rows(runs, ("id", "id")), counts_rows(runs, ("uid", "uid"))
     (True, False)
     """
-    return all(_counts(run, name) for run, name in zip(runs, key, strict=True))
+    return bool(_find_starts(runs, key))
 
 
-def _counts(run: Run, name: str) -> bool:
+def _find_starts(runs: Sequence[Run], key: Key) -> list[str]:
+    """The first value of a column of each run, where all of these only count the rows; else none."""
+    found = list(takewhile(bool, (_find_start(run, name) for run, name in zip(runs, key, strict=True))))
+    return [start for start in found if start] if len(found) == len(runs) else []
+
+
+def _find_start(run: Run, name: str) -> str | None:
     try:
-        ids = next((spell_ids(batch.column(0)[:_FIRST], name) for batch in run.batches([name]) if len(batch)), None)
+        batches = run.batches([name], _FIRST)
+        ids = next((spell_ids(batch.column(0)[:_FIRST], name) for batch in batches if len(batch)), None)
     except (JoinError, RowError):
-        return False
-    parts = [_COUNTED.fullmatch(each or "") for each in ids.to_pylist()] if ids is not None else []
+        return None
+    cells = ids.to_pylist() if ids is not None else []
+    parts = [_COUNTED.fullmatch(each or "") for each in cells]
     if len(parts) < 2 or not all(parts):
-        return False
+        return None
     around = {(part[1], part[3]) for part in parts if part}
     numbers = [int(part[2]) for part in parts if part]
-    return len(around) == 1 and numbers[0] in (0, 1) and numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+    counts = numbers[0] in (0, 1) and numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+    return str(cells[0]) if counts and len(around) == 1 else None
 
 
 def _shared_names(runs: Sequence[Run]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from karat.core.errors import DataError, JoinError
 from karat.runs.columns.ids import show_column
 from karat.runs.match.alignment import ORDER, Alignment, align_by
-from karat.runs.match.contradictions import find_contradictions
+from karat.runs.match.contradictions import Contradiction, find_contradictions
 from karat.runs.match.keys import Key, Keys, align, counts_rows
 from karat.runs.match.shared_metrics import SharedMetric, compare_metrics, share_metrics
 from karat.runs.match.systems import Metrics, System, list_specs, open_systems, question_column
@@ -62,11 +62,8 @@ def match(
     if found and not (allow_different and on is not None) and (key := _find_agreeing(runs, rows, common=common)):
         named = f"{show_column(key[0])} pairs rows with the same: --on {key[0]!r} (in Python, on={key[0]!r})"
         raise JoinError(f"rows were paired by {rows.key}, and {found[0].problem.partition(';')[0]}; {named}")
-    unsure = on is None and (rows.by == ORDER or counts_rows(runs, rows.columns))
-    if all(map(question_column, runs)) and not any(each.asked for each in found):
-        unsure = False
     for each in found:
-        if each.remedy and each.most and unsure and not allow_different:
+        if each.remedy and each.most and not allow_different and on is None and _only_counts(runs, rows, found):
             remedy = "name a column that tells them apart with on (--on), or score both on the same"
             raise DataError(f"{each.problem}. {rows.key} only counts the rows, so these may be other rows: {remedy}")
         if each.remedy and allow_different is False:
@@ -79,6 +76,12 @@ def _compare_ways(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterat
     """How the metrics of each run were scored otherwise than those of the first."""
     for at, run in enumerate(runs[1:], 1):
         yield from compare_metrics(runs[0], run, [(metric.by_run[0], metric.by_run[at]) for metric in shared])
+
+
+def _only_counts(runs: Sequence[Run], rows: Alignment, found: Sequence[Contradiction]) -> bool:
+    """Whether what pairs the rows only counts them, and no questions say that they are the same."""
+    asked = all(map(question_column, runs)) and not any(each.asked for each in found)
+    return not asked and (rows.by == ORDER or counts_rows(runs, rows.columns))
 
 
 def _find_agreeing(runs: Sequence[Run], rows: Alignment, *, common: bool) -> Key | None:

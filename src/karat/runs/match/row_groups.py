@@ -55,7 +55,7 @@ def read_clusters(runs: Sequence[Run], rows: Alignment, named: str | None) -> Ro
 
     None where there are none, and where each row has another value of a column that nobody named.
     """
-    if (name := find_clusters(runs, named)) is None:
+    if (name := find_clusters(runs, named, rows.columns)) is None:
         return None
     keys, first = np.empty(len(rows), np.uint64), 0
     for part in _read_column(runs, rows, name):

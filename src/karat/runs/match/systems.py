@@ -190,7 +190,8 @@ def _open_result(result: Result, label: str) -> Run:
     metrics = zip(result.metrics, columns.scores, strict=True)
     noted = tuple(describe_metric(metric, column) for metric, column in metrics)
     mapping, settings = dict(result.mapping), dict(result.settings)
-    manifest = Manifest(label, "", noted, mapping, settings, n=result.n, lengths=result.lengths)
+    looked_in = () if result.gathered or settings.get("cluster") else tuple(result.schema.names)
+    manifest = Manifest(label, "", noted, mapping, settings, n=result.n, lengths=result.lengths, clusters_in=looked_in)
     if result.batches is None and result.output is not None:
         return ScoredFile(result.output, manifest, result.as_dict())
     table = pa.Table.from_batches(result.batches or (), result.schema)

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from karat.core.columns.arrow import from_numpy, is_bytes, is_list
-from karat.core.columns.hashes.texts import hash_texts, mix
+from karat.core.columns.arrow import from_numpy, is_bytes
+from karat.core.columns.hashes.cells import hash_cells
 from karat.core.columns.ids import QUERY_IDS, ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.data.join.gather import Gathered
@@ -161,8 +160,18 @@ class ClusterFinder:
         keys = [cluster_keys(batch.column(name), numbers) for name in self.columns]
         column = None if self._gold is None or self.named else batch.column(self._gold)
         for repeats, each in zip(self._repeats, keys, strict=True):
-            repeats.add(each, lambda at: hash_gold(column, at))
+            repeats.add(each, lambda at: _hash_gold(column, at))
         return keys if self.named else [numbers, *keys]
+
+    @property
+    def reads(self) -> list[str]:
+        """The columns that batches must have."""
+        return list(dict.fromkeys([*self.columns, *filter(None, [self._gold])]))
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a value of a column occurs twice, and another value occurs."""
+        return any(each.repeated for each in self._repeats)
 
     @property
     def clustered(self) -> tuple[bool, ...]:
@@ -193,41 +202,23 @@ class ClusterFinder:
         return kind in _ITEMS or repeats.one_gold(several=kind in _PLACES)
 
 
-def hash_gold(column: pa.Array | None, rows: Array) -> Array:
+def _hash_gold(column: pa.Array | None, rows: Array) -> Array:
     """A hash of the gold of some rows, uint64; equal for all rows where there is none that can be compared."""
-    if column is None or not len(rows):
-        return np.zeros(len(rows), np.uint64)
-    part = column if len(rows) == len(column) else column.take(from_numpy(rows))
-    if isinstance(part, pa.ExtensionArray):  # JSON text
-        part = part.storage
-    if is_list(part.type):
-        values, sizes = _hash_values(pc.list_flatten(part)), np.asarray(pc.fill_null(pc.list_value_length(part), 0))
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        if values is None:
-            return np.zeros(len(rows), np.uint64)
-        place = np.arange(len(values)) - np.repeat(starts[:-1], sizes)
-        mixed = np.zeros(len(values) + 1, np.uint64)
-        np.cumsum(mix(values + place.astype(np.uint64)), out=mixed[1:])
-        return mix(mixed[starts[1:]] - mixed[starts[:-1]])
-    found = _hash_values(part)
-    return np.zeros(len(rows), np.uint64) if found is None else found
+    keys = None
+    if column is not None and len(rows):
+        keys = hash_cells(column if len(rows) == len(column) else column.take(from_numpy(rows)))
+    return np.zeros(len(rows), np.uint64) if keys is None else keys
 
 
-def _hash_values(column: pa.Array) -> Array | None:
-    """A hash of each value; None of values that are no text or number."""
-    if pt.is_nested(column.type) or is_bytes(column.type):
-        return None
-    return hash_texts(column.cast(pa.large_string()).fill_null(""))
-
-
-def find_clusters(runs: Sequence[Run], named: str | None = None) -> str | None:
+def find_clusters(runs: Sequence[Run], named: str | None = None, apart: Sequence[str] = ()) -> str | None:
     """The column by which rows of runs belong together; None where each row is by itself.
 
     It is the column that is `named`, else the one that the runs were scored with, else the one that their rows say.
+    `apart`: a column of each run that is known to have another value in each row.
     """
     if (known := name_clusters(runs, named)) is not None:
         return None if known == NONE else known
-    return next(filter(None, map(_find_in, runs)), None)
+    return next(filter(None, map(_find_in, runs, apart or [""] * len(runs))), None)
 
 
 def name_clusters(runs: Sequence[Run], named: str | None = None) -> str | None:
@@ -236,20 +227,27 @@ def name_clusters(runs: Sequence[Run], named: str | None = None) -> str | None:
     return next(iter(known)) if named is None and len(known) == 1 else named
 
 
-def _find_in(run: Run) -> str | None:
-    """The column that is stored with a run, or that its rows say where nothing is."""
+def _find_in(run: Run, apart: str) -> str | None:
+    """The column that is stored with a run, or that its rows say where it was not looked for when they were scored."""
     if (stored := run.values.get("clusters")) is not None:
         return str(stored["column"])
     mapping = run.manifest.mapping
-    columns = _candidates(run.schema, mapping, run.manifest.settings.get("on"))
-    if not columns:
-        return None
-    gold = gold_column(run.schema, mapping)
-    finder, first = ClusterFinder(columns, gold), 0
-    for batch in run.batches(list(dict.fromkeys([*columns, *filter(None, [gold])]))):
-        finder.add(batch, np.arange(first, first := first + len(batch), dtype=np.uint64))
-    _, found = finder.find()
-    return None if found is None else found.column
+    looked = {apart, *(run.manifest.clusters_in or ())}
+    columns = [name for name in _candidates(run.schema, mapping, run.manifest.settings.get("on")) if name not in looked]
+    return next((name for name in columns if _has_clusters(run, name)), None)
+
+
+def _has_clusters(run: Run, name: str) -> bool:
+    """Whether rows that share a value of a column belong together; gold is read only where the answer rests on it."""
+    gold = None if singular(name) in _ITEMS else gold_column(run.schema, run.manifest.mapping)
+    finders = [ClusterFinder([name], each) for each in dict.fromkeys([None, gold])]
+    for finder in finders:
+        first = 0
+        for batch in run.batches(finder.reads):
+            finder.add(batch, np.arange(first, first := first + len(batch), dtype=np.uint64))
+        if not finder.repeated:
+            return False
+    return finders[-1].find()[1] is not None
 
 
 def gold_column(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:

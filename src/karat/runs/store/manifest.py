@@ -18,7 +18,7 @@ from karat.core.errors import ColumnError, DataError, KaratError, SpecError
 from karat.core.metric.definition import Definition, Direction
 from karat.core.metric.in_order import Percentile
 from karat.core.metric.metric import Metric
-from karat.core.metric.spec import match_spec, parse
+from karat.core.metric.spec import match_spec, parse, parse_own
 from karat.data.json.typed import check_type
 from karat.data.storage.addresses import join_path
 from karat.data.storage.checksums import FileSum, parse_json, read_checked, read_json, seal, sum_bytes, unseal
@@ -82,11 +82,7 @@ def find_scores(schema: pa.Schema, where: str) -> tuple[ScoredMetric, ...]:
     """The metrics whose spec is the name of a column; `ColumnError` where two columns could hold the scores of one."""
     metrics = []
     for name in schema.names:
-        try:
-            metric = parse(name)
-        except SpecError:
-            continue
-        if metric.spec == name:
+        if (metric := parse_own(name)) is not None:
             if f"{name}_2" in schema.names:
                 raise ColumnError(f"{where}: are the scores of {name} in column {name!r} or {f'{name}_2'!r}?")
             metrics.append(describe_metric(metric, name, signed=False))
@@ -115,7 +111,8 @@ class Manifest:
     scored and how. `digests` are of the columns that were scored, by role: equal for the same values in the same order.
     Those of other columns on which the result rests, such as that of groups, are under `column NAME`. `n` is the number
     of rows, `models` the models that judges asked, with calls, tokens and costs, `lengths` how long the answers are
-    beside their gold. `files` has the checksums of the other files of the run. Older runs lack the last two.
+    beside their gold. `clusters_in` names the columns in which rows that belong together were looked for; what was
+    found is with the values. `files` has the checksums of the other files of the run. Older runs lack the last three.
     """
 
     name: str
@@ -131,6 +128,7 @@ class Manifest:
     n: int | None = None
     models: Mapping[str, tuple[str, ...] | float | None] | None = None
     lengths: Lengths | None = None
+    clusters_in: tuple[str, ...] = ()
     files: Mapping[str, FileSum] = field(default_factory=dict)
     format: int = FORMAT
 
@@ -238,6 +236,7 @@ def read_manifest(folder: str | Path) -> Manifest:
     _check(content, Manifest, f"{path} is not the manifest of a run")
     content["metrics"] = tuple(_make(ScoredMetric, each) for each in content["metrics"])
     content["lengths"] = _make(Lengths, content["lengths"]) if content.get("lengths") else None
+    content["clusters_in"] = tuple(content.get("clusters_in", ()))
     content["files"] = {name: _make(FileSum, each) for name, each in content.get("files", {}).items()}
     manifest = _make(Manifest, content)
     for metric in manifest.metrics:

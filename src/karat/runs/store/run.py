@@ -113,11 +113,11 @@ class Run:
                 return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
         return pa.Table.from_batches(self.batches(names), pa.schema([self.schema.field(name) for name in names]))
 
-    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Some columns of the rows, in batches of bounded size; `ColumnError` for one that does not exist."""
+    def batches(self, names: Sequence[str], most: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Some columns of the rows in bounded batches of up to `most` rows; `ColumnError` for one that is not there."""
         self._check_names(names)
         if self.paths.keys().isdisjoint(names):
-            return read_columns(self.source, names)
+            return read_columns(self.source, names, most)
         return (batch.select(list(names)) for batch in add_nested(self.source, self.paths).batches())
 
     def _check_names(self, names: Sequence[str]) -> None:
