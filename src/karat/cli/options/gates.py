@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.stats.value import spell
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -44,6 +43,8 @@ class Gate:
 
     def failures(self, result: Result) -> Iterator[str]:
         """A line for each value that does not reach the gate, or is not known."""
+        from karat.stats.value import spell  # noqa: PLC0415  (NumPy, which is loaded by now)
+
         for metric in (result.metrics[at] for at in self.at):
             name = f"{metric.spec}{'' if self.column is None else f'[{self.column}={self.label}]'}"
             name += "" if self.end is None else f".{self.end}"

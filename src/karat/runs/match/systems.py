@@ -147,9 +147,6 @@ class TableInMemory(ScoredFile):
     def source(self) -> Source:
         return open_source(self.table)
 
-    def _read(self, names: list[str]) -> pa.Table:
-        return pa.Table.from_batches(self.batches(names), pa.schema([self.schema.field(name) for name in names]))
-
 
 def open_rows(data: Any) -> Run:
     """The rows of a file or a frame, read like a run; columns that have the name of a metric hold its scores."""
