@@ -172,16 +172,32 @@ function fragment() {
   return `#${query}`;
 }
 
-// Choose what the address says; what the fields do not offer is as if it were not there.
+// Choose what the address says; what the fields do not offer is left out, and said.
 function restore() {
   const query = new URLSearchParams(location.hash.slice(1));
+  const marks = [...chips].map((chip) => chip.dataset.mark);
+  const unread = [...query].filter(([name, value]) => !(name === "unmarked" ? marks.includes(value) : initial.has(name)));
   for (const [name, value] of initial) {
     const field = form.elements[name];
-    field.value = query.get(name) ?? value;
+    const wanted = query.get(name) ?? value;
+    field.value = wanted;
     if (field.selectedIndex < 0) field.value = value;
+    if (field.value !== wanted) unread.push([name, wanted]);
   }
+  complain(unread.filter(([name, value]) => value || name !== location.hash.slice(1))); // #rows is a place on the page
   for (const chip of chips) mark(chip, !query.getAll("unmarked").includes(chip.dataset.mark));
   choose();
+}
+
+// Say what of the address cannot be read.
+function complain(unread) {
+  document.getElementById("unread")?.remove();
+  if (!unread.length) return;
+  const notice = document.createElement("p");
+  Object.assign(notice, { id: "unread", className: "reason", role: "alert" });
+  const shown = unread.map(([name, value]) => `${name}=${value}`.slice(0, 120)).join(", ");
+  notice.textContent = `The address says what cannot be read, and is shown without it: ${shown}`;
+  form.before(notice);
 }
 
 // Write the address once the typing pauses: browsers refuse to do it often.

@@ -62,6 +62,14 @@ export function announce(text) {
   document.getElementById("status").textContent = text;
 }
 
+/** Say what of the address cannot be read, above every screen, until the address is another one. */
+export function complain(unread) {
+  const notice = document.getElementById("unread");
+  notice.hidden = !unread.length;
+  const shown = unread.map((each) => (each.length > 120 ? `${each.slice(0, 120)}…` : each)).join(", ");
+  notice.textContent = unread.length ? `The address says what cannot be read, and is shown without it: ${shown}` : "";
+}
+
 /** A command of the terminal that prints what is shown, with a button that copies it. */
 export function command(text, label = "The same in a terminal") {
   if (!text) return null;

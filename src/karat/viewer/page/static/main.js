@@ -3,7 +3,7 @@
 // the document) and `close`.
 
 import { allRuns, Refused, unlock } from "./api.js";
-import { announce, el } from "./dom.js";
+import { announce, complain, el } from "./dom.js";
 import { address, current, go } from "./state.js";
 import { sentence } from "./text.js";
 import agreement from "./agreement.js";
@@ -35,6 +35,7 @@ async function show() {
   const state = current();
   const key = JSON.stringify(state.screen === "runs" ? "runs" : [state.screen, state.runs, state.on, state.different]);
   main.setAttribute("aria-busy", "true");
+  complain(state.unread);
   try {
     if (key === shown.key && shown.update) await shown.update(state);
     else {

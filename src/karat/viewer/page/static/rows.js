@@ -1,7 +1,7 @@
 // The rows: question, gold and answers side by side, those of a filter, in an order, a page at a time.
 
 import { post, recall } from "./api.js";
-import { announce, command, el, field, fill, select } from "./dom.js";
+import { announce, command, complain, el, field, fill, select } from "./dom.js";
 import { describe, facetFields, fieldTitle, histogramFields, panel } from "./facets.js";
 import * as format from "./format.js";
 import { heading } from "./heading.js";
@@ -52,7 +52,9 @@ export default async function open(state, page) {
     pending?.abort();
     pending = new AbortController();
     const { signal } = pending;
-    const metric = columns.metrics.find((each) => each.spec === next.metric) ?? columns.metrics[0];
+    const named = columns.metrics.find((each) => each.spec === next.metric);
+    const metric = named ?? columns.metrics[0];
+    if (next.metric && !named) complain([...next.unread, `metric=${next.metric}`]);
     fill(tools, settings(columns, metric, next));
     const request = { ...sameRows(next), filter: next.filter };
     list.setAttribute("aria-busy", "true");

@@ -21,21 +21,38 @@ const EMPTY = {
 const JSON_FIELDS = new Set(["filter", "sort"]);
 const SCREENS = new Set(["runs", "compare", "rows", "row", "label", "agreement", "provenance"]);
 
-/** The state that a fragment holds; what cannot be read is as if it were not there. */
+/** The state that a fragment holds. `unread` lists what of it cannot be read, and is as if it were not there. */
 function parse(fragment) {
-  const [path, query = ""] = fragment.replace(/^#\/?/, "").split("?", 2);
-  const state = { ...EMPTY, screen: SCREENS.has(path) ? path : "runs" };
-  for (const [name, value] of new URLSearchParams(query)) {
-    if (name === "runs") state.runs = value.split(",").filter((id) => /^[0-9a-f]{16}$/.test(id));
-    else if (name === "from") state.from = Math.max(0, Math.floor(Number(value)) || 0);
-    else if (name === "at") state.at = /^\d{1,9}$/.test(value) ? String(Number(value)) : "";
-    else if (JSON_FIELDS.has(name)) state[name] = read(value) ?? EMPTY[name];
-    else if (name in EMPTY && name !== "screen") state[name] = value;
+  const [path, ...rest] = fragment.replace(/^#\/?/, "").split("?");
+  const unread = path && !SCREENS.has(path) ? [path] : [];
+  const state = { ...EMPTY, screen: SCREENS.has(path) ? path : "runs", unread };
+  for (const [name, value] of new URLSearchParams(rest.join("?"))) {
+    const found = Object.hasOwn(READERS, name) ? READERS[name](value) : isOther(name) ? value : undefined;
+    if (found === undefined) unread.push(`${name}=${value}`);
+    else state[name] = found;
   }
-  state.filter = Array.isArray(state.filter) ? state.filter.filter(isCondition) : [];
-  if (state.sort !== null && typeof state.sort !== "object") state.sort = null;
+  const others = state.filter.filter((each) => !isCondition(each));
+  if (others.length) unread.push(`filter=${JSON.stringify(others)}`);
+  state.filter = state.filter.filter(isCondition);
   return state;
 }
+
+/** What each parameter's text says; undefined where it cannot be read. */
+const READERS = {
+  runs: (text) => (text.split(",").every((id) => /^[0-9a-f]{16}$/.test(id)) ? text.split(",") : undefined),
+  from: (text) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined),
+  at: (text) => (/^\d{0,9}$/.test(text) ? text && String(Number(text)) : undefined),
+  marks: (text) => (["gold", "other", "none"].includes(text) ? text : undefined),
+  filter: (text) => {
+    const filter = read(text);
+    return Array.isArray(filter) ? filter : undefined;
+  },
+  sort: (text) => {
+    const sort = read(text);
+    return sort === null || isText(sort?.field?.kind) ? sort : undefined;
+  },
+};
+const isOther = (name) => Object.hasOwn(EMPTY, name) && name !== "screen";
 
 const isText = (value) => typeof value === "string";
 const isEnd = (value) => value === null || Number.isFinite(value);
@@ -58,7 +75,7 @@ function read(text) {
   try {
     return JSON.parse(text);
   } catch {
-    return null;
+    return undefined;
   }
 }
 
