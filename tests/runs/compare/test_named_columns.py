@@ -153,7 +153,7 @@ def test_people_correct_label_and_plan_by_a_column(write):
     assert found.low < truth.mean() < found.high
     assert found.effective > 100
     assert plan_labels_from_pilot(name, 0.1, human, metrics=spec)[next(iter(result.corrected))].pilot == 100
-    assert karat.label_next(name, 10, metrics=spec, human="labels.csv", by="active").num_rows == 110
+    assert karat.label_next(name, 10, metrics=spec, human="labels.csv", by="active", show=["gpt4"]).num_rows == 110
     assert karat.agreement(name, human="labels.csv", on="id", metrics=spec).verdicts
     compared = karat.compare(name, name, metrics=spec, human={name: "labels.csv", f"{name} (2)": "labels.csv"}, on="id")
     assert compared.findings[0].corrected.value == 0
@@ -176,7 +176,7 @@ def test_the_commands_take_a_column(write):
         done = CliRunner().invoke(main, arguments)
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)
-    done = CliRunner().invoke(main, ["label-next", name, "-m", spec, "-n", "5", "-o", "next.csv"])
+    done = CliRunner().invoke(main, ["label-next", name, "-m", spec, "-n", "5", "--show", "gpt4", "-o", "next.csv"])
     assert done.exit_code == 0, done.output
 
 
