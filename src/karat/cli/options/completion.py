@@ -31,9 +31,6 @@ from karat.cli.schemas import schema_names
 
 Completer: TypeAlias = Callable[[click.Context, str], Iterable[str]]
 
-FILES, FOLDERS = "\0file", "\0dir"
-"""In what a completer yields: the names of files, too, or of folders."""
-
 _SOURCES = ("file", "data", "run", "runs", "system", "systems", "sources", "gold")  # parameters that name rows
 _SCORING = ("score", "experiment", "judge-report", "label", "metrics")  # commands that score with any metric
 _ROLES = ("prediction", "reference", "question", "contexts", "retrieved", "relevant")
@@ -53,32 +50,11 @@ complete -o bashdefault -o default -o nosort -F %(complete_func)s %(prog_name)s
 """
 
 
-def _files(_context: click.Context, _typed: str) -> Iterator[str]:
-    yield FILES
-
-
-def _folders(_context: click.Context, _typed: str) -> Iterator[str]:
-    yield FOLDERS
-
-
-def _schemas(_context: click.Context, _typed: str) -> Iterator[str]:
-    yield from schema_names()
-
-
 def _runs(_context: click.Context, _typed: str) -> Iterator[str]:
     from karat.runs.store.folders import run_names, unfinished_runs  # noqa: PLC0415  (only where runs are offered)
 
     yield from run_names()
     yield from unfinished_runs()
-
-
-def _runs_and_files(context: click.Context, typed: str) -> Iterator[str]:
-    yield from _runs(context, typed)
-    yield FILES
-
-
-def _names(context: click.Context, typed: str) -> Iterator[str]:
-    yield from (_metrics if context.command.name == "metrics" else _runs)(context, typed)
 
 
 def _columns(context: click.Context, _typed: str) -> Iterator[str]:
@@ -89,11 +65,6 @@ def _columns(context: click.Context, _typed: str) -> Iterator[str]:
         with suppress(Exception):  # what cannot be read has no columns to offer
             run = _find_run(source)
             yield from (open_source(Path(source).expanduser()) if run is None else run).schema.names
-
-
-def _columns_and_files(context: click.Context, typed: str) -> Iterator[str]:
-    yield from _columns(context, typed)
-    yield FILES
 
 
 def _roles(context: click.Context, typed: str) -> Iterator[str]:
@@ -142,32 +113,26 @@ def _find_run(source: str) -> Any:
     return None if find_run(source) is None else open_run(source)
 
 
-_BY_NAME: dict[str, Completer] = {
-    **dict.fromkeys(("run", "runs", "system", "systems", "sources"), _runs_and_files),
-    **dict.fromkeys(("file", "task"), _files),
-    "folder": _folders,
-    "command": _schemas,
-    "name": _names,
-    "names": _runs,
+_OFFERED: dict[str | None, tuple[Completer | str, ...]] = {
+    "COLUMN": (_columns,),
+    "ROLE=COLUMN": (_roles,),
+    "LABELS": (_columns, "file"),
+    **dict.fromkeys(("SPEC", "metrics name"), (_metrics,)),
+    **dict.fromkeys(("FILE", "OUT", "file", "task"), ("file",)),
+    **dict.fromkeys(("FOLDER", "folder"), ("dir",)),
+    **dict.fromkeys(("run", "runs", "system", "systems", "sources"), (_runs, "file")),
+    **dict.fromkeys(("name", "names"), (_runs,)),
+    "command": (lambda _context, _typed: schema_names(),),
 }
-_BY_METAVAR: dict[str | None, Completer] = {
-    "COLUMN": _columns,
-    "ROLE=COLUMN": _roles,
-    "LABELS": _columns_and_files,
-    "SPEC": _metrics,
-    **dict.fromkeys(("FILE", "OUT"), _files),
-    "FOLDER": _folders,
-}
+"""What is offered by metavar or name of a parameter: what a completer yields, and names of files or of folders."""
 
 
 def _complete(
-    completer: Completer, context: click.Context, _unparsed: click.Context, typed: str
+    offered: Iterable[Completer | str], context: click.Context, _unparsed: click.Context, typed: str
 ) -> list[CompletionItem]:
-    return [
-        CompletionItem(typed, type=name[1:]) if name in (FILES, FOLDERS) else CompletionItem(name)
-        for name in dict.fromkeys(completer(context, typed))
-        if name in (FILES, FOLDERS) or name.startswith(typed)
-    ]
+    found = [(each, [typed]) if isinstance(each, str) else ("plain", each(context, typed)) for each in offered]
+    names = dict.fromkeys((name, kind) for kind, several in found for name in several if name.startswith(typed))
+    return [CompletionItem(name, type=kind) for name, kind in names]
 
 
 class _Completions(ShellComplete):
@@ -182,9 +147,9 @@ class _Completions(ShellComplete):
             rest.pop()  # it waits for the value in work; without one, click reads no arguments
         with command.make_context(command.name, rest, above, resilient_parsing=True) as context:
             for parameter in command.params:
-                known = _BY_METAVAR.get(parameter.metavar) or _BY_NAME.get(parameter.name or "")
-                if known is not None:
-                    parameter.shell_complete = partial(_complete, known, context)  # type: ignore[method-assign]
+                names = (parameter.metavar, f"{command.name} {parameter.name}", parameter.name)
+                if offered := next((_OFFERED[name] for name in names if name in _OFFERED), None):
+                    parameter.shell_complete = partial(_complete, offered, context)  # type: ignore[method-assign]
             return super().get_completions(args, incomplete)
 
 
