@@ -124,11 +124,11 @@ def _find(gate: Gate, numbers: Mapping[str, int], by: str | None) -> Sequence[in
 
 def _name(spec: str) -> str:
     """The spec as it is stored; what is no spec stays as it is."""
-    from karat.core.metric.spec import parse  # noqa: PLC0415  (heavy)
+    from karat.core.metric.spec import parse, without_file  # noqa: PLC0415  (heavy)
 
     with suppress(SpecError):
-        return parse(spec).spec
-    return spec
+        return parse(without_file(spec)).spec
+    return without_file(spec)
 
 
 def _check_slices(gates: Sequence[Gate], by: str, files: Sequence[Any]) -> None:

@@ -81,7 +81,8 @@ def print_progress(action: str, unit: str, stream: IO[str]) -> Iterator[Callable
     try:
         yield report
     finally:
-        write(describe_progress(*last, unit, None, None, monotonic() - begun))
+        line = describe_progress(*last, unit, None, None, monotonic() - begun)
+        write("  ".join(filter(None, [line, figures.describe_use()])))
 
 
 class _Rate:
@@ -115,7 +116,16 @@ class _Figures:
             self._calls.add(self._models.governor.totals.calls)
         line = describe_progress(done, total, self._unit, self.rows.per_second(), self._calls.per_second(), seconds)
         batches = getattr(self._models and self._models.governor, "status", None)
-        return f"{line}  waiting for {batches}" if batches else line
+        return "  ".join(filter(None, [line, self.describe_use(), batches and f"waiting for {batches}"]))
+
+    def describe_use(self) -> str:
+        """The money that the models have taken so far, and the requests that were repeated or got no reply."""
+        totals = None if self._models is None else self._models.governor.totals
+        if totals is None:
+            return ""
+        counts = {"retried": totals.retries, "failed": totals.failed, "not asked": totals.capped}
+        cost = [] if totals.cost is None else [f"${totals.cost:,.2f}" if totals.cost >= 1 else f"${totals.cost:.4f}"]
+        return "  ".join([*cost, *(f"{count:,} {what}" for what, count in counts.items() if count)])
 
 
 class _Line(ProgressColumn):

@@ -1,10 +1,11 @@
 """Parses specs: from the text of a metric to the metric.
 
 A spec is ``name`` or ``name(setting=value, ...)``, each with an optional ``@k`` that sets ``k``; a name may have a
-prefix (``judge:mine.toml``); ``preset:NAME`` stands for several specs. Values are Python or JSON literals; a bare word
-is text. A metric may have a setting whose value stands first, without its name: ``column(seconds,
-direction=minimize)``. The value of a setting may be the spec of another metric: ``brier(exact_match)``, in quotes
-where it has a prefix and a name of more than letters, digits and ``_./-``: ``brier('judge:my own.toml')``.
+prefix (``judge:mine.toml``, or ``mine.toml`` alone); ``preset:NAME`` stands for several specs. Values are Python or
+JSON literals; a bare word is text. A metric may have a setting whose value stands first, without its name:
+``column(seconds, direction=minimize)``. The value of a setting may be the spec of another metric:
+``brier(exact_match)``, in quotes where it has a prefix and a name of more than letters, digits and ``_./-``:
+``brier('judge:my own.toml')``.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from typing import Any, Self
 from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.metric import WORDS, Metric
 from karat.core.metric.registry import find, find_preset, is_known, translations
+from karat.core.plugins import load_file
 
 _PREFIXED = re.compile(r"(?P<name>[a-z]+:(?:.+\.[a-z]+|[^()@]+))(?P<rest>(?:\(.*\))?(?:@\d+)?)", re.DOTALL)
 _INNER = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<=[(,=\s])[a-z]+:[\w./-]+""", re.DOTALL)  # or a text
+_JUDGE = re.compile(r"(?![a-z]+:)[^()@]+\.toml(\(.*\))?", re.DOTALL)
+_FILE = re.compile(r"(?P<file>[^()]+\.py):(?P<spec>(?P<name>[A-Za-z_]\w*)(\(.*\))?(@\d+)?)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z][\w.+-]*")
 _MOST = 1_000  # metrics of a call
 _FIRST = ""  # the key of a value without the name of its setting
@@ -89,6 +93,33 @@ def expand(text: str) -> tuple[str, ...]:
     return (text,)
 
 
+def load(text: str) -> Metric:
+    """The metric that `FILE.py:SPEC` names in a file of the user's, which is run.
+
+    Only for what a user types: `parse` reads specs of runs, too, which may be anybody's.
+    """
+    found = _FILE.fullmatch(text.strip())
+    if found is None:
+        return parse(text)
+    values = vars(load_file(found["file"]))
+    if isinstance(metric := values.get(found["name"]), Metric):
+        return metric.using(**_split(found["spec"])[1])
+    if callable(metric):
+        raise SpecError(f"{text}: {found['name']} is a function; @karat.metric before it makes it a metric")
+    metrics = [name for name, value in values.items() if isinstance(value, Metric)]
+    raise SpecError(f"{found['file']} has no metric {found['name']!r}{did_you_mean(found['name'], metrics)}")
+
+
+def without_file(text: str) -> str:
+    """The spec in `FILE.py:SPEC`; any other text is the same.
+
+    >>> without_file("mine.py:shout(times=3)"), without_file("token_f1")
+    ('shout(times=3)', 'token_f1')
+    """
+    found = _FILE.fullmatch(text.strip())
+    return text if found is None else found["spec"]
+
+
 def match_spec(spec: str, known: Collection[str]) -> str:
     """The one of some specs, as they are stored, that a spec in any spelling means.
 
@@ -97,10 +128,10 @@ def match_spec(spec: str, known: Collection[str]) -> str:
     >>> match_spec("f1", ["exact_match", "token_f1"]), match_spec("theirs(x=1)", ["theirs(x=1)"])
     ('token_f1', 'theirs(x=1)')
     """
-    same = spec
-    if spec not in known:
+    same = without_file(spec)
+    if same not in known:
         with suppress(SpecError):
-            same = parse(spec).spec
+            same = parse(same).spec
     if same not in known:
         raise SpecError(f"{spec} was not scored{did_you_mean(spec, known)}")
     return same
@@ -143,6 +174,8 @@ def _names_among(value: Any) -> Iterator[str]:
 
 def _split(text: str) -> tuple[str, dict[str, Any]]:
     """The name and the settings of a spec."""
+    if _JUDGE.fullmatch(text.strip()):  # a file of this kind is nothing else
+        text = f"judge:{text.strip()}"
     prefixed = _PREFIXED.fullmatch(text.strip())
     source = f"_{prefixed['rest']}" if prefixed else text.strip()
     source = _INNER.sub(lambda found: found[0] if found[0][0] in "'\"" else repr(found[0]), source)
@@ -174,7 +207,8 @@ def _no_spec(text: str) -> SpecError:
 def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     """The metrics of one or many specs or presets; raises `SpecError` if two are equal, or there are none or too many.
 
-    A metric that is in a preset may be given too, and is there once.
+    A metric that is in a preset may be given too, and is there once. `FILE.py:SPEC` is a metric of a file,
+    which is run.
 
     >>> import karat.metrics
     >>> parse_all(["preset:squad", "rouge_l", "token_f1"])
@@ -184,7 +218,7 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     alone: set[str] = set()
     for each in [metrics] if isinstance(metrics, str | Metric) else metrics:
         specs = expand(each) if isinstance(each, str) else ()
-        for metric in map(parse, specs) if isinstance(each, str) else [each]:
+        for metric in map(load, specs) if isinstance(each, str) else [each]:
             if not isinstance(metric, Metric):
                 raise SpecError(f"{metric!r} is not a metric: a spec such as 'token_f1' or a Metric is expected")
             if specs in ((), (each,)):

@@ -6,17 +6,16 @@ import asyncio
 import dis
 import inspect
 import json
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeAlias
 
 from karat.core.errors import DataError, SpecError, did_you_mean
+from karat.core.plugins import load_file
 from karat.data.storage.files import read_small
 from karat.models.governor.faults import classify
 from karat.models.request import Reply
@@ -119,17 +118,9 @@ def _load_file(name: str) -> Task:
     file, colon, wanted = name.rpartition(":")
     if not (colon and file and wanted):
         raise SpecError(f"task {name!r}: expected FILE.py:FUNCTION")
-    path = Path(file)
-    spec = spec_from_file_location(f"karat_task_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise SpecError(f"task {name!r}: {file} is not a Python file; expected FILE.py:FUNCTION")
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # its functions and classes have this name as their __module__
-    sys.path.insert(0, str(path.resolve().parent))
     try:
-        source = read_small(path)
-        spec.loader.exec_module(module)
-    except Exception as error:
+        source, module = read_small(Path(file)), load_file(file)
+    except OSError as error:
         raise DataError(f"task {file} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(function := getattr(module, wanted, None)):
         functions = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
