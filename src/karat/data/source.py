@@ -153,7 +153,10 @@ def cut_batch(batch: pa.RecordBatch, name: str, row: int) -> Iterator[pa.RecordB
     `name` is that of the source, `row` the number of the first row, from 0, for messages. Raises `RowError` for a row
     of more than 256 MB.
     """
-    if not any(map(_may_expand, batch.schema.types)) and batch.nbytes <= 2 * BATCH_BYTES:
+    types = batch.schema.types
+    unions = any(_holds(kind, pa.types.is_union) for kind in types)  # Arrow's `nbytes` ends the process on a union
+    size = batch.get_total_buffer_size() if unions else batch.nbytes
+    if size <= 2 * BATCH_BYTES and not any(_holds(kind, _may_expand) for kind in types):
         yield batch
         return
     sizes = sum((_sizes(column) for column in batch.columns), np.zeros(len(batch), np.int64))
@@ -169,12 +172,17 @@ def cut_batch(batch: pa.RecordBatch, name: str, row: int) -> Iterator[pa.RecordB
         start = stop
 
 
+def _holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
+    """Whether a test is true of a type or of one inside it."""
+    return test(kind) or any(_holds(kind.field(at).type, test) for at in range(kind.num_fields))
+
+
 def _may_expand(kind: pa.DataType) -> bool:
     """Whether values of a type may share their bytes, which a plain column has for each of them."""
     types = pa.types
     shared = types.is_dictionary(kind) or types.is_run_end_encoded(kind) or types.is_string_view(kind)
     shared = shared or types.is_binary_view(kind) or types.is_list_view(kind) or types.is_large_list_view(kind)
-    return shared or any(_may_expand(kind.field(at).type) for at in range(kind.num_fields))
+    return bool(shared)
 
 
 def _sizes(column: pa.Array) -> Array:
@@ -192,6 +200,8 @@ def _sizes(column: pa.Array) -> Array:
     if types.is_string_view(kind) or types.is_binary_view(kind):
         views: Array = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
         return views[column.offset : column.offset + len(column), 0].astype(np.int64)
+    if types.is_union(kind):
+        return np.full(len(column), -(-column.get_total_buffer_size() // max(len(column), 1)), np.int64)
     if types.is_struct(kind):
         return sum((_sizes(each) for each in column.flatten()), np.zeros(len(column), np.int64))
     if types.is_fixed_size_list(kind):

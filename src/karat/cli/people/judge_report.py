@@ -15,7 +15,6 @@ from karat.cli.options import scoring
 from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import label_options, read_label_options
-from karat.stats.value import spell
 
 if TYPE_CHECKING:
     from karat.cli.options.screen import Screen
@@ -181,8 +180,8 @@ def _print_judge(screen: Screen, found: JudgeFindings, confidence: float) -> Non
     if found.people is not None:
         screen.line("calibration: rows with a score from – to, the judge's mean, people's mean", "dim")
         for part in found.people.calibration.bins:
-            score = spell(part.score, ".4f")
-        screen.line(f"  {part.low:.2f} – {part.high:.2f}  n {part.n}  {score}  {part.people}")
+            score = format_value(part.score)
+            screen.line(f"  {part.low:.2f} – {part.high:.2f}  n {part.n}  {score}  {part.people}")
     if found.criteria:
         counts = ([each, *map(str, counts.values())] for each, counts in found.criteria.items())
         screen.table(["criterion", "passed", "failed", "differ"], islice(counts, ITEMS), left=1)

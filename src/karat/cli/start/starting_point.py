@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from karat.core.version import __version__
-from karat.runs.scoring.wide import name_run, name_systems
 
 if TYPE_CHECKING:
     from karat.runs.survey.folder import DataFile
@@ -135,6 +134,8 @@ def _write_script(
     systems: list[list[Scorable]], questions: list[DataFile], without: list[tuple[DataFile, list[str]]]
 ) -> str:
     names = iter(_name_runs([files[0].data for group in systems for files in _by_file(group)]))
+    from karat.runs.scoring.wide import name_run, name_systems  # noqa: PLC0415  (heavy)
+
     parts = [_HEAD.format(script=SCRIPT)]
     for group in systems:
         runs, lines = list[str](), list[str]()

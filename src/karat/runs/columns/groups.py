@@ -16,7 +16,6 @@ from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.data.paths.json_text import unquote
 from karat.data.source import RAW, Source
 
-_EMPTY = hash_texts(pa.array([""], pa.large_string()))[0]
 MAX_GROUPS = 1_000  # values of a column of groups; a column with more holds ids
 
 
@@ -38,7 +37,7 @@ def cluster_keys(column: pa.Array, numbers: Array | None = None) -> Array:
     if is_text(column.type) or pa.types.is_integer(column.type):
         texts = column.cast(pa.large_string())
         keys = hash_texts(texts.fill_null("") if texts.null_count else texts)
-        alone = np.flatnonzero(keys == _EMPTY)
+        alone = np.flatnonzero(np.asarray(pc.binary_length(texts).fill_null(0)) == 0)
     else:
         codes, labels = _encode(column)
         keys = hash_texts(pa.array(labels, pa.large_string()))[codes]

@@ -119,7 +119,7 @@ def _load_file(name: str) -> Task:
     if not (colon and file and wanted):
         raise SpecError(f"task {name!r}: expected FILE.py:FUNCTION")
     try:
-        source, module = read_small(Path(file)), load_file(file)
+        module, source = load_file(file), read_small(Path(file))
     except OSError as error:
         raise DataError(f"task {file} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(function := getattr(module, wanted, None)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,9 @@ from karat.data.source import Source
 from karat.runs.columns.groups import cluster_keys
 from karat.runs.columns.ids import TASK_IDS, item_columns
 from karat.runs.scoring.arguments import NONE, Selection
-from karat.runs.store.run import Run
+
+if TYPE_CHECKING:
+    from karat.runs.store.run import Run
 
 SAMPLE = 1 << 12  # values whose rows are counted; of more, a sample
 _PLACES = {"sample_id", "row_id", *TASK_IDS}
