@@ -206,7 +206,7 @@ class Units:
             self._collapse()  # where few keys repeat, this is quicker than to find all
         if not self.collapsed:
             different, at = np.unique(keys, return_inverse=True)
-            every = np.unique(np.concatenate([self.keys, different]))  # union1d loads numpy.ma
+            every, _ = np.unique(np.concatenate([self.keys, different]), return_index=True)  # alone it loads numpy.ma
             if len(every) <= LIMIT:
                 if len(every) > len(self.keys):
                     self._regroup(every, np.searchsorted(every, self.keys))
