@@ -168,6 +168,7 @@ def test_an_endless_list_of_models_does_not_keep_a_message_from_its_reader(serve
         (b"deflate", zlib.compress(ANSWER)[2:-4]),
         (b"identity", ANSWER),
     ],
+    ids=["gzip", "x-gzip", "zlib", "deflate", "identity"],  # else names hold the time that gzip writes
 )
 def test_a_compressed_answer_is_read(server, monkeypatch, coding, body):
     monkeypatch.setitem(REPLIES, "answer", lambda: coded(coding, body))
