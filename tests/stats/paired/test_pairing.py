@@ -58,6 +58,7 @@ def test_neither_batches_nor_order_change_a_bit(two, data, cuts, limit):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("karat.stats.paired.compare.LIMIT", limit)
         patch.setattr("karat.stats.aggregate.LIMIT", 5)
+        patch.setattr("karat.stats.intervals.bootstrap.DRAWS", 50)
         order = data.draw(st.permutations(range(len(two[1]))))
         assert added(*two, np.array(order), cuts) == added(*two, np.arange(len(order)), [])
 
