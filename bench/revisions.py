@@ -76,6 +76,17 @@ a = karat.score(table, ["em", "f1"])
 b = karat.score(table.set_column(1, "prediction", pa.array(predictions[1:] + predictions[:1])), ["em", "f1"])
 def work(): karat.compare(a, b)
 """,
+    "compare, two stored runs of 200,000 rows": ROWS.replace("N)", "200_000)")
+    + """
+import karat, os, tempfile, pyarrow as pa
+folder = tempfile.TemporaryDirectory()
+os.environ["KARAT_RUNS"] = folder.name
+names = {"id": [f"q{n * 7919 % 10**6}" for n in range(len(predictions))], "question": [f"{p}?" for p in predictions]}
+table = pa.table({**names, "prediction": predictions, "references": references})
+karat.score(table, ["em", "f1"], run="a")
+karat.score(table.set_column(2, "prediction", pa.array(predictions[1:] + predictions[:1])), ["em", "f1"], run="b")
+def work(): karat.compare("a", "b")
+""",
 }
 TIMED = """
 work()

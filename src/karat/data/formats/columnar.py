@@ -46,7 +46,7 @@ def open_parquet(path: str | Path, name: str, copy: Any = None) -> Source:
     def read(_text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
         with open_file(path) as stored, pq.ParquetFile(stored, pre_buffer=False) as file:
             for groups in _group_runs(footer, batch_rows):
-                if shared := _find_shared(path, name, footer, groups):
+                if shared := _find_shared(path, name, footer, groups, schema.names):
                     with open_file(path) as again, pq.ParquetFile(again, read_dictionary=shared) as other:
                         yield from other.iter_batches(batch_rows, groups)
                 else:
@@ -83,8 +83,10 @@ def _plain_bytes(footer: pq.FileMetaData, group: int) -> int:
     )
 
 
-def _find_shared(path: str | Path, name: str, footer: pq.FileMetaData, groups: Iterable[int]) -> list[str]:
-    """The columns whose values share so many bytes in the file that they must stay dictionaries until they are cut.
+def _find_shared(
+    path: str | Path, name: str, footer: pq.FileMetaData, groups: Iterable[int], read: Collection[str]
+) -> list[str]:
+    """The columns that are `read` whose values share so many bytes that they must stay dictionaries until they are cut.
 
     Their longest value is looked up in the dictionary of each row group where all rows might otherwise have more than
     a batch's bytes. Raises `DataError` for lists whose few bytes in the file stand for more than 512 MB.
@@ -93,6 +95,8 @@ def _find_shared(path: str | Path, name: str, footer: pq.FileMetaData, groups: I
     for group in groups:
         for at in range(footer.num_columns):
             column, is_list = footer.row_group(group).column(at), footer.schema.column(at).max_repetition_level > 0
+            if not any(f"{column.path_in_schema}.".startswith(f"{each}.") for each in read):
+                continue
             plain, stored = int(column.num_values * _WIDTHS[column.physical_type]), column.total_uncompressed_size
             if is_list and plain > _MOST_OF_LISTS and plain > 100 * stored:
                 problem = f"row group {group} stores {plain >> 20:,} MB of lists in {stored:,} bytes"
@@ -156,7 +160,7 @@ def open_part(
     batch_rows = min(_batch_rows(footer, part.groups), most or part.rows)
 
     def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        shared = _find_shared(part.file, name_of_file, footer, part.groups)
+        shared = _find_shared(part.file, name_of_file, footer, part.groups, stored.names)
         with (
             open_file(part.file) as opened,
             pq.ParquetFile(opened, metadata=footer, pre_buffer=True, read_dictionary=shared) as file,
