@@ -274,7 +274,9 @@ def test_rows_that_were_labelled_more_often_do_not_count_for_more():
 
     rows = [{"id": at, "question": f"q{int(at > 1)}", "prediction": f"{at}"} for at in range(12)]
     labels = [{"id": at, "label": 0, "probability": 1.0 if at < 2 else 0.1} for at in range(12)]
-    found = karat.judge_report(rows, refusal(FakeModel(reply)), human=labels, on="id", repetitions=2, rewordings=())
+    found = karat.judge_report(
+        rows, refusal(FakeModel(reply)), human=labels, on="id", repetitions=2, rewordings=(), cluster="none"
+    )
     judge = found.judges[0]
     assert judge.flipping_rows.value == pytest.approx(2 / 102)
     assert judge.flips.value == pytest.approx(2 / 102)

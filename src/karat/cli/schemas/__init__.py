@@ -29,7 +29,7 @@ def schema_names() -> list[str]:
 def load_schema(command: str) -> dict[str, Any]:
     """The schema of a command's output, with the definitions that it mentions; `KeyError` for one without a schema.
 
-    >>> load_schema("compare")["properties"]["n"]
+    >>> load_schema("compare")["$defs"]["compared"]["properties"]["n"]
     {'type': 'integer', 'minimum': 0, 'description': 'the number of rows'}
     """
     if command not in schema_names():

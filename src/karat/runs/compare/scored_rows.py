@@ -119,7 +119,7 @@ def _read_cells(run: Run, names: Sequence[str | None], wanted: Collection[int]) 
     """These columns of some rows, by row number."""
     known = [name for name in dict.fromkeys(names) if name is not None]
     cells = dict[int, dict[str | None, Any]]((row, {}) for row in wanted)
-    raw = [name for name in known if run.schema.field(name).type == RAW]
+    raw = [name for name in known if name in run.schema.names and run.schema.field(name).type == RAW]
     first, left = 0, len(cells)
     for batch in run.batches(known) if known else ():
         here: Array = np.array(sorted(row for row in cells if first <= row < first + len(batch)), dtype=np.int64)

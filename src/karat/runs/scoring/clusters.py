@@ -140,6 +140,8 @@ class Repeats:
             return
         both = np.concatenate([self._kept, *self._new], axis=1)
         self._new = []
+        if not both.size:  # parts without rows
+            return
         both = both[:, np.argsort(both[0], kind="stable")]
         first = np.flatnonzero(np.concatenate([[True], both[0, 1:] != both[0, :-1]]))
         rows, least, most = (
