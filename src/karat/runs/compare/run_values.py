@@ -1,0 +1,154 @@
+"""The values of a run's metrics: the stored ones where the settings are those of the scoring, else from its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.runs.columns.groups import cluster_keys
+from karat.runs.match.shared_metrics import SharedMetric
+from karat.runs.scoring.clusters import find_clusters
+from karat.runs.store.run import Run
+from karat.stats.corrected.corrected import Corrected
+from karat.stats.inference import Inference
+from karat.stats.percentiles.values import make_units
+from karat.stats.value import Value, summarise
+
+if TYPE_CHECKING:
+    from karat.runs.labels.human import Human
+    from karat.runs.scoring.correction import CorrectedTotals
+
+
+@dataclass(frozen=True, eq=False)
+class RunValues:
+    """The values of a run's metrics, to the last bit those that `karat.score` gives for the same rows.
+
+    `cluster` is the column by whose values rows belong together; None takes each row by itself. `keys` are those of the
+    rows' clusters, in the order of the run, where only another run has that column.
+
+    >>> import karat
+    >>> from karat.runs.match.systems import open_system
+    >>> rows = {"prediction": ["yes", "no", "yes"], "gold": ["yes"] * 3, "topic": ["a", "a", "b"]}
+    >>> run = open_system(karat.score(rows, "em"), "the result")
+    >>> RunValues.as_scored(run).value("exact_match").value
+    0.6666666666666666
+    >>> RunValues(run, Inference(0.9)).read("exact_match", {"a": np.array([0, 1])})["a"].value
+    0.5
+    """
+
+    run: Run
+    inference: Inference = field(default_factory=Inference)
+    cluster: str | None = None
+    keys: Array | None = field(default=None, repr=False)
+
+    @classmethod
+    def as_scored(cls, run: Run) -> RunValues:
+        """The values under the settings with which the run was scored."""
+        return cls(run, scored_inference(run), find_clusters([run]))
+
+    def value(self, spec: str) -> Value:
+        """The value over all rows."""
+        return self.read(spec)[None]
+
+    def read(
+        self,
+        spec: str,
+        slices: Mapping[str, Array] | None = None,
+        *,
+        by: str | None = None,
+        rows: Array | None = None,
+    ) -> dict[str | None, Value]:
+        """The value over all rows, under None, and over each slice, by label.
+
+        `slices` has the numbers of the rows of each, ascending, in the run's own table, from 0. `by`: they are all rows
+        with one value of this column, so that values by group that are stored can be theirs. `rows`: the numbers of the
+        only rows that count for the value over all.
+        """
+        slices = slices or {}
+        stored = self.stored(spec) if self.are_stored and rows is None else {}
+        groups = stored.get("groups", {}) if by is not None and self.run.manifest.settings.get("by") == by else {}
+        found: dict[str | None, Value] = {label: _value(groups[label]) for label in slices if label in groups}
+        if stored:
+            found[None] = _value(stored)
+        every: dict[str | None, Array | None] = {None: rows} | dict(slices)
+        found |= self._add_up(spec, {label: each for label, each in every.items() if label not in found})
+        return {label: found[label] for label in every}
+
+    def corrected(self, human: Human, on: tuple[str, str] | None, slices: Mapping[str, Array]) -> CorrectedTotals:
+        """The scores of the run's metrics beside people's labels, which correct them; as `correct_kept`."""
+        from karat.runs.scoring.correction import correct_kept  # noqa: PLC0415  (only where people labelled rows)
+
+        return correct_kept(self.run, human, on, self._keys, slices, self.inference)
+
+    def stored_corrections(self, by: str | None = None) -> dict[tuple[str, str | None], Corrected]:
+        """The corrected values that are stored, by spec, and by label where they are of the column `by`."""
+        found = dict[tuple[str, str | None], Corrected]()
+        grouped = by is not None and self.run.manifest.settings.get("by") == by
+        for spec in self.run.specs:
+            entry = self.stored(spec)
+            for label, each in ((None, entry), *(entry.get("groups", {}).items() if grouped else ())):
+                if each.get("corrected"):
+                    found[spec, label] = Corrected(**each["corrected"])
+        return found
+
+    @cached_property
+    def are_stored(self) -> bool:
+        """Whether the run was scored with this inference and these clusters, so that its stored values are these."""
+        same = scored_inference(self.run) == self.inference
+        return bool(self.run.values) and same and find_clusters([self.run]) == self.cluster
+
+    def stored(self, spec: str) -> dict[str, Any]:
+        """What the run says of a metric's value; {} in a file of scored rows."""
+        spec = self.run.manifest.metric(spec).spec
+        return next((dict(entry) for entry in self.run.values.get("metrics", ()) if entry["spec"] == spec), {})
+
+    @cached_property
+    def _keys(self) -> Array | None:
+        if self.cluster is None or self.cluster not in self.run.schema.names:
+            return None if self.cluster is None else self.keys
+        return cluster_keys(self.run.column(self.cluster).combine_chunks())
+
+    def _add_up(self, spec: str, parts: Mapping[str | None, Array | None]) -> dict[str | None, Value]:
+        """The values over parts of the rows: their numbers, None for all."""
+        if not parts:
+            return {}
+        run, scale = self.run, SharedMetric((self.run.manifest.metric(spec),)).scale
+        width, clustered = run.count_statistics(spec), self._keys is not None
+        units = {
+            label: make_units(scale.finish, width, clustered=clustered, seed=self.inference.seed) for label in parts
+        }
+        counts, first = dict.fromkeys(parts, 0), 0
+        for statistics in run.read_statistics(spec):
+            numbers = np.arange(first, first := first + len(statistics))
+            scored: Array = ~np.logical_or.reduce(np.isnan(statistics), axis=1)
+            for label, rows in parts.items():
+                here = numbers if rows is None else rows[slice(*np.searchsorted(rows, [numbers[0], first]))]
+                counts[label] += len(here)
+                here = here[scored[here - numbers[0]]]
+                if len(here):
+                    keys = here.astype(np.uint64) if self._keys is None else self._keys[here]
+                    units[label].add(statistics[here - numbers[0]], keys)
+        return {
+            label: summarise(each, scale, failed=counts[label] - each.rows, inference=self.inference)
+            for label, each in units.items()
+        }
+
+
+def scored_inference(run: Run) -> Inference:
+    """The confidence and the seed with which a run was scored, by default those of `karat.score`."""
+    known = run.manifest.settings
+    return Inference(float(known.get("confidence", 0.95)), int(known.get("seed", 0)))
+
+
+def value_of(run: Run, spec: str) -> Value:
+    """The value of a metric in a run, as `karat runs show` has it."""
+    return RunValues.as_scored(run).value(spec)
+
+
+def _value(entry: Mapping[str, Any]) -> Value:
+    return Value(**{each.name: entry[each.name] for each in fields(Value)})
