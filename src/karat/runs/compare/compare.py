@@ -20,7 +20,7 @@ from karat.runs.compare.flips import find_flips
 from karat.runs.labels.human import Human, split_on_labels
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.match import match
-from karat.runs.match.row_groups import Slices, note_rows, read_clusters, read_slices
+from karat.runs.match.row_groups import Slices
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths
 from karat.runs.store.run import Run
@@ -87,22 +87,15 @@ def compare(
     people = human if human is None or isinstance(human, Human) else Human(human, label_map)
     if people is not None:
         people, on = split_on_labels(people, on)
-    matched = match([a, b, *more], metrics, on, common=common, allow_different=allow_different)
+    matched = match([a, b, *more], metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
     runs, shared, rows = matched.runs, matched.metrics, matched.rows
     labels = None
     if people is not None:
         from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
 
-        rows = replace(rows, in_step=False)  # labels are matched with rows in the order of the ids, in memory
         labels = read_people(people, runs, shared, rows)
-    clusters = read_clusters(runs, rows, cluster)
-    paired = _PairedRows(
-        runs,
-        rows,
-        None if clusters is None else clusters.keys,
-        None if by is None else read_slices(runs, rows, by),
-        labels,
-    )
+    clusters = None if matched.clusters is None else matched.clusters.keys
+    paired = _PairedRows(runs, rows, clusters, matched.slices, labels)
     findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])
     return Compared(
         systems=tuple(run.name for run in runs),
@@ -111,7 +104,6 @@ def compare(
         findings=findings,
         flipped=find_flips(runs, shared, rows, flipped),
         notes=(
-            *note_rows(runs, shared, rows, clusters),
             *matched.notes,
             *(labels.notes if labels else ()),
             *(people.notes if people else ()),
@@ -203,7 +195,7 @@ class _PairedRows:
 
     def _read_scores(self, metric: SharedMetric, at: int) -> tuple[Array, Array]:
         """The first statistic of the first system and of that at this position, of all matched rows."""
-        pairs = [(self.runs[each], metric.by_run[each].spec, self.rows.orders[each]) for each in (0, at)]
+        pairs = [(self.runs[each], metric.by_run[each].spec, self.rows.order(each)) for each in (0, at)]
         one, other = (run.statistics(spec)[order, 0] for run, spec, order in pairs)
         return one, other
 

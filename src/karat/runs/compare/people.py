@@ -103,7 +103,9 @@ def read_by_run(
 ) -> list[LabelledRows]:
     """The labels of each run's answers, in the order of the matched rows; `choices`, and errors: see above."""
     labelled = []
-    for at, (run, own, order) in enumerate(zip(runs, labels_by_run(human, runs), rows.orders, strict=True)):
+    for at, (run, own, order) in enumerate(
+        zip(runs, labels_by_run(human, runs), map(rows.order, range(len(runs))), strict=True)
+    ):
         columns = own.columns_of(run.schema.names)
         if rows.by == ORDER and not columns:
             raise SpecError("labels are joined by id: on (--on) names its column in the systems and in the labels")

@@ -15,7 +15,7 @@ from karat.runs.columns.lengths import find_caution, list_cautions
 from karat.runs.compare.ranked import Evidence, Ranked, order_systems
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.match import match
-from karat.runs.match.row_groups import Slices, note_rows, read_clusters, read_slices
+from karat.runs.match.row_groups import Slices
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths
 from karat.runs.store.run import Run
@@ -58,12 +58,10 @@ def rank(
     if len(systems) < 2:
         raise SpecError(f"expected at least two systems, found {len(systems)}")
     inference = Inference(confidence, seed)
-    paired = match(systems, metrics, on, common=common, allow_different=allow_different)
+    paired = match(systems, metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
     runs, shared, rows = paired.runs, paired.metrics, paired.rows
-    clusters = read_clusters(runs, rows, cluster)
-    matched = _Rows(
-        runs, rows, None if clusters is None else clusters.keys, None if by is None else read_slices(runs, rows, by)
-    )
+    clusters = None if paired.clusters is None else paired.clusters.keys
+    matched = _Rows(runs, rows, clusters, paired.slices)
     found = [each for metric in shared for each in matched.test(metric, inference)]
     names = tuple(run.name for run in runs)
     lengths = {run.name: find_lengths(run) for run in runs}
@@ -74,7 +72,6 @@ def rank(
         correction=correction,
         confidence=confidence,
         notes=(
-            *note_rows(runs, shared, rows, clusters),
             *paired.notes,
             *_note_missing(names, found),
             *list_cautions({each.spec: find_caution(each.spec, lengths) for each in shared}),

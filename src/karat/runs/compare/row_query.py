@@ -16,6 +16,7 @@ from karat.data.paths.nested import extract_nested
 from karat.data.storage.duckdb import connect, explain, interruptible, quote
 from karat.data.storage.query_limits import QueryLimit, run_within_limits
 from karat.runs.match.match import match
+from karat.runs.scoring.arguments import NONE
 from karat.runs.store.run import Run
 
 NUMBER = "karat_row"
@@ -39,7 +40,7 @@ def select_rows(
     columns = [_read(run, names) for run in runs]
     places = [np.arange(len(columns[0]))]
     if len(runs) > 1:
-        orders = match(runs, on=on, allow_different=True, scored=False).rows.orders
+        orders = match(runs, on=on, cluster=NONE, allow_different=True, scored=False).rows.orders
         places = [each[np.argsort(orders[0], kind="stable")] for each in orders]
     connection, joined = connect(**OFFLINE), list[str]()
     for at, (run, table, rows) in enumerate(zip(runs, columns, places, strict=True)):

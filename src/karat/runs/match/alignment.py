@@ -41,7 +41,8 @@ class Alignment:
     `by` is the column of the ids in the first run, or "order" where rows are matched by position; `columns` is that of
     each run. `read_ids` gives the ids of all rows
     of the first run, in its order; `sort` gives for each run the row numbers in the order of the ids as text.
-    `in_step`: all runs have the same ids in the same order, so that rows can be read from the files as they come.
+    `in_step`: all runs have the same ids in the same order, so that rows can be read from the files as they come; those
+    of a single run always can.
     `left_out` counts for each run the rows that not all of the runs have; () where all have the same. `passed_over`:
     why columns of the runs that come before it do not tell rows apart. `agreed`: further columns of each run that are
     known to be the same in paired rows. `hashes`: those of the ids of the first run, where they are known.
@@ -86,9 +87,10 @@ class Alignment:
     def numbers(self) -> Array:
         """A number of each row that does not depend on the rows' order, uint64, in the order of `read`.
 
-        Up to 16,384 rows these are their places in the order of the ids, of more rows hashes of the ids.
+        Up to 16,384 rows these are their places in the order of the ids, of more rows hashes of the ids; the rows of a
+        single run are numbered as they come.
         """
-        if self.rows <= LIMIT:
+        if self.rows <= LIMIT or len(self.columns) == 1:
             return np.arange(self.rows, dtype=np.uint64)
         parts = (part[at : at + _SLICE] for part in self.read_ids() for at in range(0, len(part), _SLICE))
         hashes = np.concatenate(list(map_ordered(hash_texts, parts))) if self.hashes is None else self.hashes
@@ -122,6 +124,10 @@ class Alignment:
     def place(self, run: int, rows: Array) -> Array:
         """The row numbers in a run of matched rows, which are numbered in the order of `read`."""
         return rows if self.in_step else self.orders[run][rows]
+
+    def order(self, run: int) -> Array:
+        """The row numbers in a run of all matched rows, in the order of `read`, shape (n,)."""
+        return self.place(run, np.arange(self.rows))
 
 
 def align_numbers(rows: int, runs: int = 1) -> Alignment:
@@ -214,8 +220,11 @@ def _aligned(by: str, first: _Ranked, orders: tuple[Array, ...], left_out: tuple
 
 
 def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | None:
-    """The rows of large stored runs with the same ids in the same order, which are not held in memory; else None."""
-    if len(runs) < 2 or any(isinstance(run, ScoredFile) or run.starts[-1] < max(_MANY, LIMIT + 1) for run in runs):
+    """Rows with the same ids in the same order, which are not held in memory: those of a single run, or of large stored
+    ones; else None.
+    """
+    large = (not isinstance(run, ScoredFile) and run.starts[-1] >= max(_MANY, LIMIT + 1) for run in runs)
+    if len(runs) > 1 and not all(large):
         return None
     places = [f"{run.name}: column {column!r}" for run, column in zip(runs, columns, strict=True)]
 
@@ -223,24 +232,24 @@ def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | N
         return (spell_ids(batch.column(0), where) for batch in run.batches([column]))
 
     sources = list(zip(runs, columns, places, strict=True))
-    hashes, row = np.empty(runs[0].starts[-1], np.uint64), 0
+    parts = [np.empty(0, np.uint64)]
     for first, *others in zip_pieces([read(*source) for source in sources]):
         if first.null_count or not all(other.equals(first) for other in others):
             return None
-        hashes[row : row + len(first)] = hash_texts(first)
-        row += len(first)
+        parts.append(hash_texts(first))
+    hashes = np.concatenate(parts)
 
     def read_first() -> Iterator[pa.Array]:
         return read(*sources[0])
 
     if (twice := find_twice(hashes, read_first)) is not None:
-        raise _repeated(places[0], twice, row - len(np.unique(hashes)), row)
+        raise _repeated(places[0], twice, len(hashes) - len(np.unique(hashes)), len(hashes))
 
     def sort() -> tuple[Array, ...]:
         order, _ = sort_texts(read_first)
         return tuple(order for _ in runs)
 
-    return Alignment(columns[0], row, read_first, sort, in_step=True, hashes=hashes)
+    return Alignment(columns[0], len(hashes), read_first, sort, in_step=True, hashes=hashes)
 
 
 def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
@@ -271,7 +280,10 @@ def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Arra
 
 
 def align_in_order(runs: Sequence[Run]) -> Alignment | None:
-    """The rows matched by position, where all runs have the same gold in the same order."""
+    """The rows matched by position, where all runs have the same gold in the same order; a single run needs none."""
+    if len(runs) == 1:
+        rows = sum(len(batch) for batch in runs[0].batches(runs[0].schema.names[:1]))
+        return replace(align_numbers(rows), in_step=True)
     golds = [run.column(column) for run in runs if (column := gold_column(run))]
     if len(golds) < len(runs) or not all(gold.equals(golds[0]) for gold in golds[1:]):
         return None

@@ -45,7 +45,7 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
     By the column `on`; else by the first of these with a unique value in every row: the id by which the runs were
     joined with their gold, a column with the name of an id, the query, the question, any other column of texts or
     whole numbers that all runs share, one that counts the rows and has the name of an id, the index of a data frame;
-    else, where all runs have the same gold in the same order, by position.
+    else, where all runs have the same gold in the same order, and for a single run, by position.
 
     Raises `ColumnError` where a run has no column `on`; `JoinError` for ids that are null, not unique, or missing in
     some of the runs (with `common`: for runs that share none), with a few of them.
@@ -241,6 +241,8 @@ def _same_in_order(runs: Sequence[Run], key: Key) -> bool:
 
 def _pairs_alike(runs: Sequence[Run], key: Key, rows: Alignment) -> bool:
     """Whether all paired rows have the same value of another key."""
+    if len(runs) == 1:
+        return True
     columns = (spell_ids(run.column(name).combine_chunks(), name) for run, name in zip(runs, key, strict=True))
     first, *others = (column.take(from_numpy(order)) for column, order in zip(columns, rows.orders, strict=True))
     return all(other.equals(first) for other in others)

@@ -1,16 +1,25 @@
-"""The rows of several systems, paired: opened, matched by one key, and checked to be the same rows."""
+"""The rows of one or several systems: opened, paired by one key, checked to be the same, with clusters and slices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 from karat.core.errors import DataError, JoinError
+from karat.data.roles import singular
 from karat.runs.columns.ids import show_column
 from karat.runs.match.alignment import ORDER, Alignment, align_by
 from karat.runs.match.contradictions import Contradiction, find_contradictions
 from karat.runs.match.keys import Key, Keys, align, counts_rows
-from karat.runs.match.shared_metrics import SharedMetric, compare_metrics, share_metrics
+from karat.runs.match.row_groups import RowClusters, Slices, read_clusters, read_slices
+from karat.runs.match.shared_metrics import (
+    SharedMetric,
+    compare_metrics,
+    list_unshared,
+    list_unsigned,
+    share_metrics,
+)
 from karat.runs.match.systems import Metrics, System, list_specs, open_systems, question_column
 from karat.runs.store.run import Run
 
@@ -21,35 +30,50 @@ _ALLOW = "compare them anyway with allow_different (--allow-different)"
 class Matched:
     """The runs of systems, the metrics that all share, and their paired rows.
 
-    `notes` say what differs between them.
+    `clusters` are rows that are not independent, `slices` the groups of rows to look at by themselves; both are in the
+    order of `rows.read`. `notes` say how rows were paired, what is left out, and what differs between the systems.
     """
 
     runs: Sequence[Run]
     metrics: Sequence[SharedMetric]
     rows: Alignment
-    notes: Sequence[str]
+    clusters: RowClusters | None = None
+    slices: Slices | None = None
+    notes: Sequence[str] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the systems."""
+        return tuple(run.name for run in self.runs)
 
 
-def match(
-    systems: Sequence[System],
-    metrics: Metrics = (),
-    on: str | None = None,
-    *,
-    common: bool = False,
-    allow_different: bool | None = False,
-    scored: bool = True,
-) -> Matched:
+class How(TypedDict, total=False):
+    """How rows are paired and taken together, with the defaults of `match`."""
+
+    by: str | None
+    cluster: str | None
+    common: bool
+    allow_different: bool | None
+    scored: bool
+
+
+def match(systems: Sequence[System], metrics: Metrics = (), on: str | None = None, **how: Unpack[How]) -> Matched:
     """Open systems, pair their rows as `align` does, and check that they may be compared.
 
-    Without `scored` metrics are not needed, and not compared. `allow_different`: what would be an error is a note, but
+    The rows of a single system stay in their order, also where no column tells them apart. `by` is the column of the
+    slices; `cluster` that of the clusters, by default the one that `find_clusters` finds, and "none" for none.
+    `common`: pair the rows that all systems have, where some have more. Without `scored`, which is True by default,
+    metrics are not needed, and not compared. `allow_different`: what would be an error is a note, but
     not where rows are paired by a key that nobody named and another key pairs the same questions and gold. With None
     it is a note too, but not where most rows differ and the key only counts them.
 
     Raises what opening, `share_metrics` and `align` raise; `JoinError` where paired rows have other questions or gold,
-    and another key agrees; `DataError` for a metric with different signatures or other code, for different gold, and
-    where no gold says that the rows are the same, and most have another question.
+    and another key agrees; `DataError` for a metric with different signatures or other code, for different gold, where
+    no gold says that the rows are the same, and most have another question, and for too many slices; `ColumnError` for
+    a column of slices or clusters that is not there.
     """
-    wanted = list_specs(metrics)
+    wanted, scored, common = list_specs(metrics), how.get("scored", True), how.get("common", False)
+    allow_different, by = how.get("allow_different", False), how.get("by")
     runs = open_systems(systems, wanted, scored=scored)
     shared = share_metrics(runs, wanted) if scored else []
     rows = align(runs, on, common=common)
@@ -69,7 +93,32 @@ def match(
         if each.remedy and allow_different is False:
             raise DataError(f"{each.problem}. {each.remedy}, or {_ALLOW}")
         notes.append(each.problem)
-    return Matched(runs, shared, rows, notes)
+    clusters = read_clusters(runs, rows, how.get("cluster"))
+    slices = None if by is None else read_slices(runs, rows, by)
+    about = [str(clusters.about)] if clusters else []
+    if len(runs) > 1:
+        about = [*_note_pairing(runs, rows), *about, *(_note_metrics(runs, shared) if scored else ())]
+    return Matched(runs, shared, rows, clusters, slices, (*about, *notes))
+
+
+def _note_pairing(runs: Sequence[Run], rows: Alignment) -> Iterator[str]:
+    """What pairs rows where that is not obvious, and which rows are left out."""
+    how = "in their order" if rows.by == ORDER else f"by {rows.key}"
+    for columns, problem in rows.passed_over.items():
+        if singular(columns[0]) != "topic":  # which names a group of rows as often as a query
+            yield f"rows are matched {how}, as {problem}; name another column of ids with on (--on)"
+    if rows.by == ORDER:
+        yield "no id or question tells the rows apart: they are taken in their order, in which the gold is the same"
+    if counts := [f"{count} of {run.name}" for run, count in zip(runs, rows.left_out, strict=False) if count]:
+        yield f"left out, since not all systems have them: {' and '.join(counts)}"
+
+
+def _note_metrics(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterator[str]:
+    """The metrics that are not compared, and what could not be checked."""
+    if specs := list_unshared(runs, shared):
+        yield f"not compared: {', '.join(specs)}"
+    if names := list_unsigned(runs, shared):
+        yield f"{', '.join(names)}: a file does not say how it was scored, so that could not be checked"
 
 
 def _compare_ways(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterator[tuple[str, str]]:

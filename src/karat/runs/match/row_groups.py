@@ -1,4 +1,4 @@
-"""Slices and clusters of matched rows, by the values of a column, and remarks on how rows were matched."""
+"""Slices and clusters of matched rows, by the values of a column."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
-from karat.data.roles import singular
 from karat.runs.columns.groups import check_group_column, cluster_keys, encode_groups
-from karat.runs.match.alignment import ORDER, Alignment
-from karat.runs.match.shared_metrics import SharedMetric, list_unshared, list_unsigned
+from karat.runs.match.alignment import Alignment
 from karat.runs.scoring.clusters import Clusters, find_clusters, name_clusters
 from karat.runs.store.run import Run
 
@@ -77,23 +75,3 @@ def read_slices(runs: Sequence[Run], rows: Alignment, name: str) -> Slices:
         codes[first : first + len(part)] = there[own]
         first += len(part)
     return Slices(list(numbers), codes)
-
-
-def note_rows(
-    runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignment, clusters: RowClusters | None
-) -> Iterator[str]:
-    """Remarks for the reader: what matches rows, what is left out, and what could not be checked."""
-    how = "in their order" if rows.by == ORDER else f"by {rows.key}"
-    for columns, problem in rows.passed_over.items():
-        if singular(columns[0]) != "topic":  # which names a group of rows as often as a query
-            yield f"rows are matched {how}, as {problem}; name another column of ids with on (--on)"
-    if rows.by == ORDER:
-        yield "no id or question tells the rows apart: they are taken in their order, in which the gold is the same"
-    if counts := [f"{count} of {run.name}" for run, count in zip(runs, rows.left_out, strict=False) if count]:
-        yield f"left out, since not all systems have them: {' and '.join(counts)}"
-    if clusters is not None:
-        yield str(clusters.about)
-    if specs := list_unshared(runs, shared):
-        yield f"not compared: {', '.join(specs)}"
-    if names := list_unsigned(runs, shared):
-        yield f"{', '.join(names)}: a file does not say how it was scored, so that could not be checked"

@@ -21,6 +21,7 @@ from karat.runs.labels.systems import find_system
 from karat.runs.match.alignment import ORDER
 from karat.runs.match.match import match
 from karat.runs.match.shared_metrics import SharedMetric
+from karat.runs.scoring.arguments import NONE
 from karat.runs.store.run import Run
 from karat.stats.corrected.judged import Judged
 
@@ -112,7 +113,8 @@ def label_systems(
     if human is not None:
         human, on = split_on_labels(human, on)
     if len(runs) > 1:
-        rows = match(runs, [each.spec for each in metrics], on, allow_different=None, scored=bool(metrics)).rows
+        specs = [each.spec for each in metrics]
+        rows = match(runs, specs, on, cluster=NONE, allow_different=None, scored=bool(metrics)).rows
         if rows.by == ORDER:
             raise SpecError("labels are joined by id: on (--on) names its column in the systems")
         labelled = None if human is None else read_by_run(human, runs, rows, choices)

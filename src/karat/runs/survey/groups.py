@@ -8,6 +8,7 @@ from dataclasses import replace
 from karat.core.errors import KaratError
 from karat.runs.match.alignment import ORDER
 from karat.runs.match.match import match
+from karat.runs.scoring.arguments import NONE
 from karat.runs.survey.scorable import TASKS, Scorable
 
 MOST_PAIRS = 300  # of scored files that are compared
@@ -47,7 +48,7 @@ def _are_comparable(one: Scorable, other: Scorable) -> bool:
     if one.data is other.data:
         return True
     try:
-        match([one.result, other.result])
+        match([one.result, other.result], cluster=NONE)
     except KaratError:
         return _hold_same_rows(one, other)
     return True
@@ -56,7 +57,7 @@ def _are_comparable(one: Scorable, other: Scorable) -> bool:
 def _hold_same_rows(one: Scorable, other: Scorable) -> bool:
     """Whether an id pairs all rows of two files, which may be in another order."""
     try:
-        return match([one.data.whole_path, other.data.whole_path], scored=False).rows.by != ORDER
+        return match([one.data.whole_path, other.data.whole_path], cluster=NONE, scored=False).rows.by != ORDER
     except (KaratError, OSError):
         return False
 

@@ -59,8 +59,8 @@ class Material:
         """The scores of each metric, in the order of the matched rows."""
         found = []
         for metric in self.metrics:
-            columns = zip(self.runs, metric.by_run, self.rows.orders, strict=True)
-            scores = np.array([run.scores(scored.spec)[order] for run, scored, order in columns])
+            columns = enumerate(zip(self.runs, metric.by_run, strict=True))
+            scores = np.array([run.scores(scored.spec)[self.rows.order(at)] for at, (run, scored) in columns])
             found.append(MetricScores(metric.spec, scores, metric.by_run[0].direction == "minimize"))
         return found
 
@@ -71,7 +71,7 @@ class Material:
             return {}
         at = next((at for at, run in enumerate(self.runs) if self.by in run.schema.names), 0)
         check_group_column(self.runs[at].schema, self.by, self.runs[at].name)
-        column = self.runs[at].column(self.by).combine_chunks().take(pa.array(self.rows.orders[at]))
+        column = self.runs[at].column(self.by).combine_chunks().take(pa.array(self.rows.order(at)))
         return dict(sorted(group_rows(column, set(), self.by).items()))
 
     @cached_property

@@ -14,11 +14,8 @@ from karat.core.errors import SpecError
 from karat.data.join.join import split_on
 from karat.runs.compare.compare import compare
 from karat.runs.labels.human import Human, split_on_labels
-from karat.runs.match.alignment import Alignment, align_numbers
-from karat.runs.match.keys import align
-from karat.runs.match.shared_metrics import share_metrics
+from karat.runs.match.match import match
 from karat.runs.match.systems import Metrics, System, list_specs, open_systems
-from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
 from karat.stats.aggregate import points
 from karat.stats.inference import Inference
@@ -92,13 +89,17 @@ def report(
         raise SpecError(f"expected at least one run and 0 rows or more, found {len(systems)} and {rows}")
     wanted = list_specs(metrics)
     runs = open_systems(systems, wanted)
-    redaction = Redaction(texts, (redact,) if isinstance(redact, str) else tuple(redact))
-    shared = share_metrics(runs, wanted)
-    redaction.check(runs, by, {scored.column for metric in shared for scored in metric.by_run})
     if not overwrite:
         refuse_replacing(path, [run.name for run in runs])
     people = human if human is None or isinstance(human, Human) else Human(human, label_map)
     asked = {"cluster": cluster, "on": on, "confidence": confidence, "seed": seed}
+    people, key = (None, on) if people is None else split_on_labels(people, on)
+    matched = match(
+        runs, wanted, key if len(runs) > 1 else None, by=by, cluster=cluster, allow_different=allow_different
+    )
+    shared, aligned = matched.metrics, matched.rows
+    redaction = Redaction(texts, (redact,) if isinstance(redact, str) else tuple(redact))
+    redaction.check(runs, by, {scored.column for metric in shared for scored in metric.by_run})
     inference = _inference(runs, confidence, seed)
     if len(runs) > 1:
         compared = compare(
@@ -112,17 +113,14 @@ def report(
             confidence=inference.confidence,
             seed=inference.seed,
         )
-        people, on = (None, on) if people is None else split_on_labels(people, on)
-        aligned = align(runs, on)
         joined: tuple[str, str] | None = (aligned.by, (people and people.on) or aligned.by)
     else:
         if on is not None and people is None:
             raise SpecError("on is for comparing runs, and for labels by people (human, --human)")
-        compared, aligned = None, _in_order(runs[0])
+        compared = None
         joined = None if on is None else split_on(on)
     material = Material(runs, shared, aligned, compared, by, inference.confidence)
-    settings = Settings(inference, find_clusters(runs, cluster), people, joined)
-    read = ReportValues(runs, shared, aligned, settings, {} if compared else material.slices, by)
+    read = ReportValues(matched, Settings(inference, people, joined), {} if compared else material.slices, by)
     values = read.read(material.drawn_slices)
     choice = choose_rows(material.scores, rows, inference.seed)
     used = {"metric": wanted, "by": by, **asked, "allow-different": allow_different, **_human_options(people)}
@@ -171,12 +169,6 @@ def _list(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _in_order(run: Run) -> Alignment:
-    """The rows of a single run, as they are."""
-    n = sum(len(batch) for batch in run.batches(run.schema.names[:1]))
-    return align_numbers(n)
-
-
 def _encode(material: Material, choice: Choice, redaction: Redaction) -> dict[str, Any]:
     """The chosen rows as `report.js` reads them."""
     rows, runs = choice.rows, material.runs
@@ -187,7 +179,8 @@ def _encode(material: Material, choice: Choice, redaction: Redaction) -> dict[st
     values, codes = np.unique(labels[rows], return_inverse=True)
     cells = [
         read_cells(run, [metric.by_run[at] for metric in material.metrics], order[rows], redaction)
-        for at, (run, order) in enumerate(zip(runs, material.rows.orders, strict=True))
+        for at, run in enumerate(runs)
+        for order in (material.rows.order(at),)
     ]
     bounds = material.bounds
     return {

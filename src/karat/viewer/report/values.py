@@ -15,8 +15,8 @@ from karat.core.columns.kinds import Array
 from karat.runs.columns.lengths import find_cautions
 from karat.runs.compare.people import labels_by_run
 from karat.runs.labels.human import Human
-from karat.runs.match.alignment import Alignment
-from karat.runs.match.row_groups import RowClusters, read_clusters
+from karat.runs.match.match import Matched
+from karat.runs.match.row_groups import RowClusters
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import find_lengths
 from karat.runs.scoring.clusters import find_clusters
@@ -51,40 +51,43 @@ class SystemValue:
 
 @dataclass(frozen=True)
 class Settings:
-    """How values are computed: their `inference`, the column of clusters, and labels by people.
+    """How values are computed: their `inference`, and labels by people.
 
     `on` names the ids in the rows and in the labels; None: they are found.
     """
 
     inference: Inference
-    cluster: str | None = None
     human: Human | None = None
     on: tuple[str, str] | None = None
 
-    def are_those_of(self, run: Run) -> bool:
+    def are_those_of(self, run: Run, clusters: RowClusters | None) -> bool:
         """Whether the run was scored with the same intervals, so that its stored values are the ones asked for."""
+        cluster = None if clusters is None else clusters.about.column
         known = run.manifest.settings
         stored = Inference(float(known.get("confidence", 0.95)), int(known.get("seed", 0)))
-        return bool(run.values) and stored == self.inference and find_clusters([run]) == self.cluster
+        return bool(run.values) and stored == self.inference and find_clusters([run]) == cluster
 
 
 @dataclass(frozen=True)
 class ReportValues:
     """The values of all systems; `slices`, the row numbers by label, are those of a single one by the column `by`."""
 
-    runs: Sequence[Run]
-    metrics: Sequence[SharedMetric]
-    rows: Alignment
+    matched: Matched
     settings: Settings
     slices: Mapping[str, Array]
     by: str | None
     notes: list[str] = field(default_factory=list)
     """What a reader has to know of the values; complete when they have been read."""
 
+    @property
+    def runs(self) -> Sequence[Run]:
+        """The systems."""
+        return self.matched.runs
+
     def read(self, drawn: frozenset[str]) -> list[SystemValue]:
         """The values by metric and system, those of the `drawn` slices after that of all rows."""
-        if self._found is not None and len(self.runs) == 1:  # of several, the comparison says it
-            self.notes.append(str(self._found.about))
+        if len(self.runs) == 1:  # of several, the comparison says it
+            self.notes.extend(self.matched.notes)
         corrected = [self._correct(at) for at in range(len(self.runs))]
         cautions = [find_cautions(run.specs, find_lengths(run)) for run in self.runs]
         return [
@@ -92,7 +95,7 @@ class ReportValues:
                 metric.spec, run.name, label, value, corrected[at].get((scored.spec, label)), bounds,
                 cautions[at].get(scored.spec, ""),
             )
-            for metric in self.metrics
+            for metric in self.matched.metrics
             for bounds in ((metric.by_run[0].low, metric.by_run[0].high),)
             for at, (run, scored) in enumerate(zip(self.runs, metric.by_run, strict=True))
             for label, value in self._read(at, metric, drawn)
@@ -101,7 +104,7 @@ class ReportValues:
     def _read(self, at: int, metric: SharedMetric, drawn: frozenset[str]) -> Iterator[tuple[str | None, Value]]:
         run, scored = self.runs[at], metric.by_run[at]
         labels = [label for label in self.slices if label in drawn]
-        stored = _stored(run, scored.spec) if self.settings.are_those_of(run) else {}
+        stored = _stored(run, scored.spec) if self.settings.are_those_of(run, self.matched.clusters) else {}
         groups = stored.get("groups", {}) if run.manifest.settings.get("by") == self.by else {}
         if stored:
             yield None, _value(stored)
@@ -116,25 +119,19 @@ class ReportValues:
             yield label, value
 
     @cached_property
-    def _found(self) -> RowClusters | None:
-        """The clusters of the matched rows."""
-        return None if self.settings.cluster is None else read_clusters(self.runs, self.rows, self.settings.cluster)
-
-    @cached_property
     def _clusters(self) -> list[Array | None]:
         """The cluster keys of each run's rows, in its own order."""
-        if self._found is None:
+        if (found := self.matched.clusters) is None:
             return [None] * len(self.runs)
-        keys, matched = self._found.keys, np.arange(len(self.rows))
-        return [keys[np.argsort(self.rows.place(at, matched))] for at in range(len(self.runs))]
+        return [found.keys[np.argsort(self.matched.rows.order(at))] for at in range(len(self.runs))]
 
     def _correct(self, at: int) -> dict[tuple[str, str | None], Corrected]:
         """A run's values corrected by people, by spec and slice."""
         run, settings = self.runs[at], self.settings
-        metrics = tuple(metric.by_run[at] for metric in self.metrics)
+        metrics = tuple(metric.by_run[at] for metric in self.matched.metrics)
         if settings.human is None:
             found = dict(_stored_corrections(run, [each.spec for each in metrics], self.by))
-            if found and not settings.are_those_of(run):
+            if found and not settings.are_those_of(run, self.matched.clusters):
                 remedy = "name the labels again to see it here (--human)"
                 self.notes.append(f"{run.name} was scored with labels by people under other settings: {remedy}")
                 return {}

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
-from karat.core.errors import JoinError, SpecError, did_you_mean
+from karat.core.errors import SpecError, did_you_mean
 from karat.data.roles import singular
-from karat.runs.match.alignment import Alignment, align_numbers
-from karat.runs.match.keys import align
+from karat.runs.match.alignment import Alignment
 from karat.runs.match.match import match
-from karat.runs.match.shared_metrics import SharedMetric, list_unshared, share_metrics
+from karat.runs.match.shared_metrics import SharedMetric, list_unshared
+from karat.runs.scoring.arguments import NONE
 from karat.runs.store.run import Run
 from karat.viewer.rows.columns import Codes, RunColumns, encode, find_facets, name_type
 from karat.viewer.rows.fields import Field
@@ -43,8 +43,8 @@ class RowTable:
     """
 
     def __init__(self, runs: Sequence[Run], on: str | None = None, *, allow_different: bool = False) -> None:
-        self.runs, self.metrics = tuple(runs), tuple(share_metrics(runs, ()))
-        aligned = _align(runs, on, allow_different=allow_different)
+        matched = match(runs, on=on, cluster=NONE, allow_different=allow_different)
+        self.runs, self.metrics, aligned = tuple(runs), tuple(matched.metrics), matched.rows
         self.by, self.key = aligned.by, aligned.key
         self.n, self._ids, self._ranked = len(aligned), aligned.all_ids, aligned.orders[0]
         self._orders = [_in_first(aligned, at) for at in range(len(runs))]
@@ -181,18 +181,6 @@ class RowTable:
     def _in_order(self, system: int, values: Array) -> Array:
         order = self._orders[system]
         return values if order is None else values[order]
-
-
-def _align(runs: Sequence[Run], on: str | None, *, allow_different: bool) -> Alignment:
-    """The matched rows; those of a single run in which no column identifies them, by their order."""
-    if len(runs) > 1:
-        return match(runs, on=on, allow_different=allow_different).rows
-    try:
-        return align(runs, on)
-    except JoinError:
-        if on is not None:
-            raise
-    return align_numbers(int(runs[0].starts[-1]))
 
 
 def _in_first(aligned: Alignment, run: int) -> Array | None:
