@@ -27,7 +27,7 @@ import pyarrow as pa
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.cli.schemas import load_schema, schema_names
+from karat.cli.options.schemas import load_schema, schema_names
 from karat.core.columns.kinds import TEXT, TEXTS
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import all_metrics
@@ -279,11 +279,13 @@ def json_page() -> str:
 
 def _members(schema: dict[str, Any]) -> list[str]:
     """A schema as a table of its properties; a line where it has none."""
-    about = [*_wrapped(schema["description"]), ""] if "description" in schema else []
+    about = [
+        line for part in filter(None, schema.get("description", "").split("\n\n")) for line in (*_wrapped(part), "")
+    ]
     if "properties" not in schema:
         return [*about, *_wrapped(_kind(schema))]
-    rows = [f"| {path} | {_kind(each)} | {each.get('description', '')} |" for path, each in _walk(schema, "")]
-    return [*about, "| property | type | is |", "|---|---|---|", *rows]
+    rows = [f"| {path} | {_kind(each)} |" for path, each in _walk(schema, "")]
+    return [*about, "| property | type |", "|---|---|", *rows]
 
 
 def _walk(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -300,9 +302,11 @@ def _kind(schema: dict[str, Any]) -> str:
     """The type of a value in words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name})"
+        return f"[{name}](#{name.lower()})"
     if (choices := schema.get("anyOf") or schema.get("oneOf")) is not None:
         return " or ".join(map(_kind, choices))
+    if "prefixItems" in schema:
+        return f"array of {', '.join(map(_kind, schema['prefixItems']))}"
     if "enum" in schema:
         return ", ".join(f"`{each}`" for each in schema["enum"])
     kinds = schema.get("type", "any")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.cli.schemas import load_schema, schema_names
+from karat.cli.options.schemas import load_schema, schema_names
 
 Draft202012Validator = pytest.importorskip("jsonschema").Draft202012Validator
 ValidationError = pytest.importorskip("jsonschema").ValidationError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
 from dataclasses import fields as dataclass_fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -15,7 +15,9 @@ from karat.cli.options.tables import spelling_options
 from karat.cli.options.targets import TARGETS, publish_run
 
 if TYPE_CHECKING:
+    from karat.cli.options.printed import KeptRun
     from karat.runs.scoring.result import Result
+    from karat.runs.store.manifest import StoredValues
     from karat.runs.store.run import Run
 
 
@@ -59,7 +61,10 @@ def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
 
         run = replace(run, values=correct_run(run, human, on))
     if as_json:
-        click.echo(json.dumps({"manifest": asdict(run.manifest), "values": run.values}, ensure_ascii=False))
+        from karat.cli.options.printed import ShownRun  # noqa: PLC0415  (heavy)
+
+        shown = ShownRun(run.manifest, cast("StoredValues", run.values))
+        click.echo(json.dumps(shown.as_dict(), ensure_ascii=False))
         return
     screen = open_screen()
     for heading, text in _describe(run):
@@ -146,30 +151,30 @@ def remove(names: tuple[str, ...]) -> None:
 
 def _list(*, as_json: bool) -> None:
     """Print a line for each run: when it was begun, its rows and its values."""
-    from karat.core.errors import DataError  # noqa: PLC0415  (heavy)
+    from karat.cli.options.printed import KeptRun  # noqa: PLC0415  (heavy)
+    from karat.core.errors import DataError  # noqa: PLC0415
     from karat.runs.store.folders import run_names, unfinished_runs  # noqa: PLC0415
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
-    def describe(name: str) -> dict[str, Any]:
+    def describe(name: str) -> KeptRun:
         try:
             run = open_run(name)
         except DataError as error:
-            return {"name": name, "created": "", "n": None, "state": str(error), "values": {}}
+            return KeptRun(name, state=str(error))
         values = {metric["spec"]: metric["value"] for metric in run.values["metrics"]}
-        about = {"created": run.manifest.created, "n": run.manifest.n}
-        return {"name": name, **about, "state": "finished", "values": values}
+        return KeptRun(name, run.manifest.created, run.manifest.n, values=values)
 
     with ThreadPoolExecutor() as pool:  # each waits for a store, where the runs are in one
-        listed = sorted(pool.map(describe, run_names()), key=lambda run: str(run["created"]))
-    listed += [{"name": n, "created": "", "n": None, "state": "not finished", "values": {}} for n in unfinished_runs()]
+        listed = sorted(pool.map(describe, run_names()), key=lambda run: run.created)
+    listed += [KeptRun(name, state="not finished") for name in unfinished_runs()]
     if as_json:
         for each in listed:
-            click.echo(json.dumps(each, ensure_ascii=False))
+            click.echo(json.dumps(each.as_dict(), ensure_ascii=False))
     else:
         _print(listed)
 
 
-def _print(listed: list[dict[str, Any]]) -> None:
+def _print(listed: list[KeptRun]) -> None:
     from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
     from karat.runs.store.folders import runs_folder  # noqa: PLC0415
     from karat.stats.value import format_value  # noqa: PLC0415
@@ -180,10 +185,10 @@ def _print(listed: list[dict[str, Any]]) -> None:
         return
     rows = []
     for run in listed:
-        values = "  ".join(f"{spec} {format_value(value)}" for spec, value in run["values"].items())
-        state = values if run["state"] == "finished" else run["state"]
-        created = run["created"].replace("+00:00", "Z")
-        rows.append([run["name"], created, "" if run["n"] is None else str(run["n"]), state])
+        values = "  ".join(f"{spec} {format_value(value)}" for spec, value in run.values.items())
+        state = values if run.state == "finished" else run.state
+        created = run.created.replace("+00:00", "Z")
+        rows.append([run.name, created, "" if run.n is None else str(run.n), state])
     screen.table(["run", "begun", "n", "values"], rows, left=4)
 
 

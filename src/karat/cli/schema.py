@@ -6,7 +6,7 @@ import json
 
 import click
 
-from karat.cli.schemas import load_schema, schema_names
+from karat.cli.options.schemas import load_schema, schema_names
 
 
 @click.command()

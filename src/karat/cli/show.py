@@ -11,6 +11,7 @@ import click
 from karat.cli.options.numbers import Whole
 
 if TYPE_CHECKING:
+    from karat.cli.options.printed import ShownOrder
     from karat.runs.compare.scored_rows import Order
 
 _MOST = 10
@@ -84,11 +85,17 @@ def show(
         rows = find_matched_rows(opened, count, where, order, on, columns)
     else:
         rows = [(row,) for row in find_rows(opened[0], specs[0], cast("Order", which), count, where, columns)]
-    names, listed = [run.name for run in opened], [[row.as_dict() for row in each] for each in rows]
+    names = [run.name for run in opened]
     if as_json:
-        about = {"runs": names, "metrics": specs} if several else {"run": names[0], "metric": specs[0]}
-        shown = listed if several else [row for (row,) in listed]
-        click.echo(json.dumps({**about, "order": which, "rows": shown}, ensure_ascii=False, default=str))
+        from karat.cli.options.printed import MatchedRows, ShownRows  # noqa: PLC0415  (heavy)
+
+        order = cast("ShownOrder", which)
+        shown = (
+            MatchedRows(tuple(names), tuple(specs), order, tuple(rows))
+            if several
+            else ShownRows(names[0], specs[0], order, tuple(row for (row,) in rows))
+        )
+        click.echo(json.dumps(shown.as_dict(), ensure_ascii=False, default=str))
         return
     screen = open_screen()
     ranked = f"with the {which} scores" if which in {"worst", "best"} else which
@@ -109,8 +116,8 @@ def _count(runs: tuple[str, ...], spec: str | None, where: str | None, on: str |
     names, chosen = [run.name for run in opened], opened[0].manifest.metric(spec or opened[0].specs[0]).spec
     counts = count_matched_rows(opened, chosen, where, on)
     if as_json:
-        click.echo(json.dumps({"runs": names, "metric": chosen, **counts}, ensure_ascii=False))
+        click.echo(json.dumps(counts.as_dict(), ensure_ascii=False))
         return
     screen = open_screen()
-    screen.line(f"{', '.join(names)}: {counts['total']:,} of {counts['n']:,} rows", "dim")
-    print_counts(screen, counts, names)
+    screen.line(f"{', '.join(names)}: {counts.total:,} of {counts.n:,} rows", "dim")
+    print_counts(screen, counts)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.metric.in_order import Curve, Percentile
+from karat.data.json.objects import JsonObject
 from karat.stats.aggregate import Finish, Scale, Units, observe
 from karat.stats.confidence.curve_rows import CurveRows
 from karat.stats.inference import Inference
@@ -18,7 +18,7 @@ from karat.stats.percentiles.values import Values, make_units
 
 
 @dataclass(frozen=True)
-class Value:
+class Value(JsonObject):
     """The value of a metric on a column.
 
     `low` and `high` are the ends of the interval; `worst` and `best` are the value if every unscored row had the worst
@@ -34,13 +34,9 @@ class Value:
     worst: float | None
     best: float | None
 
-    def as_dict(self) -> dict[str, float | int | None]:
-        """The fields in order, as JSON values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(JsonObject):
     """A value from `n` rows and the ends of its interval; all None where there is no estimate, for this `reason`.
 
     >>> print(Estimate(0.25, 0.1, 0.5, 20))
@@ -59,10 +55,6 @@ class Estimate:
     def missing(cls, reason: str, n: int = 0) -> Estimate:
         """No estimate from `n` rows, and why."""
         return cls(None, None, None, n, reason)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields in order, as JSON values."""
-        return asdict(self)
 
     def __str__(self) -> str:
         if self.value is None:

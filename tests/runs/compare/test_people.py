@@ -59,8 +59,8 @@ def test_each_difference_and_slice_is_corrected(human):
         assert finding.corrected == corrected_difference(judged("a", part), judged("b", part))
     adjusted = holm([finding.corrected.p for finding in compared.findings])
     for finding, p, printed in zip(compared.findings, adjusted, compared.as_dict()["findings"], strict=True):
-        assert finding.by_people.adjusted == printed["corrected"]["p_adjusted"] == p
-        assert printed["corrected"]["verdict"] == ("better" if p <= 0.05 else "unclear")
+        assert finding.by_people.adjusted == printed["by_people"]["adjusted"] == p
+        assert printed["verdict_by_people"] == ("better" if p <= 0.05 else "unclear")
         assert printed["corrected"]["p"] == finding.corrected.p
         assert " after Holm over 3; 90 labels" in finding.corrected_sentence or finding.slice
     assert "corrected by people, b is better than a by" in compared.findings[0].corrected_sentence

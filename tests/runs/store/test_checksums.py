@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import karat
 from karat import DataError, KaratError
 from karat.cli.main import main
-from karat.cli.schemas import load_schema
+from karat.cli.options.schemas import load_schema
 from karat.data.storage import checksums
 from karat.runs.scoring.tasks import parts
 from karat.runs.scoring.tasks.local import Threads

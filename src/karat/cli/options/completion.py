@@ -27,7 +27,7 @@ from click.shell_completion import (
 )
 
 from karat import cli
-from karat.cli.schemas import schema_names
+from karat.cli.options.schemas import schema_names
 
 Completer: TypeAlias = Callable[[click.Context, str], Iterable[str]]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from karat.cli.options.item_table import print_items
+from karat.cli.options.printed import CountedRows
 from karat.cli.options.screen import Screen
 from karat.runs.compare.row_query import select_rows
 from karat.runs.store.run import Run
@@ -18,30 +19,27 @@ from karat.viewer.rows.table import RowTable
 _BAR = 20  # characters of the longest bar
 
 
-def count_matched_rows(
-    runs: Sequence[Run], spec: str, where: str | None = None, on: str | None = None
-) -> dict[str, Any]:
-    """For JSON: the number of rows, of those for which a condition holds, and both by label and by score.
-
-    `items` are those of lists beside the scores of the rows for which it holds.
-    """
+def count_matched_rows(runs: Sequence[Run], spec: str, where: str | None = None, on: str | None = None) -> CountedRows:
+    """The number of rows, of those for which a condition holds, and both by label and by score."""
     table = RowTable(runs, on)
     chosen = None if where is None else table.mark(0, select_rows(runs, where, None, on)[0])
     fields = [field for field in list_facets(table) if field.kind != "outcome" or field.metric == spec]
-    return {
-        "n": table.n,
-        "total": table.n if chosen is None else int(np.count_nonzero(chosen)),
-        "facets": count_facets(table, lambda _: chosen, fields),
-        "histograms": [count_bins(table, lambda _: chosen, field) for field in list_histograms(table, spec)],
-        "items": count_items(table, chosen, spec),
-    }
+    return CountedRows(
+        runs=tuple(run.name for run in runs),
+        metric=spec,
+        n=table.n,
+        total=table.n if chosen is None else int(np.count_nonzero(chosen)),
+        facets=tuple(count_facets(table, lambda _: chosen, fields)),
+        histograms=tuple(count_bins(table, lambda _: chosen, field) for field in list_histograms(table, spec)),
+        items=tuple(count_items(table, chosen, spec)),
+    )
 
 
-def print_counts(screen: Screen, counts: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Print what `count_matched_rows` found in the runs of these names, as a table for each field."""
-    every = counts["total"] == counts["n"]
-    facets = (each for each in counts["facets"] if len(each["values"]) > 1)
-    for each in (*facets, *counts["histograms"]):
+def print_counts(screen: Screen, counts: CountedRows) -> None:
+    """Print what `count_matched_rows` found, as a table for each field."""
+    every, names = counts.total == counts.n, counts.runs
+    facets = (each for each in counts.facets if len(each["values"]) > 1)
+    for each in (*facets, *counts.histograms):
         rows = list(_list_bins(each) if "edges" in each else _list_labels(each))
         most = max([1, *(kept for _, kept, _ in rows)])
         cells = ((label, "─" * round(_BAR * kept / most), f"{kept:,}", f"{whole:,}") for label, kept, whole in rows)
@@ -50,7 +48,7 @@ def print_counts(screen: Screen, counts: Mapping[str, Any], names: Sequence[str]
         screen.table(headings[: 3 if every else 4], (row[: 3 if every else 4] for row in cells), left=2)
 
     for at, name in enumerate(names):
-        lists = [each for each in counts["items"] if each["system"] == at]
+        lists = [each for each in counts.items if each["system"] == at]
         found = {each["detail"]: {item["value"]: item["kept"] for item in each["values"]} for each in lists}
         print_items(screen, f"{lists[0]['metric']}, {name}" if lists else name, found)
 

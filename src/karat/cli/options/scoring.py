@@ -106,9 +106,10 @@ def print_report(
     for line in dict.fromkeys([*warned, *missing]):
         click.echo(f"warning: {line}", err=True)
     if as_json:
-        found: dict[str, Any] = {name: result.as_dict() for name, result in results.items()}
-        several = {"systems": found, "compared": None if compared is None else compared.as_dict()}
-        click.echo(json.dumps(found.get("", several), ensure_ascii=False))
+        from karat.cli.options.printed import SystemValues  # noqa: PLC0415  (heavy)
+
+        found = {name: result.stored for name, result in results.items()}
+        click.echo(json.dumps(found.get("", SystemValues(found, compared)).as_dict(), ensure_ascii=False))
     else:
         _print_results(results, compared, by)
     exit_if_capped()

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from karat.core.metric.spec import match_spec
+from karat.data.json.objects import JsonObject, Printed
 from karat.runs.compare.finding import Finding
 from karat.runs.compare.flips import Flip
 from karat.runs.display.document import Document, check_document
@@ -23,7 +24,7 @@ _LONG = 300  # characters of a text in a comment
 
 
 @dataclass(frozen=True, repr=False)
-class Compared:
+class Compared(JsonObject):
     """Systems compared on the same rows, each against the first.
 
     `findings`: ordered by metric, then system, then slice. `by`: the column that matches the rows of the systems, or
@@ -42,6 +43,13 @@ class Compared:
     left_out: Mapping[str, int] = field(default_factory=dict)
     created: tuple[str, ...] = ()
 
+    printed: ClassVar = Printed(also=("family",), sparse=("left_out",), names={"by": "aligned_by"})
+
+    @property
+    def family(self) -> int:
+        """The number of tests that p is corrected for."""
+        return self.findings[0].family
+
     @property
     def worse(self) -> tuple[Finding, ...]:
         """The findings in which a system is worse than the first: by people where they have a verdict, else by scores.
@@ -49,20 +57,6 @@ class Compared:
         Whoever has people label does not take the scores for the truth.
         """
         return tuple(each for each in self.findings if each.decision == "worse")
-
-    def as_dict(self) -> dict[str, Any]:
-        """The comparison for JSON: what `karat compare --json` prints."""
-        return {
-            "systems": list(self.systems),
-            "n": self.n,
-            "aligned_by": self.by,
-            **({"left_out": dict(self.left_out)} if self.left_out else {}),
-            "confidence": self.confidence,
-            "family": self.findings[0].family,
-            "notes": list(self.notes),
-            "findings": [each.as_dict() for each in self.findings],
-            "flipped": [each.as_dict() for each in self.flipped],
-        }
 
     def to_frame(self) -> Any:
         """The findings as a pandas frame, a row each, with the columns of `as_dict`.
@@ -73,7 +67,11 @@ class Compared:
         return make_frame(self._rows(), "Compared.to_frame")
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [each.as_dict() | corrected_columns(each.corrected) for each in self.findings]
+        return [
+            {name: value for name, value in each.as_dict().items() if not isinstance(value, (dict, list))}
+            | corrected_columns(each.corrected)
+            for each in self.findings
+        ]
 
     def save(self, path: str | Path, *, percent: bool = False, plus_minus: bool = False) -> None:
         """Write the comparison to a file; its ending selects the format.

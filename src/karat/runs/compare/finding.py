@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar
 
+from karat.data.json.objects import JsonObject, Printed
 from karat.runs.display.forest import Line, corrected_line, half_width, spell_value
 from karat.stats.aggregate import Bounds, points
+from karat.stats.corrected.corrected import Corrected
 from karat.stats.paired.comparison import Comparison, Verdict
 from karat.stats.paired.multiple import HolmTest, holm_tests
 from karat.stats.paired.power import smallest_share, smallest_visible
 from karat.stats.value import spell
 
-if TYPE_CHECKING:
-    from karat.stats.corrected.corrected import Corrected
-
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(JsonObject):
     """One metric of one system against the first, over all rows or over one slice of them.
 
     `comparison` holds the numbers. `adjusted` is its p, corrected by Holm's method for all `family` tests; `held` is
@@ -42,6 +41,13 @@ class Finding:
     by_people: HolmTest | None = None
     reversals: tuple[str, ...] = ()
     caution: str = ""
+
+    printed: ClassVar = Printed(
+        also=("smallest_visible", "verdict", "verdict_by_people", "could_turn", "sentence", "corrected_sentence"),
+        sparse=("corrected", "by_people", "reversals", "caution", "verdict_by_people", "corrected_sentence"),
+        inline=("comparison",),
+        names={"held": "level", "adjusted": "p_adjusted"},
+    )
 
     @property
     def known(self) -> bool:
@@ -218,31 +224,6 @@ class Finding:
         low, high = (self._scaled(end, percent=percent) for end in (found.low, found.high))
         shown = f"{sign}{self._scaled(value, percent=percent)}", f"{low} to {high}"
         return shown[0].replace("-", "−"), shown[1].replace("-", "−")
-
-    def as_dict(self) -> dict[str, Any]:
-        """The finding for JSON; `level` is the level that its p is compared with."""
-        return {
-            "metric": self.metric,
-            "system": self.system,
-            "slice": self.slice,
-            **self.comparison.as_dict(),
-            "p_adjusted": self.adjusted,
-            "level": self.held,
-            "smallest_visible": self.smallest_visible,
-            "verdict": self.verdict,
-            "could_turn": self.could_turn,
-            "sentence": self.sentence,
-            **({"caution": self.caution} if self.caution else {}),
-            **self._as_corrected(),
-        }
-
-    def _as_corrected(self) -> dict[str, Any]:
-        """The difference corrected by people for JSON."""
-        if self.corrected is None or self.by_people is None:
-            return {}
-        test, verdict = self.by_people, self.verdict_by_people
-        decided = {"p_adjusted": test.adjusted, "level": test.level, "family": test.family, "verdict": verdict}
-        return {"corrected": self.corrected.as_dict() | decided}
 
 
 def _spell_p(p: float | None) -> str:

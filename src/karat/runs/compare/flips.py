@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
+from karat.data.json.objects import JsonObject
 from karat.runs.compare.scored_rows import read_texts
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.pieces import zip_pieces
@@ -19,7 +20,7 @@ from karat.runs.store.run import Run
 
 
 @dataclass(frozen=True)
-class Flip:
+class Flip(JsonObject):
     """A row on which a system and the first have different scores; pairs are of the first and of the system."""
 
     metric: str
@@ -28,10 +29,6 @@ class Flip:
     question: str | None
     predictions: tuple[str | None, str | None]
     scores: tuple[float, float]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, order=True)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from karat.core.metric.definition import Direction
+from karat.data.json.objects import JsonObject, Printed
 from karat.runs.display.document import Document
 from karat.runs.display.forest import Forest, Line, half_width, spell_range, spell_value
 from karat.runs.display.frame import make_frame
 from karat.runs.display.notebook import show_forests
 from karat.stats.aggregate import Bounds, points
-from karat.stats.ranking.standing import Correction, PairTests, Standing, stand
+from karat.stats.ranking.standing import Correction, PairTests, Standing, Test, stand
 from karat.stats.value import Estimate, Value, format_value, spell
 
 
@@ -58,7 +59,7 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(JsonObject):
     """What one metric says about systems, over all rows or over one slice of them.
 
     Of `n` rows, `scored` have a score in every system, and count. `values`, and `missing`, the number of rows that a
@@ -84,10 +85,20 @@ class Ranking(Evidence):
     names: Sequence[str]
     standing: Standing = field(repr=False)
 
+    printed: ClassVar = Printed(
+        also=("test", "systems", "pairs"),
+        hidden=("values", "missing", "bounds", "tests", "names", "standing"),
+    )
+
     @property
     def heading(self) -> str:
         """The metric, and the slice where the ranking is of one."""
         return self.metric if self.slice is None else f"{self.metric}, {self.slice}"
+
+    @property
+    def test(self) -> Test:
+        """Which test each pair gets."""
+        return self.tests.test
 
     @property
     def systems(self) -> list[RankedSystem]:
@@ -109,8 +120,11 @@ class Ranking(Evidence):
         ]
 
     @property
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> list[Pair]:
         """Every pair, in the order of the systems."""
+        return list(self._pairs())
+
+    def _pairs(self) -> Iterator[Pair]:
         order, tests = self.standing.order, self.tests
         numbers = (tests.difference, tests.low, tests.high, tests.p, self.standing.adjusted)
         for place, one in enumerate(order):
@@ -134,22 +148,9 @@ class Ranking(Evidence):
             half = spell_value(half_width(each.low, each.high), factor)
             yield Line(each.system, each.value, each.low, each.high, cells, part=part, half=half)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The ranking for JSON."""
-        return {
-            "metric": self.metric,
-            "slice": self.slice,
-            "direction": self.direction,
-            "n": self.n,
-            "scored": self.scored,
-            "test": self.tests.test,
-            "systems": [asdict(each) | {"groups": list(each.groups)} for each in self.systems],
-            "pairs": [asdict(each) for each in self.pairs],
-        }
-
 
 @dataclass(frozen=True, repr=False)
-class Ranked:
+class Ranked(JsonObject):
     """Systems in an order, by one or more metrics, and by slices of the rows.
 
     `by`: the column that matches the rows of the systems, or "order"; None for verdicts. `correction` is that of the
@@ -165,25 +166,12 @@ class Ranked:
     notes: tuple[str, ...] = ()
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
 
+    printed: ClassVar = Printed(also=("family",), sparse=("estimates",), names={"by": "aligned_by"})
+
     @property
     def family(self) -> int:
         """The number of tests that p is corrected for."""
         return sum(int(np.isfinite(each.tests.p[np.triu_indices(len(each.names), 1)]).sum()) for each in self.rankings)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The rankings for JSON: what `karat rank --json` prints."""
-        return {
-            "systems": list(self.systems),
-            "aligned_by": self.by,
-            "confidence": self.confidence,
-            "correction": self.correction,
-            "family": self.family,
-            "notes": list(self.notes),
-            **(
-                {"estimates": {name: each.as_dict() for name, each in self.estimates.items()}} if self.estimates else {}
-            ),
-            "rankings": [each.as_dict() for each in self.rankings],
-        }
 
     def to_frame(self, *, pairs: bool = False) -> Any:
         """The systems of all rankings as a pandas frame, a row each; with `pairs` every pair instead.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import rows_to_python, to_text
 from karat.core.errors import ColumnError, did_you_mean
+from karat.data.json.objects import JsonObject
 from karat.data.json.texts import list_golds, read_json
 from karat.data.roles import matches_role, singular
 from karat.data.source import RAW
@@ -25,7 +26,7 @@ Order = Literal["worst", "best", "unscored"]
 
 
 @dataclass(frozen=True)
-class ScoredRow:
+class ScoredRow(JsonObject):
     """One row of a run, as a person reads it.
 
     `references` are the gold answers, `scores` the score of each metric, `details` what each judge returned beside it:
@@ -40,10 +41,6 @@ class ScoredRow:
     reason: str | None
     details: Mapping[str, Mapping[str, Any]]
     columns: Mapping[str, Any]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
-        return asdict(self)
 
 
 def find_rows(

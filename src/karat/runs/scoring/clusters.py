@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -46,10 +46,6 @@ class Clusters:
     count: int
     rows: int
     named: bool = field(default=False, compare=False)
-
-    def as_dict(self) -> dict[str, Any]:
-        """What was found, as JSON values."""
-        return {"column": self.column, "count": self.count, "rows": self.rows}
 
     def __str__(self) -> str:
         if self.named:

@@ -19,6 +19,7 @@ from karat.runs.display.forest import Forest
 from karat.runs.display.frame import make_frame
 from karat.runs.display.notebook import show_forests
 from karat.runs.display.values import MetricValue, value_document, value_forests
+from karat.runs.store.manifest import StoredClusters, StoredGroup, StoredJoin, StoredLabels, StoredMetric, StoredValues
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
@@ -119,26 +120,39 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """The values for JSON: what `karat score --json` prints."""
-        metrics: list[dict[str, Any]] = []
-        cautions = self.cautions
+        return self.stored.as_dict()
+
+    @property
+    def stored(self) -> StoredValues:
+        """The values as a run stores them."""
+        cautions, clusters = self.cautions, self.clusters
+        metrics = []
         for metric in self.metrics:
-            value = self.values[metric.spec].as_dict()
-            entry: dict[str, Any] = {"spec": metric.spec, "signature": metric.signature, **value}
-            if metric.spec in self.counts:
-                entry["counts"] = {name: dict(counts) for name, counts in self.counts[metric.spec].items()}
-            if self.groups:
-                entry["groups"] = {label: value.as_dict() for label, value in self.groups[metric.spec].items()}
-            if self.human is not None:
-                entry["corrected"] = self.corrected[metric.spec].as_dict()
-                for label, corrected in self.corrected_groups[metric.spec].items():
-                    entry["groups"][label]["corrected"] = corrected.as_dict()
-            if metric.spec in cautions:
-                entry["caution"] = cautions[metric.spec]
-            metrics.append(entry)
-        clusters = None if self.clusters is None or self.clusters.named else self.clusters.as_dict()
-        further = {"clusters": clusters, "joined": self.joined, "human": self.human}
-        shown = {name: dict(each) for name, each in further.items() if each is not None}
-        return {"n": self.n, "mapping": dict(self.mapping), **shown, "metrics": metrics}
+            corrected = self.corrected_groups.get(metric.spec, {})
+            groups = {
+                label: StoredGroup(**vars(value), corrected=corrected.get(label))
+                for label, value in self.groups.get(metric.spec, {}).items()
+            }
+            stored = StoredMetric(
+                **vars(self.values[metric.spec]),
+                spec=metric.spec,
+                signature=metric.signature,
+                counts=self.counts.get(metric.spec, {}),
+                groups=groups,
+                corrected=self.corrected.get(metric.spec),
+                caution=cautions.get(metric.spec, ""),
+            )
+            metrics.append(stored)
+        return StoredValues(
+            n=self.n,
+            mapping=self.mapping,
+            metrics=tuple(metrics),
+            clusters=None
+            if clusters is None or clusters.named
+            else StoredClusters(column=clusters.column, count=clusters.count, rows=clusters.rows),
+            joined=None if self.joined is None else StoredJoin(**self.joined),
+            human=None if self.human is None else StoredLabels(**self.human),
+        )
 
     def to_frame(self) -> Any:
         """The values as a pandas frame: a row for each metric, and for each of its groups, whose `slice` is its label.

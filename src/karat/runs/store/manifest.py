@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from karat.core.metric.definition import Definition, Direction
 from karat.core.metric.in_order import Percentile
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec, parse, parse_own
+from karat.data.json.objects import JsonObject, Printed
 from karat.data.json.typed import check_type
 from karat.data.storage.addresses import join_path
 from karat.data.storage.checksums import FileSum, parse_json, read_checked, read_json, seal, sum_bytes, unseal
@@ -66,16 +67,9 @@ class ScoredMetric:
 
 def describe_metric(metric: Metric, column: str, *, signed: bool = True) -> ScoredMetric:
     """The entry of a metric in a manifest; `column` holds its scores. Without `signed` its signature is not known."""
-    definition = metric.definition
-    return ScoredMetric(
-        spec=metric.spec,
-        signature=metric.signature if signed else None,
-        column=column,
-        direction=definition.direction,
-        low=definition.low,
-        high=definition.high,
-        counts=definition.finish is not None,
-    )
+    known, signature = metric.definition, metric.signature if signed else None
+    counts = known.finish is not None
+    return ScoredMetric(metric.spec, signature, column, known.direction, known.low, known.high, counts)
 
 
 def find_scores(schema: pa.Schema, where: str) -> tuple[ScoredMetric, ...]:
@@ -149,14 +143,20 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredGroup(Value):
-    """The value of a group of rows in `values.json`."""
+    """The value of a group of rows in `values.json`; where people labelled, `corrected` by their labels."""
 
     corrected: Corrected | None = None
+
+    printed: ClassVar = Printed(sparse=("corrected",))
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredMetric(StoredGroup):
-    """A metric in `values.json`."""
+    """A metric in `values.json`.
+
+    `counts`, by detail: how often a judge returned each label, how often a list has each item (1,000 at most).
+    `groups`: by value of the column of `--by`. `caution`: why it is low however right the answers are.
+    """
 
     spec: str
     signature: str | None = None
@@ -164,10 +164,12 @@ class StoredMetric(StoredGroup):
     groups: Mapping[str, StoredGroup] = field(default_factory=dict)
     caution: str = ""
 
+    printed: ClassVar = Printed(sparse=("corrected", "counts", "groups", "caution"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoredJoin:
-    """What was joined, in `values.json`."""
+    """What was joined, in `values.json`: as in `Result.joined`, with the first ids of each side."""
 
     missing: int
     missing_ids: tuple[str, ...]
@@ -178,10 +180,12 @@ class StoredJoin:
     prediction: Mapping[str, int] = field(default_factory=dict)
     reference: Mapping[str, int] = field(default_factory=dict)
 
+    printed: ClassVar = Printed(sparse=("retrieved", "unjudged", "prediction", "reference"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoredLabels:
-    """Whose labels correct the values, in `values.json`."""
+    """Whose labels correct the values: `labelled` rows, `left_out` of others; `weighted`: drawn with probabilities."""
 
     source: str
     labelled: int
@@ -191,10 +195,12 @@ class StoredLabels:
     choices: Mapping[str, float]
     notes: tuple[str, ...] = ()
 
+    printed: ClassVar = Printed(sparse=("notes",))
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoredClusters:
-    """Which rows belong together, in `values.json`."""
+    """The column by which rows belong together; `count` is the number of its values, an estimate above 4,096."""
 
     column: str
     count: int
@@ -202,8 +208,11 @@ class StoredClusters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoredValues:
-    """The content of `values.json`: what `--json` prints."""
+class StoredValues(JsonObject):
+    """The content of `values.json`: what `--json` prints.
+
+    `n` rows; `mapping` has the column of each role; `clusters`: by what intervals go, where it is not by row.
+    """
 
     n: int
     mapping: Mapping[str, str]
@@ -211,6 +220,8 @@ class StoredValues:
     clusters: StoredClusters | None = None
     joined: StoredJoin | None = None
     human: StoredLabels | None = None
+
+    printed: ClassVar = Printed(sparse=("clusters", "joined", "human"))
 
 
 def write_manifest(manifest: Manifest, folder: str | Path) -> None:

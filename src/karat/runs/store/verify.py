@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ClassVar, Literal, ParamSpec, TypeVar
 
 from karat.core.errors import DataError
+from karat.data.json.objects import JsonObject, Printed
 from karat.data.storage.addresses import join_path
 from karat.data.storage.checksums import CHECKSUM, check_file, read_json, unseal
 from karat.data.storage.remote_files import exists
@@ -33,22 +34,27 @@ Given = ParamSpec("Given")
 
 
 @dataclass
-class Verified:
-    """How many files of a run were read, and what is wrong with them; none is read of a run without checksums."""
+class Verified(JsonObject):
+    """How many `files` of a run were read, and what is wrong with them; none is read of a run without checksums.
 
-    run: str
+    `problems`: what is wrong.
+    """
+
+    name: str
     files: int = 0
     problems: list[str] = field(default_factory=list)
+
+    printed: ClassVar = Printed(also=("state",))
 
     def __str__(self) -> str:
         if not self.files:
             return "cannot be verified: it was written by a version that kept no checksums"
         return "; ".join(self.problems) or f"{self.files} files, all as they were written"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The run for JSON: what `karat runs verify --json` prints."""
-        state = "no checksums" if not self.files else "damaged" if self.problems else "intact"
-        return {"name": self.run, "state": state, "files": self.files, "problems": self.problems}
+    @property
+    def state(self) -> Literal["intact", "damaged", "no checksums"]:
+        """The state of the run; "no checksums": a version before them wrote it."""
+        return "no checksums" if not self.files else "damaged" if self.problems else "intact"
 
     def read(self, reader: Callable[Given, Found], *args: Given.args, **options: Given.kwargs) -> Found | None:
         """What a reader of a file gives; None where that is damaged."""
@@ -68,10 +74,10 @@ def verify_run(name: str | Path) -> Verified:
     verified = Verified(str(name))
     if (folder := find_run(name)) is not None:
         _verify_finished(folder, verified)
-    elif is_name(verified.run) and verified.run in unfinished_runs():
-        _verify_unfinished(run_folder(verified.run), verified)
+    elif is_name(verified.name) and verified.name in unfinished_runs():
+        _verify_unfinished(run_folder(verified.name), verified)
     else:
-        raise DataError(explain_missing(verified.run))
+        raise DataError(explain_missing(verified.name))
     return verified
 
 
@@ -83,7 +89,7 @@ def _verify_finished(folder: str | Path, verified: Verified) -> None:
         verified.read(check_file, join_path(folder, name), written)
     verified.files *= bool(manifest.files)
     if not verified.problems and manifest.files:
-        checks = Verified(verified.run)  # of what is there besides, and of what the files hold
+        checks = Verified(verified.name)  # of what is there besides, and of what the files hold
         checks.read(open_run, folder)
         for kind in (ROWS, STATISTICS):
             if any(name.startswith(Path(kind).stem) for name in manifest.files):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from karat.data.json.objects import JsonObject
 from karat.stats.value import spell
 
 Method: TypeAlias = Literal["normal", "wilson", "bootstrap", "labels", "combined"]
@@ -21,7 +22,7 @@ IN_WORDS: dict[Method, str] = {
 
 
 @dataclass(frozen=True)
-class Corrected:
+class Corrected(JsonObject):
     """The mean that people would give to all rows, or the difference of two such means.
 
     `low` and `high` are the ends of its interval; None for an end that is not known. Of `n` rows, `labelled` have a
@@ -66,7 +67,3 @@ class Corrected:
             return self.in_words
         worth = spell(self.effective, ".0f")
         return f"{self.labelled} labels with the scores are worth {worth} labels alone; {self.in_words}"
-
-    def as_dict(self) -> dict[str, object]:
-        """The fields in order, as JSON values."""
-        return asdict(self)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from karat.core.errors import DataError, SpecError
+from karat.data.json.objects import JsonObject
 from karat.stats.corrected.fit import add_up
 from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.interval import Spread
@@ -20,7 +21,7 @@ NARROWEST = 0.000001  # interval that can be planned for
 
 
 @dataclass(frozen=True)
-class LabelCount:
+class LabelCount(JsonObject):
     """`labels` of `n` rows give the corrected mean an interval of this `width`, from end to end; `alone` without judge.
 
     None: not even labels of all rows do; `smallest` is the width that these give. `deviation` is the standard deviation
@@ -36,10 +37,6 @@ class LabelCount:
     correlation: float
     pilot: int
     confidence: float
-
-    def as_dict(self) -> dict[str, float | int | None]:
-        """The fields in order, as JSON values."""
-        return asdict(self)
 
 
 def count_labels(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from karat.core.metric.definition import Direction
+from karat.data.json.objects import JsonObject
 
 Test: TypeAlias = Literal["mcnemar", "sign_flip", "swap", "exceedance"]
 Verdict: TypeAlias = Literal["better", "worse", "unclear"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(JsonObject):
     """System B compared with system A, on the rows on which both are scored.
 
     `low` and `high` are the ends of the interval of `difference` (b - a). `p` is that of the two-sided `test`, with
@@ -87,9 +88,9 @@ class Comparison:
         found = (self.difference, self.p), (self.least, self.p_least), (self.most, self.p_most)
         return len({self._judge(*each, level) for each in found}) > 1
 
-    def as_dict(self) -> dict[str, float | int | str | bool | None]:
+    def as_dict(self) -> dict[str, Any]:
         """The fields in order, then verdict and could_turn at the comparison's level, as JSON values."""
-        return asdict(self) | {"verdict": self.verdict(), "could_turn": self.could_turn()}
+        return super().as_dict() | {"verdict": self.verdict(), "could_turn": self.could_turn()}
 
     def _judge(self, difference: float | None, p: float | None, level: float | None) -> Verdict:
         if difference is None or p is None or p > (self.level if level is None else level) or difference == 0:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from karat.core.errors import DataError
+from karat.data.json.objects import JsonObject
 from karat.stats.aggregate import Scale, Units, observe
 from karat.stats.intervals.wilson import ROUNDING, jackknife
 from karat.stats.paired.comparison import Comparison
@@ -13,7 +14,7 @@ from karat.stats.paired.power import paired_deviation, pairs_needed, rows_needed
 
 
 @dataclass(frozen=True)
-class SampleSize:
+class SampleSize(JsonObject):
     """With `rows` rows, a test at `level` detects a true `difference` with probability `power`.
 
     `smallest` is the smallest difference that the `n` rows at hand detect with that probability; None where there is
@@ -30,20 +31,12 @@ class SampleSize:
     power: float
     level: float
 
-    def as_dict(self) -> dict[str, float | int | None]:
-        """The fields in order, as JSON values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class NoSampleSize:
+class NoSampleSize(JsonObject):
     """Why the scores at hand do not say how many rows a difference takes."""
 
     reason: str
-
-    def as_dict(self) -> dict[str, str]:
-        """The reason for JSON."""
-        return {"reason": self.reason}
 
 
 def sample_size_from_comparison(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.columns.variance import variance_components
 from karat.core.errors import DataError
+from karat.data.json.objects import JsonObject
 
 CLOSE = 1e-9  # what rounding may make of a difference that is 0, or of a whole number
 
@@ -66,7 +67,7 @@ def noise_share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answers(JsonObject):
     """What the standard error of a mean over questions is made of, where each has several answers.
 
     `between` and `within` are the variances between questions and between the answers to one. With `answers` to each of
@@ -85,10 +86,6 @@ class Answers:
     least: float
     questions_needed: int
     answers_needed: int | None
-
-    def as_dict(self) -> dict[str, float | int | None]:
-        """The fields in order, as JSON values."""
-        return asdict(self)
 
 
 def plan_answers(sums: NDArray[np.float64]) -> Answers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypedDict
 
 import numpy as np
 import pyarrow.compute as pc
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from karat.core.columns.arrow import from_numpy, lists_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
-from karat.viewer.rows.fields import Condition, Field
+from karat.viewer.rows.fields import Condition, Field, FieldParts
 from karat.viewer.rows.filters import filter_rows
 from karat.viewer.rows.table import MISSING, RowTable
 
@@ -20,6 +20,60 @@ _MOST = 50  # labels of a facet
 _ITEMS = 1000  # of lists
 _BINS = 20  # of a score; differences have twice as many and one in the middle, so that 0 is inside a bin
 _OUTSIDE = 255
+
+
+class Count(TypedDict):
+    """A label with its numbers of rows: of `all`, and of those that are `kept`; `value` is null for no value."""
+
+    value: str | None
+    all: int
+    kept: int
+
+
+class Facet(TypedDict):
+    """The labels of a field, the commonest first, and how many `more` there are."""
+
+    field: FieldParts
+    title: str
+    values: list[Count]
+    more: int
+
+
+class Missing(TypedDict):
+    """How many rows have no number."""
+
+    all: int
+    kept: int
+
+
+class Histogram(TypedDict):
+    """How many of `all` rows, and of those that are `kept`, lie between two `edges`; `missing`: without a number."""
+
+    field: FieldParts
+    edges: list[float]
+    all: list[int]
+    kept: list[int]
+    missing: Missing
+
+
+class Item(TypedDict):
+    """An item of a list, and how often it is in the rows that are `kept`."""
+
+    value: str
+    kept: int
+
+
+class Items(TypedDict):
+    """How often each item is in a list beside the scores of a `metric`, such as the criteria that failed.
+
+    `system`: the number of the run. `detail`: the list. `more`: how many items are not listed.
+    """
+
+    metric: str
+    system: int
+    detail: str
+    values: list[Item]
+    more: int
 
 
 def list_histograms(table: RowTable, metric: str) -> list[Field]:
@@ -48,9 +102,9 @@ def keep_others(table: RowTable, conditions: Sequence[Condition]) -> Keep:
     return lambda field: filter_rows(table, (each for each in conditions if each.field != field))
 
 
-def count_facets(table: RowTable, keep: Keep, fields: Sequence[Field]) -> list[dict[str, Any]]:
+def count_facets(table: RowTable, keep: Keep, fields: Sequence[Field]) -> list[Facet]:
     """For each field the labels with their numbers of rows, the commonest first; a field with too many is left out."""
-    counted = []
+    counted = list[Facet]()
     for field in fields:
         with suppress(DataError):  # too many values: no facet
             codes = table.codes(field)
@@ -58,27 +112,30 @@ def count_facets(table: RowTable, keep: Keep, fields: Sequence[Field]) -> list[d
             whole = np.bincount(codes.numbers, minlength=len(codes.labels))
             part = whole if kept is None else np.bincount(codes.numbers[kept], minlength=len(codes.labels))
             ranked = [at for at in np.argsort(-whole, kind="stable").tolist() if whole[at]]
-            values = [{"value": None if codes.labels[at] == MISSING else codes.labels[at], "all": int(whole[at]),
-                       "kept": int(part[at])} for at in ranked[:_MOST]]  # fmt: skip
+            values: list[Count] = [
+                {"value": None if (label := codes.labels[at]) == MISSING else label, "all": int(whole[at]),
+                 "kept": int(part[at])}
+                for at in ranked[:_MOST]
+            ]  # fmt: skip
             title = field.name or field.kind
             counted.append({"field": field.as_dict(), "title": title, "values": values, "more": len(ranked[_MOST:])})
     return counted
 
 
-def count_bins(table: RowTable, keep: Keep, field: Field) -> dict[str, Any]:
+def count_bins(table: RowTable, keep: Keep, field: Field) -> Histogram:
     """The histogram of a score or a difference, over bins that depend on all rows alone."""
     edges = find_edges(table, field)
     bins = table.keep(("bins", field), lambda: _number_bins(table.numbers(field), edges))
     kept = keep(field)
     counts = [np.bincount(part, minlength=_OUTSIDE + 1) for part in (bins, bins if kept is None else bins[kept])]
     whole, part = (each[: len(edges) - 1].tolist() for each in counts)
-    missing = {"all": int(counts[0][_OUTSIDE]), "kept": int(counts[1][_OUTSIDE])}
+    missing: Missing = {"all": int(counts[0][_OUTSIDE]), "kept": int(counts[1][_OUTSIDE])}
     return {"field": field.as_dict(), "edges": edges.tolist(), "all": whole, "kept": part, "missing": missing}
 
 
-def count_items(table: RowTable, kept: Array | None, metric: str) -> list[dict[str, Any]]:
+def count_items(table: RowTable, kept: Array | None, metric: str) -> list[Items]:
     """How often each item is in a list beside a metric's scores, such as the criteria that failed, system by system."""
-    counted = []
+    counted = list[Items]()
     for at, run in enumerate(table.runs):
         field = Field("score", metric=metric, system=at)
         rows = table.in_run(at, np.arange(table.n) if kept is None else np.flatnonzero(kept))
@@ -87,7 +144,7 @@ def count_items(table: RowTable, kept: Array | None, metric: str) -> list[dict[s
                 items = pc.list_flatten(run.column(name).take(from_numpy(rows))).drop_null()
                 counts = {each["values"]: each["counts"] for each in pc.value_counts(items).to_pylist()}
                 ranked = sorted((-count, item) for item, count in counts.items())
-                values = [{"value": item, "kept": -count} for count, item in ranked[:_ITEMS]]
+                values: list[Item] = [{"value": item, "kept": -count} for count, item in ranked[:_ITEMS]]
                 more = len(ranked[_ITEMS:])
                 counted.append({"metric": metric, "system": at, "detail": detail, "values": values, "more": more})
     return counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Required, TypeAlias, TypedDict, cast, get_args
 
 from karat.core.errors import SpecError, did_you_mean
 
@@ -23,6 +23,15 @@ MOST_CONDITIONS, MOST_VALUES = 50, 1_000
 _LARGEST = 1e300  # of an end; not infinite, and no whole number that is too large for arithmetic
 
 
+class FieldParts(TypedDict, total=False):
+    """What a row has one value of; `system` is the number of a run, from 0."""
+
+    kind: Required[Kind]
+    name: str
+    metric: str
+    system: int
+
+
 @dataclass(frozen=True)
 class Field:
     """What a row has one value of.
@@ -38,10 +47,10 @@ class Field:
     metric: str = ""
     system: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> FieldParts:
         """The field for JSON: what `read_field` reads."""
         parts = _PARTS.get(self.kind, _OF_A_METRIC)
-        return {"kind": self.kind, **{part: getattr(self, part) for part in parts}}
+        return cast("FieldParts", {"kind": self.kind, **{part: getattr(self, part) for part in parts}})
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,117 @@
+"""What commands print with `--json`, as types: the JSON Schemas that `karat schema` prints are derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from karat.data.json.objects import JsonObject, json_schema
+from karat.runs.compare.comparison import Compared
+from karat.runs.compare.ranked import Ranked
+from karat.runs.compare.scored_rows import Order, ScoredRow
+from karat.runs.store.manifest import Manifest, StoredValues
+from karat.runs.store.verify import Verified
+from karat.stats.corrected.label_count import LabelCount
+from karat.stats.paired.sample_size import NoSampleSize, SampleSize
+from karat.stats.reliability.repetition import Answers
+from karat.viewer.rows.facets import Facet, Histogram, Items
+
+ShownOrder: TypeAlias = Literal[Order, "first"]
+
+
+@dataclass(frozen=True)
+class SystemValues(JsonObject):
+    """The values of several systems, and how they compare.
+
+    `systems`: the values of each system, by its name. `compared`: null for a single system.
+    """
+
+    systems: Mapping[str, StoredValues]
+    compared: Compared | None
+
+
+@dataclass(frozen=True)
+class KeptRun(JsonObject):
+    """One line for each run.
+
+    `created`: when it was begun, ISO 8601; empty where that is not known. `n`: the number of rows. `state`: "finished",
+    "not finished", or why it cannot be read. `values`: by metric.
+    """
+
+    name: str
+    created: str = ""
+    n: int | None = None
+    state: str = "finished"
+    values: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ShownRun(JsonObject):
+    """A run: how it was made, and its values."""
+
+    manifest: Manifest
+    values: StoredValues
+
+
+@dataclass(frozen=True)
+class ShownRows(JsonObject):
+    """Rows of one run, in the `order` of the scores of `metric`, or the first ones."""
+
+    run: str
+    metric: str
+    order: ShownOrder
+    rows: tuple[ScoredRow, ...]
+
+
+@dataclass(frozen=True)
+class MatchedRows(JsonObject):
+    """Rows of several runs.
+
+    `metrics`: the spec of each run by which rows are ordered. `rows`: of each row what each run has, as in `runs`.
+    """
+
+    runs: tuple[str, ...]
+    metrics: tuple[str, ...]
+    order: ShownOrder
+    rows: tuple[tuple[ScoredRow, ...], ...]
+
+
+@dataclass(frozen=True)
+class CountedRows(JsonObject):
+    """How many rows share what.
+
+    `runs`: their names. `n`: the number of rows. `total`: of those for which `--where` holds. `facets`: by label.
+    `histograms`: by score and by difference of scores. `items`: of lists beside scores, such as the criteria that
+    failed.
+    """
+
+    runs: tuple[str, ...]
+    metric: str
+    n: int
+    total: int
+    facets: tuple[Facet, ...]
+    histograms: tuple[Histogram, ...]
+    items: tuple[Items, ...]
+
+
+_PRINTED: Mapping[str, Any] = {
+    "compare": Compared,
+    "experiment": StoredValues,
+    "power": Mapping[str, SampleSize | LabelCount | Answers | NoSampleSize],
+    "rank": Ranked,
+    "runs": KeptRun,
+    "runs show": ShownRun,
+    "runs verify": Verified,
+    "score": StoredValues | SystemValues,
+    "show": ShownRows | MatchedRows | CountedRows,
+}
+
+
+def load_schema(command: str) -> dict[str, Any]:
+    """The schema of a command's output, with the parts that it mentions; `KeyError` for one that prints no JSON.
+
+    >>> load_schema("compare")["$defs"]["Compared"]["properties"]["n"]
+    {'type': 'integer'}
+    """
+    return json_schema(_PRINTED[command], f"karat {command} --json")
