@@ -55,9 +55,7 @@ if TYPE_CHECKING:
     from karat.runs.experiment.experiment import experiment as experiment
     from karat.runs.judge_report.judge_report import JudgeReport as JudgeReport
     from karat.runs.judge_report.judge_report import judge_report as judge_report
-    from karat.runs.labels.human import Human as Human
     from karat.runs.labels.labels import Labels as Labels
-    from karat.runs.labels.labels import read_labels as read_labels
     from karat.runs.sampling.next_rows import label_next as label_next
     from karat.runs.scoring.pipeline import score as score
     from karat.runs.scoring.result import Result as Result
@@ -88,8 +86,7 @@ else:
             ".runs.compare.comparison": "Compared",
             ".runs.experiment.experiment": "experiment",
             ".runs.judge_report.judge_report": "JudgeReport judge_report",
-            ".runs.labels.human": "Human",
-            ".runs.labels.labels": "Labels read_labels",
+            ".runs.labels.labels": "Labels",
             ".runs.compare.rank": "rank",
             ".runs.compare.ranked": "Ranked",
             ".runs.compare.verdicts": "rank_verdicts",

@@ -78,7 +78,7 @@ def scored_file(data: bytes) -> None:
 def labels(data: bytes) -> None:
     """Labels by people, in the first or the second half of the files as in one; a row's scores are finite."""
     from karat.core.errors import KaratError
-    from karat.runs.labels.labels import read_labels
+    from karat.runs.labels.table import read_labels
 
     for suffix in ("jsonl", "csv"):
         with suppress(KaratError):

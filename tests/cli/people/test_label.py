@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.runs.labels.labels import read_labels
+from karat.runs.labels.table import read_labels
 
 WORDS = ["label", "rows.jsonl", "-o", "labels.jsonl", "--label-map", "good=1,bad=0", "--annotator", "ada"]
 

@@ -15,7 +15,7 @@ from karat.core.errors import ColumnError, DataError, SpecError
 from karat.models.request import Reply
 from karat.models.testing.fake import FakeModel
 from karat.runs.compare.rows_needed import plan_rows
-from karat.runs.labels.human import Human
+from karat.runs.labels.labels import Labels
 from karat.runs.sampling.labels_needed import plan_labels, plan_labels_from_pilot
 from karat.testing import assert_at_least
 
@@ -147,7 +147,7 @@ def test_people_correct_label_and_plan_by_a_column(write):
     judged = np.where(draw.random(400) < 0.9, truth, ~truth)
     name = write("judged.csv", {"id": range(400), "gpt4": judged.astype(int)})
     write("labels.csv", {"id": range(100), "label": truth[:100].astype(int)})
-    human, spec = Human("labels.csv"), "column(gpt4, low=0, high=1)"
+    human, spec = Labels("labels.csv"), "column(gpt4, low=0, high=1)"
     result = karat.score(name, spec, human=human, on="id")
     (found,) = result.corrected.values()
     assert found.low < truth.mean() < found.high

@@ -79,13 +79,13 @@ def test_with_labels_a_system_is_worse_where_people_find_it_worse():
 
 
 def test_a_difference_by_strata_of_exactly_these_rows():
-    human = karat.Human(BOTH, MAP, strata="topic", finite=True)
+    human = karat.Labels(BOTH, MAP, strata="topic", finite=True)
     compared = karat.compare("a", "b", metrics="em", human=human)
     sides = (replace(judged(name), strata=np.arange(N) % 2) for name in "ab")
     expected, found = corrected_difference(*sides, finite=True), compared.findings[0].corrected
     assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
     assert compared.notes[-2:] == human.notes
-    fitted = karat.compare("a", "b", metrics="em", human=karat.Human(BOTH, MAP, threshold="fit")).findings[0]
+    fitted = karat.compare("a", "b", metrics="em", human=karat.Labels(BOTH, MAP, threshold="fit")).findings[0]
     assert fitted.corrected.value == pytest.approx(corrected_difference(judged("a"), judged("b")).value, abs=0.02)
 
 

@@ -127,7 +127,7 @@ def test_a_missing_id_says_what_to_type():
     ):
         karat.score("plain.csv", "column(gpt4)", human="both.csv")
     with pytest.raises(ColumnError, match=r"both.csv: there is no column 'text'; .*--on LEFT=RIGHT"):
-        karat.score("plain.csv", "column(gpt4)", human=karat.Human("both.csv", system="first"), on="text")
+        karat.score("plain.csv", "column(gpt4)", human=karat.Labels("both.csv", system="first"), on="text")
 
 
 def test_every_command_takes_a_column_of_labels_by_name():

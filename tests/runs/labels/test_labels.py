@@ -11,7 +11,7 @@ import pytest
 import karat
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
 from karat.runs.labels.choices import judge_choices, parse_label_map
-from karat.runs.labels.labels import match_labels, read_labels
+from karat.runs.labels.table import match_labels, read_labels
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -272,3 +272,11 @@ def test_many_labels_are_read_and_matched_in_any_order():
     labels = read_labels({"id": ids[::-1], "label": ids % 2}, on="id")
     assert match_labels(labels, pa.array(ids).cast(pa.large_string()), "rows")[0] == 199_999
     assert labels.mean[:2].tolist() == [0, 1]
+
+
+def test_labels_have_one_map():
+    named = karat.Labels({"id": [1], "label": ["good"]})
+    assert karat.Labels.of(named, "good=1") == karat.Labels(named.source, "good=1")
+    assert karat.Labels.of(named) is named
+    with pytest.raises(SpecError, match=r"^label_map='good=0' beside Labels with 'good=1': one map is expected"):
+        karat.Labels.of(karat.Labels(named.source, "good=1"), "good=0")

@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import karat
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
-from karat.runs.labels.labels import read_labels
 from karat.runs.labels.rows import Row, open_rows
 from karat.runs.labels.session import FinishedRow, Mark, Session
+from karat.runs.labels.table import read_labels
 
 ROWS = [Row(str(at), None, None) for at in range(30)]
 CHOICES = {"good": 1.0, "bad": 0.0}

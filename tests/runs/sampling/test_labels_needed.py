@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import karat
 from karat.cli.main import main
 from karat.core.errors import JoinError
-from karat.runs.labels.human import Human
+from karat.runs.labels.labels import Labels
 from karat.runs.sampling.labels_needed import plan_labels_from_pilot
 
 
@@ -34,7 +34,7 @@ def test_a_pilot_shows_the_correlation(run):
     assert done.output.startswith("exact_match: ")
     assert "labels of 900 rows give an interval 0.1 wide" in done.output
     assert done.output.endswith("its correlation with people is 0.80, if it errs once more than 90 labels show\n")
-    plan = plan_labels_from_pilot("before", 0.1, Human(run, "good=1,bad=0"))["exact_match"]
+    plan = plan_labels_from_pilot("before", 0.1, Labels(run, "good=1,bad=0"))["exact_match"]
     assert plan.labels < 0.6 * plan.alone
     assert json.loads(invoke("--width", 0.1, "--human", run, "--label-map", "good=1,bad=0", "--json").output) == {
         "exact_match": plan.as_dict()
@@ -57,7 +57,7 @@ def test_a_sample_that_prefers_some_rows_is_weighted(run):
     chances = np.where(np.arange(900) % 3, 0.1, 0.4)
     drawn = np.flatnonzero(random.random(900) < chances)
     human = {"id": drawn, "label": (drawn % 3 > 0) * (drawn % 7 > 0) * 1.0, "probability": chances[drawn]}
-    plan = plan_labels_from_pilot("before", 0.1, Human(human), on="id")["exact_match"]
+    plan = plan_labels_from_pilot("before", 0.1, Labels(human), on="id")["exact_match"]
     assert plan.deviation == pytest.approx(0.495, abs=0.02)
     assert 0.6 < plan.correlation < 0.9
 
@@ -79,4 +79,4 @@ def test_wrong_usage(run, words, problem):
 
 def test_labels_of_unknown_rows(run):
     with pytest.raises(JoinError, match="1 of 1 labelled rows are not in before: '901'"):
-        plan_labels_from_pilot("before", 0.1, Human([{"id": 901, "label": 1}]))
+        plan_labels_from_pilot("before", 0.1, Labels([{"id": 901, "label": 1}]))

@@ -14,8 +14,8 @@ import karat
 from karat.cli.main import main
 from karat.cli.people.label_next import label_next
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
-from karat.runs.labels.labels import match_labels, read_labels
 from karat.runs.labels.rows import open_rows
+from karat.runs.labels.table import match_labels, read_labels
 from karat.runs.sampling.next_rows import By
 from karat.runs.store.run import open_run
 

@@ -12,9 +12,9 @@ from pyarrow import csv
 import karat
 from karat.cli.main import main
 from karat.core.errors import DataError, SpecError
-from karat.runs.labels.labels import read_labels
 from karat.runs.labels.rows import open_rows
 from karat.runs.labels.session import Session
+from karat.runs.labels.table import read_labels
 from karat.runs.store.run import open_run
 
 N = 300

@@ -89,17 +89,17 @@ def test_strata_are_corrected_by_their_own_labels_and_are_found_where_probabilit
     probabilities = np.ones(N)
     probabilities[AT] = chances
     expected = corrected_mean(by_hand(probabilities=probabilities, strata=(topics == "b").astype(np.int64)))
-    for human, by in ((karat.Human(weighted, MAP, strata="topic"), None), (weighted, "topic")):
+    for human, by in ((karat.Labels(weighted, MAP, strata="topic"), None), (weighted, "topic")):
         found.append(scored(rows, human=human, by=by).corrected["em"])
     for each in found:
         assert (each.value, each.low, each.high) == pytest.approx((expected.value, expected.low, expected.high))
     assert scored(rows, human=weighted).corrected["em"].value != pytest.approx(expected.value)
-    alone = karat.Human(LABELS, MAP, strata="topic")
+    alone = karat.Labels(LABELS, MAP, strata="topic")
     assert "2 labels expected in each of 3 strata, found 0 in one" in scored(human=alone).corrected["em"].reason
 
 
 def test_the_value_of_exactly_these_rows():
-    found = scored(human=karat.Human(LABELS, MAP, finite=True))
+    found = scored(human=karat.Labels(LABELS, MAP, finite=True))
     assert found.corrected["em"] == corrected_mean(by_hand(), finite=True)
     assert "exactly these rows" in found.human["notes"][0]
 
@@ -107,14 +107,14 @@ def test_the_value_of_exactly_these_rows():
 def test_a_threshold_that_is_fitted_to_the_labels_is_cross_predicted():
     costs = np.where(RIGHT, 5.0, 3.0) + random.normal(size=N)
     rows = {**ROWS, "cost": costs}
-    fitted = scored(rows, "column(cost)", human=karat.Human(LABELS, MAP, threshold="fit"))
+    fitted = scored(rows, "column(cost)", human=karat.Labels(LABELS, MAP, threshold="fit"))
     expected = by_hand(scores=cross_predict(by_hand(scores=costs), fit_threshold))
     assert next(iter(fitted.corrected.values())) == corrected_mean(expected)
     assert "fitted to the labels" in fitted.human["notes"][0]
-    fixed = scored(rows, "column(cost)", human=karat.Human(LABELS, MAP, threshold=4))
+    fixed = scored(rows, "column(cost)", human=karat.Labels(LABELS, MAP, threshold=4))
     assert next(iter(fixed.corrected.values())) == corrected_mean(by_hand(scores=costs >= 4))
     with pytest.raises(SpecError, match=r"labels of yes and no \(1 and 0\) expected for a threshold, found 0.5"):
-        scored(human=karat.Human({"id": ["q1", "q2"], "label": [1, 0.5]}, threshold="fit"), label_map=None)
+        scored(human=karat.Labels({"id": ["q1", "q2"], "label": [1, 0.5]}, threshold="fit"), label_map=None)
 
 
 def test_labels_may_be_a_column_of_the_rows_and_of_several_people():
@@ -127,7 +127,7 @@ def test_labels_may_be_a_column_of_the_rows_and_of_several_people():
 
 
 def test_labels_that_were_read_before_are_taken_as_they_are():
-    labels = karat.read_labels(LABELS, on="id", label_map=MAP)
+    labels = karat.Labels(LABELS, MAP).read("id")
     assert scored(human=labels, label_map=None).corrected == scored().corrected
 
 

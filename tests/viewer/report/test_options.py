@@ -35,9 +35,9 @@ def lines(path, name="values"):
         {"confidence": 0.8},
         {"cluster": "page"},
         {"cluster": "page", "confidence": 0.5, "seed": 3},
-        {"human": karat.Human("person", "good=1,bad=0")},
-        {"human": karat.Human("person", "good=1,bad=0", finite=True), "confidence": 0.9},
-        {"human": karat.Human("person", "good=1,bad=0"), "cluster": "page"},
+        {"human": karat.Labels("person", "good=1,bad=0")},
+        {"human": karat.Labels("person", "good=1,bad=0", finite=True), "confidence": 0.9},
+        {"human": karat.Labels("person", "good=1,bad=0"), "cluster": "page"},
     ],
 )
 def test_every_value_is_the_one_of_scoring_with_the_options_of_the_report(systems, options, tmp_path):

@@ -11,7 +11,7 @@ from click import UsageError, option
 from karat.cli.options.scoring import Command, add_options
 
 if TYPE_CHECKING:
-    from karat.runs.labels.human import Human
+    from karat.runs.labels.labels import Labels
 
 _OPTIONS = [
     option("--human", multiple=True, metavar="LABELS", help="Labels by people: a file, joined by --on, or a column."),
@@ -40,7 +40,7 @@ def label_options(command: Command) -> Command:
 
 def read_label_options(
     options: dict[str, Any], system: str | None = None, *, systems: Sequence[str] = ()
-) -> Human | None:
+) -> Labels | None:
     """Take the flags of labels out of a command's options; None where there is no `--human`.
 
     `system` is the run whose rows are scored. Of several `systems`, each may have a file of its own, SYSTEM=FILE; of
@@ -53,12 +53,12 @@ def read_label_options(
         if strata or finite or threshold is not None:
             raise UsageError("--strata, --these-rows and --human-threshold say how labels correct: --human LABELS")
         return None
-    from karat.runs.labels.human import Human  # noqa: PLC0415  (only where people labelled rows)
+    from karat.runs.labels.labels import Labels  # noqa: PLC0415  (only where people labelled rows)
 
     files = _name_files(source)
     if not systems and len({name for name, _ in files}) == 1:
         system, source = files[0][0], [file for _, file in files]
-    human = Human(source[0] if len(source) == 1 else list(source), label_map, columns, system)
+    human = Labels(source[0] if len(source) == 1 else list(source), label_map, columns, system)
     if systems and files:
         human = replace(human, source=_by_system(files, systems))
     return replace(human, strata=strata, finite=finite, threshold=threshold)

@@ -17,7 +17,7 @@ from karat.runs.agreement.raters import PEOPLE, LabelMap, Raters, Selection, fin
 from karat.runs.agreement.report import Agreement, Disagreement, Pair
 from karat.runs.agreement.sentences import describe_verdict
 from karat.runs.agreement.verdict import Verdict, judge_score
-from karat.runs.labels.labels import note_names
+from karat.runs.labels.table import note_names
 from karat.stats.agreement.coefficient import Coefficient
 from karat.stats.agreement.confusion import confusion_matrix
 from karat.stats.inference import Inference
@@ -47,7 +47,7 @@ def agreement(
 
     `system`: a run, a file of scored rows, a `Result`, or any frame or file with columns of scores. `metrics` are the
     scores to compare, by default all; `columns` are further columns of numbers or of labels' names that were scored
-    elsewhere. `human`: people's `Labels`, or what `read_labels` reads, joined by the column `on`; or the names of
+    elsewhere. `human`: people's `karat.Labels`, or what they are made from, joined by the column `on`; or the names of
     columns of the system. `label_map` has the score of each label's name, `label_columns` the columns of labels where
     their names are not recognised. `scale`: whether labels are `nominal` (names), `ordinal` or `interval` (numbers).
 

@@ -17,15 +17,16 @@ from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
 from karat.data.json.raw import spell_ids
+from karat.data.open import open_source
+from karat.data.source import Source
 from karat.data.storage.addresses import is_file
 from karat.data.storage.file_names import name_row
 from karat.runs.columns.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.columns.ids import find_id
 from karat.runs.columns.named import decode_numbers
 from karat.runs.labels.choices import check_label_map, known_choices, parse_label_map
-from karat.runs.labels.human import Human, check_files, split_on_labels
-from karat.runs.labels.join import name_system, read_human
-from karat.runs.labels.labels import Labels, match_labels, read_labels
+from karat.runs.labels.labels import Labels
+from karat.runs.labels.table import LabelTable, match_labels, read_labels
 from karat.runs.match.systems import Metrics, TableInMemory, add_named_columns, open_rows, open_system
 from karat.runs.scoring.clusters import find_clusters
 from karat.runs.scoring.result import Result
@@ -153,32 +154,30 @@ def read_raters(system: Any, chosen: Selection) -> Raters:
     )
 
 
-def _find_labels(run: Run, chosen: Selection) -> tuple[Human, str | None]:
+def _find_labels(run: Run, chosen: Selection) -> tuple[Labels, str | None]:
     """The labels, and the column of the rows' ids where labels are in a file.
 
     Raises `ColumnError`, with the nearest name, for a text that is neither a column nor a file.
     """
     human = chosen.human
-    human = human if isinstance(human, Human) else Human(human, chosen.label_map, chosen.label_columns)
+    human = human if isinstance(human, Labels) else Labels(human, chosen.label_map, chosen.label_columns)
     human = human if human.system else replace(human, system=run.name or None)
     if human.source is None or human.columns_of(run.schema.names):
         return human, None
-    check_files(human.source, run.schema.names, run.name)
-    human, on = split_on_labels(human, chosen.on)
+    human.check_files(run.schema.names, run.name)
+    human, on = human.split_on(chosen.on)
     return human, on or find_id(run, run.manifest.mapping, run.joined_on)
 
 
 def _read_people(
-    run: TableInMemory, human: Human, on: str | None, choices: Sequence[Mapping[str, float]]
-) -> tuple[Labels, Array]:
+    run: TableInMemory, human: Labels, on: str | None, choices: Sequence[Mapping[str, float]]
+) -> tuple[LabelTable, Array]:
     """The labels, and the number of the row of each."""
     if on is None:
-        own, where = human.columns_of(run.schema.names), run.name
-        labels = read_labels(
-            run.read(own), on=None, label_map=human.label_map, columns=own, choices=choices, where=where
-        )
+        own = human.columns_of(run.schema.names)
+        labels = read_labels(_name(run, own), on=None, label_map=human.label_map, columns=own, choices=choices)
         return labels, np.array(labels.ids.to_pylist(), dtype=np.int64) - 1
-    labels = read_human(name_system(human, run.name), on, choices)
+    labels = human.of_system(run.name).read(on, choices)
     ids = spell_ids(run.column(on).combine_chunks(), f"{run.name}: column {on!r}")
     return labels, match_labels(labels, ids, run.name)
 
@@ -191,10 +190,15 @@ def _read_column(run: TableInMemory, name: str, label_map: LabelMap, choices: Se
     column = run.column(name).combine_chunks()
     if are_truths(column) and not any(set(column.unique().to_pylist()) <= each.keys() for each in choices):
         return np.asarray(decode_numbers(column, f"column {name!r}", partial(name_row, run.name)))
-    found = read_labels(run.read([name]), on=None, columns=[name], choices=choices, where=run.name)
+    found = read_labels(_name(run, [name]), on=None, columns=[name], choices=choices)
     scores = np.full(len(run.table), np.nan)
     scores[np.array(found.ids.to_pylist(), dtype=np.int64) - 1] = found.scores[:, 0]
     return scores
+
+
+def _name(run: TableInMemory, columns: Sequence[str]) -> Source:
+    """Columns of a run as a source that messages name as the run."""
+    return replace(open_source(run.read(columns)), name=run.name)
 
 
 def find_consensus(people: Array) -> tuple[Array, int]:

@@ -17,7 +17,7 @@ from karat.runs.columns.lengths import Lengths, find_caution
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding, apply_holm
 from karat.runs.compare.flips import find_flips
-from karat.runs.labels.human import Human, split_on_labels
+from karat.runs.labels.labels import Labels
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.match import match
 from karat.runs.match.row_groups import Slices
@@ -84,9 +84,8 @@ def compare(
     [('8', ('yes', 'no')), ('0', ('no', 'yes'))]
     """
     inference = Inference(confidence, seed)
-    people = human if human is None or isinstance(human, Human) else Human(human, label_map)
-    if people is not None:
-        people, on = split_on_labels(people, on)
+    people = Labels.of(human, label_map)
+    people, on = (None, on) if people is None else people.split_on(on)
     matched = match([a, b, *more], metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
     runs, shared, rows = matched.runs, matched.metrics, matched.rows
     labels = None

@@ -20,7 +20,7 @@ from karat.stats.percentiles.values import make_units
 from karat.stats.value import Value, summarise
 
 if TYPE_CHECKING:
-    from karat.runs.labels.human import Human
+    from karat.runs.labels.labels import Labels
     from karat.runs.scoring.correction import CorrectedTotals
 
 
@@ -79,7 +79,7 @@ class RunValues:
         found |= self._add_up(spec, {label: each for label, each in every.items() if label not in found})
         return {label: found[label] for label in every}
 
-    def corrected(self, human: Human, on: tuple[str, str] | None, slices: Mapping[str, Array]) -> CorrectedTotals:
+    def corrected(self, human: Labels, on: tuple[str, str] | None, slices: Mapping[str, Array]) -> CorrectedTotals:
         """The scores of the run's metrics beside people's labels, which correct them; as `correct_kept`."""
         from karat.runs.scoring.correction import correct_kept  # noqa: PLC0415  (only where people labelled rows)
 

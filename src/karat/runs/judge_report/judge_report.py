@@ -26,8 +26,8 @@ from karat.runs.judge_report.kept_calibration import (
 from karat.runs.judge_report.labelled_rows import LABEL, SCORE, WEIGHT, label_rows
 from karat.runs.judge_report.rewordings import REWORDINGS
 from karat.runs.judge_report.votes import VOTES, GivenVotes, RepeatedJudge, Votes, repeat
-from karat.runs.labels.human import Human
 from karat.runs.labels.labels import Labels
+from karat.runs.labels.table import LabelTable
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.progress import Progress
 from karat.runs.scoring.sources import open_sources
@@ -92,7 +92,7 @@ def judge_report(
     exist (`column(gpt4, low=0, high=1)`) is examined as it is: nobody is asked, and what takes a second verdict is
     left out.
 
-    `human`: labels by people, a column of the rows or what `karat.read_labels` reads, joined by `on`;
+    `human`: labels by people, a column of the rows or what `karat.Labels` are made from, joined by `on`;
     only the labelled rows are then examined. `label_map`: the score of each label, by default from the judges' own
     choices. `by`: a column of slices, in which
     the judge is compared with people. `cluster`: a column with equal values in rows that are not independent. `answer`:
@@ -122,7 +122,7 @@ def judge_report(
     repeated = [repeat(judge, repetitions, names) for judge in chosen]
     labels = None
     if human is not None:
-        people = human if isinstance(human, Human) else Human(human, label_map)
+        people = human if isinstance(human, Labels) else Labels(human, label_map)
         source, labels = label_rows(source, people, on, chosen)
     options: dict[str, Any] = {"where": where, "limit": limit, "by": by, "cluster": cluster, "progress": progress}
     result = score(source, repeated, map=map, keep=True, **options)
@@ -146,7 +146,7 @@ def judge_report(
     return JudgeReport(tuple(findings), repetitions, confidence, table)
 
 
-def _labelled(table: pa.Table, labels: Labels) -> Labelled:
+def _labelled(table: pa.Table, labels: LabelTable) -> Labelled:
     scores, most, weights = (table[name].to_numpy() for name in (SCORE, LABEL, WEIGHT))
     given = np.unique(labels.scores[~np.isnan(labels.scores)])
     return Labelled(scores, most, weights if (weights != 1).any() else None, labels.choices, given)

@@ -15,15 +15,15 @@ from karat.data.join.join import Joined, split_on
 from karat.data.source import Source
 from karat.runs.agreement.raters import find_consensus
 from karat.runs.labels.choices import choices_by_spec
-from karat.runs.labels.human import Human
 from karat.runs.labels.join import join_labels, why_not_corrected
 from karat.runs.labels.labels import Labels
+from karat.runs.labels.table import LabelTable
 from karat.runs.store.manifest import describe_metric
 
 SCORE, LABEL, WEIGHT = "human.score", "human.label", "human.weight"
 
 
-def label_rows(source: Source, human: Human, on: str | None, judges: Sequence[Metric]) -> tuple[Source, Labels]:
+def label_rows(source: Source, human: Labels, on: str | None, judges: Sequence[Metric]) -> tuple[Source, LabelTable]:
     """The rows that people labelled, with their mean score in `human.score`, its weight in `human.weight`, and the
     label of most people in `human.label`; and the labels.
 

@@ -13,9 +13,8 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
 from karat.data.source import Source
 from karat.runs.columns.ids import find_id, read_ids
-from karat.runs.labels.human import Human, check_files
-from karat.runs.labels.labels import Labels, match_labels, note_names, read_labels
-from karat.runs.labels.systems import SYSTEM, find_system, list_systems
+from karat.runs.labels.labels import Labels
+from karat.runs.labels.table import LabelTable, match_labels, note_names, read_labels
 from karat.runs.store.manifest import ScoredMetric
 from karat.stats.aggregate import Bounds
 from karat.stats.agreement.threshold import fit_threshold
@@ -32,9 +31,9 @@ class LabelledRows:
     """
 
     at: Array
-    labels: Labels
+    labels: LabelTable
     left_out: int = 0
-    human: Human = Human(None)  # noqa: RUF009  (it is frozen)
+    human: Labels = Labels(None)  # noqa: RUF009  (it is frozen)
     strata: Array | None = None
 
     def judged(self, scores: Array, clusters: Array | None) -> Judged:
@@ -74,7 +73,7 @@ def _cut(judged: Judged, threshold: float | Literal["fit"]) -> Judged:
 
 
 def join_labels(
-    human: Human, rows: Source, every: Source, on: tuple[str, str] | None, choices: Iterable[Mapping[str, float]]
+    human: Labels, rows: Source, every: Source, on: tuple[str, str] | None, choices: Iterable[Mapping[str, float]]
 ) -> LabelledRows:
     """Read labels and match them with `rows`, which `every` holds before they were filtered.
 
@@ -92,47 +91,19 @@ def join_labels(
 
 
 def _match(
-    human: Human, rows: Source, every: Source, on: tuple[str, str] | None, choices: Iterable[Mapping[str, float]]
+    human: Labels, rows: Source, every: Source, on: tuple[str, str] | None, choices: Iterable[Mapping[str, float]]
 ) -> LabelledRows:
     if columns := human.columns_of(rows.schema.names):
         labels = read_labels(rows, on=None, label_map=human.label_map, columns=columns, choices=choices)
         return LabelledRows(labels.rows - 1, labels, human=human)
-    check_files(human.source, rows.schema.names, rows.name)
+    human.check_files(rows.schema.names, rows.name)
     own, theirs = on or (find_id(every),) * 2
-    labels = read_human(name_system(human, rows.name), theirs, choices)
+    labels = human.of_system(rows.name).read(theirs, choices)
     ids, found = read_ids(rows, own), len(labels)
     if every is not rows:
         match_labels(labels, read_ids(every, own), every.name)
         labels = labels.take(np.asarray(pc.is_in(labels.ids, ids)))
     return LabelledRows(match_labels(labels, ids, rows.name), labels, found - len(labels), human)
-
-
-def read_human(human: Human, on: str, choices: Iterable[Mapping[str, float]]) -> Labels:
-    """The labels in a file or frame; `on` is the column of the rows' ids; `choices`: see `read_labels`."""
-    if isinstance(human.source, Labels):
-        return human.source
-    return read_labels(
-        human.source,
-        on=human.on or on,
-        label_map=human.label_map,
-        columns=human.columns,
-        choices=choices,
-        system=human.system,
-    )
-
-
-def name_system(human: Human, name: str) -> Human:
-    """The labels of that one of several systems which is scored: the one they are said to be of, or the file `name`.
-
-    Raises `SpecError` where neither is among them.
-    """
-    systems = [] if isinstance(human.source, Labels) else list_systems(human.source)
-    named = [each for each in systems if each]
-    found = next((known for each in (human.system, name) if each and (known := find_system(each, named))), None)
-    if human.system is None and len(systems) > 1 and found is None:
-        problem = f"the labels' column {SYSTEM!r} names {', '.join(named)}, and none is {name}"
-        raise SpecError(f"{problem}: say which, --human {named[0]}=FILE (in Python, karat.Human(…, system=))")
-    return human if found is None or len(systems) == 1 else replace(human, system=found)
 
 
 def no_estimate(reason: str, rows: int, labelled: int) -> Corrected:
@@ -142,7 +113,7 @@ def no_estimate(reason: str, rows: int, labelled: int) -> Corrected:
 
 
 def why_not_corrected(
-    metrics: Sequence[ScoredMetric], labels: Labels, choices: Mapping[str, Mapping[str, float]]
+    metrics: Sequence[ScoredMetric], labels: LabelTable, choices: Mapping[str, Mapping[str, float]]
 ) -> dict[str, str]:
     """The metrics that labels cannot correct, by spec, each with its reason.
 
@@ -173,7 +144,7 @@ def why_not_corrected(
     return reasons
 
 
-def _find_beyond(metric: ScoredMetric, labels: Labels) -> int | None:
+def _find_beyond(metric: ScoredMetric, labels: LabelTable) -> int | None:
     """The position of a label that is not on the metric's scale; None where all are."""
     low = -np.inf if metric.low is None else metric.low
     high = np.inf if metric.high is None else metric.high

@@ -1,293 +1,161 @@
-"""Labels by people: read from files and columns, mapped to scores, and matched with rows by id."""
+"""Labels by people, as a user names them: where they are, which score each has, and how they correct."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from os import PathLike
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from glob import has_magic
+from typing import Any, Literal
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from karat.core.columns.kinds import Array
-from karat.core.errors import ColumnError, DataError, JoinError, did_you_mean
-from karat.data.source import Source
-from karat.data.storage.file_names import name_row
-from karat.runs.labels.choices import check_label_map, parse_label_map
-from karat.runs.labels.layout import PROBABILITY, read_entries
-from karat.runs.labels.systems import SYSTEM, list_systems
-
-_EXAMPLES = 3
-_BOOLEANS = ({"true": 1.0, "false": 0.0}, {"True": 1.0, "False": 0.0})
+from karat.core.errors import ColumnError, SpecError, did_you_mean
+from karat.data.join.join import split_on
+from karat.data.storage.addresses import is_file
+from karat.data.storage.file_names import split_name
+from karat.runs.labels.systems import SYSTEM, find_system, list_systems
+from karat.runs.labels.table import LabelTable, read_labels
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels by people, one row for each labelled row, one column for each annotator.
+    """Labels by people, and how they correct scores: the argument `human` wherever people's labels are taken.
 
-    `ids` are unique texts, shape (n,). `scores` has shape (n, annotators), NaN where an annotator gave no label.
-    `choices` is the score of each label's name, in order; {} where the labels are numbers. `probabilities`, shape (n,),
-    in (0, 1]: with which each row was proposed for labelling; None for a uniform sample. `source` is for messages;
-    `rows` is the row of each id's first label, from 1, counted through all of `files`: the name of each, and the number
-    of rows before it.
+    `source`: the name of a column of the rows, or several; what `karat.score` reads, or a list of several files; of
+    several systems' answers a table with a column `system`, or a table for each system, by its name.
+
+    `label_map`: the score of each label, a dict, "good=1,bad=0", or "bad<fair<good" for even steps from 0 to 1; by
+    default from a judge's own choices. `columns`: the columns of labels in a file, where their names are not
+    recognised. `system`: the one whose rows are scored, for a file with labels of several. `on`: the column of the ids
+    in a file, where the rows' has another name.
+
+    `strata`: a column of the rows, from each value of which rows were drawn separately. `finite`: the corrected value
+    is that of exactly these rows, not of rows like them. `threshold`: the least score that counts as yes, for labels of
+    yes and no, or "fit" for one that is fitted to the labels.
+
+    >>> labels = Labels({"id": [7, 7, 8], "annotator": ["ada", "bob", "ada"], "label": ["good", "bad", "good"]},
+    ...                 label_map="good=1,bad=0")
+    >>> table = labels.read("id")
+    >>> table.ids.to_pylist(), table.annotators, table.mean.tolist()
+    (['7', '8'], ('ada', 'bob'), [0.5, 1.0])
     """
 
-    ids: pa.Array
-    scores: Array
-    annotators: tuple[str, ...]
-    choices: Mapping[str, float]
-    probabilities: Array | None
-    source: str
-    rows: Array = field(repr=False)
-    files: tuple[tuple[str, int], ...] = field(repr=False)
+    source: Any
+    label_map: Mapping[str, float] | str | None = None
+    columns: Sequence[str] = ()
+    system: str | None = None
+    strata: str | None = None
+    finite: bool = False
+    threshold: float | Literal["fit"] | None = None
+    on: str | None = None
 
-    def __len__(self) -> int:
-        return len(self.ids)
+    @classmethod
+    def of(cls, human: Any, label_map: Mapping[str, float] | str | None = None) -> Labels | None:
+        """The argument `human` of a call as `Labels`; None for None.
+
+        Raises `SpecError` for a `label_map` beside `Labels` that have another one.
+        """
+        if human is None:
+            return None
+        labels = human if isinstance(human, Labels) else cls(human)
+        if label_map is None or label_map == labels.label_map:
+            return labels
+        if labels.label_map is not None:
+            raise SpecError(f"label_map={label_map!r} beside Labels with {labels.label_map!r}: one map is expected")
+        return replace(labels, label_map=label_map)
 
     @property
-    def mean(self) -> Array:
-        """The mean score over the annotators who labelled a row, shape (n,)."""
-        there = ~np.isnan(self.scores)
-        mean: Array = np.where(there, self.scores, 0.0).sum(axis=1) / there.sum(axis=1)
-        return mean
-
-    def place(self, at: int) -> str:
-        """The file and the row of the label at this position, for messages."""
-        return _place(self.files, int(self.rows[at]))
-
-    def take(self, kept: Array) -> Labels:
-        """The labels at these positions, or where a mask is true."""
-        where = np.flatnonzero(kept) if kept.dtype == bool else kept
-        probabilities = None if self.probabilities is None else self.probabilities[where]
-        ids, scores, rows = self.ids.take(pa.array(where)), self.scores[where], self.rows[where]
-        return Labels(ids, scores, self.annotators, self.choices, probabilities, self.source, rows, self.files)
-
-
-def read_labels(
-    source: Any,
-    *,
-    on: str | None,
-    label_map: Mapping[str, float] | str | None = None,
-    columns: Sequence[str] = (),
-    choices: Iterable[Mapping[str, float]] = (),
-    system: str | None = None,
-    where: str = "labels",
-) -> Labels:
-    """Read labels by people.
-
-    `source`: what `karat.score` reads, or a list of several files: labels of several rounds add up. `on`: the column of
-    the ids; None: the rows' own numbers, from 1. Several annotators are in long form, with a column `annotator`, or
-    have a column each (`annotator1`, `annotator2`). `columns` names the columns of labels where their names are not
-    recognised. A row without a label is left out. A column `probability` holds the probability with which each row was
-    proposed for labelling, as `karat label-next` writes it. `system`: where a column `system` names several systems,
-    the one whose rows are kept. `where`: the name, in messages, of a source that is no file.
-
-    Labels are numbers, true and false, or names. `label_map` has the score of each name: a dict, `"good=1,bad=0"`, or
-    `"bad<fair<good"` for even steps from 0 to 1. Without it, names are looked for in each of `choices`, such as the
-    choices of a judge. In a table with columns `label` and `score`, the score of a name stands beside it.
-
-    Raises `ColumnError` for a column that is missing or not recognised, `DataError` for a label that has no score, for
-    a person who labelled a row twice and differently, and for probabilities that are not in (0, 1], `JoinError` for a
-    missing id; each names file, row and column.
-
-    >>> long = {"id": [7, 7, 8], "annotator": ["ada", "bob", "ada"], "label": ["good", "bad", "good"]}
-    >>> labels = read_labels(long, on="id", label_map="good=1,bad=0")
-    >>> labels.ids.to_pylist(), labels.annotators, labels.mean.tolist()
-    (['7', '8'], ('ada', 'bob'), [0.5, 1.0])
-    >>> wide = {"id": [7, 8], "annotator1": [1, None], "annotator2": [0, 1]}
-    >>> read_labels(wide, on="id").scores.tolist()
-    [[1.0, 0.0], [nan, 1.0]]
-    """
-    sources = source if _is_several(source) else [source]
-    parts, files, unnamed, before = [], [], set[str](), 0
-    for each in sources:
-        entries, name, rows, named = read_entries(each, on, columns, system, where)
-        parts.append(entries.set_column(0, "row", pc.add(entries["row"], before)))
-        files.append((name, before))
-        unnamed.update(() if named else pc.unique(entries["annotator"]).to_pylist())
-        before += rows
-    _check_probabilities(parts, files)
-    entries = pa.concat_tables(parts, promote_options="default").combine_chunks()
-    names = ", ".join(name for name, _ in files)
-    if not len(entries):
-        of = "" if system is None else f" of the system {system!r}"
-        problem = f"{names}: expected labels{of}, found none in {before} rows"
-        raise DataError(problem if system is None else f"{problem}{_name_systems(source)}")
-    return _gather(entries, _choose(entries, files, label_map, choices), names, tuple(files), unnamed)
-
-
-def note_names(annotators: Sequence[str]) -> list[str]:
-    """What may be a mistake in the names of annotators, in words.
-
-    >>> note_names(["Ann", "Ben", "ann"])
-    ["the annotators 'Ann' and 'ann' differ only in case or spaces: are they one person?"]
-    """
-    alike = {name.strip().casefold(): name for name in annotators}
-    pairs = ((name, alike[name.strip().casefold()]) for name in annotators)
-    return [
-        f"the annotators {one!r} and {other!r} differ only in case or spaces: are they one person?"
-        for one, other in pairs
-        if one != other
-    ]
-
-
-def match_labels(labels: Labels, ids: pa.Array, where: str) -> Array:
-    """The position of each labelled row among `ids`, shape (n,), int64.
-
-    `ids` are texts, null where a row has none; `where` names them in messages. Raises `JoinError`, with file and row,
-    for a label whose row is not among them or is there twice.
-
-    >>> labels = read_labels({"id": [8, 7], "label": [1, 0]}, on="id")
-    >>> match_labels(labels, pa.array(["7", "8", "9"]), "answers").tolist()
-    [1, 0]
-    """
-    ids = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-    ids = ids.cast(labels.ids.type)
-    found = pc.index_in(labels.ids, ids)
-    if found.null_count:
-        at = np.flatnonzero(np.asarray(found.is_null()))
-        few = "; ".join(f"{labels.ids[row].as_py()!r} ({labels.place(row)})" for row in at[:_EXAMPLES])
-        near = did_you_mean(labels.ids[at[0]].as_py(), ids.slice(0, 1000).drop_null().to_pylist(), total=len(ids))
-        problem = f"{len(at)} of {len(labels)} labelled rows are not in {where}: {few}{near}"
-        raise JoinError(f"{labels.source}: {problem}; remove them, or name the column of the ids with on (--on)")
-    positions = np.asarray(found, np.int64)
-    places = pc.index_in(ids, labels.ids).drop_null()
-    if len(places) > len(labels):
-        twice = int(np.argmax(np.bincount(np.asarray(places), minlength=len(labels)) > 1))
-        raise JoinError(f"{where}: the id {labels.ids[twice].as_py()!r} is there more than once, labelled in "
-                        f"{labels.place(twice)}; name a column of unique ids with on (--on)")  # fmt: skip
-    return positions
-
-
-def _is_several(source: Any) -> bool:
-    return isinstance(source, list | tuple) and any(isinstance(each, str | PathLike | Source) for each in source)
-
-
-def _name_systems(source: Any) -> str:
-    """The tail of a message: the systems of which there are labels."""
-    named = [name for name in list_systems(source) if name]
-    return f"; the column {SYSTEM!r} names {', '.join(named)}: --human {named[0]}=FILE takes those" if named else ""
-
-
-def _place(files: Sequence[tuple[str, int]], row: int) -> str:
-    name, before = files[bisect_right([before for _, before in files], row - 1) - 1]
-    return name_row(name, row - before)
-
-
-def _check_probabilities(parts: Sequence[pa.Table], files: Sequence[tuple[str, int]]) -> None:
-    """Raise `DataError` where some files have probabilities and others do not, or one is not in (0, 1]."""
-    there = [PROBABILITY in part.column_names for part in parts]
-    if any(there) and not all(there):
-        first, other = files[there.index(False)][0], files[there.index(True)][0]
-        problem = f"{first} has no column {PROBABILITY!r}, but {other} has one"
-        raise ColumnError(f"{problem}: karat label-next, with the earlier labels as --human, writes it for all rows")
-    for part in parts if all(there) else ():
-        found = part[PROBABILITY].to_numpy()
-        if not (valid := (found > 0) & (found <= 1)).all():
-            at = int(np.argmin(valid))
-            shown = "missing" if np.isnan(found[at]) else f"{found[at]:g}"
-            problem = f"the probability of a labelled row is {shown}; expected a number above 0 and up to 1"
-            raise DataError(f"{_place(files, part['row'][at].as_py())}: {problem}, with which the row was proposed")
-
-
-def _choose(
-    entries: pa.Table,
-    files: Sequence[tuple[str, int]],
-    label_map: Mapping[str, float] | str | None,
-    candidates: Iterable[Mapping[str, float]],
-) -> Mapping[str, float]:
-    """The scores of the labels' names; {} where the labels are numbers."""
-    names, candidates = pc.unique(entries["label"]).to_pylist(), [dict(each) for each in candidates]
-    if label_map is not None:
-        chosen = parse_label_map(label_map) if isinstance(label_map, str) else check_label_map(label_map)
-        unknown = [name for name in names if name not in chosen]
-        if unknown and "score" in entries.column_names:  # labels of a session, with their scores beside them
-            chosen |= _own_scores(entries.filter(pc.is_in(entries["label"], pa.array(unknown))), files)
-        if unknown := [name for name in names if name not in chosen]:
-            place = _place(files, entries["row"][pc.index(entries["label"], unknown[0]).as_py()].as_py())
-            raise DataError(f"{place}: the label {unknown[0]!r} is not in the map{did_you_mean(unknown[0], chosen)}")
-        return chosen
-    if "score" in entries.column_names and (own := _own_scores(entries, files)):
-        return next((each for each in candidates if own.items() <= each.items()), own)
-    fitting = [dict(each) for each in (*candidates, *_BOOLEANS) if all(name in each for name in names)]
-    if any(set(each.items()) != set(fitting[0].items()) for each in fitting[1:]):
-        raise DataError(f"{files[0][0]}: the labels fit several judges: --label-map (label_map=) says their scores")
-    if fitting:
-        return fitting[0]
-    if wrong := [name for name in names if not _is_number(name)]:
-        place = _place(files, entries["row"][pc.index(entries["label"], wrong[0]).as_py()].as_py())
-        shown = ",".join(f"{name}=…" for name in names[:4])
-        problem = f"{place}: the label {wrong[0]!r} has no score"
-        raise DataError(f"{problem}: say which each has, --label-map '{shown}' (in Python, label_map=), such as good=1")
-    return {}
-
-
-def _own_scores(entries: pa.Table, files: Sequence[tuple[str, int]]) -> dict[str, float]:
-    """The score that stands beside each label's name, by score; {} where one has none."""
-    if np.isnan(entries["score"].to_numpy()).any() or entries["score"].null_count:
-        return {}
-    pairs = entries.select(["label", "score", "row"]).group_by(["label", "score"]).aggregate([("row", "min")])
-    found: dict[str, float] = {}
-    for pair in pairs.sort_by("score").to_pylist():
-        if (name := pair["label"]) in found:
-            problem = f"the label {name!r} has the scores {found[name]:g} and {pair['score']:g}"
-            raise DataError(f"{_place(files, pair['row_min'])}: {problem}; --label-map (label_map=) says which one")
-        found[name] = pair["score"]
-    return found
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return bool(np.isfinite(float(text)))
-    except ValueError:
-        return False
-
-
-def _gather(
-    entries: pa.Table,
-    choices: Mapping[str, float],
-    source: str,
-    files: tuple[tuple[str, int], ...],
-    unnamed: Collection[str],
-) -> Labels:
-    """The labels as a table of ids by annotators; `DataError` where one person gave a row two different labels.
-
-    `unnamed`: the annotators that are known by their column alone.
-    """
-    encoded = {name: pc.dictionary_encode(entries[name].combine_chunks()) for name in ("id", "annotator", "label")}
-    row, annotator, code = (np.asarray(column.indices, np.int64) for column in encoded.values())
-    ids, annotators, labels = (column.dictionary for column in encoded.values())
-    scores = np.array([choices[name] if choices else float(name) for name in labels.to_pylist()])[code]
-    places = entries["row"].to_numpy()
-    key = row * len(annotators) + annotator
-    order = np.argsort(key, kind="stable")
-    differs = (np.diff(key[order]) == 0) & (np.diff(scores[order]) != 0)
-    if differs.any():
-        at = int(np.argmax(differs))
-        first, second = (_place(files, int(places[order[each]])) for each in (at, at + 1))
-        who, which = annotators[annotator[order[at]]].as_py(), ids[row[order[at]]].as_py()
-        words = " and ".join(repr(labels[code[order[each]]].as_py()) for each in (at, at + 1))
-        problem, remedy = f"{who!r} labelled the row {which!r} twice, {words}", "keep one of them"
-        if who in unnamed:
-            problem = f"the row {which!r} has two labels in column {who!r}, {words}"
-            remedy += ", or name the people in a column 'annotator'"
-        raise DataError(f"{first} and {second}: {problem}: {remedy}")
-    table = np.full((len(ids), len(annotators)), np.nan)
-    table[row, annotator] = scores
-    starts = np.unique(row, return_index=True)[1]
-    probabilities = None
-    if PROBABILITY in entries.column_names:
-        found = entries[PROBABILITY].to_numpy()
-        probabilities = found[starts]
-        if (other := found != probabilities[row]).any():
-            at = int(np.argmax(other))
-            first, second = (_place(files, int(places[each])) for each in (starts[row[at]], at))
-            which = (
-                f"the row {ids[row[at]].as_py()!r} has the probabilities {probabilities[row[at]]:g} and {found[at]:g}"
+    def notes(self) -> tuple[str, ...]:
+        """What is corrected in another way than by default, in words."""
+        fitted = "a threshold fitted to the labels; that of a labelled row is fitted to other rows (cross-prediction)"
+        least = fitted if self.threshold == "fit" else self.threshold
+        return tuple(
+            note
+            for used, note in (
+                (self.threshold is not None, f"scores count as yes from {least}"),
+                (self.strata is not None, f"labels were drawn separately from each {self.strata}"),
+                (self.finite, "corrected values are those of exactly these rows, not of rows like them"),
             )
-            raise DataError(f"{first} and {second}: {which}; a row has one probability of being proposed")
-    named = tuple(annotators.to_pylist())
-    return Labels(ids, table, named, choices, probabilities, source, places[starts], files)
+            if used
+        )
+
+    def read(self, on: str | None, choices: Iterable[Mapping[str, float]] = ()) -> LabelTable:
+        """Read labels from a file or frame, by the column of ids `on`; None: by the rows' numbers, from 1.
+
+        `choices`: the labels and scores of judges, for labels whose scores nothing else says. Raises `ColumnError` for
+        a column that is missing or not recognised, `DataError` for a label without a score, for a person who labelled a
+        row twice and differently, and for probabilities that are not in (0, 1], `JoinError` for a missing id; each
+        names file, row and column.
+        """
+        if isinstance(self.source, LabelTable):
+            return self.source
+        return read_labels(
+            self.source,
+            on=self.on or on,
+            label_map=self.label_map,
+            columns=self.columns,
+            choices=choices,
+            system=self.system,
+        )
+
+    def columns_of(self, names: Sequence[str]) -> list[str]:
+        """The columns of rows with these column names that hold the labels; [] where the labels are elsewhere."""
+        source = list(self.source) if isinstance(self.source, list | tuple) else [self.source]
+        return source if source and all(isinstance(each, str) and each in names for each in source) else []
+
+    def check_files(self, names: Sequence[str], where: str) -> None:
+        """Raise `ColumnError`, with the nearest of the columns `names`, for a text that is neither column nor file."""
+        for each in self.source if isinstance(self.source, list | tuple) else [self.source]:
+            if not isinstance(each, str) or each in names or each == "-":
+                continue
+            if not (split_name(each)[0] or is_file(each) or has_magic(each)):
+                near = did_you_mean(each, names)
+                raise ColumnError(f"{where}: {each!r} is neither a column nor a file of labels{near}")
+
+    def split_on(self, on: str | None) -> tuple[Labels, str | None]:
+        """The labels with the column of their ids, and that of the rows, from LEFT=RIGHT where the two differ."""
+        if on is None:
+            return self, None
+        own, theirs = split_on(on)
+        return replace(self, on=theirs), own
+
+    def of_system(self, name: str) -> Labels:
+        """The labels of the one of several systems that is scored: the one they are said to be of, or the file `name`.
+
+        Raises `SpecError` where neither is among them.
+        """
+        systems = [] if isinstance(self.source, LabelTable) else list_systems(self.source)
+        named = [each for each in systems if each]
+        found = next((known for each in (self.system, name) if each and (known := find_system(each, named))), None)
+        if self.system is None and len(systems) > 1 and found is None:
+            problem = f"the labels' column {SYSTEM!r} names {', '.join(named)}, and none is {name}"
+            raise SpecError(f"{problem}: say which, --human {named[0]}=FILE (in Python, karat.Labels(…, system=))")
+        return self if found is None or len(systems) == 1 else replace(self, system=found)
+
+    def by_system(self, names: Sequence[str]) -> Iterator[Labels]:
+        """The labels of the answers of each of several systems.
+
+        Raises `SpecError` where it is not known of which system labels are, and where those of one are missing.
+        """
+        tables = isinstance(self.source, Mapping) and any(find_system(name, self.source) for name in names)
+        systems = [] if tables or isinstance(self.source, LabelTable) else list_systems(self.source)
+        if tables:
+            by_name = {find_system(name, names): table for name, table in self.source.items()}
+            if None in by_name:
+                wrong = next(name for name in self.source if find_system(name, names) is None)
+                raise SpecError(f"labels of {wrong!r}: there is no such system{did_you_mean(wrong, names)}")
+            if missing := [name for name in names if name not in by_name]:
+                raise SpecError(f"labels of {missing[0]} are missing, which corrected differences need")
+            yield from (replace(self, source=by_name[name]) for name in names)
+        elif len(systems) > 1:
+            found = [find_system(name, filter(None, systems)) for name in names]
+            if None in found or len(set(found)) < len(found):
+                wrong, listed = (
+                    names[found.index(None)] if None in found else names[0],
+                    ", ".join(filter(None, systems)),
+                )
+                raise SpecError(f"no labels are known to be of {wrong}: their column {SYSTEM!r} names {listed}")
+            yield from (replace(self, system=name) for name in found)
+        else:
+            listed = " and ".join(names)
+            remedy = f"a file for each: --human {names[0]}=FILE (in Python, a dict of them)"
+            problem = f"of which system are these labels? A column {SYSTEM!r} with the names {listed} says it"
+            raise SpecError(f"{problem}, or {remedy}")

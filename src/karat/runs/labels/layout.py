@@ -58,7 +58,7 @@ class _Layout:
 
 
 def read_entries(
-    source: Any, on: str | None, columns: Sequence[str], system: str | None, where: str
+    source: Any, on: str | None, columns: Sequence[str], system: str | None
 ) -> tuple[pa.Table, str, int, bool]:
     """One row for each label of each annotator: `row` (from 1), `id`, `annotator`, `label`, `score`, `probability`.
 
@@ -68,7 +68,7 @@ def read_entries(
     Raises `ColumnError` and `JoinError` as `read_labels` does.
     """
     opened = open_source(source)
-    name = opened.name if isinstance(source, str | PathLike | Source) else where
+    name = opened.name if isinstance(source, str | PathLike | Source) else "labels"
     if on is not None and on not in opened.schema.names and _JOURNAL.issubset(opened.schema.names):
         on = "id"  # whatever the rows call theirs
     layout = _find_layout(opened.schema, on, columns, name)
@@ -136,7 +136,7 @@ def _find_layout(schema: pa.Schema, on: str | None, chosen: Sequence[str], where
     raise ColumnError(f"{where}: no column holds labels by its name, such as label or annotator1{shown}. {_REMEDY}")
 
 
-_REMEDY = "Say which: --label-column COLUMN (in Python, read_labels(columns=[…]))"
+_REMEDY = "Say which: --label-column COLUMN (in Python, karat.Labels(…, columns=[…]))"
 
 
 def _several(where: str, kind: str, names: Sequence[str]) -> ColumnError:

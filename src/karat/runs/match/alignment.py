@@ -80,8 +80,8 @@ class Alignment:
 
     @cached_property
     def ids(self) -> pa.Array:
-        """The ids of the matched rows, sorted, shape (n,), which are seldom needed, and then kept."""
-        return self.all_ids.take(from_numpy(self.orders[0]))
+        """The ids of the matched rows in the order of `read`, shape (n,), which are seldom needed, and then kept."""
+        return self.all_ids if self.in_step else self.all_ids.take(from_numpy(self.orders[0]))
 
     @cached_property
     def numbers(self) -> Array:

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
+import pyarrow as pa
+
 from karat.core.errors import DataError, JoinError
 from karat.data.roles import singular
 from karat.runs.columns.ids import show_column
 from karat.runs.match.alignment import ORDER, Alignment, align_by
 from karat.runs.match.contradictions import Contradiction, find_contradictions
 from karat.runs.match.keys import Key, Keys, align, counts_rows
-from karat.runs.match.row_groups import RowClusters, Slices, read_clusters, read_slices
+from karat.runs.match.row_groups import RowClusters, Slices, read_clusters, read_column, read_slices
 from karat.runs.match.shared_metrics import (
     SharedMetric,
     compare_metrics,
@@ -45,6 +47,10 @@ class Matched:
     def names(self) -> tuple[str, ...]:
         """The names of the systems."""
         return tuple(run.name for run in self.runs)
+
+    def column(self, name: str) -> pa.Array:
+        """A column of the first run that has it, in the order of `rows.read`; raises what `match` raises for slices."""
+        return pa.chunked_array(list(read_column(self.runs, self.rows, name))).combine_chunks()
 
 
 class How(TypedDict, total=False):

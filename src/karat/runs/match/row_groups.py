@@ -31,7 +31,7 @@ class Slices:
                 yield label, part
 
 
-def _read_column(runs: Sequence[Run], rows: Alignment, name: str) -> Iterator[pa.Array]:
+def read_column(runs: Sequence[Run], rows: Alignment, name: str) -> Iterator[pa.Array]:
     """A column of the first run that has it, in the order in which the matched rows are read, in parts."""
     at = next((at for at, run in enumerate(runs) if name in run.schema.names), 0)
     check_group_column(runs[at].schema, name, runs[at].name)
@@ -56,7 +56,7 @@ def read_clusters(runs: Sequence[Run], rows: Alignment, named: str | None) -> Ro
     if (name := find_clusters(runs, named, rows.columns)) is None:
         return None
     keys, first = np.empty(len(rows), np.uint64), 0
-    for part in _read_column(runs, rows, name):
+    for part in read_column(runs, rows, name):
         here = slice(first, first + len(part))
         keys[here] = cluster_keys(part, rows.numbers[here])
         first = here.stop
@@ -69,7 +69,7 @@ def read_slices(runs: Sequence[Run], rows: Alignment, name: str) -> Slices:
     """The slice of each matched row."""
     codes, first = np.empty(len(rows), np.int16), 0
     seen, numbers = set[str](), dict[str, int]()
-    for part in _read_column(runs, rows, name):
+    for part in read_column(runs, rows, name):
         own, labels = encode_groups(part, seen, name)
         there = np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int16)
         codes[first : first + len(part)] = there[own]

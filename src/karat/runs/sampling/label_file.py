@@ -76,17 +76,18 @@ def _earlier_lines(systems: LabelledSystems) -> Iterator[_Line]:
 
 def _read_shown(systems: LabelledSystems, lines: list[_Line], show: Sequence[str]) -> pa.Table:
     """The id of each line, and the columns that a person needs to see, titled as in the first run."""
-    found = [_find_shown(run, systems.on, show) for run in systems.runs]
+    rows = systems.matched.rows
+    found = [_find_shown(run, key, show) for run, key in zip(systems.runs, rows.columns, strict=True)]
     columns = {column: role if role in ROLES else find_role(column) for role, column in found[0].items()}
     titled = title_columns(columns, [run.name for run in systems.runs])
     titles = {role: titled[column] for role, column in found[0].items()}
     titles = {role: ROLES.get(role, f"shown {title}") if title in BESIDE else title for role, title in titles.items()}
     parts = []
-    for system, (run, order) in enumerate(zip(systems.runs, systems.orders, strict=True)):
-        rows = order[[line.row for line in lines if line.system == system]].astype(np.int64)
+    for system, (run, key) in enumerate(zip(systems.runs, rows.columns, strict=True)):
+        numbers = rows.order(system)[np.array([line.row for line in lines if line.system == system], np.int64)]
         shown = {titles[role]: column for role, column in found[system].items() if role in titles}
-        part = run.read(list(dict.fromkeys([systems.on, *shown.values()]))).take(pa.array(rows))
-        parts.append(part.select([systems.on, *shown.values()]).rename_columns([systems.on, *shown]))
+        part = run.read(list(dict.fromkeys([key, *shown.values()]))).take(pa.array(numbers))
+        parts.append(part.select([key, *shown.values()]).rename_columns([rows.by, *shown]))
     try:
         table = pa.concat_tables(parts, promote_options="permissive")
     except pa.ArrowTypeError as error:
@@ -114,7 +115,7 @@ def _refuse_losing_labels(output: Path, systems: LabelledSystems) -> None:
     for system, run in enumerate(systems.runs):
         name = run.name if len(systems.runs) > 1 else None
         try:
-            there = read_entries(output, systems.on, (), name, str(output))[0]["id"]
+            there = read_entries(output, systems.matched.rows.by, (), name)[0]["id"]
         except ColumnError:  # it is no table of labels
             return
         kept = pa.array([], there.type) if systems.labelled is None else systems.labelled[system].labels.ids

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from karat.runs.columns.groups import cluster_keys
 from karat.runs.labels.choices import known_choices
-from karat.runs.labels.human import Human, split_on_labels
-from karat.runs.labels.join import LabelledRows, name_system, read_human
-from karat.runs.labels.labels import match_labels
+from karat.runs.labels.labels import Labels
+from karat.runs.match.labelled import label_rows
+from karat.runs.match.match import match
 from karat.runs.match.systems import Metrics, System, list_specs, open_system
-from karat.runs.sampling.labelled_systems import read_ids
-from karat.runs.scoring.clusters import find_clusters
-from karat.runs.store.run import Run
 from karat.stats.corrected.label_count import LabelCount, count_labels, count_labels_from_pilot
 
 
@@ -32,7 +28,7 @@ def plan_labels(
     """
     wanted = list_specs(metrics)
     run = open_system(system, "the result", wanted)
-    scores = {spec: run.scores(spec) for spec in _find_specs(run, wanted)}
+    scores = {spec: run.scores(spec) for spec in (run.manifest.metric(each).spec for each in wanted or run.specs)}
     return {
         spec: count_labels(width, len(each), float(np.nanstd(each)), correlation, confidence=confidence)
         for spec, each in scores.items()
@@ -42,7 +38,7 @@ def plan_labels(
 def plan_labels_from_pilot(
     system: System,
     width: float,
-    pilot: Human,
+    pilot: Labels,
     *,
     on: str | None = None,
     metrics: Metrics = (),
@@ -53,19 +49,12 @@ def plan_labels_from_pilot(
     `on` is the column of the ids that the run and the labels share (LEFT=RIGHT where its name differs), by default one
     that tells the rows apart.
 
-    Raises `DataError` for labels that do not vary, and what `read_labels` raises.
+    Raises `DataError` for labels that do not vary, and what `karat.Labels.read` raises.
     """
-    wanted = list_specs(metrics)
-    run = open_system(system, "the result", wanted)
-    people, own = split_on_labels(pilot, on)
-    name, ids = read_ids(run, own)
-    labels = read_human(name_system(people, run.name), name, known_choices(run.specs).values())
-    rows = LabelledRows(match_labels(labels, ids, run.name), labels)
-    cluster = find_clusters([run])
-    keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
-    judged = {spec: rows.judged(run.scores(spec), keys) for spec in _find_specs(run, wanted)}
+    people, own = pilot.split_on(on)
+    matched = match([system], metrics, own)
+    (run,), clusters = matched.runs, matched.clusters
+    (rows,) = label_rows(people, [run], matched.rows, known_choices(run.specs).values())
+    keys = None if clusters is None else clusters.keys
+    judged = {each.spec: rows.judged(run.scores(each.spec), keys) for each in matched.metrics}
     return {spec: count_labels_from_pilot(each, width, confidence=confidence) for spec, each in judged.items()}
-
-
-def _find_specs(run: Run, wanted: list[str]) -> list[str]:
-    return [run.manifest.metric(spec).spec for spec in wanted or run.specs]

@@ -13,9 +13,8 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.runs.columns.groups import cluster_keys
-from karat.runs.labels.human import Human
-from karat.runs.match.shared_metrics import share_metrics
-from karat.runs.match.systems import Metrics, System, list_specs, open_systems
+from karat.runs.labels.labels import Labels
+from karat.runs.match.systems import Metrics, System, list_specs
 from karat.runs.sampling.label_file import tabulate, write_labels
 from karat.runs.sampling.labelled_systems import LabelledSystems, label_systems
 from karat.stats.corrected.allocation import (
@@ -100,7 +99,7 @@ def label_next(
 
     Raises `SpecError` for a `by` that the metrics, slices or labels do not suffice for and for a count that is not
     positive, `ColumnError` where no column is known to be the answer or none is beside it, `DataError` for more rows
-    than have no label, and what `karat.runs.labels.labels.read_labels` and `karat.compare` raise.
+    than have no label, and what `karat.Labels.read` and `karat.compare` raise.
 
     >>> import karat
     >>> rows = {"id": range(100), "prediction": ["yes", "no"] * 50, "gold": ["yes"] * 100}
@@ -108,12 +107,11 @@ def label_next(
     >>> proposed.num_rows, round(proposed["probability"][0].as_py(), 6), proposed.column_names
     (10, 0.1, ['id', 'label', 'probability', 'gold', 'prediction'])
     """
-    people = human if human is None or isinstance(human, Human) else Human(human, label_map)
     several = list(system) if isinstance(system, Sequence) and not isinstance(system, str) else [system]
-    return propose(several, Draw(count, metrics, by, slices, on, seed, show), people, output).table
+    return propose(several, Draw(count, metrics, by, slices, on, seed, show), Labels.of(human, label_map), output).table
 
 
-def propose(systems: Sequence[System], draw: Draw, human: Human | None, output: str | Path | None) -> Proposal:
+def propose(systems: Sequence[System], draw: Draw, human: Labels | None, output: str | Path | None) -> Proposal:
     """What `label_next` does, with what the proposed rows are expected to be worth."""
     count, by = draw.count, draw.by
     if count < 1 or by not in get_args(By):
@@ -121,13 +119,12 @@ def propose(systems: Sequence[System], draw: Draw, human: Human | None, output: 
         raise SpecError(f"count={count}: expected 1 or more" if count < 1 else f"by={by!r}: {problem}")
     wanted = list_specs(draw.metrics)
     scored = bool(wanted) or by != "uniform"
-    runs = open_systems(systems, wanted, scored=scored)
-    rows = label_systems(runs, share_metrics(runs, wanted) if scored else [], draw.on, human)
+    rows = label_systems(systems, wanted, draw.on, human, scored=scored)
     earlier = np.flatnonzero(rows.drawn)
     free = ~rows.drawn
     if count > free.sum():
         raise DataError(f"{rows.name}: {count} rows to label expected, found {free.sum()} without a label")
-    strata = None if draw.slices is None else cluster_keys(rows.column(draw.slices)).astype(np.int64)
+    strata = None if draw.slices is None else cluster_keys(rows.matched.column(draw.slices)).astype(np.int64)
     expected = _expect(rows, by, strata)
     chances = probabilities_of(expected.error, count, free, most=share_of_round(len(earlier), count, len(rows)))
     drawn = draw_rows(np.where(free, chances, 0.0), draw.seed, strata)

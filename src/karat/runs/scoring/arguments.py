@@ -12,7 +12,7 @@ from typing import Any
 
 from karat.core.errors import SpecError
 from karat.data.write import check_output, refuse_overwriting
-from karat.runs.labels.human import Human
+from karat.runs.labels.labels import Labels
 from karat.runs.store.folders import run_folder
 
 NONE = "none"
@@ -34,7 +34,7 @@ class Selection:
     cluster: str | None = None
     where: str | None = None
     limit: int | None = None
-    human: Human | None = None
+    human: Labels | None = None
     id: str | None = None
 
     @property

@@ -17,8 +17,8 @@ from karat.data.join.join import split_on
 from karat.data.source import Source
 from karat.runs.columns.groups import cluster_keys, group_rows, read_strata
 from karat.runs.labels.choices import choices_by_spec, known_choices
-from karat.runs.labels.human import Human
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
+from karat.runs.labels.labels import Labels
 from karat.runs.labels.reversal import describe_reversal
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.clusters import find_clusters
@@ -41,7 +41,7 @@ class Correction:
 
 
 def plan_correction(
-    human: Human, selection: Selection, rows: Source, every: Source, metrics: Sequence[Metric]
+    human: Labels, selection: Selection, rows: Source, every: Source, metrics: Sequence[Metric]
 ) -> Correction:
     """Read people's labels and match them with the rows of a selection; `every` holds them before they were filtered.
 
@@ -111,7 +111,7 @@ class CorrectedTotals:
         return {**found, "notes": notes} if notes else found
 
 
-def correct_run(run: Run, human: Human, on: str | None = None) -> dict[str, Any]:
+def correct_run(run: Run, human: Labels, on: str | None = None) -> dict[str, Any]:
     """The values of a stored run, with those that people would give beside them, as scoring with these labels has them.
 
     `on` names the ids in the rows and in the labels, LEFT=RIGHT where these differ; raises what `join_labels` raises.
@@ -135,7 +135,7 @@ def correct_run(run: Run, human: Human, on: str | None = None) -> dict[str, Any]
 
 def correct_kept(
     run: Run,
-    human: Human,
+    human: Labels,
     on: tuple[str, str] | None,
     clusters: Array | None,
     groups: Mapping[str, Array],

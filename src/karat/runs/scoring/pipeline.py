@@ -15,7 +15,7 @@ import pyarrow as pa
 from karat.core.metric.metric import Metric
 from karat.data.storage.addresses import to_path
 from karat.data.write import write
-from karat.runs.labels.human import Human
+from karat.runs.labels.labels import Labels
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.plan import Plan, plan_run
 from karat.runs.scoring.progress import Progress, RowCounter
@@ -71,7 +71,7 @@ def score(
     how many of these rows are scored at most. `output`: a file for the scored rows. `keep`: whether the result holds
     the rows in memory; by default only if they are not written to `output` or a run. `confidence`, `seed`: of the
     intervals. `run`: the name of a run, which is stored as a folder in `$KARAT_RUNS`, else in `karat-runs`; `resume`:
-    continue it after it was stopped. `human`: labels by people, a column of the rows or what `karat.read_labels` reads,
+    continue it after it was stopped. `human`: labels by people, a column of the rows, or as in `karat.Labels`,
     joined by `on`: beside each value stands the value that people would give, corrected by these labels; `label_map`:
     the score of each label, by default from a judge's own choices. `progress`: called with the number of finished rows
     and, where known, of all rows, from any thread.
@@ -97,8 +97,9 @@ def score(
         Inference(confidence, seed),
         Destination(output, run, resume, keep, engine, max_failed_tasks),
     )
-    if human is not None and not isinstance(human, Human):
-        human = Human(human, label_map, system=run)
+    human = Labels.of(human, label_map)
+    if human is not None and human.system is None:
+        human = replace(human, system=run)
     selection = Selection(data, gold, on, map or {}, by, cluster, where, limit, human, id)
     if (frame := open_frame(selection, destination)) is not None:
         selection = replace(selection, data=frame)

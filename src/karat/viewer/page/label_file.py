@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from karat.runs.labels.human import Human
+from karat.runs.labels.labels import Labels
 from karat.runs.store.run import Run
 
 
@@ -44,8 +44,8 @@ class LabelFile:
                     found.add(parsed.get("system"))
         return found
 
-    def find(self, runs: Sequence[Run]) -> tuple[Human, int] | None:
+    def find(self, runs: Sequence[Run]) -> tuple[Labels, int] | None:
         """The labels of all these runs, and the size of the file; None where one has none yet."""
         if {run.name for run in runs} <= self.systems():
-            return Human(str(self.path)), self.path.stat().st_size
+            return Labels(str(self.path)), self.path.stat().st_size
         return None

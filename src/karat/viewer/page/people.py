@@ -10,8 +10,8 @@ from karat.core.errors import KaratError, SpecError
 from karat.data.roles import singular
 from karat.runs.agreement.agreement import agreement
 from karat.runs.labels.choices import known_choices
-from karat.runs.labels.human import Human
-from karat.runs.labels.labels import read_labels
+from karat.runs.labels.labels import Labels
+from karat.runs.labels.table import read_labels
 from karat.runs.scoring.correction import correct_run
 from karat.runs.store.run import Run
 from karat.viewer.page.catalog import display_metrics
@@ -40,7 +40,7 @@ def _agree(space: Workspace, run: Run, file: LabelFile, on: str, by: str | None)
     labels = read_labels(str(file.path), on=_ROW_ID, choices=known_choices(run.specs).values(), system=run.name)
     answer: dict[str, Any] = {"agreement": agreement(run, human=labels, on=on, by=by).as_dict(), "corrected": None}
     with suppress(KaratError):  # the labels are on no metric's scale
-        values = correct_run(run, Human(labels), on)
+        values = correct_run(run, Labels(labels), on)
         command = space.command("runs", "show", space.name(run), human=file.path, on=on, json=True)
         answer |= {"corrected": {"values": values, "command": command}, "display": display_metrics(run)}
     return answer

@@ -17,7 +17,7 @@ from karat.core.errors import KaratError
 from karat.core.metric.spec import parse
 from karat.runs.compare.compare import compare
 from karat.runs.compare.comparison import Compared
-from karat.runs.labels.human import Human
+from karat.runs.labels.labels import Labels
 from karat.runs.labels.rows import LabelRows, open_rows
 from karat.runs.labels.session import Session
 from karat.runs.store.folders import runs_folder
@@ -65,7 +65,7 @@ class Workspace:
         with explained():
             return self._tables.get((_version(runs), on, different), partial(self._alone, make))
 
-    def compare(self, runs: Sequence[Run], chosen: dict[str, Any], human: Human | None, version: int) -> Compared:
+    def compare(self, runs: Sequence[Run], chosen: dict[str, Any], human: Labels | None, version: int) -> Compared:
         """Runs compared by `karat.compare`; `version` tells labels of people from earlier ones."""
         make = partial(compare, *runs, human=human, **chosen)
         with explained():

@@ -13,7 +13,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.data.join.join import split_on
 from karat.runs.compare.compare import compare
-from karat.runs.labels.human import Human, split_on_labels
+from karat.runs.labels.labels import Labels
 from karat.runs.match.match import match
 from karat.runs.match.systems import Metrics, System, list_specs, open_systems
 from karat.runs.store.run import Run
@@ -91,9 +91,9 @@ def report(
     runs = open_systems(systems, wanted)
     if not overwrite:
         refuse_replacing(path, [run.name for run in runs])
-    people = human if human is None or isinstance(human, Human) else Human(human, label_map)
+    people = Labels.of(human, label_map)
     asked = {"cluster": cluster, "on": on, "confidence": confidence, "seed": seed}
-    people, key = (None, on) if people is None else split_on_labels(people, on)
+    people, key = (None, on) if people is None else people.split_on(on)
     matched = match(
         runs, wanted, key if len(runs) > 1 else None, by=by, cluster=cluster, allow_different=allow_different
     )
@@ -147,7 +147,7 @@ def _inference(runs: Sequence[Run], confidence: float | None, seed: int | None) 
     return Inference(float(level), int(stored.get("seed", 0) if seed is None else seed))
 
 
-def _human_options(people: Human | None) -> dict[str, object]:
+def _human_options(people: Labels | None) -> dict[str, object]:
     """The options of a command for labels; LABELS stands for those that are not in files."""
     if people is None:
         return {}

@@ -13,8 +13,8 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.runs.columns.lengths import find_cautions
-from karat.runs.compare.people import labels_by_run
-from karat.runs.labels.human import Human
+from karat.runs.labels.labels import Labels
+from karat.runs.match.labelled import labels_by_run
 from karat.runs.match.match import Matched
 from karat.runs.match.row_groups import RowClusters
 from karat.runs.match.shared_metrics import SharedMetric
@@ -57,7 +57,7 @@ class Settings:
     """
 
     inference: Inference
-    human: Human | None = None
+    human: Labels | None = None
     on: tuple[str, str] | None = None
 
     def are_those_of(self, run: Run, clusters: RowClusters | None) -> bool:
@@ -136,7 +136,7 @@ class ReportValues:
                 self.notes.append(f"{run.name} was scored with labels by people under other settings: {remedy}")
                 return {}
             return found
-        human = settings.human if len(self.runs) == 1 else list(labels_by_run(settings.human, self.runs))[at]
+        human = labels_by_run(settings.human, self.runs)[at]
         run = replace(run, manifest=replace(run.manifest, metrics=metrics))
         totals = correct_kept(run, human, settings.on, self._clusters[at], self.slices, settings.inference)
         whole, grouped = totals.values()
