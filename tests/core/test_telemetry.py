@@ -309,27 +309,27 @@ def test_spans_nest_in_async_code(spans):
 
 @pytest.mark.parametrize("traced_before", [True, False])
 def test_a_run_that_was_stopped_goes_on_with_or_without_spans(spans, monkeypatch, tmp_path, traced_before):
-    from karat.core.metric.score import score_rows
-    from karat.runs.store.checkpoint import Checkpoint
-
-    columns = {name: pa.array([row[name] for row in ROWS]) for name in ROWS[0]}
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
 
     def judge(*, traced):
-        provider = spans.provider if traced else None
-        monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+        monkeypatch.setattr(trace, "get_tracer_provider", lambda: spans.provider if traced else None)
         made = Judge("correctness", model=FakeModel(CORRECT), governor=Governor())
         assert ("trace_id" in made.details) == traced
         return made
 
-    before = judge(traced=traced_before)
-    checkpoint = Checkpoint(tmp_path, [before])
-    checkpoint.add([score_rows(before, columns)], {})
-    checkpoint.flush()
-    after = judge(traced=not traced_before)
-    ((rows,),) = Checkpoint(tmp_path, [after])
-    told = dict(zip(after.details, rows.detail_columns(after), strict=True))
-    assert told["label"].to_pylist() == ["correct"]
-    assert traced_before or told["trace_id"].to_pylist() == [None]
+    def stop(done, _):
+        assert done <= len(ROWS)
+
+    def score(metric, **options):
+        rows = pa.Table.from_pylist([*ROWS, *ROWS]).to_reader(max_chunksize=len(ROWS))
+        return karat.score(rows, metric, run="a", **options)
+
+    with pytest.raises(AssertionError):
+        score(judge(traced=traced_before), progress=stop)
+    run = score(after := judge(traced=not traced_before), resume=True).run
+    assert run.column(f"{after.spec}.label").to_pylist() == ["correct"] * 2 * len(ROWS)
+    if not traced_before:
+        assert run.column(f"{after.spec}.trace_id").null_count == len(ROWS)
 
 
 REAL = """

@@ -163,5 +163,3 @@ def test_totals_that_people_correct_have_no_state():
     totals.corrected = object()
     with pytest.raises(DataError, match="people's labels"):
         totals.to_bytes()
-    with pytest.raises(DataError, match="people's labels"):
-        totals.merge_bytes(small().to_bytes())

@@ -216,7 +216,7 @@ def test_verify_names_the_damaged_file_and_says_what_it_cannot_verify(folder):
     assert lines["right"] == "4 files, all as they were written"
     assert lines["wrong"].startswith(f"{damaged}/rows.parquet is damaged: ")
     assert lines["old"] == "cannot be verified: it was written by a version that kept no checksums"
-    assert lines["stopped"] == "5 files, all as they were written"
+    assert lines["stopped"] == "4 files, all as they were written"
     done = CliRunner().invoke(main, ["runs", "verify", "right", "old", str(folder / "right")])
     assert done.exit_code == 0
     assert open_run("old").value("em") == open_run("right").value("em")

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from karat.runs.store.checkpoint import Checkpoint
-from karat.runs.store.folders import partial_folder, run_folder, run_names, unfinished_runs
+from karat.runs.store.folders import run_folder, run_names, unfinished_runs
+from karat.runs.store.parts import PartsFolder
 from karat.runs.store.run import open_run
 
 KILLS = int(os.environ.get("KARAT_KILLS", "12"))
@@ -22,7 +22,7 @@ import os, signal, sys, time
 import pyarrow.parquet as pq
 import karat
 from karat.core import atomic
-from karat.runs.store import checkpoint, writer
+from karat.runs.store import in_order, unfinished
 
 name, resume, last = sys.argv[1], sys.argv[2] == "resume", int(sys.argv[3])
 steps = []
@@ -33,8 +33,8 @@ def sync(path, really=atomic.sync):
         os.kill(os.getpid(), signal.SIGKILL)
     really(path)
 
-atomic.sync = writer.sync = sync
-checkpoint.MIN_SECONDS = checkpoint.MIN_SHARE = 0.0  # a part a batch
+atomic.sync = unfinished.sync = sync
+in_order.MIN_SECONDS = in_order.MIN_SHARE = in_order.PAUSE = 0.0  # written after each batch
 
 @karat.metric(source="ours")
 def slow(question: karat.Text) -> karat.Score:
@@ -101,7 +101,7 @@ def undisturbed(process):
 
 def kept(name):
     """How many rows need not be scored again."""
-    return Checkpoint(partial_folder(run_folder(name)), []).rows
+    return PartsFolder(run_folder(name)).count_rows()
 
 
 def check_same(resumed, whole):

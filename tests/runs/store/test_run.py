@@ -20,8 +20,8 @@ from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
 from karat.models.testing.fake import FakeModel
 from karat.runs.match.systems import open_system
-from karat.runs.store import checkpoint
-from karat.runs.store.folders import partial_folder, run_folder, run_names, unfinished_runs
+from karat.runs.store.folders import run_folder, run_names, unfinished_runs
+from karat.runs.store.parts import PartsFolder
 from karat.runs.store.run import list_runs, open_run, open_scored, remove_run
 
 N = 60
@@ -62,7 +62,7 @@ def stopping(at=None):
 
 
 def rows_of_parts(name):
-    return checkpoint.Checkpoint(partial_folder(run_folder(name)), []).rows
+    return PartsFolder(run_folder(name)).count_rows()
 
 
 def stop(name="a", at=22, **options):

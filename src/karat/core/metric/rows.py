@@ -102,11 +102,11 @@ class Rows:
         values: Array = finish(self.statistics)
         return np.where(self.scored, values, np.nan)
 
-    def first(self, rows: int) -> Rows:
-        """The first so many rows."""
-        reasons = None if self.reasons is None else self.reasons[:rows]
-        details = {name: column.slice(0, rows) for name, column in self.details.items()}
-        return Rows(self.statistics[:rows], reasons, details)
+    def slice(self, first: int, size: int) -> Rows:
+        """So many rows from the first of them, counted from 0."""
+        reasons = None if self.reasons is None else self.reasons[first : first + size]
+        details = {name: column.slice(first, size) for name, column in self.details.items()}
+        return Rows(self.statistics[first : first + size], reasons, details)
 
     def score_column(self, metric: Configured) -> pa.Array:
         """One float64 a row as an Arrow array, null where a row is unscored; without a copy where none is."""

@@ -28,7 +28,7 @@ from karat.models.request import Request
 from karat.runs.experiment.task import RowTask, TaskModel, failed_reply
 from karat.runs.store.folders import SETTINGS, answers_folder, partial_folder, run_folder, runs_folder
 from karat.runs.store.lock import lock
-from karat.runs.store.writer import check_name_free, check_resumed, check_unchanged, other_name
+from karat.runs.store.unfinished import check_name_free, check_resumed, check_unchanged, other_name
 
 ROW, REPETITION, ERROR = "row", "repetition", "error"
 REPLIES = "answers.sqlite"

@@ -156,11 +156,16 @@ class ClusterFinder:
         self._repeats = [Repeats() for _ in self.columns]
 
     def add(self, batch: pa.RecordBatch, numbers: Array) -> list[Array]:
-        """Add a batch with the numbers of its rows; its keys: these, unless a column is named, then each column's."""
-        keys = [cluster_keys(batch.column(name), numbers) for name in self.columns]
+        """Add a batch with the numbers of its rows, and return `find_keys` of them."""
+        keys = self.find_keys(batch, numbers)
         column = None if self._gold is None or self.named else batch.column(self._gold)
-        for repeats, each in zip(self._repeats, keys, strict=True):
+        for repeats, each in zip(self._repeats, keys if self.named else keys[1:], strict=True):
             repeats.add(each, lambda at: _hash_gold(column, at))
+        return keys
+
+    def find_keys(self, batch: pa.RecordBatch, numbers: Array) -> list[Array]:
+        """The keys of rows: their numbers, unless a column is named, then those of each column."""
+        keys = [cluster_keys(batch.column(name), numbers) for name in self.columns]
         return keys if self.named else [numbers, *keys]
 
     @property

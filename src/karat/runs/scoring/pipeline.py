@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from karat.core.metric.metric import Metric
@@ -28,8 +28,8 @@ from karat.stats.inference import Inference
 
 if TYPE_CHECKING:
     from karat.runs.scoring.tasks.engine import Engine
+    from karat.runs.store.in_order import RunWriter
     from karat.runs.store.manifest import Manifest
-    from karat.runs.store.writer import RunWriter
 
 
 def score(
@@ -116,24 +116,23 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
     """Score all rows of a plan, and store them as a run where there is a manifest."""
     if isinstance(plan.base, Frame):
         return score_rows_of(plan.base, plan, progress)
-    if plan.base.parts or destination.engine is not None or destination.max_failed_tasks:
-        from karat.runs.scoring.tasks.parts import plan_parts  # noqa: PLC0415  (only for Parquet files)
+    if plan.base.parts or destination.engine is not None or destination.max_failed_tasks or destination.resume:
+        from karat.runs.scoring.tasks.parts import plan_parts  # noqa: PLC0415  (seldom)
 
         if (in_parts := plan_parts(plan, destination)) is not None:
             return in_parts.score(progress, manifest)
     if manifest is None:
         return _score_all(plan, destination, progress, None)
-    from karat.runs.scoring.provenance.models import count_usage  # noqa: PLC0415  (only where a run is stored)
-    from karat.runs.store.writer import open_writer  # noqa: PLC0415
+    from karat.runs.scoring.provenance.models import count_usage, warn_capped  # noqa: PLC0415  (only for a run)
+    from karat.runs.store.in_order import open_in_order  # noqa: PLC0415
 
     with (
-        open_writer(manifest, plan.metrics, plan.digested, resume=destination.resume) as writer,
+        open_in_order(manifest, plan.output, plan.digested, resume=destination.resume) as writer,
         count_usage(plan.metrics, writer.started),
     ):
         result = _score_all(plan, destination, progress, writer)
         if writer.started.capped():
-            problem = f"run {manifest.name} is not finished: a cap is reached, and the other rows were not asked"
-            warnings.warn(f"{problem}; --resume (in Python, resume=True) with a higher cap asks them", stacklevel=3)
+            warn_capped(manifest.name)
             return result
         return replace(result, run=writer.finish(result.as_dict(), lengths=result.lengths))
 
@@ -143,13 +142,11 @@ def _score_all(plan: Plan, destination: Destination, progress: Progress | None, 
     started, totals, warned = time_ns(), Totals(plan), dict[str, str]()
     rows = deque[pa.RecordBatch](maxlen=None if destination.keeps_rows else 0)
     counter = RowCounter(progress, plan.source.rows, sum(metric.definition.remote for metric in plan.metrics))
-    scored = score_batches(plan, totals, counter, warned, writer)
-    if writer is None and destination.output is None and not destination.keeps_rows:
-        deque(scored, maxlen=0)  # nobody wants the rows
-        scored = iter(())
-    batches = _append_scores(plan, scored)
-    if writer is not None:
-        batches = writer.write_rows(batches, plan.output.schema)
+    wanted = destination.output is not None or destination.keeps_rows
+    if writer is None:
+        batches = _score_rows(plan, totals, counter, warned, wanted=wanted)
+    else:
+        batches = _write_rows(plan, totals, counter, warned, writer, wanted=wanted)
     if destination.output is None:
         rows.extend(batches)
     else:
@@ -160,10 +157,55 @@ def _score_all(plan: Plan, destination: Destination, progress: Progress | None, 
     return replace(result, output=output, batches=tuple(rows) if destination.keeps_rows else None)
 
 
-def _append_scores(plan: Plan, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        errors = None if plan.errors is None else batch.rows.column(plan.errors)
-        yield plan.output.append(batch.rows, batch.scored, errors)
+def _score_rows(
+    plan: Plan, totals: Totals, counter: RowCounter, warned: dict[str, str], *, wanted: bool
+) -> Iterator[pa.RecordBatch]:
+    """Score the rows, and yield them with their scores where these are wanted."""
+    for batch in score_batches(plan, counter, warned):
+        totals.add(batch.rows, batch.scored, batch.counted, batch.numbers)
+        if wanted:
+            yield batch.append_scores()
+
+
+def _write_rows(
+    plan: Plan, totals: Totals, counter: RowCounter, warned: dict[str, str], writer: RunWriter, *, wanted: bool
+) -> Iterator[pa.RecordBatch]:
+    """Score and write the rows that are not written yet; yield all rows with their scores where these are wanted."""
+    plain = replace(plan, correction=None)
+    last, part = writer.last, Totals(plain)
+    for done in [*writer.parts, *filter(None, [last])]:
+        (part if done is last else totals).merge_bytes(done.state)
+        warned.update(done.warnings)
+        first = done.first or 0
+        for rows, scored in writer.read(done) if wanted or totals.corrected else ():
+            totals.correct(rows, scored, np.arange(first, first := first + len(rows), dtype=np.uint64))
+            if wanted:
+                yield rows
+    writer.warned, capped = warned, False
+
+    def add(batch: Batch) -> Iterator[pa.RecordBatch]:
+        nonlocal part
+        writer.state = None  # until the totals and the rows are those of the same batches
+        part.add(batch.rows, batch.scored, batch.counted, batch.numbers)
+        totals.correct(batch.rows, batch.scored, batch.numbers)
+        rows = batch.append_scores()
+        if writer.add(rows, batch.scored, part.to_bytes):
+            totals.merge_bytes(part.to_bytes())
+            part = Totals(plain)
+        if wanted:
+            yield rows
+
+    for batch in score_batches(plan, counter, warned, writer.before):
+        if not batch.scored:
+            writer.skip(batch.rows)
+            continue
+        rest = batch
+        if not capped and (capped := writer.started.capped()):
+            asked, rest = batch.cut_unasked()
+            yield from add(asked)
+            writer.end()
+        yield from add(rest)
+    totals.merge_bytes(part.to_bytes())
 
 
 def _collect(batches: Iterable[pa.RecordBatch], rows: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -220,6 +220,15 @@ class Totals:
         self._count(counted)
         self.n += len(batch)
 
+    def correct(self, rows: pa.RecordBatch, scored: Sequence[Rows], numbers: Array) -> None:
+        """Add the scores of rows to those that people's labels correct, where the rows are in totals that are merged.
+
+        Batches come in the order of the rows.
+        """
+        if self.corrected is not None:
+            groups = group_rows(rows.column(self._by), self._labels, self._by) if self._by else {}
+            self.corrected.add(scored, self._clusters.find_keys(rows, numbers), groups)
+
     def find_clusters(self) -> tuple[int, Clusters | None]:
         """The clusters of all rows, None where each is by itself, and the place of their keys for `Total.value`."""
         return self._clusters.find()
@@ -236,7 +245,8 @@ class Totals:
 
         `DataError` where people's labels correct values: that takes the scores of all rows in one process.
         """
-        self._refuse_corrected()
+        if self.corrected is not None:
+            raise DataError("values that people's labels correct are computed in one process, not from parts")
         stored = [] if self._ids is None else [self._ids.keys.tobytes()]
         clusters = self._clusters.state(stored)
         totals = [each.state(stored) for each in self.metrics.values()]
@@ -254,7 +264,6 @@ class Totals:
         `DataError` for bytes that are damaged, of another format, or of other metrics, groups, clusters or seed, and
         for more groups than one table may have.
         """
-        self._refuse_corrected()
         about, stored = _read_state(state)
         for name, expected in self._of.items():
             if (found := about["of"][name]) != expected:
@@ -271,10 +280,6 @@ class Totals:
     def _count(self, counted: Mapping[str, Mapping[str, int]]) -> None:
         for name, counts in counted.items():
             self.counted[name].update(counts)
-
-    def _refuse_corrected(self) -> None:
-        if self.corrected is not None:
-            raise DataError("values that people's labels correct are computed in one process, not from parts")
 
 
 def _read_state(state: bytes) -> tuple[dict[str, Any], Iterator[bytes]]:

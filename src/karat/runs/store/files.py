@@ -63,8 +63,7 @@ def count_rows(file: str | Path) -> int:
 
 def count_width(file: str | Path, spec: str) -> int:
     """The number of statistics a row in a file of counts; 1 where no row is scored."""
-    with name_errors(str(file)), open_file(file) as stored:
-        kinds = [each.type for each in pq.read_schema(stored) if each.name == spec]
+    kinds = [each.type for each in read_schema(file) if each.name == spec]
     if len(kinds) != 1 or not pa.types.is_fixed_size_list(kinds[0]) or kinds[0].value_type != pa.float64():
         found = ", ".join(map(str, kinds)) or "no such column"
         raise DataError(f"{file}, column {spec!r}: expected counts, lists of numbers of one length, found {found}")
@@ -75,6 +74,21 @@ def read_table(file: str | Path, names: list[str]) -> pa.Table:
     """Some columns of a file."""
     with open_file(file) as stored:
         return pq.read_table(stored, columns=names, partitioning=None)
+
+
+def read_schema(file: str | Path) -> pa.Schema:
+    """The columns of a file."""
+    with name_errors(str(file)), open_file(file) as stored:
+        return pq.read_schema(stored)
+
+
+def read_rows(file: str | Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The columns of a schema in a file, in batches; null where the file lacks one."""
+    with name_errors(str(file)), open_file(file) as stored:
+        for batch in pq.ParquetFile(stored).iter_batches():
+            there = dict(zip(batch.schema.names, batch.columns, strict=True))
+            columns = [there.get(each.name, pa.nulls(len(batch), each.type)).cast(each.type) for each in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def read_counts(files: Sequence[str | Path], spec: str) -> Iterator[Array]:

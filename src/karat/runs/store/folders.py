@@ -73,6 +73,13 @@ def is_started(name: str) -> bool:
     return has_manifest(partial_folder(run_folder(name)))
 
 
+def is_in_tasks(name: str) -> bool:
+    """Whether a run of that name was started in tasks, whose parts are planned, and not finished."""
+    from karat.data.storage.remote_files import exists  # noqa: PLC0415  (slow to import)
+
+    return exists(join_path(partial_folder(run_folder(name)), PARTS))
+
+
 def is_name(name: str) -> bool:
     """Whether a run may have this name."""
     return _NAME.fullmatch(name) is not None and name == name.rstrip(". ") and len(name.encode()) <= _LONGEST

@@ -12,7 +12,6 @@ from karat.data.json.objects import JsonObject, Printed
 from karat.data.storage.addresses import join_path
 from karat.data.storage.checksums import CHECKSUM, check_file, read_json, unseal
 from karat.data.storage.remote_files import exists
-from karat.runs.store.checkpoint import list_parts, read_part
 from karat.runs.store.files import check_files
 from karat.runs.store.folders import (
     MANIFEST,
@@ -23,7 +22,6 @@ from karat.runs.store.folders import (
     partial_folder,
     run_folder,
     unfinished_runs,
-    written_folder,
 )
 from karat.runs.store.manifest import read_manifest
 from karat.runs.store.parts import PartsFolder
@@ -104,12 +102,10 @@ def _verify_unfinished(folder: str | Path, verified: Verified) -> None:
         if verified.read(_check_sealed, path) is False:
             verified.files = 0
             return
-    for path, _ in list_parts(partial):
-        verified.read(read_part, path)
     for task in parts.list_tasks():
         done = verified.read(parts.find, task)
         for name, written in (done.files if done else {}).items():
-            verified.read(check_file, join_path(written_folder(folder), name), written)
+            verified.read(check_file, join_path(parts.written, name), written)
 
 
 def _check_sealed(path: str | Path) -> bool:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from karat.core.errors import KaratError
-from karat.runs.store.checkpoint import count_rows
 from karat.runs.store.folders import (
     MANIFEST,
     answers_folder,
@@ -99,7 +98,7 @@ def _describe_unfinished(name: str) -> dict[str, Any]:
             return _entry(name, state, problem=problem)
         manifest = read_manifest(partial)
         metrics = [describe_metric(each) | dict.fromkeys(_FIGURES) for each in manifest.metrics]
-        rows = count_rows(partial) + PartsFolder(folder).count_rows()
+        rows = PartsFolder(folder).count_rows()
         return _entry(name, state, created=manifest.created, rows=rows, metrics=metrics, problem=problem)
     except _DAMAGED as error:  # it may also have been finished or removed meanwhile
         return _entry(name, state, problem=str(error))

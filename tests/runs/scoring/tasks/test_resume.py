@@ -9,7 +9,7 @@ from karat import DataError
 from karat.runs.scoring import pipeline
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.task import score_part
-from karat.runs.store import parts as store
+from karat.runs.store import in_tasks as store
 from karat.runs.store.folders import partial_folder, run_folder
 
 METRICS = ["em", "bleu"]
@@ -97,18 +97,31 @@ def test_runs_and_parts_without_rows_have_their_counts(folder, monkeypatch, leas
     assert found.shape[1] >= 1
 
 
-def test_a_run_that_was_started_row_by_row_is_not_started_again_in_parts(folder, monkeypatch):
+def test_a_run_goes_on_as_it_was_started_in_tasks_or_not(folder, monkeypatch):
+    whole = score(folder, run="whole", engine="threads").run
+    stop(folder, 1)
+    monkeypatch.setattr(parts_module, "LEAST_ROWS", 99)
+    resumed = score(folder, run="a", resume=True).run
+    assert sorted(resumed.manifest.files) == sorted(whole.manifest.files)
+    assert resumed.values == whole.values
+
     def stopped(*_):
         raise DataError("the disk is full")
 
-    monkeypatch.setattr(parts_module, "LEAST_ROWS", 99)
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "summarise_run", stopped)
         with pytest.raises(DataError, match="the disk is full"):
-            score(folder, run="a")
-    with pytest.raises(DataError, match="run a was started row by row, without an engine; resume it in the same way"):
-        score(folder, run="a", engine="threads", resume=True)
-    assert score(folder, run="a", resume=True).n == 3 * FILES
+            score(folder, run="b")
+    with pytest.warns(UserWarning, match="run b was started without tasks, and goes on without: engine 'threads'"):
+        in_order = score(folder, run="b", engine="threads", resume=True).run
+    assert in_order.values == whole.values
+    assert "rows.parquet" in in_order.manifest.files
+
+
+def test_a_run_in_tasks_does_not_go_on_where_its_rows_are_to_be_written_to_one_file(folder):
+    stop(folder, 1)
+    with pytest.raises(karat.SpecError, match="run a was started in tasks, but rows are written to one file"):
+        score(folder, run="a", resume=True, output=folder / "rows.csv")
 
 
 def test_a_run_of_more_parts_than_names_is_refused(folder, monkeypatch):

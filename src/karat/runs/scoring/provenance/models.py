@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +15,7 @@ from karat.core.errors import KaratError
 from karat.core.metric.metric import Metric
 from karat.data.storage.addresses import hide_secrets
 from karat.runs.store.folders import run_key
-from karat.runs.store.writer import Started
+from karat.runs.store.unfinished import Started
 
 
 @contextmanager
@@ -64,6 +65,12 @@ def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
             yield
         finally:
             started.note_usage()
+
+
+def warn_capped(run: str) -> None:
+    """Warn that a cap has ended a run, and say how it goes on."""
+    problem = f"run {run} is not finished: a cap is reached, and the other rows were not asked"
+    warnings.warn(f"{problem}; --resume (in Python, resume=True) with a higher cap asks them", stacklevel=4)
 
 
 def _add(one: float | None, other: float | None, sign: int = 1) -> float | None:

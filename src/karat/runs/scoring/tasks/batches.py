@@ -1,12 +1,11 @@
-"""The loop over the batches of one source: score each, write it down, add up its statistics."""
+"""The loop over the batches of one source: score each, in its order."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -23,48 +22,61 @@ from karat.runs.columns.lengths import count_lengths, depends_on_length
 from karat.runs.scoring.plan import Plan, find_json_in_text
 from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.ahead import upload_ahead
-from karat.runs.scoring.totals import Totals
 
-if TYPE_CHECKING:
-    from karat.runs.store.writer import RunWriter
-
+NOT_ASKED = "not asked: "  # in the reason of a row where a cap is reached
 _SCORES = 1 << 22  # in a batch: those of 65,536 rows by 64 metrics, of more metrics those of fewer rows
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of rows, and the statistics of each metric."""
+    """A batch of rows, their columns by role, and the statistics of each metric.
 
+    `numbers` are those of its rows, from 0, before any were left out; `counted` is what was counted of them, see
+    `Totals`. `scored` is empty where the rows were scored before.
+    """
+
+    plan: Plan
+    numbers: Array
     rows: pa.RecordBatch
-    scored: list[Rows]
+    columns: Mapping[str, pa.Array]
+    scored: Sequence[Rows]
+    counted: Mapping[str, Counter[str]]
+
+    def cut_unasked(self) -> tuple[Batch, Batch]:
+        """The rows before the first that a cap left unasked, none where no reason says which it is; and the others."""
+        reasons = (enumerate(rows.reasons.tolist()) for rows in self.scored if rows.reasons is not None)
+        unasked = (next((at for at, reason in each if reason and NOT_ASKED in reason), None) for each in reasons)
+        at = min((at for at in unasked if at is not None), default=0)
+        return self._slice(0, at), self._slice(at, len(self.rows) - at)
+
+    def _slice(self, first: int, size: int) -> Batch:
+        columns = {role: column.slice(first, size) for role, column in self.columns.items()}
+        scored = [rows.slice(first, size) for rows in self.scored]
+        numbers, rows = self.numbers[first : first + size], self.rows.slice(first, size)
+        return Batch(self.plan, numbers, rows, columns, scored, _count(self.plan, columns))
+
+    def append_scores(self) -> pa.RecordBatch:
+        """The rows with their scores, as they are written."""
+        errors = None if self.plan.errors is None else self.rows.column(self.plan.errors)
+        return self.plan.output.append(self.rows, self.scored, errors)
 
 
 @dataclass(frozen=True)
 class _Computed:
-    """A batch, its columns by role, and what was computed of it in a worker thread.
-
-    `at` is the number of rows in the batches before, `numbers` are those of its rows, from 0, before any were left out.
-    """
+    """A batch, and what was computed of it in a worker thread; `at` is the number of rows in the batches before."""
 
     at: int
-    numbers: Array
-    rows: pa.RecordBatch
-    columns: dict[str, pa.Array]
+    batch: Batch
     computed: list[Rows | None]
-    counted: Mapping[str, Counter[str]]
 
 
-def score_batches(
-    plan: Plan, totals: Totals, counter: RowCounter, warned: dict[str, str], writer: RunWriter | None = None
-) -> Iterator[Batch]:
-    """Yield each batch with its scores, in order, after adding it to the totals.
+def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], before: int = 0) -> Iterator[Batch]:
+    """Yield each batch with its scores, in order; the first `before` rows have none, as they were scored before.
 
     Metrics that compute run in worker threads; those that wait for other processes run in this thread, where Ctrl-C
-    arrives. Rows that the writer has from before are not scored again. `warned` collects warnings, by role.
+    arrives. `warned` collects warnings, by role.
     """
-    before = 0 if writer is None else writer.replayed
     most = max(1, _SCORES // len(plan.metrics))
-    by_length = any(map(depends_on_length, plan.metrics))
     begins = not plan.base.parts or plan.base.parts[0].first == 0  # with the first row of all
 
     def read(at: int, numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -76,13 +88,12 @@ def score_batches(
 
     def compute(numbered: tuple[int, Array, pa.RecordBatch]) -> _Computed:
         at, numbers, rows = numbered
+        if at < before:
+            return _Computed(at, Batch(plan, numbers, rows, {}, [], {}), [])
         columns = read(at, numbers, rows)
         with column_cache():
-            computed = compute_rows(plan.metrics, columns, plan.labels) if at >= before else []
-            counted = {"lengths": count_lengths(columns)} if by_length else {}
-            if plan.joined is not None:
-                counted["documents"] = count_judged(columns)
-        return _Computed(at, numbers, rows, columns, computed, counted)
+            computed = compute_rows(plan.metrics, columns, plan.labels)
+            return _Computed(at, Batch(plan, numbers, rows, columns, [], _count(plan, columns)), computed)
 
     def columns() -> Iterator[dict[str, pa.Array]]:
         """The columns of the batches that are not scored yet."""
@@ -91,18 +102,21 @@ def score_batches(
                 yield read(at, numbers, rows)
 
     with upload_ahead(plan.metrics, columns, plan.labels):
-        for batch in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before, most)):
-            find_json_in_text(plan, batch.rows, warned, first=begins and batch.at == 0)
-            if writer is not None and batch.at < before:
-                scored = writer.replay(batch.rows)
-            else:
+        for each in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before, most)):
+            batch = each.batch
+            if each.at >= before:
+                find_json_in_text(plan, batch.rows, warned, first=begins and each.at == 0)
                 with report_progress_to(counter.advance):
-                    scored = complete_rows(plan.metrics, batch.columns, batch.computed, plan.labels)
-                if writer is not None:
-                    writer.add(batch.rows, scored)
-            totals.add(batch.rows, scored, batch.counted, batch.numbers)
-            yield Batch(batch.rows, scored)
+                    scored = complete_rows(plan.metrics, batch.columns, each.computed, plan.labels)
+                batch = replace(batch, scored=scored)
+            yield batch
             counter.finish_batch(len(batch.rows))
+
+
+def _count(plan: Plan, columns: Mapping[str, pa.Array]) -> dict[str, Counter[str]]:
+    """What is counted of some rows: how long texts are, and of a join how many documents are judged."""
+    counted = {"lengths": count_lengths(columns)} if any(map(depends_on_length, plan.metrics)) else {}
+    return counted if plan.joined is None else {**counted, "documents": count_judged(columns)}
 
 
 def _count_rows(

@@ -29,6 +29,18 @@ GRACE = 1.0  # seconds that a task has to stop before its process ends
 
 
 @dataclass(frozen=True)
+class InTurn:
+    """The thread that calls, one task after the other: a metric waits for other processes where Ctrl-C arrives."""
+
+    workers: int = field(default=1, init=False)
+    name: str = field(default="in turn", init=False)
+
+    def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
+        for task, part in tasks.items():
+            yield score_part(recipe, task, part, advance)
+
+
+@dataclass(frozen=True)
 class Threads:
     """Threads of this process, one a task: what reads, scores and writes leaves the interpreter's lock."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
@@ -20,16 +21,18 @@ from karat.data.storage.files import temporary_folder
 from karat.runs.scoring.arguments import Destination
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
-from karat.runs.scoring.provenance.models import count_usage
+from karat.runs.scoring.provenance.models import count_usage, warn_capped
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.buckets import Buckets, merge_matches, plan_buckets
 from karat.runs.scoring.tasks.engine import Engine, Failed
-from karat.runs.scoring.tasks.local import Processes, Threads, find_engine
+from karat.runs.scoring.tasks.local import InTurn, Processes, Threads, find_engine
 from karat.runs.scoring.tasks.summary import summarise_run
 from karat.runs.scoring.tasks.task import Advance, Recipe, make_recipe
 from karat.runs.scoring.totals import Totals
+from karat.runs.store.folders import is_in_tasks, is_started
+from karat.runs.store.in_tasks import open_parts
 from karat.runs.store.manifest import Manifest
-from karat.runs.store.parts import Done, PartsFolder, open_parts
+from karat.runs.store.parts import Done, PartsFolder
 
 TASK_ROWS = 1 << 20  # at most, in a task
 JUDGED_ROWS = 1 << 10  # in a task with a judge, whose rows wait for an endpoint
@@ -59,6 +62,9 @@ class InParts:
             count_usage(self.plan.metrics, run.started),
         ):
             result = self._score(dict(enumerate(run.parts)), run.done, progress, run.folder)
+            if run.started.capped():
+                warn_capped(manifest.name)
+                return result
             finished = run.finish(result.as_dict(), n=result.n, lengths=result.lengths)
             return replace(result, run=finished)
 
@@ -130,7 +136,7 @@ class InParts:
             yield from self._buckets.run(self.engine, recipe)
         else:
             with temporary_folder() as temporary:
-                here = Path(temporary, PREDICTIONS) if isinstance(self.engine, Threads | Processes) else None
+                here = Path(temporary, PREDICTIONS) if isinstance(self.engine, InTurn | Threads | Processes) else None
                 ordered = here if folder is None else join_path(folder.partial, PREDICTIONS)
                 placed = place_predictions(joined, list(tasks.values()), recipe.columns, ordered)
                 yield from self.engine.run(recipe, dict(zip(tasks, placed, strict=True)), advance)
@@ -139,18 +145,30 @@ class InParts:
 def plan_parts(plan: Plan, destination: Destination) -> InParts | None:
     """How a plan is carried out in tasks; None where its rows are scored one after the other.
 
-    Raises `SpecError` where tasks are asked for, by an engine or by how many may fail, and the rows cannot be scored in
-    tasks.
+    A run that is continued goes on as it was started, in tasks or not. Raises `SpecError` where tasks are asked for, by
+    such a run, by an engine or by how many may fail, and the rows cannot be scored in tasks.
     """
     engine: Engine = Threads() if destination.engine is None else find_engine(destination.engine)
-    wanted = "" if destination.engine is None else f"engine {engine.name!r} scores in tasks"
-    if not wanted and destination.max_failed_tasks:
+    run, wanted = destination.run or "", ""
+    continued = destination.resume and is_started(run)
+    if continued and is_in_tasks(run):
+        wanted = f"run {run} was started in tasks"
+    elif destination.engine is not None:
+        wanted = f"engine {engine.name!r} scores in tasks"
+    elif destination.max_failed_tasks:
         wanted = "max_failed_tasks (--max-failed-tasks) counts tasks"
     if plan.base.rows == 0:
         return None  # there is nothing to carry out
-    if reason := _why_not(plan, destination):
+    reason, alone = _why_not(plan, destination), _why_alone(plan, destination)
+    if wanted.startswith("run") and alone and destination.engine is None:
+        engine, alone = InTurn(), None
+    if reason := reason or alone:
         if wanted:
             raise SpecError(f"{wanted}, but {reason}")
+        return None
+    if continued and not is_in_tasks(run):
+        if wanted:
+            warnings.warn(f"run {run} was started without tasks, and goes on without: {wanted}", stacklevel=4)
         return None
     groups = group_parts(plan.base.parts, TASK_ROWS)
     small = len(plan.base.parts) < 2 or sum(part.rows for part in groups) < LEAST_ROWS * (1 + len(groups))
@@ -161,24 +179,30 @@ def plan_parts(plan: Plan, destination: Destination) -> InParts | None:
 
 def _why_not(plan: Plan, destination: Destination) -> str | None:
     """Why the rows of a plan cannot be scored in tasks."""
-    judges = getattr(destination.engine, "judges", False)
-    waiting = [each.spec for each in plan.metrics if each.waits and not (judges and each.judge)]
-    models = [metric.spec for metric in plan.metrics if metric.definition.remote]
-    in_threads = destination.engine in (None, "threads") or isinstance(destination.engine, Threads)
     reasons = {
         "answers that come one a row are gathered here: put those to a question in a list": plan.gathered,
         f"{plan.base.name} is not in Parquet files": not plan.base.parts,
         "limit (--limit) counts rows one after the other": plan.selection.limit is not None,
         "people's labels (human, --human) need the scores of all rows": plan.correction is not None,
-        f"{', '.join(waiting)} waits for another process, such as an endpoint: leave the engine out, or let the "
-        "machines of a Ray cluster ask the models of judges, Ray(judges=True) (--cluster-judges)": bool(waiting),
-        f"{', '.join(models)} runs a model, which keeps all cores busy by itself: leave the engine out": (
-            bool(models) and in_threads
-        ),
         "rows are written to one file (output, --output): keep them as a run": destination.output is not None,
         "rows are kept in memory (keep=False keeps none)": destination.keeps_rows,
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def _why_alone(plan: Plan, destination: Destination) -> str | None:
+    """Why several tasks cannot be carried out at the same time."""
+    judges = getattr(destination.engine, "judges", False)
+    waiting = [each.spec for each in plan.metrics if each.waits and not (judges and each.judge)]
+    models = [metric.spec for metric in plan.metrics if metric.definition.remote]
+    if waiting:
+        return (
+            f"{', '.join(waiting)} waits for another process, such as an endpoint: leave the engine out, or let the "
+            "machines of a Ray cluster ask the models of judges, Ray(judges=True) (--cluster-judges)"
+        )
+    if models and (destination.engine in (None, "threads") or isinstance(destination.engine, Threads)):
+        return f"{', '.join(models)} runs a model, which keeps all cores busy by itself: leave the engine out"
+    return None
 
 
 def _in_order(

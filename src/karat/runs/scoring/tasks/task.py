@@ -15,11 +15,12 @@ from karat.data.join.parts import JoinedPart, open_joined
 from karat.data.paths.nested import add_nested
 from karat.data.source import Part, Source
 from karat.data.storage.validate import validate_source
+from karat.runs.columns.digest import Digests
 from karat.runs.scoring.plan import Nested, Plan
 from karat.runs.scoring.progress import RowCounter
-from karat.runs.scoring.tasks.batches import Batch, score_batches
+from karat.runs.scoring.tasks.batches import NOT_ASKED, Batch, score_batches
 from karat.runs.scoring.totals import Totals
-from karat.runs.store.parts import Done, PartsFolder, PartWriter
+from karat.runs.store.parts import Done, PartsFolder
 
 Advance = Callable[[int], None]
 """Called with a number of further rows that are scored, from any thread."""
@@ -105,12 +106,18 @@ def score_part(recipe: Recipe, task: int, part: Part, advance: Advance | None = 
         return done  # of a task that is carried out again, since what it gave back was lost
     plan = recipe.open(part)
     if recipe.folder is None:
-        return _score(plan, task, advance)
-    totals, warned = Totals(plan), dict[str, str]()
-    batches = score_batches(plan, totals, RowCounter(None, None), warned)
-    with recipe.folder.write(task, plan.output, plan.digested) as writer:
-        _count(batches, advance, writer)
-    return recipe.folder.keep(Done(task, totals.n, totals.to_bytes(), warned, writer.digests.by_role, writer.files))
+        return _score(plan, task, advance)[0]
+    digests = Digests(plan.digested)
+    with recipe.folder.write(task, plan.output) as writer:
+
+        def write(batch: Batch) -> None:
+            digests.add(batch.rows)
+            writer.add(batch.append_scores(), batch.scored)
+
+        done, totals = _score(plan, task, advance, write)
+    if any(NOT_ASKED in reason for each in totals.metrics.values() for reason in each.whole.reasons):
+        return done  # without its state: what a cap left unasked is asked when the run is continued
+    return recipe.folder.keep(replace(done, digests=digests.by_role, files=writer.files))
 
 
 def score_frame(recipe: Recipe, task: int, batches: Iterable[pa.RecordBatch]) -> Done:
@@ -123,7 +130,7 @@ def score_frame(recipe: Recipe, task: int, batches: Iterable[pa.RecordBatch]) ->
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     source = validate_source(Source(recipe.name, schema, None, read), checked=False)
-    return _score(recipe.plan_of(source), task, None)
+    return _score(recipe.plan_of(source), task, None)[0]
 
 
 def score_bucket(
@@ -135,18 +142,17 @@ def score_bucket(
 ) -> Done:
     """Join and score all rows of both sides whose ids are in one bucket."""
     source, missing, unknown = join_bucket(recipe.joined, gold, predictions, recipe.columns)
-    return replace(_score(recipe.plan_of(source), task, advance), unmatched=(missing, unknown))
+    return replace(_score(recipe.plan_of(source), task, advance)[0], unmatched=(missing, unknown))
 
 
-def _score(plan: Plan, task: int, advance: Advance | None) -> Done:
+def _score(
+    plan: Plan, task: int, advance: Advance | None, write: Callable[[Batch], None] | None = None
+) -> tuple[Done, Totals]:
     totals, warned = Totals(plan), dict[str, str]()
-    _count(score_batches(plan, totals, RowCounter(None, None), warned), advance)
-    return Done(task, totals.n, totals.to_bytes(), warned)
-
-
-def _count(batches: Iterable[Batch], advance: Advance | None, writer: PartWriter | None = None) -> None:
-    for batch in batches:
-        if writer is not None:
-            writer.add(batch.rows, batch.scored)
+    for batch in score_batches(plan, RowCounter(None, None), warned):
+        totals.add(batch.rows, batch.scored, batch.counted, batch.numbers)
+        if write is not None:
+            write(batch)
         if advance is not None:
             advance(len(batch.rows))
+    return Done(task, totals.n, totals.to_bytes(), warned), totals

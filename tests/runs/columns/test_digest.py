@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.runs.store.digest import Digests
+from karat.runs.columns.digest import Digests
 
 KINDS = [
     (pa.string(), st.text(max_size=5)),
