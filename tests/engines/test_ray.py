@@ -107,7 +107,7 @@ def test_a_dataset_gives_the_bits_of_its_table_whatever_its_order(table):
     [
         (None, "have no order: id names the column that tells them apart, id='COLUMN'; qid may do"),
         ("topic", "'topic' .id. repeats its values"),
-        ("empty", r"'empty' .id. is null in (\d+) of \1 rows"),
+        ("empty", r"'empty' .id. is null or empty in (\d+) of \1 rows"),
         ("qld", "no column 'qld'; did you mean 'qid'"),
     ],
 )

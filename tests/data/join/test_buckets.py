@@ -99,5 +99,5 @@ def test_ids_that_are_null_or_not_unique_are_refused(tmp_path, side, key):
     joined = write(tmp_path, *both)
     with pytest.raises(JoinError, match="ids are null or not unique"):
         list(divide(tmp_path, joined))
-    with pytest.raises(JoinError, match="the id is null in row" if key is None else "expected every id once"):
+    with pytest.raises(JoinError, match="the id is null or empty in row" if key is None else "expected every id once"):
         joined.match()

@@ -68,5 +68,5 @@ def test_a_column_repeats():
 
 
 def test_a_row_without_an_id_is_refused():
-    with pytest.raises(JoinError, match="column 'id' is null in row 2"):
+    with pytest.raises(JoinError, match="column 'id' is null or empty in row 2"):
         gather_rows(open_source({"id": ["a", None]}), "id")

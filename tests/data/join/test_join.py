@@ -93,8 +93,8 @@ def test_names_that_both_sides_have_are_kept_apart():
     [
         (["a", "b", "a"], ["a"], "predictions .*'a' in rows 1, 3"),
         (["a"], ["b", "b"], "gold .*'b' in rows 1, 2"),
-        (["a", None], ["a"], "predictions .*null in row 2"),
-        (["a"], [None, "a"], "gold .*null in row 1"),
+        (["a", None], ["a"], "predictions .*null or empty in row 2"),
+        (["a"], [None, "a"], "gold .*null or empty in row 1"),
     ],
 )
 def test_ids_that_are_null_or_not_unique_are_refused(predictions, gold, reason):

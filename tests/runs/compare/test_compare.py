@@ -190,7 +190,7 @@ def test_nothing_to_align_by_is_an_error_that_names_the_flag():
 
 
 def test_a_null_id_is_none():
-    with pytest.raises(karat.JoinError, match="column 'id' is null in row 1"):
+    with pytest.raises(karat.JoinError, match="column 'id' is null or empty in row 1"):
         both({**answers(RIGHT_A), "id": [None, *ROWS["id"][1:]]}, answers(RIGHT_B), on="id")
 
 

@@ -48,7 +48,7 @@ def test_streams_are_read_in_pieces_of_the_same_rows_and_their_lengths_are_seen(
 def test_equal_runs_whose_ids_do_not_tell_rows_apart_say_so(tmp_path, monkeypatch, ids):
     monkeypatch.chdir(tmp_path)
     systems = open_systems([stored(ids, "run", "one"), stored(ids, "run", "two")], [])
-    with pytest.raises(JoinError, match=r"one: column 'id' (has 'a' more than once|is null in row 2)"):
+    with pytest.raises(JoinError, match=r"one: column 'id' (has 'a' more than once|is null or empty in row 2)"):
         align(systems, "id")
 
 
@@ -108,7 +108,9 @@ def test_ids_that_do_not_tell_rows_apart_are_refused():
     assert refuse(["b", "b"], ["b", "b"]) == (
         "A: column 'id' has 'b' more than once; 1 of 2 rows repeat an earlier one"
     )
-    assert refuse(IDS, ["a", None, "b", None]) == "B: column 'id' is null in row 2"
-    assert refuse([None, "a"], [None, "a"]) == "A: column 'id' is null in row 1"
+    assert refuse(IDS, ["a", None, "b", None]) == "B: column 'id' is null or empty in row 2"
+    assert refuse([None, "a"], [None, "a"]) == "A: column 'id' is null or empty in row 1"
+    assert refuse(["a", ""], ["", "a"]) == "A: column 'id' is null or empty in row 2"
+    assert refuse([1.0, 2.0], [1.0, float("nan")]) == "B: column 'id' is null or empty in row 2"
     assert "1 of 300 rows only in A (such as question " in refuse(IDS, IDS[1:])
     assert "0 of 0 rows only in B. Score both" in refuse(IDS, [])

@@ -80,7 +80,7 @@ def test_the_column_of_questions():
     assert (named.n, named.gathered) == (4, "4 rows are answers to 4 questions, by id")
     with pytest.raises(ColumnError, match=r"'gold' \(reference\) differs in rows with the same 'set'.*--map question="):
         karat.score(rows, "pass_at", map={"question": "set"})
-    with pytest.raises(JoinError, match="null in row 2"):
+    with pytest.raises(JoinError, match="null or empty in row 2"):
         karat.score(rows | {"task": ["a", None, "b", "b"]}, "pass_at", map={"question": "task"})
 
 

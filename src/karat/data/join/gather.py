@@ -108,7 +108,7 @@ def _read_keys(source: Source, name: str) -> Array:
         ids = spell_ids(batch.column(name), where, done + 1)
         if ids.null_count:
             row = done + int(np.flatnonzero(np.asarray(ids.is_null()))[0]) + 1
-            raise JoinError(f"{where} is null in row {row}; every row needs the id of its question")
+            raise JoinError(f"{where} is null or empty in row {row}; every row needs the id of its question")
         keys.append(hash_texts(ids))
         done += len(ids)
     return np.concatenate(keys)

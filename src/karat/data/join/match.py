@@ -126,7 +126,7 @@ def _duplicates_or_nulls(connection: duckdb.DuckDBPyConnection, *halves: Half) -
         query = f"SELECT row + 1 FROM half WHERE key IS NULL ORDER BY row LIMIT {EXAMPLES}"  # noqa: S608
         if nulls := connection.execute(query).fetchall():
             rows = ", ".join(str(row) for (row,) in nulls)
-            return JoinError(f"{half}: the id is null in row {rows}; expected an id in every row")
+            return JoinError(f"{half}: the id is null or empty in row {rows}; expected an id in every row")
         duplicates = connection.execute(
             f"SELECT key, list(row + 1 ORDER BY row)[:{EXAMPLES}] FROM half "  # noqa: S608
             f"GROUP BY key HAVING count(*) > 1 ORDER BY min(row) LIMIT {EXAMPLES}"

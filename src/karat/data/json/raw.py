@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_bytes
 from karat.core.columns.ids import read_graded
@@ -158,13 +159,15 @@ def decode_ids(column: pa.Array, first: int = 1, read: Callable[[Iterable[Any]],
 
 
 def spell_ids(column: pa.Array, where: str, first: int = 1) -> pa.Array:
-    """Ids as text, large_string, null where they are null.
+    """Ids as text, large_string; null where they are missing: null, NaN or an empty text.
 
     `first` is the number of the first row, for messages. Raises `JoinError`, naming `where`, for lists, objects and
     bytes.
 
     >>> spell_ids(pa.array([7, None]), "ids").to_pylist(), spell_ids(pa.array(["007"]), "ids").to_pylist()
     (['7', None], ['007'])
+    >>> spell_ids(pa.array([7.0, float("nan")]), "ids").to_pylist(), spell_ids(pa.array([""]), "ids").to_pylist()
+    (['7', None], [None])
     """
     if column.type == RAW:
         try:
@@ -174,7 +177,11 @@ def spell_ids(column: pa.Array, where: str, first: int = 1) -> pa.Array:
     if pa.types.is_nested(column.type) or is_bytes(column.type):
         hint = "; decode the bytes to text" if is_bytes(column.type) else ""
         raise JoinError(f"{where} holds {column.type}; expected ids that are text or numbers{hint}")
-    return column.cast(pa.large_string())
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    texts = column.cast(pa.large_string())
+    empty = pc.equal(pc.binary_length(texts), 0)
+    return pc.if_else(empty, None, texts) if pc.any(empty).as_py() else texts
 
 
 def _decode(column: pa.Array, first: int, decode: Callable[[str], Any], expected: str) -> Iterator[Any]:

@@ -124,7 +124,7 @@ def hash_ids(rows: pa.RecordBatch, column: str, name: str) -> Array:
     where = f"{name}: column {column!r} (id)"
     ids = spell_ids(rows.column(column), where)
     if ids.null_count:
-        raise JoinError(f"{where} is null in {ids.null_count} of {len(ids)} rows; every row needs an id")
+        raise JoinError(f"{where} is null or empty in {ids.null_count} of {len(ids)} rows; every row needs an id")
     return hash_texts(ids)
 
 

@@ -145,8 +145,7 @@ def _several(where: str, kind: str, names: Sequence[str]) -> ColumnError:
 
 def _to_ids(table: pa.Table, name: str, where: str) -> pa.Array:
     """A column of ids as text, null where it is empty."""
-    ids = spell_ids(table.column(name).combine_chunks(), f"{where}: column {name!r}")
-    return pc.if_else(pc.equal(ids, ""), None, ids)
+    return spell_ids(table.column(name).combine_chunks(), f"{where}: column {name!r}")
 
 
 def _to_text(table: pa.Table, name: str, where: str) -> pa.Array:

@@ -203,7 +203,7 @@ def _rank_all(runs: Sequence[Run], columns: Sequence[str]) -> list[_Ranked]:
 def _rank(keys: pa.Array, where: str) -> _Ranked:
     """The order of the ids of a run; `JoinError` for null and duplicate ones."""
     if keys.null_count:
-        raise JoinError(f"{where} is null in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
+        raise JoinError(f"{where} is null or empty in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
     order, twice = sort_texts(lambda: [keys])
     if twice is not None:
         raise _repeated(where, twice, len(keys) - pc.count_distinct(keys).as_py(), len(keys))

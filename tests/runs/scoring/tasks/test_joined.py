@@ -134,7 +134,7 @@ def test_a_joined_run_does_not_go_on_with_other_predictions(files, tmp_path):
     ("name", "problem"),
     [
         ("predictions1", r"'key': expected every id once, found '\d+' in rows \d+, 599"),
-        ("gold0", "'id': the id is null in row 2; expected"),
+        ("gold0", "'id': the id is null or empty in row 2; expected"),
     ],
 )
 def test_ids_that_are_null_or_not_unique_are_refused(files, tmp_path, name, problem):
