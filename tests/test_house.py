@@ -21,7 +21,7 @@ FLOORS = [
 HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
 ORDERED = {  # rooms whose entries stand in an order: each may import those before it
     "karat.core.metric": ["setting", "definition", "rows", "combine", "score", "metric", "registry", "spec"],
-    "karat.runs": ["columns", "store", "labels", "scoring", "match", "judge_report", "compare"],
+    "karat.runs": ["columns", "store", "labels", "scoring", "match", "compare", "judge"],
     "karat.models": ["request", "governor", "context", "encoders"],
 }
 LARGE = {"karat.data.formats", "karat.cli", "karat.cli.options"}  # may hold more than MOST entries

@@ -45,16 +45,14 @@ if TYPE_CHECKING:
     from karat.models.batch.governor import BatchGovernor as BatchGovernor
     from karat.models.governor.faults import ModelError as ModelError
     from karat.models.governor.governor import Governor as Governor
-    from karat.runs.agreement.agreement import agreement as agreement
-    from karat.runs.agreement.report import Agreement as Agreement
     from karat.runs.compare.compare import compare as compare
     from karat.runs.compare.comparison import Compared as Compared
     from karat.runs.compare.rank import rank as rank
     from karat.runs.compare.ranked import Ranked as Ranked
     from karat.runs.compare.verdicts import rank_verdicts as rank_verdicts
     from karat.runs.experiment.experiment import experiment as experiment
-    from karat.runs.judge_report.judge_report import JudgeReport as JudgeReport
-    from karat.runs.judge_report.judge_report import judge_report as judge_report
+    from karat.runs.judge.examination import Examination as Examination
+    from karat.runs.judge.examine import examine as examine
     from karat.runs.labels.labels import Labels as Labels
     from karat.runs.sampling.next_rows import label_next as label_next
     from karat.runs.scoring.pipeline import score as score
@@ -80,13 +78,12 @@ else:
             ".models.batch.governor": "BatchGovernor",
             ".models.governor.faults": "ModelError",
             ".models.governor.governor": "Governor",
-            ".runs.agreement.agreement": "agreement",
-            ".runs.agreement.report": "Agreement",
             ".runs.compare.compare": "compare",
             ".runs.compare.comparison": "Compared",
             ".runs.experiment.experiment": "experiment",
-            ".runs.judge_report.judge_report": "JudgeReport judge_report",
             ".runs.labels.labels": "Labels",
+            ".runs.judge.examination": "Examination",
+            ".runs.judge.examine": "examine",
             ".runs.compare.rank": "rank",
             ".runs.compare.ranked": "Ranked",
             ".runs.compare.verdicts": "rank_verdicts",

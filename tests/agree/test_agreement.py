@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat.runs.agreement.raters import PEOPLE
+from karat.runs.judge.raters import PEOPLE
 
 CLOSE = {"abs": 1e-9}
 DROPPED = str.maketrans("", "", '" ')
@@ -44,7 +44,7 @@ def test_pandalm(pandalm, expected):
     figures = expected("judge_pairwise_pandalm")
     names = ("annotator1", "annotator2", "annotator3")
     judges = ("gpt-3.5-turbo", "pandalm-7b")
-    found = karat.agreement(pandalm, columns=judges, human=names, scale="nominal")
+    found = karat.examine(pandalm, columns=judges, human=names, scale="nominal")
     for pair, kappa in figures["kappa"].items():
         first, second = (names[int(number) - 1] for number in pair.split("v"))
         assert found.pair(first, second).figures["cohen_kappa"].value == pytest.approx(kappa, **CLOSE)
@@ -53,7 +53,7 @@ def test_pandalm(pandalm, expected):
         assert with_majority["accuracy"].n == figures["rows"] - figures["no_majority"]
         assert with_majority["accuracy"].value == pytest.approx(figures[judge]["accuracy"], **CLOSE)
         assert with_majority["cohen_kappa"].value == pytest.approx(figures[judge]["cohen_kappa_vs_majority"], **CLOSE)
-        sentence = found.sentences[judge][1]
+        sentence = found.judge(judge).sentences[1]
         assert sentence.startswith(f"{judge} agrees with a person less than people agree with each other: the same lab")
         assert ", alpha 0.4" in sentence
     people = found.pair(PEOPLE).figures["krippendorff_alpha"]
@@ -86,20 +86,18 @@ def test_openqa(openqa, expected):
     labels = {"label_map": "Yes=1,No=0"}
     judged = figures["judge_vs_human"]
     for judge in ("BEM", "gpt-4", "text-davinci-003"):
-        found = karat.agreement(openqa, columns=[judge], human="Acceptable?", **labels).pair(judge).figures
+        found = karat.examine(openqa, columns=[judge], human="Acceptable?", **labels).pair(judge).figures
         theirs = judged[f"NQ301_{judge}.tsv"]
         assert found["accuracy"].n == theirs["n"]
         assert found["accuracy"].value == pytest.approx(theirs["accuracy"], **CLOSE)
         assert found["cohen_kappa"].value == pytest.approx(theirs["cohen_kappa"], **CLOSE)
     scored = karat.score(openqa, "exact_match(normalize=squad)", keep=True)
-    found = karat.agreement(scored, human="Acceptable?", **labels).pair(scored.metrics[0].spec).figures
+    found = karat.examine(scored, human="Acceptable?", **labels).pair(scored.metrics[0].spec).figures
     theirs = judged["exact_match_as_judge"]
     assert found["accuracy"].n == theirs["n"]
     assert found["accuracy"].value == pytest.approx(theirs["accuracy"], **CLOSE)
     assert found["cohen_kappa"].value == pytest.approx(theirs["cohen_kappa"], **CLOSE)
-    both = (
-        karat.agreement(openqa, human=["annotator1", "annotator2"], **labels).pair("annotator1", "annotator2").figures
-    )
+    both = karat.examine(openqa, human=["annotator1", "annotator2"], **labels).pair("annotator1", "annotator2").figures
     assert both["accuracy"].n == figures["annotator_agreement"]["n"]
     assert both["accuracy"].value == pytest.approx(figures["annotator_agreement"]["raw"], **CLOSE)
     assert both["cohen_kappa"].value == pytest.approx(figures["annotator_agreement"]["cohen_kappa_1_vs_2"], **CLOSE)
@@ -121,13 +119,13 @@ def test_begin(name, tsv, real_data, expected):
     with np.errstate(invalid="ignore"):
         token_f1, rouge = (np.nan_to_num(2 * p * r / (p + r)) for p, r in ((precision, others[0]), others[1:]))
     table |= {"token_precision": precision, "token_f1": token_f1, "rouge_l": rouge}
-    found = karat.agreement(table, human="attributable")
+    found = karat.examine(table, human="attributable")
     figures = expected("faithfulness_begin")[f"{name}_dev"]
     for metric, title in (("token_f1", "token_f1"), ("token_precision", "token_precision"), ("rouge_l", "rougeL_f")):
         values, theirs = found.pair(metric).figures, figures[title]
         assert np.mean(table[metric]) == pytest.approx(theirs["mean"], **CLOSE)
         assert values["auroc"].value == pytest.approx(theirs["auc_fully_attributable"], **CLOSE)
         assert values["spearman"].value == pytest.approx(theirs["spearman"], **CLOSE)
-        cut = next(each.cut for each in found.verdicts if each.score == metric)
+        cut = found.judge(metric).people.cut
         assert cut.low <= cut.value <= cut.high
-        assert cut.corrected["youden"].value <= cut.apparent["youden"].value
+        assert cut.youden.corrected.value <= cut.youden.apparent.value

@@ -84,10 +84,10 @@ COLUMNS = ["id", r"my\ topic", "prediction", "gold"]
         ("karat score -m preset:sq", ["squad", "squad_v1"]),
         ("karat show first -m token_f1", ["token_f1", r"token_f1\(normalize=\'none\'\)"]),
         ("karat metrics mrr", ["mrr"]),
-        ("karat agreement --scale o", ["ordinal"]),
+        ("karat judge --scale o", ["ordinal"]),
         ("karat init ", ["data/", "karat-runs/"]),  # folders alone
         ("karat demo -o da", ["data/"]),
-        ("karat schema judge", ["judge-report"]),
+        ("karat schema ju", ["judge"]),
     ],
 )
 def test_what_bash_is_offered(offers, line, expected):

@@ -17,7 +17,6 @@ from karat.cli.main import main
 ROWS = "".join(f'{{"id": "{n}", "s": null, "answer": "x"}}\n' for n in range(3))
 MAP = "--label-map good=1,bad=0 --on id"
 COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `kept` at these places
-    "agreement": f"agreement {{file}} --human labels.csv {MAP} --column s",
     "annotate": "annotate {file} --phoenix http://127.0.0.1:9",
     "compare": "compare {file} again.jsonl --on id -m em",
     "demo": "demo -o example --no-open",
@@ -25,7 +24,7 @@ COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `
     "experiment": "experiment system.py:answer --data {file} -m em",
     "fake-llm": "fake-llm --port 0",
     "init": "init {folder}",
-    "judge-report": f"judge-report {{file}} -m column(s,low=0,high=1) --human labels.csv {MAP} --answer answer",
+    "judge": f"judge {{file}} --human labels.csv {MAP} --column s --answer answer",
     "label": "label {file} -o more.jsonl --label-map good=1,bad=0",
     "label-next": "label-next {run} -n 1 -o next.csv",
     "mcp": "mcp {folder}",
@@ -185,8 +184,8 @@ def test_what_goes_on_until_it_is_interrupted(name, sent, place):
         "score {rows} -m column(s) --fail-under -1",
         "compare {rows} {rows} --on id -m column(s)",
         "rank {rows} {rows} --on id -m column(s)",
-        "agreement {rows} --column s --human {labels} --on id",
-        "judge-report {rows} -m column(s,low=0,high=1) --human {labels} --on id --answer answer",
+        "judge {rows} --column s --human {labels} --on id",
+        "judge {rows} -m column(s,low=0,high=1) --human {labels} --on id --answer answer",
         "power --run kept --difference 0.1",
     ],
 )

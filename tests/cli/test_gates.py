@@ -111,7 +111,7 @@ def test_judges_whose_calls_all_failed_never_end_well(run, own_replies):
         result = run(*judge, "-m", "em")
         assert result.exit_code == 1
         assert "none of its first 20 replies could be read" in result.stderr
-        report = ["judge-report", "answers.jsonl", *judge, "--no-rewording", "--repetitions", "1"]
+        report = ["judge", "answers.jsonl", *judge, "--ask", "1"]
         result = CliRunner().invoke(main, report)
     assert result.exit_code == 1
     assert "none of its first 20 replies could be read" in result.stderr

@@ -16,8 +16,6 @@ from karat.cli.main import main
 
 MAP = "--label-map good=1,bad=0 --on id"
 PLACES = {  # the words of a command; {} is the hostile name
-    "agreement SYSTEM": "agreement {} --human labels.csv --on id -m em",
-    "agreement --human": f"agreement kept -m em --human {{}} {MAP}",
     "annotate FILE": "annotate {} --phoenix http://127.0.0.1:9",
     "compare SYSTEMS": "compare {} kept -m em",
     "compare SYSTEMS second": "compare kept {} -m em",
@@ -29,13 +27,14 @@ PLACES = {  # the words of a command; {} is the hostile name
     "experiment --gold": "experiment task.py:answer --data rows.jsonl --gold {} --on id -m em",
     "experiment --output": "experiment task.py:answer --data rows.jsonl -m em -o {}",
     "init FOLDER": "init {}",
-    "judge-report FILE": "judge-report {} -m judge:correctness --model m --dry-run",
-    "judge-report --gold": "judge-report rows.jsonl -m judge:correctness --gold {} --on id --model m --dry-run",
-    "judge-report --human": f"judge-report rows.jsonl -m column(s,low=0,high=1) --human {{}} {MAP} --answer answer",
-    "judge-report --metric": "judge-report rows.jsonl -m judge:{}.toml --model m --dry-run",
-    "judge-report --calibration": "judge-report rows.jsonl -m judge:correctness --model m --calibration {} --dry-run",
-    "judge-report --keep-calibration": f"judge-report rows.jsonl -m column(s,low=0,high=1) --human labels.csv {MAP} "
-    "--answer answer --keep-calibration {}",
+    "judge SYSTEM": "judge {} --human labels.csv --on id -m em",
+    "judge SYSTEM asked": "judge {} -m judge:correctness --model m --ask 1 --dry-run",
+    "judge --gold": "judge rows.jsonl -m judge:correctness --gold {} --on id --model m --ask 1 --dry-run",
+    "judge --human": f"judge kept -m em --human {{}} {MAP}",
+    "judge --metric": "judge rows.jsonl -m judge:{}.toml --model m --ask 1 --dry-run",
+    "judge --reword": "judge rows.jsonl -m judge:correctness --model m --reword {}.toml --dry-run",
+    "judge --calibration": "judge kept -m em --human labels.csv --on id --calibration {}",
+    "judge --keep-calibration": f"judge kept -m em --human labels.csv {MAP} --keep-calibration {{}}",
     "label SOURCES": f"label {{}} -o labels.jsonl {MAP}",
     "label --output": f"label rows.jsonl -o {{}} {MAP}",
     "label --metric": "label rows.jsonl -o labels.jsonl -m judge:{}",

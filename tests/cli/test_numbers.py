@@ -59,7 +59,7 @@ CALLS = [
     ["compare", "a", "b", "--cluster", "group"],
     ["rank", "a", "b"],
     ["report", "a", "-o", "report.html"],
-    ["agreement", "a", "--human", "labels.csv", "--on", "id", "-m", "em"],
+    ["judge", "a", "--human", "labels.csv", "--on", "id", "-m", "em"],
     ["power", "--run", "a", "--difference", "0.1"],
     ["power", "--run", "a", "--run", "b", "--difference", "0.1"],
     ["power", "--run", "a", "--width", "0.1"],

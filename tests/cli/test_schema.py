@@ -77,7 +77,7 @@ def test_what_every_command_prints_is_as_its_schema_says(monkeypatch, tmp_path):
     for words in (["--worst", "2"], ["second", "--first", "2"], ["second", "--counts"]):
         printed("show", "first", *words, "--json")
     labels = str(TUTORIAL / "labels_first.csv")
-    printed("agreement", "first", "--human", labels, "--label-map", "right=1,wrong=0", "--on", "id", "--by", "topic",
+    printed("judge", "first", "--human", labels, "--label-map", "right=1,wrong=0", "--on", "id", "--by", "topic",
             "--errors", "2", "--json")  # fmt: skip
     Path("task.py").write_text("def task(question):\n    return question\n")
     printed("experiment", "task.py:task", "--data", answers, "--map", "reference=gold", "-m", "em", "--json")

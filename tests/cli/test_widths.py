@@ -52,7 +52,7 @@ def run(tmp_path_factory):
         ["score", "FOLDER/after.jsonl", "-m", "em", *LABELS[:2], *LABELS[4:], "--by", "topic"],
         ["compare", *SYSTEMS, "--by", "topic", "--flipped", "1"],
         ["compare", *SYSTEMS[:2], *LABELS[:2], *LABELS[4:]],
-        ["agreement", "after", *LABELS, "--by", "topic", "--errors", "1"],
+        ["judge", "after", *LABELS, "--by", "topic", "--errors", "1"],
         ["show", "after"],
         ["power", "--run", "after", "--difference", "0.1"],
         ["metrics"],

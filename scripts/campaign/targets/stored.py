@@ -129,7 +129,7 @@ def calibrations(data: bytes) -> None:
     import karat.judges  # noqa: F401  (it registers the names)
     from karat.core.errors import KaratError
     from karat.core.metric.spec import parse
-    from karat.runs.judge_report.kept_calibration import find_calibration, read_calibrations
+    from karat.runs.judge.kept_calibration import find_calibration, read_calibrations
 
     with suppress(KaratError):
         find_calibration(parse("judge:refusal"), read_calibrations(write("calibrations.json", data)))

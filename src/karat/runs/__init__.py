@@ -1,8 +1,8 @@
 """Runs of metrics over tables: scoring, storing, comparing, and experiments. Open `scoring/pipeline.py` first.
 
 `columns` knows which columns tell rows apart and which scoring adds; on it builds `store`, on that `scoring`, on that
-`match`, which pairs the rows of systems. `compare` asks about paired rows, and so does `agreement`, which compares
-judges with people; `judge_report` asks judges several times, `experiment` a task.
+`match`, which pairs the rows of systems. `compare` asks about paired rows; `judge` examines scores, mostly a
+judge's, beside people's labels, and asks judges again; `experiment` asks a task.
 Scoring, comparing and reports read labels by people (`labels`), which knows none of them. Metrics, statistics and
 readers of files are not here, nor anything that prints (`karat.cli`). `display` draws plain values; all may call it.
 `survey` says what could be scored in a folder: it tries it, by `scoring` and `compare`.

@@ -103,7 +103,7 @@ def test_metrics_may_come_from_an_iterator(write):
     wanted = ["column(x)", "column(y)"]
     assert [each.metric for each in karat.compare(*names, metrics=iter(wanted[:1])).findings] == wanted[:1]
     assert list(plan_labels(names[0], 5, metrics=iter(wanted[1:]))) == wanted[1:]
-    assert karat.agreement(names[0], metrics=iter(wanted)).scores == tuple(wanted)
+    assert [each.score for each in karat.examine(names[0], iter(wanted)).judges] == wanted
 
 
 def test_other_columns_are_other_metrics(write):
@@ -154,7 +154,7 @@ def test_people_correct_label_and_plan_by_a_column(write):
     assert found.effective > 100
     assert plan_labels_from_pilot(name, 0.1, human, metrics=spec)[next(iter(result.corrected))].pilot == 100
     assert karat.label_next(name, 10, metrics=spec, human="labels.csv", by="active", show=["gpt4"]).num_rows == 110
-    assert karat.agreement(name, human="labels.csv", on="id", metrics=spec).verdicts
+    assert karat.examine(name, spec, human="labels.csv", on="id").judges[0].people
     compared = karat.compare(name, name, metrics=spec, human={name: "labels.csv", f"{name} (2)": "labels.csv"}, on="id")
     assert compared.findings[0].corrected.value == 0
     with pytest.raises(AssertionError, match=r"at least 0\.99 is expected"):
@@ -168,7 +168,7 @@ def test_the_commands_take_a_column(write):
     people = ["--human", "labels.csv", "--on", "id"]
     for arguments in (
         ["score", name, "-m", spec, *people, "--json"],
-        ["agreement", name, "-m", spec, *people, "--json"],
+        ["judge", name, "-m", spec, *people, "--json"],
         ["power", "--run", name, "-m", spec, "--width", "0.2", *people, "--json"],
         ["power", "--run", name, "-m", spec, "--difference", "0.1", "--json"],
         ["compare", name, name, "-m", spec, "--by", "topic", "--json"],

@@ -94,8 +94,8 @@ def test_systems_are_named_as_files_are_with_or_without_folder_and_ending(tmp_pa
 
 
 @pytest.mark.parametrize("command", [
-    ["score", "first.csv"], ["power", "--width", "0.5", "--run", "first.csv"], ["judge-report", "first.csv"],
-    ["agreement", "first.csv"], ["label-next", "first.csv", "-n", "3", "-o", "next.csv"],
+    ["score", "first.csv"], ["power", "--width", "0.5", "--run", "first.csv"], ["judge", "first.csv"],
+    ["label-next", "first.csv", "-n", "3", "-o", "next.csv"],
 ])  # fmt: skip
 def test_of_a_file_with_labels_of_two_systems_the_scored_one_is_taken(command):
     words = [*command, "-m", "column(gpt4)", "--human"]
@@ -117,7 +117,7 @@ def test_labels_of_unknown_systems_say_which_there_are():
     with pytest.raises(
         DataError, match="the system 'a', found none in 40 rows; the column 'system' names first, second"
     ):
-        karat.agreement("a", human="both.csv")
+        karat.examine("a", human="both.csv")
 
 
 def test_a_missing_id_says_what_to_type():
@@ -132,14 +132,14 @@ def test_a_missing_id_says_what_to_type():
 
 def test_every_command_takes_a_column_of_labels_by_name():
     write("labels.csv", ["question", "x", "y"], ((QUESTIONS[row], int(GOOD[row]), "") for row in range(0, N, 2)))
-    for command in (["power", "--width", "0.5", "--run"], ["label-next", "-n", "3", "-o", "next.csv"], ["agreement"]):
+    for command in (["power", "--width", "0.5", "--run"], ["label-next", "-n", "3", "-o", "next.csv"], ["judge"]):
         run(*command, "first.csv", "-m", "column(gpt4)", "--human", "labels.csv", "--label-column", "x")
 
 
 def test_annotators_whose_names_differ_in_case_are_pointed_out():
     people = [(QUESTIONS[row], ("Ann", "ann")[row % 2], int(GOOD[row])) for row in range(N)]
     write("labels.csv", ["question", "annotator", "label"], people)
-    for command in ("score", "agreement"):
+    for command in ("score", "judge"):
         assert "'Ann' and 'ann' differ only in case" in run(
             command, "first.csv", "-m", "column(gpt4)", "--human", "labels.csv"
         )
@@ -148,6 +148,6 @@ def test_annotators_whose_names_differ_in_case_are_pointed_out():
 def test_a_column_of_yes_and_no_needs_no_place_in_the_map_of_people():
     rows = ((QUESTIONS[row], ("bad", "good")[GOOD[row]]) for row in range(0, N, 2))
     write("labels.csv", ["question", "label"], rows)
-    words = ["agreement", "first.csv", "--human", "labels.csv", "--label-map", "good=1,bad=0"]
+    words = ["judge", "first.csv", "--human", "labels.csv", "--label-map", "good=1,bad=0"]
     column, metric = run(*words, "--column", "gpt4"), run(*words, "-m", "column(gpt4)")
     assert column.split("\n")[1].removeprefix("gpt4") == metric.split("\n")[1].removeprefix("column(gpt4)")

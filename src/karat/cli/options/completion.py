@@ -32,7 +32,7 @@ from karat.cli.options.schemas import schema_names
 Completer: TypeAlias = Callable[[click.Context, str], Iterable[str]]
 
 _SOURCES = ("file", "data", "run", "runs", "system", "systems", "sources", "gold")  # parameters that name rows
-_SCORING = ("score", "experiment", "judge-report", "label", "metrics")  # commands that score with any metric
+_SCORING = ("score", "experiment", "label", "metrics")  # commands that score with any metric
 _ROLES = ("prediction", "reference", "question", "contexts", "retrieved", "relevant")
 _DEFINED = re.compile(rb"^@metric\b((?:.*\n)*?)def (\w+)\(|^add_preset\(\s*\"(\w+)\"", re.MULTILINE)
 _ALIASES = re.compile(rb"aliases=\(([^)]*)\)")

@@ -10,6 +10,7 @@ from karat.data.json.objects import JsonObject, json_schema
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranked import Ranked
 from karat.runs.compare.scored_rows import Order, ScoredRow
+from karat.runs.judge.examination import Examination
 from karat.runs.store.manifest import Manifest, StoredValues
 from karat.runs.store.verify import Verified
 from karat.stats.corrected.label_count import LabelCount
@@ -98,6 +99,7 @@ class CountedRows(JsonObject):
 _PRINTED: Mapping[str, Any] = {
     "compare": Compared,
     "experiment": StoredValues,
+    "judge": Examination,
     "power": Mapping[str, SampleSize | LabelCount | Answers | NoSampleSize],
     "rank": Ranked,
     "runs": KeptRun,

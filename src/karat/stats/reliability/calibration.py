@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +30,6 @@ class Bin:
     score: float
     people: Estimate
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields in order, as JSON values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Calibration:
@@ -50,16 +45,6 @@ class Calibration:
     ece: Estimate
     ece_by_chance: float | None
     brier: Estimate
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields in order, as JSON values."""
-        bins = [each.as_dict() for each in self.bins]
-        return {
-            "bins": bins,
-            "ece": self.ece.as_dict(),
-            "ece_by_chance": self.ece_by_chance,
-            "brier": self.brier.as_dict(),
-        }
 
 
 def calibrate(

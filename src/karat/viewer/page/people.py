@@ -8,7 +8,7 @@ from typing import Any
 from karat.core.columns.ids import ROW_IDS
 from karat.core.errors import KaratError, SpecError
 from karat.data.roles import singular
-from karat.runs.agreement.agreement import agreement
+from karat.runs.judge.examine import examine
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.table import read_labels
@@ -28,7 +28,7 @@ def show_agreement(space: Workspace, query: Query) -> dict[str, Any]:
     if file is None:
         raise SpecError("there are no labels: open the page with --labels FILE --label-map good=1,bad=0")
     on = file.on or _find_id(run)
-    command = space.command("agreement", space.name(run), human=file.path, on=on, by=by, json=True)
+    command = space.command("judge", space.name(run), human=file.path, on=on, by=by, json=True)
     if not {run.name, None} & file.systems():
         reason = f"no answer of {run.name} is labelled yet"
         return {"agreement": None, "corrected": None, "reason": reason, "command": command}
@@ -38,7 +38,7 @@ def show_agreement(space: Workspace, query: Query) -> dict[str, Any]:
 
 def _agree(space: Workspace, run: Run, file: LabelFile, on: str, by: str | None) -> dict[str, Any]:
     labels = read_labels(str(file.path), on=_ROW_ID, choices=known_choices(run.specs).values(), system=run.name)
-    answer: dict[str, Any] = {"agreement": agreement(run, human=labels, on=on, by=by).as_dict(), "corrected": None}
+    answer: dict[str, Any] = {"agreement": examine(run, human=labels, on=on, by=by).as_dict(), "corrected": None}
     with suppress(KaratError):  # the labels are on no metric's scale
         values = correct_run(run, Labels(labels), on)
         command = space.command("runs", "show", space.name(run), human=file.path, on=on, json=True)

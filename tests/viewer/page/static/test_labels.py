@@ -95,7 +95,7 @@ def test_labels_say_how_far_scores_agree_with_people(browser, label, labelling):
     browser.until("document.querySelector('table.coefficients') && !document.querySelector('[aria-busy]')")
     assert "of 8 rows" in browser.text(".sentences")
     commands = [command.split()[:3] for command in browser.texts(".command code")]
-    assert [" ".join(words[: 2 + (words[1] == "runs")]) for words in commands] == ["karat runs show", "karat agreement"]
+    assert [" ".join(words[: 2 + (words[1] == "runs")]) for words in commands] == ["karat runs show", "karat judge"]
     assert browser.run("return Number(document.querySelector('section data').value)") == pytest.approx(1 / 3)
     assert browser.violations() == []
 

@@ -52,9 +52,9 @@ function reason(error) {
 
 function whole({ agreement, corrected, display, command: text, reason: why }) {
   if (!agreement) return [el("p.standfirst", sentence(why)), command(text)];
-  const { pairs, verdicts, notes, labels, n, confidence } = agreement;
+  const { pairs, judges, notes, labels, n, confidence } = agreement;
   return [
-    verdicts.map(({ score, sentences }) => {
+    judges.map(({ score, sentences }) => {
       const list = sentences.map((each) => el("li", name(each.startsWith(score) ? each : capital(each)), "."));
       return el("section.plain", el("h2", name(score)), el("ul.sentences", list));
     }),

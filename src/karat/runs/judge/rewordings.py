@@ -55,26 +55,29 @@ REWORDINGS: Mapping[str, Callable[[Rubric], Rubric]] = {
     "reminder": _reminder,
 }
 
+ALL = "all"
+
 
 def reword(rubric: Rubric, names: Iterable[str]) -> dict[str, Rubric]:
-    """The rewordings of a rubric by name: of karat's own, those that change it, and other judges' files.
+    """The rewordings of a rubric by name: of karat's own (`all` are these), those that change it, and judges' files.
 
     A file must read the same inputs and give the same scores. Raises `SpecError` for one that does not, and for a name
     that is neither.
 
     >>> from karat.judges.rubric import load
-    >>> list(reword(load("completeness"), REWORDINGS)), list(reword(load("tool_call_correctness"), REWORDINGS))
+    >>> list(reword(load("completeness"), ["all"])), list(reword(load("tool_call_correctness"), ["all"]))
     (['role', 'choices', 'layout', 'reminder'], ['role', 'layout', 'reminder'])
     """
     found = {}
-    for name in dict.fromkeys(names):
+    named = [each for name in names for each in (REWORDINGS if name == ALL else (name,))]
+    for name in dict.fromkeys(named):
         if is_file(name):
             found[name] = _same_judge(load(name), rubric, name)
         elif name in REWORDINGS:
             found[name] = REWORDINGS[name](rubric)
         else:
             raise SpecError(
-                f"there is no rewording {name!r} (a file's name ends in .toml){did_you_mean(name, REWORDINGS)}"
+                f"there is no rewording {name!r} (a file's name ends in .toml){did_you_mean(name, [ALL, *REWORDINGS])}"
             )
     return {name: other for name, other in found.items() if other != rubric or _order(other) != _order(rubric)}
 

@@ -1,3 +1,5 @@
+"""`karat judge` of judges that are asked."""
+
 import json
 import random
 
@@ -8,6 +10,9 @@ from karat.cli.main import main
 from karat.models.testing.fake import FakeServer
 
 pytest.importorskip("aiohttp")
+
+
+ALL = ("--ask", "3", "--reword", "all")
 
 
 @pytest.fixture
@@ -25,7 +30,7 @@ def examine(tmp_path, monkeypatch, own_replies):
     with FakeServer(reply, price=(1.0, 2.0)) as server:
 
         def run(*words):
-            given = ["judge-report", "answers.jsonl", "-m", "judge:correctness", "--model", "small"]
+            given = ["judge", "answers.jsonl", "-m", "judge:correctness", "--model", "small"]
             return CliRunner().invoke(main, [*given, "--base-url", server.url, *words])
 
         run.server = server
@@ -33,65 +38,66 @@ def examine(tmp_path, monkeypatch, own_replies):
 
 
 def test_the_cost_is_said_before_and_a_dry_run_asks_nothing(examine):
-    dry = examine("--dry-run", "--price", "1,2")
+    dry = examine(*ALL, "--dry-run", "--price", "1,2")
     assert (dry.exit_code, examine.server.calls) == (0, 0)
     assert dry.stdout.startswith("140 calls, of which 0 are in the cache; about ")
-    report = examine("--no-rewording", "--repetitions", "2")
+    report = examine("--ask", "2")
     assert report.stderr.splitlines()[0].startswith("40 calls, of which 0 are in the cache")
     assert examine.server.calls == 40
     assert "models: 40 calls" in report.stderr
 
 
 def test_the_report_in_lines_and_as_json(examine):
-    lines = examine("--human", "labels.csv", "--on", "id", "--keep-calibration", "kept.json")
+    lines = examine(*ALL, "--human", "labels.csv", "--on", "id", "--keep-calibration", "kept.json")
     assert lines.exit_code == 0, lines.output
-    assert lines.stdout.startswith("judge:correctness(model='small'): 140 verdicts on 20 rows\n")
+    assert lines.stdout.splitlines()[1] == "judge:correctness(model='small'): 140 verdicts on 20 rows"
     for words in ("another verdict when asked again", "error by doubling of the answer", "Brier score", "calibration:"):
         assert words in lines.stdout
-    assert "→ asked again, it gives another verdict with a probability of" in lines.stdout
-    found = json.loads(examine("--json", "--calibration", "kept.json").stdout)["judges"][0]
+    assert "asked again, it gives another verdict with a probability of" in lines.stdout
+    found = json.loads(examine(*ALL, "--json", "--calibration", "kept.json").stdout)["judges"][0]
     assert found["kept"]["holds"]
-    assert found["flips"]["low"] < found["flips"]["value"] < found["flips"]["high"]
-    assert found["first_place"]["reason"] == "the judge reads one answer, so there is no order"
-    changed = examine("--calibration", "kept.json", "-m", "judge:correctness(temperature=1.0)", "--dry-run")
+    flips = found["noise"]["flips"]
+    assert flips["low"] < flips["value"] < flips["high"]
+    assert found["position"] is None
+    changed = examine(
+        "--ask", "1", "--calibration", "kept.json", "-m", "judge:correctness(temperature=1.0)", "--dry-run"
+    )
     assert changed.exit_code == 0
 
 
 def test_several_judges_stand_beside_each_other(examine, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    report = examine("-m", "judge:correctness(temperature=0.7)", "--no-rewording", "--repetitions", "2")
+    report = examine("-m", "judge:correctness(temperature=0.7)", "--ask", "2")
     assert report.exit_code == 0, report.output
     lines = report.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0] == "A  judge:correctness(model='small'): 40 verdicts on 20 rows"
-    assert lines[1] == "B  judge:correctness(model='small', temperature=0.7): 40 verdicts on 20 rows"
-    assert lines[2].split() == ["A", "B"]
-    first, second = next(line for line in lines if line.startswith("another verdict")).split()[-2:]
-    found = [line.split()[5] for line in lines[5:] if line.startswith("another verdict when asked again")]
-    assert found[-2:] == [first, second]
+    assert "judge:correctness(model='small', temperature=0.7): 40 verdicts on 20 rows" in lines
+    assert "B  judge:correctness(model='small', temperature=0.7)" in lines
+    (first, second), *found = (line.split()[5:7] for line in lines if line.startswith("another verdict when"))
+    assert [each[0] for each in found] == [first, second]
 
 
 def test_without_labels_the_report_says_how_to_draw_rows_for_people(examine):
-    report = examine("--no-rewording", "--repetitions", "1")
+    report = examine("--ask", "1")
     assert report.stdout.splitlines()[-3:] == [
         "  karat label-next answers.jsonl -n 100 -o drawn.csv",
         "  karat label drawn.csv -o labels.jsonl -m judge:correctness",
-        "  karat judge-report answers.jsonl --human labels.jsonl --on id …",
+        "  karat judge answers.jsonl --human labels.jsonl --on id …",
     ]
     drawn = CliRunner().invoke(main, ["label-next", "answers.jsonl", "-n", "5", "-o", "drawn.csv"])
     assert drawn.output == "drawn.csv: 5 rows to label, drawn with probabilities from 0.25 to 0.25\n"
-    labelled = examine("--no-rewording", "--repetitions", "1", "--human", "labels.csv", "--on", "id")
+    labelled = examine("--ask", "1", "--human", "labels.csv", "--on", "id")
     assert "no labels by people yet" not in labelled.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--no-rewording", "--reword", "role"], 2, "exclude each other"),
-        (["--keep-calibration", "kept.json"], 2, "--human names their labels"),
-        (["--author", "autor"], 1, "author: there is no column 'autor'"),
-        (["--human", "labels.csv", "--on", "id", "--label-map", "yes=1"], 1, "labels.csv, row 1 "),
-        (["-m", "exact_match"], 2, "exact_match is no judge"),
+        ([], 2, "--model and --dry-run are about models, and none is asked: --ask N"),
+        (["--ask", "1", "--reword", "roles"], 2, "there is no rewording 'roles'"),
+        (["--ask", "1", "--keep-calibration", "kept.json"], 2, "--human names their labels"),
+        (["--ask", "1", "--author", "autor"], 1, "author: there is no column 'autor'"),
+        (["--ask", "1", "--human", "labels.csv", "--on", "id", "--label-map", "yes=1"], 1, "labels.csv, row 1 "),
     ],
 )
 def test_mistakes_are_found_before_anything_is_asked(examine, words, code, message):

@@ -1,4 +1,4 @@
-"""`karat agreement`, as users call it."""
+"""`karat judge` of scores that exist, as users call it."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ def files(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(main, ["agreement", *arguments])
+    return CliRunner().invoke(main, ["judge", *arguments])
 
 
 COMMAND = ("rows.csv", "--column", "judge", "--human", "labels.csv", "--on", "id", "--label-map", "Yes=1,No=0")

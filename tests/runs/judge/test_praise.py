@@ -1,4 +1,4 @@
-"""False praise and blame: one definition, with its cut, for `agreement` and `judge_report`."""
+"""False praise and blame: one definition, with its cut, of scores that exist and of judges that are asked."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ N = 120
 
 
 def figures(scores, labels, *, spec="column(judge, low=0, high=1)", **more):
-    """What both say of the same scores and labels: praise, blame, their intervals, the cut, and the scores on it."""
+    """What is said of scores that exist, and of the same scores when rows are scored anew: praise, blame, the cut."""
     rows = {"id": [f"r{at}" for at in range(len(scores))], "judge": scores, "question": ["?"] * len(scores)}
     rows |= {
         "prediction": [f"answer {at}" for at in range(len(scores))],
@@ -21,10 +21,10 @@ def figures(scores, labels, *, spec="column(judge, low=0, high=1)", **more):
     options["human"] |= {name: [each[at] for at in order] for name, each in people.items()}
     if "ann" in people:  # of several people, as columns of the rows
         rows, options = rows | people, {"human": list(people), **more}
-    one = karat.agreement(rows, metrics=spec, **options).verdicts[0]
-    other = karat.judge_report(rows, spec, **options).judges[0].people
+    one = karat.examine(rows, spec, **options).judges[0].people
+    other = karat.examine(rows, spec, where="judge >= 0", **options).judges[0].people
     assert [one.false_praise, one.false_blame] == [other.false_praise, other.false_blame]
-    assert (one.error_cut, one.on_cut) == (other.error_cut, other.on_cut)
+    assert one == other
     return one
 
 
@@ -32,7 +32,7 @@ def figures(scores, labels, *, spec="column(judge, low=0, high=1)", **more):
 @pytest.mark.parametrize("kind", ["labels", "grades", "thirds", "halves", "random", "few"])
 @pytest.mark.parametrize("options", [{}, {"cluster": "page", "confidence": 0.8}])
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_agreement_and_judge_report_give_the_same_figures(kind, seed, options, direction):
+def test_scores_that_exist_and_rows_scored_anew_give_the_same_figures(kind, seed, options, direction):
     random = np.random.default_rng(seed)
     labels = random.integers(0, 2, N).astype(float)
     scores = {
@@ -75,11 +75,8 @@ def test_a_score_on_the_cut_lies_between_one_below_and_one_above(said, praise, b
     assert (found.false_praise.value, found.false_blame.value) == (praise, blame)
 
 
-def test_the_cut_is_said_in_both_commands_words():
+def test_the_cut_is_said_in_words():
     labels = [0.0, 1.0] * (N // 2)
     rows = {"id": list(range(N)), "judge": [0.5] * N, "prediction": ["x"] * N, "human": labels}
-    spec = "column(judge, low=0, high=1)"
-    said = " ".join(karat.agreement(rows, metrics=spec, human="human").sentences["column(judge, high=1, low=0)"])
-    assert "cut at 0.5, on which 120 scores lie, each half an error" in said
-    report = karat.judge_report(rows, spec, human="human").judges[0]
-    assert "cut at 0.5, on which 120 scores lie, each half an error" in " ".join(report.sentences)
+    (found,) = karat.examine(rows, "column(judge, low=0, high=1)", human="human").judges
+    assert "cut at 0.5, on which 120 scores lie, each half an error" in " ".join(found.sentences)

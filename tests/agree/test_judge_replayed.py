@@ -1,4 +1,4 @@
-"""GPT-4's verdicts on 1490 answers that people judged too, replayed: the report is that of the published counts."""
+"""GPT-4's verdicts on 1490 answers that people judged too, replayed: the examination gives the published counts."""
 
 import csv
 import gzip
@@ -48,20 +48,20 @@ def found(rows):
 
     judge = Judge("correctness", model=FakeModel(reply), governor=Governor())
     columns = [{name: row[name] for name in ("question", "prediction", "reference", "human")} for row in rows]
-    return karat.judge_report(columns, judge, repetitions=1, rewordings=(), human="human").judges[0]
+    return karat.examine(columns, judge, ask=1, human="human").judges[0]
 
 
 def test_the_counts_are_those_published(found, rows, real_data):
     expected = json.loads((real_data("qa_human_openqa_eval") / "expected.json").read_text())
     figures = expected["judge_vs_human"]["NQ301_gpt-4.tsv"]
     assert found.people.labelled == figures["n"]
-    assert found.people.agreement.value == pytest.approx(figures["accuracy"], abs=1e-9)
+    assert found.people.value.value == pytest.approx(figures["accuracy"], abs=1e-9)
     assert 1 - found.people.calibration.brier.value == pytest.approx(figures["accuracy"], abs=1e-9)
     pairs = [(row["human"], row["verdict"]) for row in rows if row["verdict"] and row["human"]]
     wrong, right = ([said for human, said in pairs if human == label] for label in ("incorrect", "correct"))
     assert found.people.false_praise.value == pytest.approx(wrong.count("correct") / len(wrong))
     assert found.people.false_blame.value == pytest.approx(right.count("incorrect") / len(right))
-    assert found.unreadable.value == pytest.approx(sum(not row["verdict"] for row in rows) / len(rows))
+    assert found.replies.unreadable.value == pytest.approx(sum(not row["verdict"] for row in rows) / len(rows))
 
 
 def test_the_slope_on_length_is_that_of_statsmodels(found, rows):

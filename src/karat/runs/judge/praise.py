@@ -1,6 +1,6 @@
 """False praise and false blame: how often a score finds an answer good that people find bad, and the other way round.
 
-One definition for `agreement` and `judge_report`. Where scores are labels that people give, the label itself is
+Where scores are labels that people give, the label itself is
 compared: praise is above people's label. Any other score is cut: beside two labels at the best threshold, which for
 each row other rows chose; else in the middle of the range, where a score exactly on the cut counts as half an error,
 since it says neither, and an answer that people put there as neither good nor bad.
@@ -9,6 +9,7 @@ since it says neither, and an answer that people put there as neither good nor b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -67,10 +68,11 @@ class Beside:
             seed=inference.seed,
         )
 
-    def find_middle(self) -> tuple[float, float] | None:
-        """The middle of the score's range, and of the labels'; None where labels are on another scale.
+    @cached_property
+    def range(self) -> tuple[float, float] | None:
+        """The least and the greatest score, within which labels lie too; None where labels are on another scale.
 
-        Without a range, that of the labels is taken, if all scores are within.
+        Without limits, those of the labels are taken, if all scores are within.
         """
         low, high = self.limits
         values, scores = (each[~np.isnan(each)] for each in (self.label, self.score))
@@ -79,8 +81,7 @@ class Beside:
         if low is None or high is None:
             low, high = float(values.min()), float(values.max())
         within = all(low <= each.min() and each.max() <= high for each in (values, scores))
-        middle = (low + high) / 2
-        return (-middle if self.turned else middle, middle) if within and low < high else None
+        return (low, high) if within and low < high else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +123,11 @@ def find_errors(beside: Beside, threshold: Threshold | None) -> Errors:
     if calls is not None and len(values):
         praise = _share(beside, calls > label, label < values[-1])
         blame = _share(beside, calls < label, label > values[0])
-    elif (middles := beside.find_middle()) is not None:
-        way, good = np.sign(score - middles[0]), np.sign(label - middles[1])
+    elif beside.range is not None:
+        middle = sum(beside.range) / 2
+        way, good = np.sign(score - sign * middle), np.sign(label - middle)
         praise, blame = _share(beside, (1 + way) / 2, good < 0), _share(beside, (1 - way) / 2, good > 0)
-        cut, on_cut = sign * middles[0], int(np.count_nonzero((way == 0) & (np.abs(good) == 1)))
+        cut, on_cut = middle, int(np.count_nonzero((way == 0) & (np.abs(good) == 1)))
     else:
         return Errors(calls=calls, shown=shown)
     if beside.minimize and not beside.turned:  # praise is always too kind

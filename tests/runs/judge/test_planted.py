@@ -34,7 +34,7 @@ def examine(material):
             return {"explanation": "…", "label": bias(shown, draw, messages[0]["content"])}
 
         judge = Judge(name, model=FakeModel(reply, name="small"), governor=Governor())
-        (found,) = karat.judge_report(data or rows(), judge, **{"rewordings": (), **options}).judges
+        (found,) = karat.examine(data or rows(), judge, **{"ask": 3, **options}).judges
         return found
 
     return run
@@ -54,26 +54,25 @@ def covers(estimate, truth):
 
 def test_noise_is_found(examine):
     found = examine(lambda shown, draw, _: other(fair(shown)) if draw.random() < 0.15 else fair(shown))
-    assert covers(found.flips, 2 * 0.15 * 0.85)
-    assert covers(found.flipping_rows, 1 - 0.15**3 - 0.85**3)
-    assert covers(found.noise_share, 0.15 * 0.85 / 0.25)
+    assert covers(found.noise.flips, 2 * 0.15 * 0.85)
+    assert covers(found.noise.flipping_rows, 1 - 0.15**3 - 0.85**3)
+    assert covers(found.noise.share, 0.15 * 0.85 / 0.25)
     assert any("asked again, it gives another verdict" in each for each in found.sentences)
 
 
 def test_a_fair_judge_has_no_fault(examine):
-    found = examine(fair, human="label", by="topic", author="author", rewordings=None, cluster="none")
-    assert found.flips.value == found.noise_share.value == found.rewording_flips.value == 0
-    assert found.flips.high < 0.03
-    assert all(each.value == 0 for each in found.rewordings.values())
-    assert found.unreadable.value == found.people.bias.value == found.people.calibration.brier.value == 0
-    assert found.people.agreement.value == 1
+    found = examine(fair, human="label", by="topic", author="author", rewordings=["all"], cluster="none")
+    assert found.noise.flips.value == found.noise.share.value == found.rewordings.flips.value == 0
+    assert found.noise.flips.high < 0.03
+    assert all(each.value == 0 for each in found.rewordings.shifts.values())
+    assert found.replies.unreadable.value == found.people.bias.value == found.people.calibration.brier.value == 0
+    assert found.people.value.value == 1
     for bias in (*found.length.values(), found.own_answers):  # a judge without errors has no slope that looks sure
         assert bias.slope.reason == "the score or its error differs on fewer than 5 rows (0)"
     assert not any(each.fails for each in found.people.slices.values())
-    assert found.sentences == [
-        "false praise of 0.0 % (0.0 – 3.7 %) of what people find bad",
-        "false blame of 0.0 % (0.0 – 3.7 %) of what people find good",
-    ]
+    level, _, errors = found.sentences
+    assert "gives the label of people in 100.0 %" in level
+    assert errors.startswith("false praise: 0.0 % [0.0, 3.7] of the 100 rows that people label incorrect; false blame")
 
 
 def longer_is_better(shown, draw, _):
@@ -120,20 +119,20 @@ def test_what_depends_on_the_wording_is_found(examine):
         return other(fair(shown)) if draw.random() < (0.4 if "# Task" in prompt else 0.1) else fair(shown)
 
     found = examine(bias, rows(400), rewordings=["layout", "role"])
-    assert list(found.rewordings) == ["layout", "role"]
+    assert list(found.rewordings.shifts) == ["layout", "role"]
     noise, layout = 2 * 0.1 * 0.9, 0.1 * 0.6 + 0.9 * 0.4
-    assert covers(found.rewording_flips, (noise + layout) / 2)
-    assert covers(found.rewording_beyond_noise, (layout - noise) / 2)
+    assert covers(found.rewordings.flips, (noise + layout) / 2)
+    assert covers(found.rewordings.beyond_noise, (layout - noise) / 2)
     assert any("depend on the prompt's wording" in each for each in found.sentences)
 
 
 def test_verdicts_that_cannot_be_read_are_counted(examine):
     found = examine(lambda shown, _, __: "perhaps" if len(shown["prediction"]) < 32 else fair(shown))
     short = sum(len(row["prediction"]) < 32 for row in rows())
-    assert found.unreadable.value == pytest.approx(short / 200)
-    assert found.flips.n == 200 - short
-    assert found.asked == 600
-    assert not found.errors
+    assert found.replies.unreadable.value == pytest.approx(short / 200)
+    assert found.noise.flips.n == 200 - short
+    assert found.replies.asked == 600
+    assert not found.replies.errors
 
 
 def test_false_praise_false_blame_and_the_slice_that_fails_are_found(examine):
@@ -144,7 +143,7 @@ def test_false_praise_false_blame_and_the_slice_that_fails_are_found(examine):
     found = examine(bias, rows(400), human="label", by="topic").people
     assert covers(found.false_praise, 0.5 / 3)
     assert covers(found.false_blame, 0.5 / 3)
-    assert covers(found.agreement, 1 - 0.5 / 3)
+    assert covers(found.value, 1 - 0.5 / 3)
     assert covers(found.slices["b"].difference, -0.5)
     assert [name for name, each in found.slices.items() if each.fails] == ["b"]
 
@@ -170,20 +169,22 @@ def test_a_preference_for_the_first_place_is_found(examine):
         return "first" if draw.random() < 0.3 else better(shown)
 
     found = examine(bias, pairs(), "pairwise")
-    assert covers(found.first_place, 0.3)
-    assert covers(found.order_matters, 0.3)
+    assert covers(found.position.first_place, 0.3)
+    assert covers(found.position.order_matters, 0.3)
     assert any("prefers the first place" in each for each in found.sentences)
 
 
 def test_a_fair_judge_of_pairs_has_no_preference_for_a_place(examine):
     found = examine(better, pairs(), "pairwise", author=("by", "against"))
-    assert found.first_place.value == found.order_matters.value == 0
-    assert found.first_place.low < 0 < found.first_place.high
+    assert found.position.first_place.value == found.position.order_matters.value == 0
+    assert found.position.first_place.low < 0 < found.position.first_place.high
     assert found.own_answers.slope.value == pytest.approx(0.5)  # of two: it is the better model, as labels would tell
     noisy = examine(lambda shown, draw, _: draw.choice(["first", "second", "tie"]), pairs(), "pairwise")
-    assert covers(noisy.first_place, 0.0)
-    assert covers(noisy.order_matters, 2 / 3)
+    assert covers(noisy.position.first_place, 0.0)
+    assert covers(noisy.position.order_matters, 2 / 3)
 
 
 def test_a_judge_of_one_answer_has_no_place(examine):
-    assert examine(fair).first_place.reason == "the judge reads one answer, so there is no order"
+    found = examine(fair)
+    assert found.position is None
+    assert "position" not in found.missing

@@ -30,10 +30,6 @@ class KeptCalibration:
     changed: tuple[str, ...]
     figures: Mapping[str, Any] = field(repr=False)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields in order, as JSON values."""
-        return {"holds": self.holds, "changed": list(self.changed), "figures": dict(self.figures)}
-
     def __str__(self) -> str:
         if self.holds:
             return f"the kept calibration holds: {self.figures['labelled']} labels vouch for this judge"
@@ -80,13 +76,11 @@ def read_calibrations(path: str | Path) -> list[dict[str, Any]]:
         raise DataError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
         raise DataError(
-            f"{path}: no file of calibrations (judge-report --keep-calibration writes one): {error}"
+            f"{path}: no file of calibrations (karat judge --keep-calibration writes one): {error}"
         ) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DataError(f"{path}: a file of calibrations is expected, which judge-report --keep-calibration writes")
-    check_type(
-        content, _Calibrations, f"{path} is no file of calibrations as judge-report --keep-calibration writes it"
-    )
+        raise DataError(f"{path}: a file of calibrations is expected, which karat judge --keep-calibration writes")
+    check_type(content, _Calibrations, f"{path} is no file of calibrations as karat judge --keep-calibration writes it")
     judges: list[dict[str, Any]] = content["judges"]
     return judges
 

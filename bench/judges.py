@@ -1,10 +1,10 @@
-"""How often the intervals of `karat judge-report` cover a bias that was planted in a judge.
+"""How often the intervals of `karat judge --ask 3` cover a bias that was planted in a judge.
 
-    python bench/judge_report.py [DATA SETS]
+    python bench/judges.py [DATA SETS]
 
 A scripted model judges rows that are right or wrong, two answers to each of 100 questions. For each fault, the table
 has the planted figure, the mean of the estimates, the share of data sets whose 95 % interval covers the planted figure,
-and the share in which the report finds the fault (its interval excludes 0). Below, the same for the expected
+and the share in which the examination finds the fault (its interval excludes 0). Below, the same for the expected
 calibration error of scores whose relation to people's labels is known, over ten times as many data sets.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 import karat
 from karat import Governor, Judge
 from karat.models.testing.fake import FakeModel
-from karat.runs.judge_report.findings import JudgeFindings
+from karat.runs.judge.examination import Examined
 from karat.stats.reliability.calibration import calibrate
 from karat.stats.value import Estimate
 
@@ -93,31 +93,31 @@ def blind(_: Shown, draw: Random, __: str) -> str:
     return draw.choice(["first", "second", "tie"])
 
 
-def _own(found: JudgeFindings) -> Estimate:
+def _own(found: Examined) -> Estimate:
     assert found.own_answers is not None
     return found.own_answers.slope
 
 
 LABELLED, SIGNED, LAYOUT = {"human": "label"}, {"author": "author"}, {"rewordings": ["layout"]}
-Case = tuple[str, Bias, str, Mapping[str, Any], float, Callable[[JudgeFindings], Estimate]]
+Case = tuple[str, Bias, str, Mapping[str, Any], float, Callable[[Any], Estimate]]
 CASES: Sequence[Case] = (
-    ("noise: 15 % wrong at random", noisy, "correctness", {}, 2 * 0.15 * 0.85, lambda f: f.flips),
-    ("… share of the variance", noisy, "correctness", {}, 4 * 0.15 * 0.85, lambda f: f.noise_share),
+    ("noise: 15 % wrong at random", noisy, "correctness", {}, 2 * 0.15 * 0.85, lambda f: f.noise.flips),
+    ("… share of the variance", noisy, "correctness", {}, 4 * 0.15 * 0.85, lambda f: f.noise.share),
     ("… a slope on length: none", noisy, "correctness", LABELLED, 0.0, lambda f: f.length["doubling"].slope),
     ("… own answers: none", noisy, "correctness", SIGNED, 0.0, _own),
     ("length, with labels", long_winded, "correctness", LABELLED, 0.05, lambda f: f.length["doubling"].slope),
     ("length, without labels", by_length, "correctness", {}, 0.1, lambda f: f.length["doubling"].slope),
     ("own answers, with labels", selfish, "correctness", {**SIGNED, **LABELLED}, 0.2, _own),
     ("own answers, without", selfish, "correctness", SIGNED, 0.2, _own),
-    ("wording beyond noise", literal, "correctness", LAYOUT, 0.24, lambda f: f.rewording_beyond_noise),
-    ("… noise alone", noisy, "correctness", LAYOUT, 0.0, lambda f: f.rewording_beyond_noise),
-    ("first place", hasty, "pairwise", {}, 0.3, lambda f: f.first_place),
-    ("… a judge that guesses: none", blind, "pairwise", {}, 0.0, lambda f: f.first_place),
+    ("wording beyond noise", literal, "correctness", LAYOUT, 0.24, lambda f: f.rewordings.beyond_noise),
+    ("… noise alone", noisy, "correctness", LAYOUT, 0.0, lambda f: f.rewordings.beyond_noise),
+    ("first place", hasty, "pairwise", {}, 0.3, lambda f: f.position.first_place),
+    ("… a judge that guesses: none", blind, "pairwise", {}, 0.0, lambda f: f.position.first_place),
 )  # fmt: skip
 
 
-def examine(bias: Bias, judge: str, options: Mapping[str, Any], seed: int) -> JudgeFindings:
-    """The report on a judge with this bias, on data and with noise of this seed."""
+def examine(bias: Bias, judge: str, options: Mapping[str, Any], seed: int) -> Examined:
+    """What is found of a judge with this bias, on data and with noise of this seed."""
     draw = Random(seed)
 
     def reply(messages: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -126,7 +126,7 @@ def examine(bias: Bias, judge: str, options: Mapping[str, Any], seed: int) -> Ju
 
     rows = pairs(draw) if judge == "pairwise" else answers(draw)
     metric = Judge(judge, model=FakeModel(reply, name="small"), governor=Governor())
-    return karat.judge_report(rows, metric, **{"rewordings": (), **options}).judges[0]
+    return karat.examine(rows, metric, **{"ask": 3, **options}).judges[0]
 
 
 def main(times: int) -> None:

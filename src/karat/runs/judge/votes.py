@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.context import current_context
-from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.core.progress import report_progress_to
@@ -24,7 +23,7 @@ from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label
 from karat.judges.rubric import Rubric
 from karat.judges.votes import Vote
-from karat.runs.judge_report.rewordings import reword
+from karat.runs.judge.rewordings import reword
 from karat.stats.reliability.repetition import verdict_codes
 
 _TYPES = {"score": pa.float64(), "label": pa.string(), "error": pa.string(), "raw": pa.string(), "first": pa.float64()}
@@ -88,45 +87,14 @@ def _cut(vote: Vote, form: Form) -> Vote:
     return replace(vote, verdict=replace(vote.verdict, score=min(max(vote.verdict.score, 0.0), 1.0)))
 
 
-@dataclass(frozen=True)
-class GivenVotes:
-    """The function of a metric whose votes are a column of the data: one a row, and nobody to ask again."""
-
-    column: Callable[..., Any]
-    repetitions: int = 1
-    rewordings: Mapping[str, Rubric] = field(default_factory=dict)
-    rubric: None = None
-
-    def __post_init__(self) -> None:
-        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
-            object.__setattr__(self, name, getattr(self.column, name))
-
-    def __call__(self, scores: pa.Array, **_settings: Any) -> Rows:
-        cells = [[{"score": score}] for score in scores.to_pylist()]
-        return Rows(np.asarray(scores)[:, None], details={VOTES: pa.array(cells, DETAILS[VOTES])})
-
-
 def repeat(metric: Metric, repetitions: int, rewordings: Iterable[str]) -> Metric:
-    """The judge as a metric that asks several times; a column of scores as one that was asked once.
-
-    Raises `SpecError` for any other metric, and for a column whose range is open.
-    """
-    definition, function = metric.definition, metric.definition.function
-    repeated: RepeatedJudge | GivenVotes
-    if isinstance(function, JudgeFunction):
-        repeated = RepeatedJudge(function, repetitions, reword(function.rubric, rewordings))
-    elif not definition.named_columns:
-        raise SpecError(f"{metric.spec} is no judge: judge:NAME or column(NAME) is expected")
-    elif definition.low is None or definition.high is None:
-        (name,) = definition.named_columns.values()
-        spec = metric.using(name=name, low=0, high=1).spec
-        raise SpecError(f"{metric.spec}: a report needs the least and the greatest score, such as {spec}")
-    else:
-        repeated = GivenVotes(function)
-    return Metric(
-        replace(metric.definition, function=repeated, finish=None, details=lambda _: DETAILS, fields=()),
-        metric.settings,
-    )
+    """The judge as a metric that asks several times; any other metric as it is."""
+    function = metric.definition.function
+    if not isinstance(function, JudgeFunction):
+        return metric
+    repeated = RepeatedJudge(function, repetitions, reword(function.rubric, rewordings))
+    definition = replace(metric.definition, function=repeated, finish=None, details=lambda _: DETAILS, fields=())
+    return Metric(definition, metric.settings)
 
 
 @dataclass(frozen=True)
@@ -151,8 +119,18 @@ class Votes:
     repetitions: int
     rewordings: tuple[str, ...]
 
+    @property
+    def repeated(self) -> Array:
+        """The scores of the repetitions, shape (rows, repetitions)."""
+        return self.scores[:, : self.repetitions]
+
+    @property
+    def repeated_codes(self) -> Array:
+        """The codes of the repetitions, shape (rows, repetitions)."""
+        return self.codes[:, : self.repetitions]
+
     @classmethod
-    def of(cls, column: pa.ChunkedArray, repeated: RepeatedJudge | GivenVotes) -> Votes:
+    def of(cls, column: pa.ChunkedArray, repeated: RepeatedJudge) -> Votes:
         """The votes in the column that the function returns."""
         width = repeated.repetitions + len(repeated.rewordings)
         rows: list[Sequence[dict[str, Any]]] = [row or [{}] * width for row in column.to_pylist()]

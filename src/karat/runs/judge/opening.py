@@ -1,0 +1,216 @@
+"""Opening what is examined: rows with scores, people's labels of them, and judges' votes where they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse_all
+from karat.data.join.join import Joined, split_on
+from karat.data.json.raw import spell_ids
+from karat.data.open import open_source
+from karat.data.source import Source
+from karat.data.storage.addresses import is_file
+from karat.runs.columns.ids import find_id
+from karat.runs.columns.named import fit_range
+from karat.runs.columns.output import OutputColumns
+from karat.runs.judge.votes import VOTES, RepeatedJudge, Votes, repeat
+from karat.runs.labels.choices import choices_by_spec, known_choices
+from karat.runs.labels.join import join_labels, why_not_corrected
+from karat.runs.labels.labels import Labels
+from karat.runs.labels.table import LabelTable, match_labels, read_labels
+from karat.runs.match.systems import add_named_columns, open_rows, open_system
+from karat.runs.scoring.pipeline import score
+from karat.runs.scoring.progress import Progress
+from karat.runs.scoring.result import Result
+from karat.runs.scoring.sources import open_sources
+from karat.runs.store.manifest import describe_metric
+from karat.runs.store.run import Run, find_run
+
+LABEL = "human.score"
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What is scored and asked: `repetitions` verdicts on each row, and one for each of the `rewordings`.
+
+    `map`, `gold`, `on`, `where`, `limit`, `by`, `cluster`: as in `karat.score`. `reads`: further columns that are
+    needed, by argument.
+    """
+
+    repetitions: int = 0
+    rewordings: Sequence[str] = ()
+    map: Mapping[str, str] | None = None
+    gold: Any = None
+    on: str | None = None
+    where: str | None = None
+    limit: int | None = None
+    by: str | None = None
+    cluster: str | None = None
+    reads: Sequence[tuple[str, str]] = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether judges are asked."""
+        return bool(self.repetitions or self.rewordings)
+
+    @property
+    def scores(self) -> bool:
+        """Whether rows are scored, whatever scores they hold."""
+        given = (self.map, self.gold, self.where, self.limit)
+        return self.asks or any(each is not None for each in given)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Rows with scores; the labels of some, with the number of the row of each; the votes of judges, by spec.
+
+    `own`: the columns of the rows that hold labels by people. `table`: the rows with all votes, where they were scored.
+    """
+
+    run: Run
+    people: tuple[LabelTable, Array] | None
+    own: Sequence[str] = ()
+    votes: Mapping[str, Votes] = field(default_factory=dict)
+    table: pa.Table | None = None
+
+
+def open_rated(
+    system: Any,
+    metrics: Sequence[str | Metric],
+    human: Labels | None,
+    questions: Questions,
+    progress: Progress | None = None,
+) -> Opened:
+    """Open a system and people's labels of its rows; scores that it does not hold are computed, or asked for.
+
+    Raises what opening, scoring, reading and matching labels raise.
+    """
+    stored, parsed = _open_stored(system, metrics), parse_all(metrics) if metrics else []
+    if not questions.scores:
+        run = stored or add_named_columns(open_rows(system), metrics)
+        if all(_holds(run, metric) for metric in parsed):
+            return _read_people(run, human, questions.on)
+    if not parsed:
+        raise SpecError("which judges are asked, or metrics scored? metrics=['judge:NAME'] (-m judge:NAME)")
+    return _score(stored or system, parsed, human, questions, progress)
+
+
+def _open_stored(system: Any, metrics: Sequence[str | Metric]) -> Run | None:
+    """A run or a result; None for a file, a frame, or any other table."""
+    named = isinstance(system, str | Path) and (not is_file(system) or find_run(system) is not None)
+    return open_system(system, metrics=metrics, scored=False) if named or isinstance(system, Run | Result) else None
+
+
+def _holds(run: Run, metric: Metric) -> bool:
+    try:
+        run.manifest.metric(metric.spec)
+    except SpecError:
+        return False
+    return True
+
+
+def _read_people(run: Run, human: Labels | None, on: str | None) -> Opened:
+    """The labels of a run's rows; `ColumnError`, with the nearest name, for a text that is no column and no file."""
+    if human is None:
+        return Opened(run, None)
+    choices = list(known_choices(run.specs).values())
+    human = human if human.system else replace(human, system=run.name or None)
+    if own := human.columns_of(run.schema.names):
+        source = replace(open_source(run.read(own)), name=run.name)
+        labels = read_labels(source, on=None, label_map=human.label_map, columns=own, choices=choices)
+        return Opened(run, (labels, labels.rows - 1), own)
+    human.check_files(run.schema.names, run.name)
+    human, named = human.split_on(on)
+    on = named or find_id(run, run.manifest.mapping, run.joined_on)
+    labels = human.of_system(run.name).read(on, choices)
+    ids = spell_ids(run.column(on).combine_chunks(), f"{run.name}: column {on!r}")
+    return Opened(run, (labels, match_labels(labels, ids, run.name)))
+
+
+def _score(
+    data: Any, metrics: Sequence[Metric], human: Labels | None, questions: Questions, progress: Progress | None
+) -> Opened:
+    """Score the rows, only the labelled ones where there are labels, and ask judges about them."""
+    run, gold = data if isinstance(data, Run) else None, questions.gold
+    source = run.source if run else open_sources(data, gold, None if gold is None else questions.on, ranked=False)
+    metrics = [fit_range(metric, source) for metric in metrics]
+    repeated = metrics
+    if questions.asks:
+        repeated = [repeat(metric, max(questions.repetitions, 1), questions.rewordings) for metric in metrics]
+    elif lacking := [metric.spec for metric in metrics if metric.asks_model]:
+        problem = f"{source.name} holds no scores of {', '.join(lacking)}"
+        raise SpecError(f"{problem}: --ask 3 (ask=3) asks for three verdicts on each row, --ask 1 for one")
+    for argument, name in questions.reads:
+        check_column(source.schema, name, f"{source.name}: {argument}")
+    labels, own = None, list[str]()
+    if human is not None:
+        own = human.columns_of(source.schema.names)
+        source, labels = _keep_labelled(source, human, questions.on, metrics)
+    roles = {role for metric in metrics for role in metric.definition.columns}
+    known = {role: name for role, name in run.manifest.mapping.items() if role in roles} if run else {}
+    options: dict[str, Any] = {name: getattr(questions, name) for name in ("where", "limit", "by", "cluster")}
+    options["progress"] = progress
+    result = score(source, repeated, map={**known, **(questions.map or {})} or None, keep=True, **options)
+    table, people = result.table, None
+    if labels is not None:
+        at = table[LABEL].to_numpy().astype(np.int64)
+        people = labels.take(at), np.arange(len(at))
+        table = table.set_column(table.schema.get_field_index(LABEL), LABEL, pa.array(labels.mean[at]))
+    columns = OutputColumns.of_scored(result.table.schema, repeated).details
+    votes = {
+        metric.spec: Votes.of(table[details[VOTES]], function)
+        for metric, details in zip(repeated, columns, strict=True)
+        if isinstance(function := metric.definition.function, RepeatedJudge)
+    }
+    return Opened(open_system(result), people, own, votes, table)
+
+
+def _keep_labelled(
+    source: Source, human: Labels, on: str | None, metrics: Sequence[Metric]
+) -> tuple[Source, LabelTable]:
+    """The rows that people labelled, with the number of each row's labels in a further column, and the labels.
+
+    `DataError` for labels that are not on the scale of a judge, before it is asked.
+    """
+    left, right = (None, None) if on is None else split_on(on)
+    pair = None if left is None or right is None else (right if isinstance(source, Joined) else left, right)
+    choices = choices_by_spec(metrics)
+    joined = join_labels(human, source, source, pair, choices.values())
+    if judges := [describe_metric(metric, metric.spec) for metric in metrics if metric.asks_model]:
+        for spec, reason in why_not_corrected(judges, joined.labels, {} if human.label_map else choices).items():
+            raise DataError(f"{joined.labels.source} and {spec}: {reason}")
+    numbers = np.full(sum(map(len, source.batches())), np.nan)
+    numbers[joined.at] = np.arange(len(joined.at))
+    return _add_numbers(source, LABEL, numbers), joined.labels
+
+
+def check_column(schema: pa.Schema, name: str, where: str) -> None:
+    """Raise `ColumnError`, with the nearest name, for a column that does not exist."""
+    if name not in schema.names:
+        raise ColumnError(f"{where}: there is no column {name!r}{did_you_mean(name, schema.names)}")
+
+
+def _add_numbers(source: Source, added: str, numbers: Array) -> Source:
+    """The source with a further column of numbers, without the rows where it is NaN."""
+    own = [name for name in source.schema.names if name != added]
+    schema = pa.schema([*(source.schema.field(name) for name in own), pa.field(added, pa.float64())])
+
+    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        first = 0
+        for batch in source.read(text):
+            column = numbers[first : first + len(batch)]
+            first += len(batch)
+            fields = pa.schema([*(batch.schema.field(name) for name in own), schema.field(added)])
+            cells = [*(batch.column(name) for name in own), pa.array(column)]
+            yield pa.RecordBatch.from_arrays(cells, schema=fields).filter(pa.array(~np.isnan(column)))
+
+    return replace(source, schema=schema, rows=int((~np.isnan(numbers)).sum()), read=read)
