@@ -164,6 +164,16 @@ def test_rows_of_several_runs_stand_below_each_other(run, words, ids):
     assert [each[0]["prediction"] for each in found["rows"]] == ["Rome"] * len(ids)
 
 
+def test_matched_rows_have_the_id_that_pairs_them_and_say_what_differs(run):
+    for name, order in (("one", [0, 1, 2]), ("two", [2, 0, 1])):
+        rows = [{"case": f"c{at}", "prediction": "x", "gold": f"{name[:at]}"} for at in order]
+        karat.score(rows, "em", run=name)
+    found = json.loads(run("one", "two", "--json", "--on", "case").stdout)
+    assert [[row["id"] for row in each] for each in found["rows"]] == [["c0", "c0"], ["c1", "c1"], ["c2", "c2"]]
+    assert "scored against different gold: it differs in 2 of 3 rows" in " ".join(found["notes"])
+    assert "scored against different gold: it differs in 2 of 3 rows" in run("one", "two", "--on", "case").stdout
+
+
 def test_rows_of_one_run_in_an_order_of_their_own(run):
     assert shown_ids(run("first", "--order", "length(answer), id DESC", "--where", "topic <> 'sum'"))[:3] == [
         "q4",

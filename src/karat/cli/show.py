@@ -77,12 +77,15 @@ def show(
     from karat.cli.options.marked_rows import LONG, print_rows  # noqa: PLC0415  (heavy)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415
     from karat.runs.compare.scored_rows import find_matched_rows, find_rows  # noqa: PLC0415
+    from karat.runs.match.match import match  # noqa: PLC0415
     from karat.runs.match.systems import open_systems  # noqa: PLC0415
 
+    notes: tuple[str, ...] = ()
     opened = open_systems(runs, metrics=spec or ())
     specs = [run.manifest.metric(spec or run.specs[0]).spec for run in opened]
     if which == "first":
-        rows = find_matched_rows(opened, count, where, order, on, columns)
+        matched = match(opened, on=on, cluster="none", allow_different=True, scored=False)
+        rows, notes = find_matched_rows(matched, count, where, order, columns), tuple(matched.notes)
     else:
         rows = [(row,) for row in find_rows(opened[0], specs[0], cast("Order", which), count, where, columns)]
     names = [run.name for run in opened]
@@ -91,7 +94,7 @@ def show(
 
         order = cast("ShownOrder", which)
         shown = (
-            MatchedRows(tuple(names), tuple(specs), order, tuple(rows))
+            MatchedRows(tuple(names), tuple(specs), order, tuple(rows), notes)
             if several
             else ShownRows(names[0], specs[0], order, tuple(row for (row,) in rows))
         )
@@ -101,6 +104,8 @@ def show(
     ranked = f"with the {which} scores" if which in {"worst", "best"} else which
     how = f"{ranked} by {specs[0]}" if which != "first" else f"by {order}" if order else "from the first on"
     screen.line(f"{', '.join(names)}: {len(rows)} row{'s' * (len(rows) != 1)} {how}", "dim")
+    for note in notes:
+        screen.line(note, "dim")
     for each in rows:
         for name, row, spec_ in zip(names, each, specs, strict=True):
             named = replace(row, id=f"{row.id}   {name}") if several else row

@@ -86,6 +86,6 @@ def test_runs_are_shown_counted_and_compared(both):
         counted = count_facets(table, keep_others(table, []), list_facets(table))
         ordered = sort_rows(table, Order(Field("column", "topic")), None).tolist()
         kept = filter_rows(table, [Condition(Field("column", "topic"), "in", ("a",))]).tolist()
-        found = count_matched_rows([open_run(name)], "exact_match", None, None)
+        found = count_matched_rows([open_run(name)], "exact_match").as_dict()
         shown.append([table.facets, counted, ordered, kept, show_rows(table, np.arange(14)), found])
     assert json.dumps(shown[0], default=str).replace("one", "plain") == json.dumps(shown[1], default=str)

@@ -22,7 +22,8 @@ _BAR = 20  # characters of the longest bar
 def count_matched_rows(runs: Sequence[Run], spec: str, where: str | None = None, on: str | None = None) -> CountedRows:
     """The number of rows, of those for which a condition holds, and both by label and by score."""
     table = RowTable(runs, on)
-    chosen = None if where is None else table.mark(0, select_rows(runs, where, None, on)[0])
+    places = [table.in_run(at, np.arange(table.n)) for at in range(len(runs))]
+    chosen = None if where is None else table.mark(0, select_rows(runs, places, where)[0])
     fields = [field for field in list_facets(table) if field.kind != "outcome" or field.metric == spec]
     return CountedRows(
         runs=tuple(run.name for run in runs),

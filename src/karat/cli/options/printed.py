@@ -70,12 +70,14 @@ class MatchedRows(JsonObject):
     """Rows of several runs.
 
     `metrics`: the spec of each run by which rows are ordered. `rows`: of each row what each run has, as in `runs`.
+    `notes`: how rows were matched, and what differs between the runs.
     """
 
     runs: tuple[str, ...]
     metrics: tuple[str, ...]
     order: ShownOrder
     rows: tuple[tuple[ScoredRow, ...], ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

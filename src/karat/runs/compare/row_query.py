@@ -15,8 +15,6 @@ from karat.data.open import open_source
 from karat.data.paths.nested import extract_nested
 from karat.data.storage.duckdb import connect, explain, interruptible, quote
 from karat.data.storage.query_limits import QueryLimit, run_within_limits
-from karat.runs.match.match import match
-from karat.runs.scoring.arguments import NONE
 from karat.runs.store.run import Run
 
 NUMBER = "karat_row"
@@ -24,24 +22,21 @@ NUMBER = "karat_row"
 
 
 def select_rows(
-    runs: Sequence[Run], where: str | None = None, order: str | None = None, on: str | None = None
+    runs: Sequence[Run], places: Sequence[Array] = (), where: str | None = None, order: str | None = None
 ) -> list[Array]:
     """The row numbers, from 0, of each run's rows for which a condition holds; all have shape (n,).
 
-    Several runs are matched as by `align`. A column is a name in `where` and in `order`, or `run.name` where several
-    runs have it. Rows come in `order`, such as `length DESC, id`, and where that is equal in the order of the first
-    run; those without a value are last. Raises what `align` raises, and `DataError` for SQL that does not work or that
-    reads more than one row at a time.
+    `places`: the numbers of the matched rows in each run, in the order of the first one; of a single run by default
+    all. A column is a name in `where` and in `order`, or `run.name` where several runs have it. Rows come in `order`,
+    such as `length DESC, id`, and where that is equal in the order of the first run; those without a value are last.
+    Raises `DataError` for SQL that does not work or that reads more than one row at a time.
     """
     known = {run.name for run in runs}.union(*(open_source(run.rows).schema.names for run in runs))
     names = (names_in(where, columns=known) if where else set()) | (
         names_in(order, "SELECT 1 ORDER BY {}") if order else set()
     )
     columns = [_read(run, names) for run in runs]
-    places = [np.arange(len(columns[0]))]
-    if len(runs) > 1:
-        orders = match(runs, on=on, cluster=NONE, allow_different=True, scored=False).rows.orders
-        places = [each[np.argsort(orders[0], kind="stable")] for each in orders]
+    places = places or [np.arange(len(columns[0]))]
     connection, joined = connect(**OFFLINE), list[str]()
     for at, (run, table, rows) in enumerate(zip(runs, columns, places, strict=True)):
         numbered = table.take(pa.array(rows)).append_column(NUMBER, pa.array(np.arange(1, len(rows) + 1)))

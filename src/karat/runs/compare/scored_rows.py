@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
@@ -19,6 +20,8 @@ from karat.data.roles import matches_role, singular
 from karat.data.source import RAW
 from karat.runs.columns.output import find_reason_column
 from karat.runs.compare.row_query import select_rows
+from karat.runs.match.alignment import ORDER
+from karat.runs.match.match import Matched
 from karat.runs.match.systems import gold_column, question_column
 from karat.runs.store.run import Run
 
@@ -54,7 +57,7 @@ def find_rows(
     """
     scored = run.manifest.metric(spec)
     scores = run.scores(scored.spec)
-    rows = np.arange(len(scores)) if where is None else select_rows([run], where)[0]
+    rows = np.arange(len(scores)) if where is None else select_rows([run], where=where)[0]
     if order == "unscored":
         chosen = rows[np.isnan(scores[rows])][:most]
     else:
@@ -70,17 +73,20 @@ def read_rows(run: Run, columns: Sequence[str] = ()) -> Iterator[ScoredRow]:
 
 
 def find_matched_rows(
-    runs: Sequence[Run],
-    most: int,
-    where: str | None = None,
-    order: str | None = None,
-    on: str | None = None,
-    columns: Sequence[str] = (),
+    matched: Matched, most: int, where: str | None = None, order: str | None = None, columns: Sequence[str] = ()
 ) -> list[tuple[ScoredRow, ...]]:
-    """The first `most` rows that `select_rows` chooses, each as every run has it; `columns`: others to read."""
-    chosen = [rows[:most].tolist() for rows in select_rows(runs, where, order, on)]
-    described = (_describe(run, rows, columns) for run, rows in zip(runs, chosen, strict=True))
-    return list(zip(*described, strict=True))
+    """The first `most` rows that `select_rows` chooses, each as every run has it; `columns`: others to read.
+
+    A row of several runs has the id that pairs it.
+    """
+    runs, rows = matched.runs, matched.rows
+    places = [rows.in_first(at) for at in range(len(runs))]
+    chosen = [numbers[:most].tolist() for numbers in select_rows(runs, places, where, order)]
+    described = zip(*(_describe(run, own, columns) for run, own in zip(runs, chosen, strict=True)), strict=True)
+    if rows.by == ORDER or len(runs) == 1:
+        return list(described)
+    ids = rows.all_ids.take(pa.array(chosen[0], pa.int64())).to_pylist()
+    return [tuple(replace(each, id=named) for each in row) for named, row in zip(ids, described, strict=True)]
 
 
 def name_rows(run: Run, rows: Sequence[int]) -> list[str]:

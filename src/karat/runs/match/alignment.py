@@ -105,8 +105,10 @@ class Alignment:
         return any((key[0], key[run]) == (ours, theirs) for key in (self.columns, *self.agreed) if key)
 
     def in_first(self, run: int) -> Array:
-        """The row numbers of a run in the order of the first one's rows, shape (n,), where no run has other rows."""
-        return _place(self.orders[0], self.orders[run])
+        """The row numbers of a run in the order of the first one's matched rows, shape (n,)."""
+        if self.in_step:
+            return np.arange(self.rows)
+        return self.orders[run][np.argsort(self.orders[0], kind="stable")]
 
     def read(self, streams: Sequence[Iterable[Array]]) -> Iterator[list[Array]]:
         """Arrays of the runs, which come in the order of their rows, in pieces of the same matched rows.
