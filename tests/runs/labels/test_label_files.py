@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import karat
 from karat.cli.main import main
 from karat.core.errors import ColumnError, DataError, SpecError
-from karat.runs.labels.rows import open_rows
+from karat.runs.labels.rows_to_label import open_rows_to_label
 from karat.runs.labels.session import Session
 from karat.runs.sampling.next_rows import label_next
 
@@ -36,7 +36,7 @@ def write(name, header, rows):
 
 
 def label_all(path, *sources):
-    rows = open_rows(sources)
+    rows = open_rows_to_label(sources)
     session = Session(rows.rows, path, "ann", {"good": 1, "bad": 0})
     for at in range(len(rows.rows)):
         session.label("good" if at % 3 else "bad", at)
@@ -66,18 +66,18 @@ def test_a_journal_of_two_systems_corrects_their_difference(on):
 
 def test_proposed_rows_are_shown_with_their_gold_and_keep_their_id():
     label_next("first.csv", 5, metrics="column(gpt4)", output="next.csv")
-    opened = open_rows(["next.csv"])
+    opened = open_rows_to_label(["next.csv"])
     assert (set(opened.shown), opened.rows[0].id in QUESTIONS) == ({"question", "gold", "answer"}, True)
     karat.score("first.csv", "column(gpt4)", run="kept")
-    assert set(open_rows(["kept"]).shown) == {"question", "gold", "answer"}
+    assert set(open_rows_to_label(["kept"]).shown) == {"question", "gold", "answer"}
     write("numbered.csv", ["nr", "question", "answer"], zip(range(N), QUESTIONS, ["x"] * N, strict=True))
     label_next("numbered.csv", 5, on="nr", output="more.csv")
-    assert {row.id for row in open_rows(["more.csv"]).rows} <= set(map(str, range(N)))
+    assert {row.id for row in open_rows_to_label(["more.csv"]).rows} <= set(map(str, range(N)))
 
 
 def test_a_topic_that_repeats_is_no_id():
     write("topics.csv", ["topic", "question", "answer", "gold"], zip(TOPICS, QUESTIONS, *[["x"] * N] * 2, strict=True))
-    assert open_rows(["topics.csv"]).rows[3].id == QUESTIONS[3]
+    assert open_rows_to_label(["topics.csv"]).rows[3].id == QUESTIONS[3]
 
 
 def test_systems_are_named_as_files_are_with_or_without_folder_and_ending(tmp_path):

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import karat
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
-from karat.runs.labels.rows import Row, open_rows
+from karat.runs.labels.rows_to_label import Row, open_rows_to_label
 from karat.runs.labels.session import FinishedRow, Mark, Session
 from karat.runs.labels.table import read_labels
 
@@ -189,7 +189,7 @@ def test_a_label_is_for_the_row_that_was_shown(path):
 
 def test_no_label_of_two_processes_at_once_is_lost_or_doubled(path):
     program = """if True:
-        from karat.runs.labels.rows import Row
+        from karat.runs.labels.rows_to_label import Row
         from karat.runs.labels.session import FinishedRow, Session
         session = Session([Row(str(at), None, None) for at in range(30)], "labels.jsonl", "ada", {"good": 1, "bad": 0})
         while (at := session.current) is not None:
@@ -283,22 +283,22 @@ SHOWN = {"id": ["7", "8"], "question": ["?", "!"], "contexts": [["a", "b"], []],
 
 
 def test_neither_scores_nor_the_system_are_shown():
-    opened = open_rows([SHOWN])
+    opened = open_rows_to_label([SHOWN])
     assert opened.shown == ("question", "contexts", "gold", "answer")
     assert opened.read(0) == {"question": "?", "contexts": ["a", "b"], "gold": "x", "answer": "y"}
     assert opened.rows == [Row("7", None, None), Row("8", None, None)]
-    assert open_rows([SHOWN], show=["answer"]).read(1) == {"answer": "z"}
+    assert open_rows_to_label([SHOWN], show=["answer"]).read(1) == {"answer": "z"}
 
 
 def test_a_run_shows_what_was_scored(path):
     rows = {"qid": ["a", "b"], "said": ["x", "y"], "truth": ["x", "z"], "probability": [0.5, 1]}
     karat.score(rows, "em", map={"prediction": "said", "reference": "truth"}, run="first")
-    opened = open_rows(["first"], on="qid")
+    opened = open_rows_to_label(["first"], on="qid")
     assert opened.shown == ("gold", "answer")
     assert opened.rows == [Row("a", None, 0.5), Row("b", None, 1.0)]
     other = path.with_name("other.jsonl")
     other.write_text('{"qid": 7, "said": 1.10, "truth": [1, "b"]}\n')
-    both = open_rows(["first", str(other)], on="qid", show=["said"])
+    both = open_rows_to_label(["first", str(other)], on="qid", show=["said"])
     assert [row.system for row in both.rows] == ["first", "first", str(other)]
     assert [both.read(at)["said"] for at in range(3)] == ["x", "y", "1.10"]
     assert both.shown == ("said",)
@@ -307,7 +307,7 @@ def test_a_run_shows_what_was_scored(path):
 def test_proposed_rows_that_have_a_label_are_not_offered_again(path):
     rows = {"id": ["a", "b", "c"], "gold": ["u", "v", "w"], "answer": ["x", "y", "z"], "label": ["good", "", None]}
     rows["probability"] = [0.5, 0.5, 0.25]
-    opened = open_rows([rows])
+    opened = open_rows_to_label([rows])
     assert [row.id for row in opened.rows] == ["b", "c"]
     assert opened.read(1) == {"gold": "w", "answer": "z"}
     label_all(session(path, rows=opened.rows), "bad")
@@ -343,7 +343,7 @@ def test_proposed_rows_that_have_a_label_are_not_offered_again(path):
 )
 def test_rows_that_cannot_be_labelled_are_refused(rows, more, error, message):
     with pytest.raises(error, match=message):
-        open_rows([rows], **more)
+        open_rows_to_label([rows], **more)
 
 
 def test_another_label_takes_the_place_of_the_first_in_one_write(path, monkeypatch):

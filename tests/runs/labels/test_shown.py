@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import karat
 from karat.cli.main import main
 from karat.core.errors import ColumnError
-from karat.runs.labels.rows import open_rows
+from karat.runs.labels.rows_to_label import open_rows_to_label
 from karat.runs.sampling.next_rows import label_next
 
 N = 12
@@ -32,7 +32,7 @@ def _here(tmp_path, monkeypatch):
 
 def seen(source, **more):
     """What is shown of the first row, as one text; the titles of the columns."""
-    rows = open_rows([source], **more)
+    rows = open_rows_to_label([source], **more)
     return " | ".join(map(str, rows.read(0).values())), rows.shown
 
 
@@ -82,17 +82,17 @@ def test_rows_without_question_answer_or_gold_are_refused_with_what_to_type(colu
         )
     message = f"no column is known to be {missing}; its columns are {', '.join(columns)}: .*--show COLUMN"
     with pytest.raises(ColumnError, match=message):
-        open_rows(["rows.jsonl"])
-    assert open_rows(["rows.jsonl"], show=columns[1:]).rows[0].id == "q0"
+        open_rows_to_label(["rows.jsonl"])
+    assert open_rows_to_label(["rows.jsonl"], show=columns[1:]).rows[0].id == "q0"
 
 
 def test_a_run_without_gold_is_labelled_as_it_was_scored_and_one_of_numbers_alone_is_not():
     rows = {"id": WIDE["id"], "question": WIDE["question"], "said": WIDE["answer_fid"]}
     karat.score(rows, "matches_regex(pattern='says')", map={"prediction": "said"}, run="fid")
-    assert open_rows(["fid"]).shown == ("question", "answer")
+    assert open_rows_to_label(["fid"]).shown == ("question", "answer")
     karat.score("wide.csv", "column(score)", run="numbers")
     with pytest.raises(ColumnError, match="known to be the answer"):
-        open_rows(["numbers"])
+        open_rows_to_label(["numbers"])
 
 
 @pytest.mark.parametrize("show", [(), ("question", "answer"), ("question", "fid seconds", "answer")])
@@ -101,6 +101,6 @@ def test_titles_say_no_system(show):
         rows = {"id": WIDE["id"], "question": WIDE["question"], "gold": WIDE["golden_answer"]}
         rows |= {"answer": WIDE[f"answer_{name}"], "fid seconds": list(range(N))}
         karat.score(rows, "em", map={"prediction": "answer", "reference": "gold"}, run=name)
-    titles = " ".join(open_rows(["gpt4", "fid"], show=show).shown)
+    titles = " ".join(open_rows_to_label(["gpt4", "fid"], show=show).shown)
     assert "gpt4" not in titles
     assert "fid" not in titles

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import karat
 from karat import JoinError
 from karat.runs.match.keys import align
-from karat.runs.match.pieces import zip_pieces
+from karat.runs.match.streams import zip_streams
 from karat.runs.match.systems import open_systems
 from karat.runs.match.text_order import sort_texts
 
@@ -37,11 +37,11 @@ def test_a_text_that_is_there_twice_is_named(rows, prefix):
 
 def test_streams_are_read_in_pieces_of_the_same_rows_and_their_lengths_are_seen():
     whole = pa.array(IDS, pa.large_string())
-    pieces = list(zip_pieces([iter([whole[:7], whole[7:7], whole[7:]]), iter([whole[:100], whole[100:]])]))
+    pieces = list(zip_streams([iter([whole[:7], whole[7:7], whole[7:]]), iter([whole[:100], whole[100:]])]))
     assert all(one.equals(other) for one, other in pieces)
     assert pa.concat_arrays([one for one, _ in pieces]).equals(whole)
-    assert not all(one.equals(other) for one, other in zip_pieces([iter([whole]), iter([whole[:-1]])]))
-    assert not all(one.equals(other) for one, other in zip_pieces([iter([]), iter([whole])]))
+    assert not all(one.equals(other) for one, other in zip_streams([iter([whole]), iter([whole[:-1]])]))
+    assert not all(one.equals(other) for one, other in zip_streams([iter([]), iter([whole])]))
 
 
 @pytest.mark.parametrize("ids", [["a", "b", "a"], ["a", None, "b"]], ids=["twice", "null"])

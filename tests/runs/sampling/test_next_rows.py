@@ -14,7 +14,7 @@ import karat
 from karat.cli.main import main
 from karat.cli.people.label_next import label_next
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
-from karat.runs.labels.rows import open_rows
+from karat.runs.labels.rows_to_label import open_rows_to_label
 from karat.runs.labels.table import match_labels, read_labels
 from karat.runs.sampling.next_rows import By
 from karat.runs.store.run import open_run
@@ -95,7 +95,7 @@ def test_only_rows_without_a_label_are_offered_for_labelling(run, tmp_path, endi
     ]
     out = tmp_path / f"next.{ending}"
     table = karat.label_next(run, 10, human=first, label_map="good=1,bad=0", output=out)
-    rows = open_rows([str(out)])
+    rows = open_rows_to_label([str(out)])
     assert [row.id for row in rows.rows] == table["id"].to_pylist()[40:]
     assert rows.rows[0].probability == table["probability"][40].as_py()
     assert rows.read(9)["prediction"] == table["prediction"][49].as_py()

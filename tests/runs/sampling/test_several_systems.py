@@ -12,7 +12,7 @@ from pyarrow import csv
 import karat
 from karat.cli.main import main
 from karat.core.errors import DataError, SpecError
-from karat.runs.labels.rows import open_rows
+from karat.runs.labels.rows_to_label import open_rows_to_label
 from karat.runs.labels.session import Session
 from karat.runs.labels.table import read_labels
 from karat.runs.store.run import open_run
@@ -36,7 +36,7 @@ def runs(tmp_path, monkeypatch):
 
 
 def label_all(source, output):
-    rows = open_rows([source])
+    rows = open_rows_to_label([source])
     session = Session(rows.rows, output, "ada", CHOICES)
     while (at := session.current) is not None:
         session.label("good" if rows.read(at)["prediction"].startswith("yes") else "bad", at)

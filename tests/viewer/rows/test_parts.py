@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import karat
 from karat.cli.main import main
 from karat.core.errors import DataError
-from karat.runs.labels.rows import open_rows
+from karat.runs.labels.rows_to_label import open_rows_to_label
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.store.export import export_run
 from karat.runs.store.run import open_run
@@ -146,7 +146,7 @@ def test_a_report_holds_the_same_rows(tmp_path):
 
 
 def test_the_same_rows_are_labelled():
-    one, parts = (open_rows([name]) for name in ("one", "parts"))
+    one, parts = (open_rows_to_label([name]) for name in ("one", "parts"))
     assert one.rows == parts.rows
     assert [one.read(at) for at in range(N)] == [parts.read(at) for at in range(N)]
 

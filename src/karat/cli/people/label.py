@@ -32,7 +32,7 @@ else:
     from select import select
 
 if TYPE_CHECKING:
-    from karat.runs.labels.rows import LabelRows
+    from karat.runs.labels.rows_to_label import RowsToLabel
     from karat.runs.labels.session import Session
 
 _KEYS = "1234567890"
@@ -81,17 +81,17 @@ def label(
         raise click.UsageError(f"--output {output!r}: expected a name that ends in .jsonl")
     if not sys.stdin.isatty():
         raise click.UsageError("labels are typed: a terminal is expected as standard input")
-    from karat.runs.labels.rows import open_rows  # noqa: PLC0415  (heavy)
+    from karat.runs.labels.rows_to_label import open_rows_to_label  # noqa: PLC0415  (heavy)
     from karat.runs.labels.session import Session  # noqa: PLC0415
 
-    rows = open_rows(sources, on, show)
+    rows = open_rows_to_label(sources, on, show)
     session = Session(rows.rows, output, annotator or getpass.getuser(), choices, seed)
     with suppress(EOFError, KeyboardInterrupt):
         _label_all(session, rows)
     click.echo(f"{session.finished} of {len(session.rows)} rows are done; labels are in {output}")
 
 
-def _label_all(session: Session, rows: LabelRows) -> None:
+def _label_all(session: Session, rows: RowsToLabel) -> None:
     """Show row after row, and do what is typed, until all are done or `q`."""
     from karat.runs.labels.session import FinishedRow  # noqa: PLC0415  (heavy)
 

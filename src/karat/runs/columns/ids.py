@@ -21,7 +21,7 @@ from karat.core.errors import ColumnError, JoinError, RowError, SpecError, did_y
 from karat.data.json.raw import spell_ids
 from karat.data.retrieval.long_table import find_query_column
 from karat.data.roles import matches_role, singular
-from karat.runs.columns.named import Rows
+from karat.runs.columns.score_columns import Readable
 
 _INDEX = re.compile(
     r"|index|level_\d+|__index_level_\d+__|Unnamed: ?\d+(\.\d+|_level_\d+)?|row_?names?|\.\.\.\d+", re.IGNORECASE
@@ -91,7 +91,7 @@ def find_question(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:
     return "question" if "question" in names else names[0] if len(names) == 1 else None
 
 
-def find_id(rows: Rows, mapping: Mapping[str, str] = MappingProxyType({}), joined: str = "") -> str:
+def find_id(rows: Readable, mapping: Mapping[str, str] = MappingProxyType({}), joined: str = "") -> str:
     """The first of the columns above with a unique value in every row, else the first; `SpecError` where none is."""
     found = list(dict.fromkeys(filter(None, id_columns(rows.schema, mapping, joined))))
     if not found:
@@ -100,7 +100,7 @@ def find_id(rows: Rows, mapping: Mapping[str, str] = MappingProxyType({}), joine
     return next((name for name in found if len(found) == 1 or _is_unique(rows, name)), found[0])
 
 
-def read_ids(rows: Rows, on: str) -> pa.Array:
+def read_ids(rows: Readable, on: str) -> pa.Array:
     """The ids of all rows as text; `ColumnError` where there is no such column."""
     if on not in rows.schema.names:
         raise ColumnError(f"{rows.name}: there is no column {on!r}{did_you_mean(on, rows.schema.names)}")
@@ -111,7 +111,7 @@ def read_ids(rows: Rows, on: str) -> pa.Array:
     return pa.concat_arrays(parts)
 
 
-def _is_unique(rows: Rows, name: str) -> bool:
+def _is_unique(rows: Readable, name: str) -> bool:
     try:
         ids = read_ids(rows, name)
     except (ColumnError, RowError):  # it holds lists or objects

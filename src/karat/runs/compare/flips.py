@@ -14,8 +14,8 @@ from karat.core.columns.arrow import from_numpy
 from karat.data.json.objects import JsonObject
 from karat.runs.compare.scored_rows import read_texts
 from karat.runs.match.alignment import Alignment
-from karat.runs.match.pieces import zip_pieces
 from karat.runs.match.shared_metrics import SharedMetric
+from karat.runs.match.streams import zip_streams
 from karat.runs.store.run import Run
 
 
@@ -65,7 +65,7 @@ def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: in
     keys = rows.read_ids() if rows.in_step else [from_numpy(np.arange(len(rows)))]
     found = {(system, turn): list[_Place]() for system in range(1, len(runs)) for turn in (sign, -sign)}
     first = 0
-    for names, piece in zip_pieces([keys, scores]):
+    for names, piece in zip_streams([keys, scores]):
         for (system, turn), best in found.items():
             gains = turn * (piece[:, system] - piece[:, 0])
             at = np.flatnonzero(gains < (0 if len(best) < most else np.nextafter(best[-1].gain, 0)))

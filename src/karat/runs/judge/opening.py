@@ -20,8 +20,8 @@ from karat.data.open import open_source
 from karat.data.source import Source
 from karat.data.storage.addresses import is_file
 from karat.runs.columns.ids import find_id
-from karat.runs.columns.named import fit_range
 from karat.runs.columns.output import OutputColumns
+from karat.runs.columns.score_columns import fit_range
 from karat.runs.judge.votes import VOTES, RepeatedJudge, Votes, repeat
 from karat.runs.labels.choices import choices_by_spec, known_choices
 from karat.runs.labels.join import join_labels, why_not_corrected

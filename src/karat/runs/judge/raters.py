@@ -20,7 +20,7 @@ from karat.data.open import open_source
 from karat.data.storage.file_names import name_row
 from karat.judges.rubric import Rubric
 from karat.runs.columns.groups import check_group_column, cluster_keys, group_rows
-from karat.runs.columns.named import decode_numbers
+from karat.runs.columns.score_columns import decode_numbers
 from karat.runs.judge.opening import Opened, check_column
 from karat.runs.judge.praise import Beside
 from karat.runs.judge.votes import Votes

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError
 from karat.data.source import Source
+from karat.runs.columns.groups import read_strata
 from karat.runs.columns.ids import find_id, read_ids
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.table import LabelTable, match_labels, note_names, read_labels
@@ -32,8 +33,8 @@ class LabelledRows:
 
     at: Array
     labels: LabelTable
+    human: Labels
     left_out: int = 0
-    human: Labels = Labels(None)  # noqa: RUF009  (it is frozen)
     strata: Array | None = None
 
     def judged(self, scores: Array, clusters: Array | None) -> Judged:
@@ -78,32 +79,29 @@ def join_labels(
     """Read labels and match them with `rows`, which `every` holds before they were filtered.
 
     `on` names the column of ids in the rows and in the labels, by default one that tells the rows apart. `choices`: see
-    `read_labels`.
+    `Labels.read`.
 
     Raises what reading and matching raise, `SpecError` where labels are in a file and no column has the name of an id,
     and for a threshold where labels are not yes and no.
     """
-    found = _match(human, rows, every, on, choices)
-    if human.threshold is not None and (wrong := found.labels.mean[~np.isin(found.labels.mean, (0.0, 1.0))]).size:
-        problem = f"labels of yes and no (1 and 0) expected for a threshold, found {wrong[0]:g}"
-        raise SpecError(f"{found.labels.source}: {problem}: leave the threshold away (--human-threshold)")
-    return found
-
-
-def _match(
-    human: Labels, rows: Source, every: Source, on: tuple[str, str] | None, choices: Iterable[Mapping[str, float]]
-) -> LabelledRows:
+    strata = read_strata(rows, human.strata)
     if columns := human.columns_of(rows.schema.names):
         labels = read_labels(rows, on=None, label_map=human.label_map, columns=columns, choices=choices)
-        return LabelledRows(labels.rows - 1, labels, human=human)
-    human.check_files(rows.schema.names, rows.name)
-    own, theirs = on or (find_id(every),) * 2
-    labels = human.of_system(rows.name).read(theirs, choices)
-    ids, found = read_ids(rows, own), len(labels)
-    if every is not rows:
-        match_labels(labels, read_ids(every, own), every.name)
-        labels = labels.take(np.asarray(pc.is_in(labels.ids, ids)))
-    return LabelledRows(match_labels(labels, ids, rows.name), labels, found - len(labels), human)
+        at, left_out = labels.rows - 1, 0
+    else:
+        human.check_files(rows.schema.names, rows.name)
+        own, theirs = on or (find_id(every),) * 2
+        labels = human.of_system(rows.name).read(theirs, choices)
+        ids, left_out = read_ids(rows, own), 0
+        if every is not rows:
+            match_labels(labels, read_ids(every, own), every.name)
+            kept = np.asarray(pc.is_in(labels.ids, ids))
+            labels, left_out = labels.take(kept), int((~kept).sum())
+        at = match_labels(labels, ids, rows.name)
+    if human.threshold is not None and (wrong := labels.mean[~np.isin(labels.mean, (0.0, 1.0))]).size:
+        problem = f"labels of yes and no (1 and 0) expected for a threshold, found {wrong[0]:g}"
+        raise SpecError(f"{labels.source}: {problem}: leave the threshold away (--human-threshold)")
+    return LabelledRows(at, labels, human, left_out, strata)
 
 
 def no_estimate(reason: str, rows: int, labelled: int) -> Corrected:

@@ -16,7 +16,7 @@ import numpy as np
 
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.runs.labels.journal import Journal
-from karat.runs.labels.rows import Row
+from karat.runs.labels.rows_to_label import Row
 
 
 class Mark(NamedTuple):

@@ -17,7 +17,7 @@ from karat.core.errors import JoinError
 from karat.core.parallel import map_ordered
 from karat.data.json.raw import spell_ids
 from karat.runs.columns.ids import show_column
-from karat.runs.match.pieces import zip_pieces
+from karat.runs.match.streams import zip_streams
 from karat.runs.match.systems import gold_column
 from karat.runs.match.text_order import find_twice, sort_texts
 from karat.runs.store.run import Run, ScoredFile
@@ -116,7 +116,7 @@ class Alignment:
         Runs in step are read as they come, others are held, and taken in the order of the ids.
         """
         if self.in_step or not self.rows:
-            yield from zip_pieces(streams)
+            yield from zip_streams(streams)
             return
         held = [np.concatenate(list(stream)) for stream in streams]
         for start in range(0, self.rows, _SLICE):
@@ -235,7 +235,7 @@ def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | N
 
     sources = list(zip(runs, columns, places, strict=True))
     parts = [np.empty(0, np.uint64)]
-    for first, *others in zip_pieces([read(*source) for source in sources]):
+    for first, *others in zip_streams([read(*source) for source in sources]):
         if first.null_count or not all(other.equals(first) for other in others):
             return None
         parts.append(hash_texts(first))

@@ -19,7 +19,7 @@ from karat.core.columns.python_values import to_python, to_text
 from karat.core.parallel import map_ordered
 from karat.data.roles import matches_role, singular
 from karat.runs.match.alignment import Alignment
-from karat.runs.match.pieces import zip_pieces
+from karat.runs.match.streams import zip_streams
 from karat.runs.match.systems import question_column
 from karat.runs.store.run import Run
 
@@ -110,7 +110,7 @@ def _find_different(
     """The rows of the first run, by number and in parts, in which the columns of two runs differ."""
     if rows.in_order(at):
         start = 0
-        for left, right in zip_pieces([(batch.column(0) for batch in run.batches([name])) for run, name in cells]):
+        for left, right in zip_streams([(batch.column(0) for batch in run.batches([name])) for run, name in cells]):
             yield start + _differences(left, right, same)
             start += len(left)
         return

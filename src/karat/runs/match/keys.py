@@ -28,7 +28,7 @@ from karat.runs.columns.ids import id_columns, is_index_name
 from karat.runs.columns.output import find_reason_column
 from karat.runs.match.alignment import Alignment, DifferentRowsError, align_by, align_in_order
 from karat.runs.match.contradictions import GOLD
-from karat.runs.match.pieces import zip_pieces
+from karat.runs.match.streams import zip_streams
 from karat.runs.match.systems import question_column
 from karat.runs.store.run import Run
 
@@ -234,7 +234,7 @@ def _same_in_order(runs: Sequence[Run], key: Key) -> bool:
             (spell_ids(batch.column(0), name) for batch in run.batches([name]))
             for run, name in zip(runs, key, strict=True)
         ]
-        return all(other.equals(first) for first, *others in zip_pieces(streams) for other in others)
+        return all(other.equals(first) for first, *others in zip_streams(streams) for other in others)
     except (JoinError, RowError):
         return False
 

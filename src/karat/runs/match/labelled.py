@@ -9,7 +9,6 @@ import numpy as np
 
 from karat.core.errors import SpecError
 from karat.data.open import open_source
-from karat.runs.columns.groups import read_strata
 from karat.runs.labels.join import LabelledRows, join_labels
 from karat.runs.labels.labels import Labels
 from karat.runs.match.alignment import ORDER, Alignment
@@ -43,7 +42,7 @@ def _label(labels: Labels, run: Run, at: int, rows: Alignment, choices: Sequence
     needed = dict.fromkeys([*(columns or [key]), *([labels.strata] if labels.strata else [])])
     source = replace(open_source(run.read(list(needed))), name=run.name)
     found = join_labels(labels, source, source, (key, labels.on or key), choices)
-    order, strata = rows.order(at), read_strata(source, labels.strata)
+    order, strata = rows.order(at), found.strata
     places = np.full(max(order.max(initial=-1), found.at.max(initial=-1)) + 1, -1)
     places[order] = np.arange(len(order))
     there = places[found.at]

@@ -23,8 +23,8 @@ from karat.data.source import Source
 from karat.data.storage.addresses import is_file, to_path
 from karat.runs.columns.ids import find_question
 from karat.runs.columns.lengths import Lengths, count_lengths, read_lengths
-from karat.runs.columns.named import fit_range, suggest_column
 from karat.runs.columns.output import OutputColumns
+from karat.runs.columns.score_columns import fit_range, suggest_column
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.result import Result
 from karat.runs.store.manifest import Manifest, describe_metric, find_scores

@@ -15,7 +15,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError
 from karat.data.write import check_output, refuse_overwriting, write
 from karat.runs.labels.layout import PROBABILITY, read_entries
-from karat.runs.labels.rows import BESIDE
+from karat.runs.labels.rows_to_label import BESIDE
 from karat.runs.labels.shown import ROLES, check_columns, check_shown, find_role, run_columns, title_columns
 from karat.runs.labels.systems import SYSTEM
 from karat.runs.sampling.labelled_systems import LabelledSystems

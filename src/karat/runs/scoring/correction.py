@@ -15,7 +15,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.data.join.join import split_on
 from karat.data.source import Source
-from karat.runs.columns.groups import cluster_keys, group_rows, read_strata
+from karat.runs.columns.groups import cluster_keys, group_rows
 from karat.runs.labels.choices import choices_by_spec, known_choices
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.labels.labels import Labels
@@ -52,7 +52,7 @@ def plan_correction(
         left, right = split_on(selection.on)
         on = (left if selection.gold is None else right, right)
     choices, scored = choices_by_spec(metrics), [describe_metric(metric, metric.spec) for metric in metrics]
-    found = replace(join_labels(human, rows, every, on, choices.values()), strata=read_strata(rows, human.strata))
+    found = join_labels(human, rows, every, on, choices.values())
     return Correction(found, scored, why_not_corrected(scored, found.labels, {} if human.label_map else choices))
 
 
@@ -148,7 +148,6 @@ def correct_kept(
     """
     choices, metrics = known_choices(run.specs), run.manifest.metrics
     found = join_labels(human, run.source, run.source, on, choices.values())
-    found = replace(found, strata=read_strata(run.source, human.strata))
     reasons = why_not_corrected(metrics, found.labels, {} if human.label_map else choices)
     totals = CorrectedTotals(Correction(found, metrics, reasons), inference)
     totals.add(

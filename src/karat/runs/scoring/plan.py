@@ -33,8 +33,8 @@ from karat.data.source import RAW, Source
 from karat.data.storage.file_names import name_row
 from karat.runs.columns.groups import check_group_column
 from karat.runs.columns.ids import id_columns
-from karat.runs.columns.named import check_range, decode_numbers, fit_range
 from karat.runs.columns.output import OutputColumns
+from karat.runs.columns.score_columns import check_range, decode_numbers, fit_range
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.clusters import plan_clusters
 from karat.runs.scoring.sources import QUESTION, gather_repeats, open_sources

@@ -31,8 +31,8 @@ from karat.data.storage.file_names import name_row, split_name
 from karat.data.storage.remote_files import list_files, list_names
 from karat.data.storage.validate import name_errors
 from karat.data.storage.whole_files import remove_file, remove_folder
-from karat.runs.columns.named import decode_numbers
 from karat.runs.columns.output import find_reason_column
+from karat.runs.columns.score_columns import decode_numbers
 from karat.runs.store import folders
 from karat.runs.store.files import check_files, count_rows, count_width, parts_pattern, read_counts, read_table
 from karat.runs.store.folders import MANIFEST, has_manifest, is_name, partial_folder, run_names, runs_folder

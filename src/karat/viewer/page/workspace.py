@@ -18,7 +18,7 @@ from karat.core.metric.spec import parse
 from karat.runs.compare.compare import compare
 from karat.runs.compare.comparison import Compared
 from karat.runs.labels.labels import Labels
-from karat.runs.labels.rows import LabelRows, open_rows
+from karat.runs.labels.rows_to_label import RowsToLabel, open_rows_to_label
 from karat.runs.labels.session import Session
 from karat.runs.store.folders import runs_folder
 from karat.runs.store.run import Run
@@ -43,7 +43,7 @@ class Workspace:
 
     def __init__(self, folder: Path | None = None, labels: LabelFile | None = None) -> None:
         self.catalog, self.labels, self._folder = Catalog(), labels, folder
-        self._sessions: Recent[tuple[LabelRows, Session]] = Recent(_SESSIONS)
+        self._sessions: Recent[tuple[RowsToLabel, Session]] = Recent(_SESSIONS)
         self._tables: Recent[RowTable] = Recent(_TABLES)
         self._comparisons: Recent[Compared] = Recent(_COMPARISONS)
         self._lock = Lock()
@@ -71,12 +71,12 @@ class Workspace:
         with explained():
             return self._comparisons.get((_version(runs), *chosen.values(), version), partial(self._alone, make))
 
-    def label_rows(self, query: Query, file: LabelFile) -> tuple[LabelRows, Session]:
+    def label_rows(self, query: Query, file: LabelFile) -> tuple[RowsToLabel, Session]:
         """The rows of a file's choice, else of the runs of a query, and the session in which they are labelled."""
         runs = self.catalog.open(query.runs())
 
-        def start() -> tuple[LabelRows, Session]:
-            rows = open_rows(file.rows or [run.name for run in runs], file.on, file.show)
+        def start() -> tuple[RowsToLabel, Session]:
+            rows = open_rows_to_label(file.rows or [run.name for run in runs], file.on, file.show)
             return rows, Session(rows.rows, file.path, file.annotator, file.choices, file.seed)
 
         with explained():

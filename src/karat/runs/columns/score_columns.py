@@ -24,7 +24,7 @@ from karat.data.source import RAW
 _SHOWN = 5  # columns named in a message
 
 
-class Rows(Protocol):
+class Readable(Protocol):
     """A source, or a run."""
 
     @property
@@ -84,7 +84,7 @@ def check_range(
         raise RowError(f"{place(at)}, {where}: {problem}")
 
 
-def fit_range(metric: Metric, rows: Rows) -> Metric:
+def fit_range(metric: Metric, rows: Readable) -> Metric:
     """The metric, with the range from 0 to 1 where it takes its scores from yes and no, and no end of it is set."""
     definition = metric.definition
     names = [name for name in definition.named_columns.values() if name in rows.schema.names]
@@ -93,7 +93,7 @@ def fit_range(metric: Metric, rows: Rows) -> Metric:
     return replace(metric, definition=replace(definition, low=0.0, high=1.0))
 
 
-def _holds_truths(rows: Rows, name: str) -> bool:
+def _holds_truths(rows: Readable, name: str) -> bool:
     kind = rows.schema.field(name).type
     kind = kind.value_type if is_list(kind) else kind
     if kind != RAW and not is_text(kind):
@@ -107,7 +107,7 @@ def _holds_truths(rows: Rows, name: str) -> bool:
     return False
 
 
-def suggest_column(rows: Rows, wanted: Iterable[str] = ()) -> str:
+def suggest_column(rows: Readable, wanted: Iterable[str] = ()) -> str:
     """The tail of a message where no metric was found: the columns of numbers, as metrics; empty without one."""
     names = list(islice(_number_columns(rows), _SHOWN))
     if not names:
@@ -118,7 +118,7 @@ def suggest_column(rows: Rows, wanted: Iterable[str] = ()) -> str:
     return f'; a column of numbers is a metric too: -m "{find("column").using(name=near).spec}"{also}'
 
 
-def _number_columns(rows: Rows) -> Iterator[str]:
+def _number_columns(rows: Readable) -> Iterator[str]:
     """The columns whose first rows hold numbers, or yes and no; without ids and other columns of known names."""
     names = [name for name in rows.schema.names if not is_known_name(name)]
     for batch in islice(rows.batches(names), 1):

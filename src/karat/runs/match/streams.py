@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 
-def zip_pieces(streams: Sequence[Iterable[Any]]) -> Iterator[list[Any]]:
+def zip_streams(streams: Sequence[Iterable[Any]]) -> Iterator[list[Any]]:
     """Several streams of arrays in pieces of the same rows; the last pieces differ in length where the streams do."""
     filled = [filter(len, stream) for stream in streams]
     held: list[Any] = [pa.nulls(0, pa.large_string()) for _ in streams]

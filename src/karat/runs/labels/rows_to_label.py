@@ -47,7 +47,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class LabelRows:
+class RowsToLabel:
     """The rows of one or several systems. `shown` are the titles of the columns that an annotator sees, in order."""
 
     rows: Sequence[Row]
@@ -64,7 +64,7 @@ class LabelRows:
         raise IndexError(at)
 
 
-def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str] = ()) -> LabelRows:
+def open_rows_to_label(sources: Sequence[Any], on: str | None = None, show: Sequence[str] = ()) -> RowsToLabel:
     """Open rows to label: runs by name, or what `karat.score` reads; several are several systems.
 
     `on` is the column of the ids, by default one that tells rows apart. `show` names the columns to show, by default
@@ -78,7 +78,8 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
     and gold beside the answer; `JoinError` for ids that are missing or
     not unique.
 
-    >>> opened = open_rows([[{"id": 7, "question": "?", "answer": "Paris", "gold": "Paris", "exact_match": 1.0}]])
+    >>> rows = [{"id": 7, "question": "?", "answer": "Paris", "gold": "Paris", "exact_match": 1.0}]
+    >>> opened = open_rows_to_label([rows])
     >>> opened.rows[0].id, opened.read(0)
     ('7', {'question': '?', 'gold': 'Paris', 'answer': 'Paris'})
     """
@@ -96,7 +97,7 @@ def open_rows(sources: Sequence[Any], on: str | None = None, show: Sequence[str]
             DiskTable(pa.schema([schema.field(column).with_name(titles[column]) for column in columns]), kept)
         )
         shown |= dict.fromkeys(titles.values())
-    return LabelRows(rows, tuple(shown), tables)
+    return RowsToLabel(rows, tuple(shown), tables)
 
 
 def _open(source: Any) -> tuple[str, Source, Run | None]:
