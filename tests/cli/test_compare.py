@@ -42,16 +42,15 @@ def test_a_table_and_a_verdict_in_words(run):
     assert lines[1].split()[:4] == ["metric", "before", "after", "difference"]
     row = next(line for line in lines if line.startswith("exact_match ")).split()
     assert row[1:4] == [f"{RIGHT['before'].mean():.4f}", f"{RIGHT['after'].mean():.4f}", f"{row[3]}"]
-    assert "McNemar" in row
+    assert "mcnemar" in row
     assert any(line.startswith("exact_match: after is better than before by ") for line in lines)
     assert any("after Holm over 2" in line for line in lines)
 
 
 def test_several_systems_have_a_line_each_against_the_first(run):
     result = run("compare", "before", "after", "again", "-m", "em", "--by", "topic")
-    rows = [line.split()[:3] for line in result.output.splitlines() if line.startswith("exact_match ")]
-    assert [row[1] for row in rows] == ["after"] * 3 + ["again"] * 3
-    assert [row[2] for row in rows if row[2] in "ab"] == ["a", "b", "a", "b"]
+    rows = [line.split()[:2] for line in result.output.splitlines() if line.startswith(("exact_match ", "  "))]
+    assert rows == [[label, system] for system in ("after", "again") for label in ("exact_match", "a", "b")]
 
 
 def test_files_are_compared_like_runs(run):

@@ -30,9 +30,9 @@ def test_scored_files_are_ranked_and_pairs_shown(files):
     lines = shown.output.splitlines()
     assert lines[0] == "20 rows, matched by id"
     assert [line.split()[:6] for line in lines[4:7]] == [
-        ["high.csv", "a", "1", "1", "–", "1"],
-        ["middle.csv", "b", "2", "2", "–", "3"],
-        ["low.csv", "b", "3", "2", "–", "3"],
+        ["high.csv", "a", "1", "1", "to", "1"],
+        ["middle.csv", "b", "2", "2", "to", "3"],
+        ["low.csv", "b", "3", "2", "to", "3"],
     ]
     assert "2 of 3 pairs are separated: McNemar's test, p corrected for 3 tests (Holm) at most 0.05" in shown.output
     assert any(line.startswith("high.csv     low.csv") and line.endswith("yes") for line in lines)
@@ -76,11 +76,12 @@ def test_rankings_are_written_to_files_of_many_kinds(files, tmp_path):
     assert (tmp_path / "out.md").read_text().splitlines()[:5] == [
         r"### 3 systems: column(score, high=1, low=0), 20 rows".replace("_", r"\_"),
         "",
-        "| system | points | 95 % interval | rank | may be | group |",
-        "|---|---:|---:|---:|---:|---:|",
-        "| high.csv | 95.0 | 76.4 to 99.1 | 1 | 1 to 1 | a |",
+        r"| system | column(score, high=1, low=0) | 95 % interval | rank | may be |",
+        "|---|---:|---:|---:|---:|",
+        "| high.csv | **95.0**<sup>a</sup> | 76.4 to 99.1 | 1 | 1 to 1 |",
     ]
-    assert r"high.csv & 95.0 $\pm$ 11.4 & 1 & 1 to 1 & a \\" in (tmp_path / "out.tex").read_text()
+    row = r"high.csv & \textbf{95.0}\textsuperscript{a} $\pm$ 11.4 & 1 & 1 to 1 \\"
+    assert row in (tmp_path / "out.tex").read_text()
     assert "share a letter" in (tmp_path / "out.html").read_text()
     assert json.loads((tmp_path / "out.json").read_text()) == json.loads(run(*words, "--json").output)
     assert (

@@ -233,7 +233,7 @@ def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypat
     refused = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (refused.returncode, "continue it with --resume" in refused.stderr) == (1, True)
     again = subprocess.run([*words, "--resume"], capture_output=True, text=True, check=True)
-    assert again.stdout.count("scored\n") <= 97
+    assert again.stdout.splitlines().count("scored") <= 97
     kept = open_run("first")
     assert kept.values["metrics"][1] == karat.score(rows, "em").as_dict()["metrics"][0]
     assert kept.scores("slow").sum() == len(pq.read_table(kept.rows)) == 500

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from karat.cli.options.item_table import print_items
 from karat.cli.options.screen import Screen, open_screen
 from karat.core.columns.arrow import lists_text
 from karat.runs.columns.lengths import list_cautions
 from karat.runs.scoring.result import Result
-from karat.stats.value import Value, format_value, spell
-
-if TYPE_CHECKING:
-    from karat.stats.corrected.corrected import Corrected
 
 LABELS = "labels"  # of several answers to a question; all others of a list are items, such as fields
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
@@ -38,16 +33,10 @@ def print_result(result: Result, by: str | None) -> None:
         for line in _describe_join(result):
             screen.line(line)
     failed = any(value.failed for value in result.values.values())
-    names = ["metric", *([] if by is None else [by])]
-    numbers = ["value", f"{100 * result.confidence:g} % interval", "n", "scored", "failed"]
-    rows = []
-    for spec, value in result.values.items():
-        rows.append([spec, *([] if by is None else [""]), *_cells(value, bounds=failed)])
-        rows += [["", label, *_cells(of, bounds=failed)] for label, of in result.groups.get(spec, {}).items()]
-    screen.table([*names, *numbers, *(["worst – best"] if failed else [])], rows, left=len(names))
+    screen.show(result.values_table(), by)
     _print_cautions(screen, result)
     if failed:
-        screen.line("failed: rows without a score; worst – best: the value had each been scored so", "dim")
+        screen.line("worst to best: the value if every unscored row had the worst, or the best, score", "dim")
         for line in _describe_reasons(result):
             screen.line(line, "dim")
     for line in chain(_describe_rules(result), _describe_counts(result)):
@@ -57,7 +46,7 @@ def print_result(result: Result, by: str | None) -> None:
         lists = [name for name, kind in metric.details.items() if lists_text(kind) and name != LABELS]
         print_items(screen, metric.spec, {name: counts.get(name, {}) for name in lists})
     if result.human is not None:
-        _print_corrected(screen, result, by)
+        _print_corrected(screen, result)
     if result.output is not None:
         screen.line(f"rows written to {result.output}", "dim")
     if result.run is not None:
@@ -70,8 +59,8 @@ def _print_cautions(screen: Screen, result: Result) -> None:
         screen.line(f"caution: {line}", "yellow")
 
 
-def _print_corrected(screen: Screen, result: Result, by: str | None) -> None:
-    """The values corrected by people beside those of the scores."""
+def _print_corrected(screen: Screen, result: Result) -> None:
+    """Whose labels correct the values, and what these are worth."""
     human = result.human or {}
     out = f"; {human['left_out']} more are of rows that were filtered out" if human["left_out"] else ""
     weighted = ", weighted by their column 'probability'" if human["weighted"] else ""
@@ -82,22 +71,10 @@ def _print_corrected(screen: Screen, result: Result, by: str | None) -> None:
     )
     for note in human.get("notes", ()):
         screen.line(note, "dim")
-    lines: list[tuple[str, str | None, Corrected]] = [(spec, None, found) for spec, found in result.corrected.items()]
-    lines += [(spec, label, found) for spec, each in result.corrected_groups.items() for label, found in each.items()]
-    lines.sort(key=lambda line: list(result.values).index(line[0]))
-    names = ["metric", *([] if by is None else [by])]
-    rows = []
-    for spec, label, found in lines:
-        start = [spec if label is None else "", *([] if by is None else [label or ""])]
-        worth = "" if found.effective is None else spell(found.effective, ".0f")
-        numbers = [format_value(found.uncorrected), format_value(found.value), _range(found.low, found.high)]
-        rows.append([*start, *numbers, f"{found.labelled}", worth, found.method or ""])
-    interval = f"{100 * result.confidence:g} % interval"
-    screen.table([*names, "by its scores", "corrected", interval, "labels", "worth", "method"], rows, left=len(names))
-    for spec, label, found in lines:
+    groups = ((spec, *pair) for spec, each in result.corrected_groups.items() for pair in each.items())
+    for spec, label, found in [*((spec, None, found) for spec, found in result.corrected.items()), *groups]:
         if label is None or found.value is None:
-            heading = spec if label is None else f"{spec}, {label}"
-            screen.line(f"{heading}: {found.worth_in_words}", "dim")
+            screen.line(f"{spec if label is None else f'{spec}, {label}'}: {found.worth_in_words}", "dim")
     screen.line("corrected: the mean that people would give to all rows; no row without a label counts as wrong", "dim")
 
 
@@ -149,13 +126,3 @@ def _describe_reasons(result: Result) -> Iterator[str]:
             yield f"{'' if same else f'{spec}: '}{reason} in {count} of {result.n} rows"
         if rest := ordered[REASONS:]:
             yield f"{len(rest)} more reasons in {sum(count for _, count in rest)} of {result.n} rows"
-
-
-def _cells(value: Value, *, bounds: bool) -> list[str]:
-    interval = _range(value.low, value.high)
-    cells = [format_value(value.value), interval, f"{value.n}", f"{value.scored}", f"{value.failed}"]
-    return [*cells, _range(value.worst, value.best)] if bounds else cells
-
-
-def _range(low: float | None, high: float | None) -> str:
-    return "–" if low is None and high is None else f"{format_value(low)} – {format_value(high)}"

@@ -11,13 +11,16 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.cells import cell_len
 
 from karat.cli.options.controls import show_controls
 from karat.cli.options.layout import break_lines, lay_out
+
+if TYPE_CHECKING:
+    from karat.runs.table.table import Table
 
 _STYLES: dict[str, dict[str, Any]] = {
     "dim": {"dim": True},
@@ -26,6 +29,7 @@ _STYLES: dict[str, dict[str, Any]] = {
     "added": {"fg": "green", "bold": True, "underline": True},
     "removed": {"fg": "red", "bold": True, "underline": True},
 }
+_WIDE = 120  # columns that hold the details of a table
 LEAST = 20  # columns for a text beside its label; where there are fewer, it stands below
 
 
@@ -71,6 +75,16 @@ class Screen:
         """Print a table whose first `left` columns are names, aligned left, the others numbers, aligned right."""
         for line in lay_out(headings, rows, left=left, width=self.width):
             self._print(line)
+
+    def show(self, table: Table, by: str | None = None) -> None:
+        """Print a table of figures; its details only where there is room for them. `by`: the column of its slices."""
+        from karat.runs.table.table import Style  # noqa: PLC0415  (heavy)
+
+        wide, style = self.width >= _WIDE, Style()
+        texts = zip(table.rows, table.texts(style, detail=wide), strict=True)
+        rows = ([f"  {first}" if row.part else first, *others] for row, (first, *others) in texts)
+        name, *headings = table.headings(style, detail=wide)
+        self.table([f"{name}, {by}" if by else name, *headings], rows, left=table.names)
 
     def _style(self, text: str, start: int, stop: int, style: str, marked: Sequence[tuple[int, int]] | None) -> str:
         if not (self.colour and style):

@@ -1,4 +1,4 @@
-"""The flags of commands that write a table of figures to a file: see `karat.runs.display.document`."""
+"""The flags of commands that write a table of figures to a file: see `karat.runs.table.document`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _OPTIONS = [
     option("--percent", is_flag=True, help="In .md and .tex: values from 0 to 1 in per cent, differences in points."),
     option("--plus-minus", is_flag=True, help="In .tex: ± half the width of an interval instead of its ends."),
 ]
+_LABEL = option("--label", default="", metavar="NAME", help="In .tex: a float with a caption and this label.")
 _OUTPUT = option(
     "-o", "--output", "outputs", metavar="OUT", multiple=True,
     help="Also write it to this file: .md (a comment on a pull request), .tex, .html, .json, .csv, .parquet, …",
@@ -31,14 +32,21 @@ class TableFiles:
     outputs: tuple[str, ...]
     percent: bool
     plus_minus: bool
+    label: str
 
     def check(self, *sources: Any) -> None:
         """Raise, before anything is computed, what writing would; `DataError` where a file is one of the sources."""
-        if not self.outputs and (self.percent or self.plus_minus):
-            raise click.UsageError(f"--{'percent' if self.percent else 'plus-minus'} is about the file of -o OUT")
+        asked = {"percent": self.percent, "plus-minus": self.plus_minus, "label": self.label}
+        for name, value in asked.items():
+            if value and not self.outputs:
+                raise click.UsageError(f"--{name} is about the file of -o OUT")
         from karat.data.write import refuse_overwriting  # noqa: PLC0415  (heavy)
-        from karat.runs.display.document import check_document  # noqa: PLC0415
+        from karat.runs.table.document import check_document  # noqa: PLC0415
 
+        if self.label:
+            from karat.runs.table.latex import check_label  # noqa: PLC0415  (heavy)
+
+            check_label(self.label)
         for output in self.outputs:
             check_document(output)
             refuse_overwriting(output, *sources)
@@ -46,7 +54,7 @@ class TableFiles:
     def write(self, figures: Any) -> None:
         """Write what has figures and a method `save`."""
         for output in self.outputs:
-            figures.save(output, percent=self.percent, plus_minus=self.plus_minus)
+            figures.save(output, percent=self.percent, plus_minus=self.plus_minus, label=self.label)
 
 
 def spelling_options(command: Command) -> Command:
@@ -55,10 +63,11 @@ def spelling_options(command: Command) -> Command:
 
 
 def table_options(command: Command) -> Command:
-    """Give a command `--output`, `--percent` and `--plus-minus`; it gets them as one `TableFiles`, `table`."""
+    """Give a command the options of files with tables; it gets them as one `TableFiles`, `table`."""
+    names = ("outputs", "percent", "plus_minus", "label")
 
     @wraps(command)
     def wrapped(**values: Any) -> Any:
-        return command(table=TableFiles(*(values.pop(name) for name in ("outputs", "percent", "plus_minus"))), **values)
+        return command(table=TableFiles(*(values.pop(name) for name in names)), **values)
 
-    return cast("Command", add_options(wrapped, [_OUTPUT, *_OPTIONS]))
+    return cast("Command", add_options(wrapped, [_OUTPUT, *_OPTIONS, _LABEL]))

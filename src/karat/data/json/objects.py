@@ -17,11 +17,12 @@ _TYPES: Mapping[Any, str] = {str: "string", int: "integer", float: "number", boo
 class Printed:
     """How a dataclass is written as a JSON object.
 
-    `also`: the properties that follow its fields. `hidden`: the fields that are not written. `sparse`: what is only
-    written where it holds something. `inline`: the fields in whose place their own members stand. `names`: the names of
-    members that are called otherwise than in Python.
+    `first`: what comes first. `also`: the properties that follow all of them. `hidden`: the fields that are
+    not written. `sparse`: what is only written where it holds something. `inline`: the fields in whose place their own
+    members stand. `names`: the names of members that are called otherwise than in Python.
     """
 
+    first: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     sparse: tuple[str, ...] = ()
@@ -95,7 +96,8 @@ def _printed(kind: Any) -> Printed:
 def _members(kind: Any) -> list[str]:
     """The attributes of a dataclass that are written."""
     printed = _printed(kind)
-    return [*(each.name for each in fields(kind) if each.name not in printed.hidden), *printed.also]
+    names = (each.name for each in fields(kind) if each.name not in (*printed.first, *printed.hidden))
+    return list(dict.fromkeys([*printed.first, *names, *printed.also]))
 
 
 def _describe(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from karat.core.metric.spec import match_spec
 from karat.data.json.objects import JsonObject, Printed
 from karat.runs.compare.finding import Finding
 from karat.runs.compare.flips import Flip
-from karat.runs.display.document import Document, check_document
-from karat.runs.display.figure import draw
-from karat.runs.display.forest import Forest, Line
-from karat.runs.display.frame import corrected_columns, make_frame
-from karat.runs.display.markdown import escape_markdown, fit, fold, markdown_rows, markdown_table
-from karat.runs.display.notebook import show_forests
+from karat.runs.table.document import Document, check_document, make_frame
+from karat.runs.table.figure import draw
+from karat.runs.table.markdown import escape_markdown, fit, fold, markdown_rows, markdown_table
+from karat.runs.table.notebook import show_tables
+from karat.runs.table.paper import Figure, paper_columns, paper_rows
+from karat.runs.table.table import Cell, Column, Row, Table, half_width, spell_p, spell_value
+from karat.runs.table.value_table import corrected_columns, corrected_label
 from karat.stats.value import spell
 
 _LONG = 300  # characters of a text in a comment
@@ -43,7 +44,13 @@ class Compared(JsonObject):
     left_out: Mapping[str, int] = field(default_factory=dict)
     created: tuple[str, ...] = ()
 
-    printed: ClassVar = Printed(also=("family",), sparse=("left_out",), names={"by": "aligned_by"})
+    printed: ClassVar = Printed(
+        first=("systems", "n", "by", "left_out", "confidence", "family", "notes", "findings", "flipped"),
+        also=("family",),
+        hidden=("created",),
+        sparse=("left_out",),
+        names={"by": "aligned_by"},
+    )
 
     @property
     def family(self) -> int:
@@ -73,57 +80,104 @@ class Compared(JsonObject):
             for each in self.findings
         ]
 
-    def save(self, path: str | Path, *, percent: bool = False, plus_minus: bool = False) -> None:
+    def save(self, path: str | Path, *, percent: bool = False, plus_minus: bool = False, label: str = "") -> None:
         """Write the comparison to a file; its ending selects the format.
 
         `.md`: a comment on a pull request, the verdict first, then what was shown, the rest folded. `.tex`: a table
         with the rules of `booktabs`; the better value is bold where the test supports it, a difference that could not
-        be shown has a dagger. `.html`: what a notebook shows, as a page. `.json`: `as_dict`. `.csv`, `.parquet` and the
-        other endings of rows: `to_frame`.
+        be shown has a dagger. More than two systems have a row each, and each metric columns, in both. `.html`: what a
+        notebook shows, as a page. `.json`: `as_dict`. `.csv`, `.parquet` and the other endings of rows: `to_frame`.
 
         `percent`: in tables of Markdown and LaTeX, values from 0 to 1 are in per cent and their differences in points.
-        `plus_minus`: in LaTeX, differences are ± half the width of their intervals. Raises `DataError` for another
-        ending and for a file that cannot be written.
+        `plus_minus`: in LaTeX, differences are ± half the width of their intervals. `label`: of the table in LaTeX,
+        which then is a float with a caption. Raises `DataError` for another ending and for a file that cannot be
+        written, `SpecError` for a label that cannot be one.
         """
         check_document(path)
-        level = spell(1 - self.confidence, ".3g")
+        table = self._paper(percent=percent) if len(self.systems) > 2 else self.table(percent=percent)
         document = Document(
-            title=f"{' and '.join(self.systems)}: {self.n} rows, matched by {self.by}",
-            table=self._table(self.findings, percent=percent),
+            table=replace(table, label=label),
             html=self._repr_html_(),
             content=self.as_dict(),
             rows=self._rows(),
             markdown=tuple(self._comment(percent=percent)),
-            marks=(
-                f"{self.n} rows, compared row by row{'; values from 0 to 1 in per cent' if percent else ''}.",
-                f"Bold: better, p ≤ {level} after Holm's correction for {self.findings[0].family} tests.",
-                "†: no difference could be shown.",
-            ),
         )
         document.save(path, plus_minus=plus_minus)
 
-    def _table(self, findings: Sequence[Finding], *, percent: bool, apart: bool = False) -> Forest:
-        """All lines in one table; `apart`: those of slices are not below their metric and name it."""
-        several, lines = len(self.systems) > 2, list[Line]()
-        for each in findings:
-            line, *corrected = each.lines(several=several, percent=percent)
-            if apart:
-                line = replace(line, label=f"{each.heading} · {each.system}" if several else each.heading, part=False)
-            lines += [line, *corrected]
-        points = percent and all(each.scale > 1 for each in findings)
-        return Forest(self._headings(points=points), tuple(lines), difference=True, estimate=2)
+    def table(self, findings: Sequence[Finding] | None = None, *, percent: bool = False, apart: bool = False) -> Table:
+        """The findings, by default all, in one table; `apart`: those of slices name their metric.
+
+        `percent`: values from 0 to 1 are in per cent, and their differences in points.
+        """
+        findings, several = self.findings if findings is None else findings, len(self.systems) > 2
+        scaled = percent and all(each.scale > 1 for each in findings)
+        level = spell(1 - self.confidence, ".3g")
+        columns = (
+            Column("metric", name=True),
+            *([Column("system", name=True)] if several else []),
+            Column(self.systems[0]),
+            Column("system" if several else self.systems[1]),
+            Column("points" if scaled else "difference", self._interval),
+            Column("p", detail=True),
+            Column("p, Holm"),
+            Column("won/lost/tied"),
+            Column("test", detail=True),
+            Column("effect", detail=True),
+        )
+        rows = (row for each in findings for row in list_rows(each, several=several, percent=percent, apart=apart))
+        notes = (
+            f"{self.n} rows, compared row by row{'; values from 0 to 1 in per cent' if percent else ''}.",
+            f"Bold: better, p ≤ {level} after Holm's correction for {self.family} tests.",
+            "†: no difference could be shown.",
+        )
+        factor = findings[0].scale if scaled else 1.0
+        return Table(columns, tuple(rows), self._title, notes, difference=True, factor=factor)
+
+    def _paper(self, *, percent: bool) -> Table:
+        """The systems as rows, and for each metric their values and their differences from the first."""
+        first, level = self.systems[0], spell(1 - self.confidence, ".3g")
+        columns = {
+            each.metric: (Column(each.metric), Column(f"minus {first}", self._interval)) for each in self.findings
+        }
+        figures = []
+        for each in self.findings:
+            factor = each.scale if percent else 1.0
+            if each.system == self.systems[1]:
+                baseline = Cell(spell_value(each.comparison.a, factor))
+                figures.append(Figure(first, each.metric, each.slice, (baseline, Cell(""))))
+            mark = {"better": "+", "worse": "−", "unclear": ""}[each.verdict]
+            value = Cell(spell_value(each.comparison.b, factor), strong=each.verdict == "better", mark=mark)
+            cells = value, spell_difference(each, percent=percent)
+            figures.append(Figure(each.system, each.metric, each.slice, cells))
+        figures.sort(key=lambda each: (each.slice or "", self.systems.index(each.system)))
+        notes = (
+            f"{self.n} rows, compared row by row{'; values from 0 to 1 in per cent' if percent else ''}.",
+            f"+ and bold: better than {first}, −: worse; p ≤ {level} after Holm's correction for {self.family} tests.",
+            "†: no difference could be shown.",
+        )
+        return Table(paper_columns(columns), paper_rows(figures, columns), self._title, notes)
+
+    @property
+    def _title(self) -> str:
+        return f"{' and '.join(self.systems)}: {self.n} rows, matched by {self.by}"
+
+    @property
+    def _interval(self) -> str:
+        single = "single " if self.family > 1 else ""  # intervals are not corrected for several tests
+        return f"{single}{100 * self.confidence:g} % interval"
 
     def _comment(self, *, percent: bool) -> Iterator[str]:
         """The lines of a comment on a pull request."""
         shown = [each for each in self.findings if each.decision != "unclear"]
         rest = [each for each in self.findings if each.decision == "unclear"]
         yield f"### {escape_markdown(self._headline(shown))}"
-        for findings in (shown, rest):
+        if len(self.systems) > 2:
+            table = self._paper(percent=percent)
+            yield from ("", *fit(markdown_table(table)), "", *map(escape_markdown, table.notes))
+        for findings in filter(None, (shown, rest)):
             told = (f"- {escape_markdown(f'{each.heading}: {text}')}" for each in findings for text in each.sentences)
-            table = markdown_table(self._table(findings, percent=percent, apart=True))
-            lines = ["", *fit(told), "", *fit(table)]
-            if findings:
-                yield from lines if findings is shown else fold(f"No difference shown: {len(rest)}", lines)
+            lines = ["", *fit(told), "", *fit(markdown_table(self.table(findings, percent=percent, apart=True)))]
+            yield from lines if findings is shown else fold(f"No difference shown: {len(rest)}", lines)
         if self.flipped:
             yield from fold(f"Rows that differ: {len(self.flipped)}", fit(self._flipped_rows(), 20_000))
         yield ""
@@ -168,41 +222,72 @@ class Compared(JsonObject):
         `metrics`: the specs of those to draw, by default all, which must then have the same unit. `ax`: the `Axes` to
         draw on. Raises `SpecError` for metrics of different units, `MissingExtra` without matplotlib.
         """
-        forests, first = self.forests(metrics), self.systems[0]
+        tables, first = self.tables(metrics), self.systems[0]
         other = self.systems[1] if len(self.systems) == 2 else "system"
-        unit = " (points)" if forests and forests[0].factor > 1 else ""
-        return draw(forests, f"{other} minus {first}{unit}, {100 * self.confidence:g} % interval", ax, "Compared.plot")
+        unit = " (points)" if tables and tables[0].factor > 1 else ""
+        return draw(tables, f"{other} minus {first}{unit}, {100 * self.confidence:g} % interval", ax, "Compared.plot")
 
-    def forests(self, metrics: Sequence[str] = ()) -> list[Forest]:
-        """The differences as forest plots: one of all metrics in points, one of each other metric."""
+    def tables(self, metrics: Sequence[str] = ()) -> list[Table]:
+        """The differences as tables on one axis each: one of all metrics in points, one of each other metric."""
         specs = {finding.metric for finding in self.findings}
-        chosen = {match_spec(spec, specs) for spec in metrics}
-        grouped = dict[Any, list[Finding]]()
+        chosen = {match_spec(spec, specs) for spec in metrics} or specs
+        grouped = dict[str, list[Finding]]()
         for finding in self.findings:
-            if not chosen or finding.metric in chosen:
+            if finding.metric in chosen:
                 grouped.setdefault("points" if finding.scale > 1 else finding.metric, []).append(finding)
-        forests = []
-        for findings in grouped.values():
-            lines = tuple(line for finding in findings for line in finding.lines(several=len(self.systems) > 2))
-            headings, factor = self._headings(points=findings[0].scale > 1), findings[0].scale
-            forests.append(Forest(headings, lines, difference=True, factor=factor, estimate=2))
-        return forests
-
-    def _headings(self, *, points: bool) -> tuple[str, ...]:
-        """The headings of a table of differences; `points`: that is their unit."""
-        others = (self.systems[0], "system") if len(self.systems) > 2 else self.systems
-        interval = f"{100 * self.confidence:g} % interval"
-        return ("metric", "", *others, "points" if points else "difference", interval, "p, Holm", "won / lost / tied")
+        return [self.table(findings, percent=True) for findings in grouped.values()]
 
     def _repr_html_(self) -> str:
         whole = [each for each in self.findings if each.slice is None]
         sentences = [f"{each.metric}: {text}" for each in whole for text in each.sentences]
-        heading = f"{' and '.join(self.systems)}: {self.n} rows, matched by {self.by}"
-        return show_forests(heading, self.forests(), [*sentences, *self.notes])
+        return show_tables(self._title, self.tables(), [*sentences, *self.notes])
 
     def __repr__(self) -> str:
         lines = (f"  {each.heading}: {each.sentence}" for each in self.findings)
         return "\n".join([f"<karat.Compared of {', '.join(self.systems)} on {self.n} rows", *lines]) + ">"
+
+
+def list_rows(finding: Finding, *, several: bool, percent: bool, apart: bool = False) -> Iterator[Row]:
+    """The row of a finding, and one of the difference corrected by people; `several`: it names the system."""
+    found, factor, part = finding.comparison, finding.scale if percent else 1.0, finding.slice is not None and not apart
+    system = (finding.system,) if several else ()
+    strong = {"worse": 0, "better": 1}.get(finding.verdict)
+    measure = "odds" if found.test == "mcnemar" else "d"
+    yield Row(
+        (
+            finding.slice if part and finding.slice else finding.heading,
+            *system,
+            Cell(spell_value(found.a, factor), strong=strong == 0),
+            Cell(spell_value(found.b, factor), strong=strong == 1),
+            spell_difference(finding, percent=percent),
+            spell_p(found.p, found.draws),
+            spell_p(finding.adjusted, found.draws, finding.family),
+            f"{found.wins}/{found.losses}/{found.ties}",
+            found.test.replace("_", " "),
+            "" if found.effect is None else f"{measure} {spell(found.effect, '.2f')}",
+        ),
+        finding.verdict, part, found.difference, found.low, found.high,
+    )  # fmt: skip
+    if (corrected := finding.corrected) is not None and corrected.value is not None:
+        p = "" if finding.by_people is None else spell_p(finding.by_people.adjusted)
+        ends = corrected.value, corrected.low, corrected.high
+        cells = (corrected_label(corrected), *system, "", "", _difference(finding, *ends, percent=percent))
+        kind = finding.verdict_by_people or "unclear"
+        yield Row((*cells, spell_p(corrected.p), p, "", "", ""), kind, True, *ends)
+
+
+def spell_difference(finding: Finding, *, percent: bool) -> Cell:
+    """The cell of a difference; one that could not be shown has a dagger."""
+    found = finding.comparison
+    cell = _difference(finding, found.difference, found.low, found.high, percent=percent)
+    return replace(cell, mark="†") if finding.verdict == "unclear" else cell
+
+
+def _difference(finding: Finding, value: float | None, low: float | None, high: float | None, *, percent: bool) -> Cell:
+    sign = "+" if value is not None and value > 0 else ""
+    texts = (finding.scaled(each, percent=percent) for each in (value, low, high, half_width(low, high)))
+    value_, low_, high_, half = (text.replace("-", "−") for text in texts)
+    return Cell(f"{sign}{value_}", f"{low_} to {high_}", half)
 
 
 def _cut(text: str | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.display.forest import Line, corrected_line, half_width, spell_value
+from karat.runs.table.table import is_least, spell_value
 from karat.stats.aggregate import Bounds, points
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.paired.comparison import Comparison, Verdict
@@ -43,8 +43,10 @@ class Finding(JsonObject):
     caution: str = ""
 
     printed: ClassVar = Printed(
+        first=("metric", "system", "slice", "comparison", "verdict", "could_turn"),
         also=("smallest_visible", "verdict", "verdict_by_people", "could_turn", "sentence", "corrected_sentence"),
         sparse=("corrected", "by_people", "reversals", "caution", "verdict_by_people", "corrected_sentence"),
+        hidden=("first", "bounds", "family"),
         inline=("comparison",),
         names={"held": "level", "adjusted": "p_adjusted"},
     )
@@ -94,6 +96,10 @@ class Finding(JsonObject):
         visible = smallest_visible(error, found.units - 1, power=found.power, level=self.held)
         low, high = self.bounds
         return visible if low is None or high is None or visible <= high - low else None
+
+    def at_floor(self, p: float | None, family: int = 1) -> bool:
+        """Whether a p, corrected for a family of tests, is the smallest that the random draws can give."""
+        return p is not None and is_least(p, self.comparison.draws, family)
 
     @property
     def scale(self) -> float:
@@ -169,6 +175,8 @@ class Finding(JsonObject):
         shown = "p is not known"
         if p is not None:
             shown = "p < 0.0001" if p < 0.0001 else f"p = {spell(p, '.2g')}" if p < 0.995 else "p = 1"
+            if self.at_floor(p, family) and p >= 0.0001:
+                shown = shown.replace("=", "≤")
             shown += f" after Holm over {family}" if family > 1 else ""
         if verdict in (None, "unclear"):
             between = f"between {self.first} and {self.system}"
@@ -179,55 +187,16 @@ class Finding(JsonObject):
         return f"{self.system} is {verdict} than {self.first} by {by}, {shown}"
 
     def _interval(self, low: float | None, high: float | None) -> str:
-        return f"[{self._scaled(low)}, {self._scaled(high)}]"
+        return f"[{self.scaled(low)}, {self.scaled(high)}]"
 
     def _size(self, size: float) -> str:
-        return f"{self._scaled(size)} points" if self.scale > 1 else self._scaled(size)
+        return f"{self.scaled(size)} points" if self.scale > 1 else self.scaled(size)
 
-    def _scaled(self, number: float | None, *, percent: bool = True) -> str:
+    def scaled(self, number: float | None, *, percent: bool = True) -> str:
+        """A difference as it is written: in points where the metric is from 0 to 1, unless `percent` is False."""
         if number is None:
             return "?"
         return spell_value(number, self.scale if percent else 1) if self.scale > 1 else spell(number, ".4g")
-
-    def lines(self, *, several: bool, percent: bool = True) -> Iterator[Line]:
-        """The line of a forest plot, and one of the difference corrected by people; `several`: it names the system.
-
-        `percent`: values from 0 to 1 are in points.
-        """
-        found, factor = self.comparison, self.scale if percent else 1.0
-        of = f" · {self.system}" if several else ""
-        label, part = (f"{self.metric}{of}", False) if self.slice is None else (self.slice, True)
-        counts = f"{found.wins} / {found.losses} / {found.ties}"
-        cells = (
-            spell_value(found.a, factor),
-            spell_value(found.b, factor),
-            *self._difference(found, percent=percent),
-            _spell_p(self.adjusted),
-            counts,
-        )
-        yield Line(
-            label, found.difference, found.low, found.high, cells, self.verdict, part=part,
-            reach=(found.least, found.most) if found.scored < found.n else (None, None),
-            half=self._scaled(half_width(found.low, found.high), percent=percent),
-            strong={"worse": 0, "better": 1}.get(self.verdict),
-        )  # fmt: skip
-        if (corrected := self.corrected) is not None and corrected.value is not None:
-            p = "" if self.by_people is None else _spell_p(self.by_people.adjusted)
-            half = self._scaled(half_width(corrected.low, corrected.high), percent=percent)
-            line = corrected_line(corrected, ("", "", *self._difference(corrected, percent=percent), p, ""), half)
-            yield replace(line, kind=self.verdict_by_people or "unclear")
-
-    def _difference(self, found: Comparison | Corrected, *, percent: bool) -> tuple[str, str]:
-        """A difference with its sign, and its interval."""
-        value = found.difference if isinstance(found, Comparison) else found.value
-        sign = "+" if value is not None and value > 0 else ""
-        low, high = (self._scaled(end, percent=percent) for end in (found.low, found.high))
-        shown = f"{sign}{self._scaled(value, percent=percent)}", f"{low} to {high}"
-        return shown[0].replace("-", "−"), shown[1].replace("-", "−")
-
-
-def _spell_p(p: float | None) -> str:
-    return "< 0.0001" if p is not None and p < 0.0001 else spell(p, ".4f")
 
 
 def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -246,6 +215,12 @@ def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     own = holm_tests([each.comparison.p for each in findings], level)
     people = holm_tests([None if each.corrected is None else each.corrected.p for each in findings], level)
     return tuple(
-        replace(finding, held=test.level, adjusted=test.adjusted, family=test.family, by_people=corrected)
+        replace(
+            finding,
+            held=test.level,
+            adjusted=test.adjusted,
+            family=test.family,
+            by_people=None if finding.corrected is None else corrected,
+        )
         for finding, test, corrected in zip(findings, own, people, strict=True)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,13 +11,15 @@ import numpy as np
 
 from karat.core.metric.definition import Direction
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.display.document import Document
-from karat.runs.display.forest import Forest, Line, half_width, spell_range, spell_value
-from karat.runs.display.frame import make_frame
-from karat.runs.display.notebook import show_forests
+from karat.runs.table.document import Document, make_frame
+from karat.runs.table.notebook import show_tables
+from karat.runs.table.paper import Figure, paper_columns, paper_rows
+from karat.runs.table.table import Cell, Column, Row, Table, spell_estimate, spell_p
 from karat.stats.aggregate import Bounds, points
 from karat.stats.ranking.standing import Correction, PairTests, Standing, Test, stand
 from karat.stats.value import Estimate, Value, format_value, spell
+
+_RANKS = (Column("rank"), Column("may be"))
 
 
 @dataclass(frozen=True)
@@ -134,20 +136,6 @@ class Ranking(Evidence):
                 separated = bool(self.standing.separated[one, other])
                 yield Pair(self.names[one], self.names[other], difference, low, high, p, adjusted, separated)
 
-    def lines(self, *, part: bool = False, percent: bool = True) -> Iterator[Line]:
-        """A line of a table for each system; `part`: below a line of the ranking; `percent`: 0 to 1 in points."""
-        factor = points(self.bounds) if percent else 1.0
-        for each in self.systems:
-            cells = (
-                spell_value(each.value, factor),
-                spell_range(each.low, each.high, factor),
-                str(each.rank),
-                f"{each.rank_low} to {each.rank_high}",
-                join_letters(each.groups),
-            )
-            half = spell_value(half_width(each.low, each.high), factor)
-            yield Line(each.system, each.value, each.low, each.high, cells, part=part, half=half)
-
 
 @dataclass(frozen=True, repr=False)
 class Ranked(JsonObject):
@@ -166,7 +154,12 @@ class Ranked(JsonObject):
     notes: tuple[str, ...] = ()
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
 
-    printed: ClassVar = Printed(also=("family",), sparse=("estimates",), names={"by": "aligned_by"})
+    printed: ClassVar = Printed(
+        first=("systems", "by", "confidence", "correction", "family", "notes", "estimates", "rankings"),
+        also=("family",),
+        sparse=("estimates",),
+        names={"by": "aligned_by"},
+    )
 
     @property
     def family(self) -> int:
@@ -180,32 +173,68 @@ class Ranked(JsonObject):
         """
         return make_frame(self._rows(pairs=pairs), "Ranked.to_frame")
 
-    def save(self, path: str | Path, *, percent: bool = False, plus_minus: bool = False) -> None:
+    def save(self, path: str | Path, *, percent: bool = False, plus_minus: bool = False, label: str = "") -> None:
         """Write the rankings to a file; its ending selects the format.
 
-        `.md` and `.tex`: a table, in LaTeX with the rules of `booktabs`. `.html`: what a notebook shows, as a page.
+        `.md` and `.tex`: a row for each system and a column for each metric, in LaTeX with the rules of `booktabs`; the
+        best value is bold, and raised letters are those of the groups. `.html`: what a notebook shows, as a page.
         `.json`: `as_dict`. `.csv`, `.parquet` and the other endings of rows: `to_frame`, with letters in one text.
 
         `percent`: in tables of Markdown and LaTeX, values from 0 to 1 are in per cent. `plus_minus`: in LaTeX, values
-        are ± half the width of their intervals. Raises `DataError` for another ending and for a file that cannot be
-        written.
+        are ± half the width of their intervals. `label`: of the table in LaTeX, which then is a float with a caption.
+        Raises `DataError` for another ending and for a file that cannot be written, `SpecError` for a label that cannot
+        be one.
         """
-        several = len(self.rankings) > 1
-        lines = list[Line]()
+        rows = [row | {"groups": join_letters(row["groups"])} for row in self._rows()]
+        table = replace(self._paper(percent=percent), label=label)
+        Document(table, self._repr_html_(), self.as_dict(), rows).save(path, plus_minus=plus_minus)
+
+    def _paper(self, *, percent: bool) -> Table:
+        """The systems as rows, a column for each metric; in the order of the first one."""
+        specs = dict.fromkeys(each.metric for each in self.rankings)
+        interval, columns = f"{100 * self.confidence:g} % interval", dict[str, tuple[Column, ...]]()
+        for spec in specs:
+            columns[spec] = (Column(spec),) if len(specs) > 1 else (Column(spec, interval), *_RANKS)
+        figures = []
         for each in self.rankings:
-            lines += [Line(each.heading, None, None, None, ("",) * 5)] if several else []
-            lines += each.lines(part=several, percent=percent)
-        scaled = percent and all(points(each.bounds) > 1 for each in self.rankings)
-        unit = "; values from 0 to 1 in per cent" if percent else ""
-        Document(
-            title=self._title,
-            table=Forest(self._headings(in_points=scaled), tuple(lines)),
-            html=self._repr_html_(),
-            content=self.as_dict(),
-            rows=[row | {"groups": join_letters(row["groups"])} for row in self._rows()],
-            notes=[*self._explained, *self.notes],
-            marks=[f"{self._title}{unit}.", *self._explained],
-        ).save(path, plus_minus=plus_minus)
+            factor = points(each.bounds) if percent else 1.0
+            for at in each.systems:
+                value = spell_estimate(at.value, at.low, at.high, factor)
+                value = replace(value, strong=at.rank == 1, mark=join_letters(at.groups))
+                ranks = () if len(specs) > 1 else (Cell(f"{at.rank}"), Cell(f"{at.rank_low} to {at.rank_high}"))
+                figures.append(Figure(at.system, each.metric, each.slice, (value, *ranks)))
+        brackets = [f"In brackets: the {interval}."] if len(specs) > 1 else []
+        unit = ["Values from 0 to 1 are in per cent."] if percent else []
+        notes = (*unit, *brackets, *self._explained, *self.notes)
+        return Table(paper_columns(columns), paper_rows(figures, columns), self._title, notes)
+
+    def tables(self, *, percent: bool = False) -> list[Table]:
+        """A table for each ranking: a row for each system, with its group, its rank and the ranks that it may have."""
+        found = []
+        for each in self.rankings:
+            factor = points(each.bounds) if percent else 1.0
+            heading = Column("points" if factor > 1 else "value", f"{100 * self.confidence:g} % interval")
+            rows = list[Row]()
+            for at in each.systems:
+                ranks = join_letters(at.groups), str(at.rank), f"{at.rank_low} to {at.rank_high}"
+                cells = (at.system, *ranks, spell_estimate(at.value, at.low, at.high, factor))
+                rows.append(Row(cells, value=at.value, low=at.low, high=at.high))
+            name = each.heading if len(self.rankings) > 1 else "system"
+            columns = (Column(name, name=True), Column("group", name=True), *_RANKS, heading)
+            found.append(Table(columns, tuple(rows), each.heading, factor=factor))
+        return found
+
+    def pair_table(self, ranking: Ranking) -> Table:
+        """Every pair of systems in a ranking, with its test."""
+        difference = Column("difference", f"{100 * self.confidence:g} % interval")
+        names = Column("system", name=True), Column("other", name=True)
+        columns = (*names, difference, *map(Column, ("p", "p, corrected", "separated")))
+        rows = (
+            (each.system, each.other, spell_estimate(each.difference, each.low, each.high), spell_p(each.p),
+             spell_p(each.p_adjusted), "yes" if each.separated else "no")
+            for each in ranking.pairs
+        )  # fmt: skip
+        return Table(columns, tuple(map(Row, rows)), f"{ranking.heading}: every pair")
 
     @property
     def _title(self) -> str:
@@ -218,13 +247,9 @@ class Ranked(JsonObject):
         method = {"holm": "Holm", "bh": "Benjamini and Hochberg"}[self.correction]
         corrected = f"p, corrected for {self.family} tests ({method}), is above {spell(1 - self.confidence, '.3g')}"
         return (
-            f"Systems that share a letter are not separated: {corrected}.",
+            f"Systems that share a letter do not differ significantly: {corrected}.",
             f"With {100 * self.confidence:g} % confidence, all true ranks are among those that the systems may have.",
         )
-
-    def _headings(self, *, in_points: bool) -> tuple[str, ...]:
-        value, interval = "points" if in_points else "value", f"{100 * self.confidence:g} % interval"
-        return ("system", "", value, interval, "rank", "may be", "group")
 
     def _rows(self, *, pairs: bool = False) -> list[dict[str, Any]]:
         return [
@@ -234,13 +259,7 @@ class Ranked(JsonObject):
         ]
 
     def _repr_html_(self) -> str:
-        forests = []
-        for each in self.rankings:
-            factor = points(each.bounds)
-            name, *others = self._headings(in_points=factor > 1)
-            headings = (each.heading if len(self.rankings) > 1 else name, *others)
-            forests.append(Forest(headings, tuple(each.lines()), factor=factor))
-        return show_forests(self._title, forests, [*self._explained, *self.notes])
+        return show_tables(self._title, self.tables(percent=True), [*self._explained, *self.notes])
 
     def __repr__(self) -> str:
         lines = [f"<karat.Ranked of {len(self.systems)} systems"]

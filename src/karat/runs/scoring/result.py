@@ -14,12 +14,12 @@ from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.runs.columns.lengths import Lengths, find_cautions, list_cautions
-from karat.runs.display.figure import draw
-from karat.runs.display.forest import Forest
-from karat.runs.display.frame import make_frame
-from karat.runs.display.notebook import show_forests
-from karat.runs.display.values import MetricValue, value_document, value_forests
 from karat.runs.store.manifest import StoredClusters, StoredGroup, StoredJoin, StoredLabels, StoredMetric, StoredValues
+from karat.runs.table.document import make_frame
+from karat.runs.table.figure import draw
+from karat.runs.table.notebook import show_tables
+from karat.runs.table.table import Table
+from karat.runs.table.value_table import MetricValue, value_document, value_table, value_tables
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ class Result:
         written.
         """
         values = list(self._each())
-        document = value_document(f"{self.n} rows", values, self.confidence, self.as_dict(), percent=percent)
-        document.save(path, plus_minus=plus_minus)
+        table = value_table(values, self.confidence, percent=percent, caption=f"{self.n} rows")
+        value_document(table, values, self.confidence, self.as_dict()).save(path, plus_minus=plus_minus)
 
     def plot(self, *metrics: str, ax: Any = None) -> Any:
         """The values with their intervals as a forest plot of matplotlib: returns its `Axes`.
@@ -186,17 +186,21 @@ class Result:
         `metrics`: the specs of those to draw, by default all, which must then have the same range. `ax`: the `Axes` to
         draw on. Raises `SpecError` for metrics of different ranges, `MissingExtra` without matplotlib.
         """
-        forests = self.forests(metrics)
-        unit = "points" if forests and forests[0].factor > 1 else "value"
-        return draw(forests, f"{unit}, {100 * self.confidence:g} % interval", ax, "Result.plot")
+        tables = self.tables(metrics)
+        unit = "points" if tables and tables[0].factor > 1 else "value"
+        return draw(tables, f"{unit}, {100 * self.confidence:g} % interval", ax, "Result.plot")
 
-    def forests(self, metrics: Sequence[str] = ()) -> list[Forest]:
-        """The values as forest plots, one for each range of values that metrics have; by default of all metrics.
+    def values_table(self) -> Table:
+        """The values in one table, as they are."""
+        return value_table(list(self._each()), self.confidence, percent=False)
+
+    def tables(self, metrics: Sequence[str] = ()) -> list[Table]:
+        """The values as tables, one for each range of values that metrics have; by default of all metrics.
 
         Those from 0 to 1 are in points, as everywhere where karat draws.
         """
         chosen = {match_spec(spec, self.values) for spec in metrics} or set(self.values)
-        return value_forests([each for each in self._each() if each.spec in chosen], self.confidence)
+        return value_tables([each for each in self._each() if each.spec in chosen], self.confidence)
 
     def _each(self) -> Iterator[MetricValue]:
         """Each metric's value, then those of its groups."""
@@ -224,7 +228,7 @@ class Result:
             notes += [
                 f"{spec}: {reason} in {count} of {self.n} rows" for reason, count in list(reasons.items())[:_REASONS]
             ]
-        return show_forests(f"{self.n} rows", self.forests(), [*list_cautions(self.cautions), *notes])
+        return show_tables(f"{self.n} rows", self.tables(), [*list_cautions(self.cautions), *notes])
 
 
 def _short(value: Value) -> str:

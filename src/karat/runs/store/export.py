@@ -14,9 +14,9 @@ import numpy as np
 from karat.core.columns.python_values import to_python
 from karat.data.open import open_source
 from karat.data.write import is_writable, refuse_overwriting, write
-from karat.runs.display.document import check_document, write_lines
-from karat.runs.display.values import MetricValue, value_document
 from karat.runs.store.run import Run
+from karat.runs.table.document import check_document, write_lines
+from karat.runs.table.value_table import MetricValue, value_document, value_table
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.value import Value
 
@@ -46,8 +46,8 @@ def export_run(
         confidence = run.manifest.settings.get("confidence", 0.95)
         found = list(_read_values(run))
         title = f"{run.name}: {found[0].value.n} rows" if found else run.name
-        document = value_document(title, found, confidence, run.values, percent=percent)
-        document.save(path, plus_minus=plus_minus)
+        table = value_table(found, confidence, percent=percent, caption=title)
+        value_document(table, found, confidence, run.values).save(path, plus_minus=plus_minus)
 
 
 def _read_values(run: Run) -> Iterator[MetricValue]:

@@ -164,7 +164,7 @@ class StoredMetric(StoredGroup):
     groups: Mapping[str, StoredGroup] = field(default_factory=dict)
     caution: str = ""
 
-    printed: ClassVar = Printed(sparse=("corrected", "counts", "groups", "caution"))
+    printed: ClassVar = Printed(("spec", "signature"), sparse=("corrected", "counts", "groups", "caution"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,10 +216,10 @@ class StoredValues(JsonObject):
 
     n: int
     mapping: Mapping[str, str]
-    metrics: tuple[StoredMetric, ...]
     clusters: StoredClusters | None = None
     joined: StoredJoin | None = None
     human: StoredLabels | None = None
+    metrics: tuple[StoredMetric, ...]
 
     printed: ClassVar = Printed(sparse=("clusters", "joined", "human"))
 

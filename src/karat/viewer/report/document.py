@@ -14,7 +14,7 @@ from pathlib import Path
 
 from karat.core.errors import DataError
 from karat.data.write import check_folder
-from karat.runs.display.html import element, plain, show
+from karat.runs.table.html import element, plain, show
 
 _SYSTEMS = re.compile(rb'<meta name="karat-systems" content="([^"]*)"')
 _HEAD = 1 << 16  # bytes in which the names of the systems stand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from karat.runs.display.html import element, show
+from karat.runs.table.html import element, show
 from karat.stats.value import spell
 from karat.viewer.report.rows import pack
 

@@ -11,12 +11,14 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding
-from karat.runs.display.forest import Forest, Kind, Line, forest_table, spell_value, value_headings, value_lines
-from karat.runs.display.histogram import Bar, count_bars, histogram
-from karat.runs.display.html import element, show
-from karat.runs.display.svg import Axis
 from karat.runs.match.systems import TableInMemory
 from karat.runs.store.run import Run, ScoredFile
+from karat.runs.table.histogram import Bar, count_bars, histogram
+from karat.runs.table.html import element, show
+from karat.runs.table.notebook import html_table
+from karat.runs.table.svg import Axis
+from karat.runs.table.table import Kind, Row, spell_value
+from karat.runs.table.value_table import MetricValue, value_table
 from karat.stats.aggregate import points
 from karat.stats.value import spell
 from karat.viewer.report.material import Material, cut_name
@@ -69,21 +71,19 @@ def value_section(material: Material, values: Sequence[SystemValue], remarks: Se
     """
     several = len({each.system for each in values}) > 1
     bounds = any(each.value.failed for each in values)
-    grouped = dict[tuple[float | None, float | None], list[Line]]()
-    seen = set[str]()
-    for each in values:
-        lines = grouped.setdefault(each.bounds, [])
-        if several and each.spec not in seen:
-            lines.append(Line(each.spec, None, None, None, ("",) * (5 if bounds else 4)))
-        seen.add(each.spec)
-        label = each.system if several else cut_name(each.slice or each.spec)
-        part = several or each.slice is not None
-        lines.extend(value_lines(label, each.value, each.corrected, bounds=bounds, part=part, factor=each.factor))
     tables = []
-    for limits, lines in grouped.items():
-        factor = points(limits)
-        forest = Forest(value_headings(material.confidence, bounds=bounds, factor=factor), tuple(lines), factor=factor)
-        tables.append(_scrolled(forest_table(forest, "Values")))
+    for limits in dict.fromkeys(each.bounds for each in values):
+        rows, of_range = list[Row](), [each for each in values if each.bounds == limits]
+        for spec in dict.fromkeys(each.spec for each in of_range):
+            named = [
+                MetricValue(spec, each.system if several else each.slice and cut_name(each.slice), each.value,
+                            each.corrected, each.bounds)
+                for each in of_range if each.spec == spec
+            ]  # fmt: skip
+            table = value_table(named, material.confidence, percent=True)
+            rows += [Row((spec, *[""] * (len(table.columns) - 1)))] if several else []
+            rows += table.rows
+        tables.append(_scrolled(html_table(replace(table, rows=tuple(rows)), "Values")))
     notes = ["Each value is of all rows that the system has a score for."] if several else []
     if bounds:
         notes.append("Worst and best: the value had every row without a score the worst or the best one (dotted).")
@@ -103,7 +103,7 @@ def difference_section(material: Material, redaction: Redaction) -> str:
     named = (each if each.slice is None else replace(each, slice=cut_name(each.slice)) for each in drawn)
     compared, by = replace(material.compared, findings=tuple(named)), material.by
     first = compared.systems[0]
-    tables = [_scrolled(forest_table(forest, "Differences")) for forest in compared.forests()]
+    tables = [_scrolled(html_table(table, "Differences")) for table in compared.tables()]
     family = compared.findings[0].family
     corrected = f", corrected for all {family} tests by Holm's method" if family > 1 else ""
     matched = spell_alignment(compared.by)

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from karat.runs.display.forest import Forest, Kind
+from karat.runs.table.table import WORDS, Style, Table
 from karat.text.hidden import HIDDEN
 
-WORDS: dict[Kind, str] = {"value": "", "better": "▲ better", "worse": "▼ worse", "unclear": "○ unclear"}
 _MARKS = re.compile(r"([\\`*_\[\]~|$!])")
 _LINKS = re.compile(r"@|#(?=\d)|:(?=//)|www(?=\.)", re.IGNORECASE)
 _START = re.compile(r"^(\s*(?:[#+=-]*|\d+))([#+=.)-])(?=\s|$)")  # of a heading, a list or a line
@@ -26,17 +25,14 @@ def escape_markdown(text: str) -> str:
     return _LINKS.sub(r"\g<0>&#8203;", shown).replace("\n", "<br>").replace("\t", " ")
 
 
-def markdown_table(table: Forest) -> Iterator[str]:
+def markdown_table(table: Table) -> Iterator[str]:
     """The lines of a table, with a column of verdicts where there are any; what a test supports is bold."""
-    names = [table.headings[0], *table.headings[2:], *(["verdict"] if table.judged else [])]
+    style = Style(escape_markdown, "**{}**".format, "<sup>{}</sup>".format)
     rows = []
-    for line in table.lines:
-        cells = [escape_markdown(cell) for cell in line.cells]
-        if line.strong is not None:
-            cells[line.strong] = f"**{cells[line.strong]}**"
-        indent = "&emsp;" if line.part else ""
-        rows.append([indent + escape_markdown(line.label), *cells, *([WORDS[line.kind]] if table.judged else [])])
-    return markdown_rows([escape_markdown(name) for name in names], rows, left=1)
+    for row, (first, *cells) in zip(table.rows, table.texts(style), strict=True):
+        rows.append([f"{'&emsp;' if row.part else ''}{first}", *cells, *([WORDS[row.kind]] if table.judged else [])])
+    names = [*table.headings(style), *(["verdict"] if table.judged else [])]
+    return markdown_rows(names, rows, left=table.names)
 
 
 def markdown_rows(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> Iterator[str]:

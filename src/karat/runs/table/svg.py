@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from karat.runs.display.html import element, plain
+from karat.runs.table.html import element, plain
 
 _TICKS = 5  # about so many on an axis
 

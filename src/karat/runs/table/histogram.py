@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.runs.display.forest import Kind
-from karat.runs.display.html import element
-from karat.runs.display.svg import Axis, chart, grid, line, ticks
+from karat.runs.table.html import element
+from karat.runs.table.svg import Axis, chart, grid, line, ticks
+from karat.runs.table.table import Kind
 
 _DISTINCT = 11  # values that have a bar each
 _BINS = 20

@@ -1,4 +1,4 @@
-"""Figures and what is said about them as one file: Markdown, LaTeX, HTML, JSON, or rows of figures."""
+"""A table and what is said about it as one file: Markdown, LaTeX, HTML, JSON, or rows of figures."""
 
 from __future__ import annotations
 
@@ -11,35 +11,31 @@ from typing import Any
 import pyarrow as pa
 
 from karat.core.errors import DataError
+from karat.core.lazy import import_extra
 from karat.data.storage.file_names import split_name
 from karat.data.storage.whole_files import whole_file
 from karat.data.write import check_folder, is_writable, write
-from karat.runs.display.forest import Forest
-from karat.runs.display.html import element, plain
-from karat.runs.display.latex import latex_table
-from karat.runs.display.markdown import escape_markdown, markdown_table
+from karat.runs.table.html import element, plain
+from karat.runs.table.latex import latex_table
+from karat.runs.table.markdown import escape_markdown, markdown_table
+from karat.runs.table.table import Table
 
 _TEXTS = (".md", ".tex", ".html")
 
 
 @dataclass(frozen=True)
 class Document:
-    """A table of figures, ready to be written.
+    """A table, ready to be written.
 
-    Whatever has figures (values, differences, ranks) makes one: `table` holds all its lines, spelled as they are to be
-    written; `html` is what a notebook shows of it; `content` is its JSON, and `rows` hold its figures with names, for
-    CSV and Parquet. `markdown` are the lines of a comment, by default the title, the table and the `notes`. `marks` say
-    in LaTeX what bold and † mean.
+    `html` is what a notebook shows of it; `content` is its JSON, and `rows` hold its figures with names, for CSV and
+    Parquet. `markdown` are the lines of a comment, by default the caption, the table and the notes.
     """
 
-    title: str
-    table: Forest
+    table: Table
     html: str
     content: Mapping[str, Any]
     rows: Sequence[Mapping[str, Any]]
-    notes: Sequence[str] = ()
     markdown: Sequence[str] = ()
-    marks: Sequence[str] = ()
 
     def save(self, path: str | Path, *, plus_minus: bool = False) -> None:
         """Write the file, whole or not at all; `plus_minus`: as in `latex_table`.
@@ -51,9 +47,9 @@ class Document:
             case ".md":
                 write_lines(path, self.markdown or self._markdown())
             case ".tex":
-                write_lines(path, latex_table(self.table, self.marks, plus_minus=plus_minus))
+                write_lines(path, latex_table(self.table, plus_minus=plus_minus))
             case ".html":
-                write_lines(path, _page(self.title, self.html))
+                write_lines(path, _page(self.table.caption, self.html))
             case _ if split_name(path)[0] == "json":
                 write_lines(path, [json.dumps(self.content, ensure_ascii=False, indent=2)])
             case _:
@@ -62,11 +58,14 @@ class Document:
                 write(rows.to_batches(), rows.schema, path)
 
     def _markdown(self) -> Iterable[str]:
-        yield f"### {escape_markdown(self.title)}"
-        yield ""
-        yield from markdown_table(self.table)
-        for note in self.notes:
+        yield from (f"### {escape_markdown(self.table.caption)}", "", *markdown_table(self.table))
+        for note in self.table.notes:
             yield from ("", escape_markdown(note))
+
+
+def make_frame(rows: Sequence[Mapping[str, Any]], need: str) -> Any:
+    """A frame of pandas with these rows; `MissingExtra`, naming `need`, without pandas."""
+    return import_extra("pandas", extra="pandas", need=need).DataFrame(rows)
 
 
 def check_document(path: str | Path, *more: str) -> None:

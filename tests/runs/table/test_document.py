@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import karat
 from karat.core.errors import DataError
 from karat.data.storage.checksums import seal
-from karat.runs.display.forest import Forest, Line
-from karat.runs.display.latex import escape_latex, latex_table
-from karat.runs.display.markdown import escape_markdown, fit
+from karat.runs.table.latex import escape_latex, latex_table
+from karat.runs.table.markdown import escape_markdown, fit
+from karat.runs.table.table import Cell, Column, Row, Table
 
 HOSTILE = "</summary><script>x</script> [a](http://b.c) **b** | `c` @all #12 \\ $x$ \u202e\ud800\n# d"
 N = 60
@@ -101,20 +101,66 @@ def test_a_comment_stays_below_the_longest_that_there_may_be():
 
 
 def test_a_latex_table_marks_what_is_shown_and_what_is_not():
-    cells = ("0.10", "0.90", "+0.80", "0.70 to 0.90", "0.01")
-    lines = (
-        Line("f1", 0.8, 0.7, 0.9, cells, "better", half="0.10", strong=1),
-        Line("a&b", 0.8, None, None, cells, "unclear", part=True),
+    rows = (
+        Row(("f1", "0.10", Cell("0.90", strong=True), Cell("+0.80", "0.70 to 0.90", "0.10"), "0.01"), "better"),
+        Row(("a&b", "0.10", "0.90", Cell("+0.80", "0.70 to 0.90", mark="†"), "0.01"), "unclear", part=True),
     )
-    table = Forest(("metric", "", "A", "B", "difference", "95 % interval", "p"), lines, estimate=2)
-    rows = [line for line in latex_table(table, ["Bold: better."]) if line.endswith(r"\\")]
-    assert rows[1:] == [
+    columns = Column("metric", name=True), Column("A"), Column("B"), Column("difference", "95 % interval"), Column("p")
+    table = Table(columns, rows, notes=("Bold: better.",))
+    lines = [line for line in latex_table(table) if line.endswith(r"\\")]
+    assert lines[1:] == [
         r"f1 & 0.10 & \textbf{0.90} & +0.80 & 0.70 to 0.90 & 0.01 \\",
         r"\quad a\&b & 0.10 & 0.90 & +0.80\rlap{$^\dagger$} & 0.70 to 0.90 & 0.01 \\",
     ]
-    rows = [line for line in latex_table(table, [], plus_minus=True) if line.endswith(r"\\")]
-    assert rows[0] == r"metric & A & B & difference $\pm$ half the 95 \% interval & p \\"
-    assert rows[1] == r"f1 & 0.10 & \textbf{0.90} & +0.80 $\pm$ 0.10 & 0.01 \\"
+    lines = [line for line in latex_table(table, plus_minus=True) if line.endswith(r"\\")]
+    assert lines[0] == r"metric & A & B & difference $\pm$ half the 95 \% interval & p \\"
+    assert lines[1] == r"f1 & 0.10 & \textbf{0.90} & +0.80 $\pm$ 0.10 & 0.01 \\"
+
+
+def three_systems():
+    answers = {"low": [n % 6 == 0 for n in range(N)], **RIGHT}
+    return [score(right, run=name) for name, right in answers.items()]
+
+
+def test_a_paper_has_a_row_for_each_system_and_a_column_for_each_metric(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    three_systems()
+    ranked = karat.rank("low", "main", "branch")
+    text = read(ranked, tmp_path / "out.tex", percent=True, label="tab:main")
+    lines = text.splitlines()
+    assert lines[1:4] == [r"\begin{table}", r"\centering", r"\caption{3 systems, 60 rows}"]
+    assert lines[4:6] == [r"\label{tab:main}", r"\begin{tabular}{lrr}"]
+    assert r"system & exact\_match & token\_f1 \\" in lines
+    best, second, last = (line for line in lines if re.match("branch|main|low", line))
+    assert best.startswith(r"branch & \textbf{80.0}\textsuperscript{a} [")
+    assert second.startswith(r"main & 33.3\textsuperscript{b} [")
+    assert last.startswith(r"low & 16.7\textsuperscript{")
+    assert lines[-1] == r"\end{table}"
+    text = read(ranked, tmp_path / "out.md", percent=True)
+    assert "| system | exact\\_match | token\\_f1 |\n|---|---:|---:|\n| branch | **80.0**<sup>a</sup> \\[" in text
+    one = read(karat.rank("low", "main", "branch", metrics="em", by="topic"), tmp_path / "one.md")
+    assert "| system | exact\\_match | 95 % interval | rank | may be |" in one
+    assert "| a\\_b |  |  |  |  |\n| &emsp;branch | **" in one
+
+
+def test_several_systems_beside_the_first_are_rows_of_a_paper(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    three_systems()
+    compared = karat.compare("main", "low", "branch", metrics="em")
+    interval = f"{compared._interval}".replace("%", r"\%")
+    lines = read(compared, tmp_path / "out.tex", percent=True, plus_minus=True).splitlines()
+    assert rf"system & exact\_match & minus main $\pm$ half the {interval} \\" in lines
+    first, _, best = (line for line in lines if re.match("branch|main|low", line))
+    assert first == r"main & 33.3 &  \\"
+    assert best.startswith(r"branch & \textbf{80.0}\textsuperscript{+} & +46.7 $\pm$ ")
+    text = read(compared, tmp_path / "out.md", percent=True)
+    assert "| system | exact\\_match | minus main |" in text
+    assert "| branch | **80.0**<sup>\\+</sup> | +46.7 |" in text
+
+
+def test_a_label_that_latex_cannot_refer_to_is_an_error(compared, tmp_path):
+    with pytest.raises(karat.SpecError, match=r"label 'a\}b': expected letters, digits and : \. _ / -"):
+        compared.save(tmp_path / "out.tex", label="a}b")
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
@@ -122,8 +168,9 @@ def test_latex_tables_compile(compared, tmp_path):
     compared.save(tmp_path / "a.tex", percent=True, plus_minus=True)
     score(RIGHT["main"]).save(tmp_path / "b.tex")
     names = [HOSTILE.replace("\ud800", ""), string.punctuation, "−±·↳–…≤†--é"]
-    table = Forest(("metric", "", "value", "95 % interval"), tuple(Line(name, 1, 0, 2, ("1", "2")) for name in names))
-    (tmp_path / "c.tex").write_text("\n".join(latex_table(table, names)), "utf-8")
+    columns = Column("metric", name=True), Column("value", "95 % interval")
+    table = Table(columns, tuple(Row((name, Cell("1", "0 to 2", mark="a"))) for name in names), notes=tuple(names))
+    (tmp_path / "c.tex").write_text("\n".join(latex_table(table)), "utf-8")
     inputs = "\n".join(rf"\begin{{table}}\centering\input{{{name}.tex}}\end{{table}}" for name in "abc")
     head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
     (tmp_path / "all.tex").write_text(f"{head}{inputs}\\end{{document}}\n")

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 import karat
 from karat.core.errors import MissingExtra, SpecError
-from karat.runs.display.forest import Forest, Line, forest_table
-from karat.runs.display.histogram import count_bars, histogram
-from karat.runs.display.html import show
-from karat.runs.display.svg import Axis
+from karat.runs.table.histogram import count_bars, histogram
+from karat.runs.table.html import show
+from karat.runs.table.notebook import html_table
+from karat.runs.table.svg import Axis
+from karat.runs.table.table import Cell, Column, Row, Table
 
 HOSTILE = "</td><script>alert(1)</script>\u202e&\ud800\x00"
 NUMBERS = st.floats(-1e9, 1e9, allow_subnormal=False)
@@ -61,23 +62,27 @@ def test_bars_count_every_number_once(numbers):
 
 
 def test_texts_of_others_stay_texts():
-    line = Line(HOSTILE, 0.5, None, 0.7, (HOSTILE,), "worse")
-    page = Markup(forest_table(Forest((HOSTILE, "", HOSTILE), (line,)), HOSTILE))
+    row = Row((HOSTILE, HOSTILE), "worse", False, 0.5, None, 0.7)
+    page = Markup(html_table(Table((Column(HOSTILE, name=True), Column(HOSTILE)), (row,)), HOSTILE))
     assert "script" not in {tag for tag, _ in page.tags}
     assert "</td><script>alert(1)</script>U+202E&U+D800U+0000" in page.text
     assert "<script" not in histogram(count_bars(np.array([1.0]), Axis.over([0, 1])), Axis.over([0, 1]), HOSTILE)
     show(HOSTILE).encode()
 
 
-def test_a_line_has_its_exact_numbers_and_its_place_on_the_axis():
-    forest = Forest(("metric", "", "value"), (Line("f1", 1 / 3, 0.2, None, ("0.33",), "better"),), True, 100)
-    page = Markup(forest_table(forest, "Differences"))
+def test_a_row_has_its_exact_numbers_and_its_place_on_the_plot():
+    rows = (
+        Row(("f1", Cell("0.33", "0.2 to ?")), "better", False, 1 / 3, 0.2, None),
+        Row(("em", "0.40"), "value", False, 0.4, 0.3, 0.4),
+    )
+    columns = (Column("metric", name=True), Column("value", "95 % interval"))
+    with pytest.raises(ValueError, match="zip"):
+        html_table(Table(columns, (Row(("f1",)),)), "Differences")
+    page = Markup(html_table(Table(columns, rows, difference=True), "Differences"))
     row = next(attributes for tag, attributes in page.tags if tag == "tr" and attributes)
-    assert row == {"data-value": repr(1 / 3), "data-low": "0.2"}
+    assert row == {"class": "better", "data-value": repr(1 / 3), "data-low": "0.2"}
     interval = next(attributes for _, attributes in page.tags if attributes.get("class") == "interval")
-    axis = forest.axis
-    assert (axis.low, axis.high) == (0, 40)
-    assert [float(interval[end].strip("%")) for end in ("x1", "x2")] == [50, 100]  # the end that is not known
+    assert (interval["x1"], interval["x2"]) == ("50.0%", "100.0%")  # from 0 to 0.4, where the plot ends
     assert "better" in page.text
 
 
@@ -148,7 +153,7 @@ def test_plots_have_a_line_for_each_finding():
     assert first.plot("exact_match", ax=own) is own
     assert own.get_xlabel() == "points, 95 % interval"
     assert own.lines[-1].get_xdata()[0] == 100 * first.values["em"].value
-    assert [(forest.factor, forest.headings[2]) for forest in first.forests()] == [(100, "points"), (1, "value")]
+    assert [(table.factor, table.columns[1].heading) for table in first.tables()] == [(100, "points"), (1, "value")]
     plt.close("all")
 
 
@@ -165,7 +170,7 @@ def test_a_plot_names_metrics_in_any_spelling_and_those_that_are_not_registered(
         return [1.0] * len(prediction)
 
     result = karat.score([{"prediction": "a", "gold": "a"}], ["em", "f1", own_length])
-    lines = [line for forest in result.forests(["f1", "own_length"]) for line in forest.lines]
-    assert [line.label for line in lines] == ["token_f1", "own_length"]
+    rows = [row for table in result.tables(["f1", "own_length"]) for row in table.rows]
+    assert [row.cells[0] for row in rows] == ["token_f1", "own_length"]
     with pytest.raises(karat.SpecError, match=r"rouge_l was not scored; there are: exact_match, own_length, token_f1"):
-        result.forests(["rouge_l"])
+        result.tables(["rouge_l"])

@@ -1,0 +1,97 @@
+"""Values with their intervals: as tables, and as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from karat.runs.columns.lengths import list_cautions
+from karat.runs.table.document import Document
+from karat.runs.table.notebook import show_tables
+from karat.runs.table.table import Column, Row, Table, spell_estimate, spell_range
+from karat.stats.aggregate import Bounds, points
+from karat.stats.corrected.corrected import Corrected
+from karat.stats.value import Value
+
+
+@dataclass(frozen=True)
+class MetricValue:
+    """The value of a metric, over all rows or over one slice of them, and that corrected by people.
+
+    `bounds` are the lowest and the highest value that the metric can have, `caution` says why the value is low however
+    right the answers are.
+    """
+
+    spec: str
+    slice: str | None
+    value: Value
+    corrected: Corrected | None = None
+    bounds: Bounds = (None, None)
+    caution: str = ""
+
+    def as_row(self) -> dict[str, Any]:
+        """The figures with their names, as a row of a table."""
+        return {"metric": self.spec, "slice": self.slice, **self.value.as_dict(), **corrected_columns(self.corrected)}
+
+
+def corrected_columns(found: Corrected | None) -> dict[str, Any]:
+    """The columns of a value or a difference corrected by people; none where there are no labels."""
+    if found is None:
+        return {}
+    ends = {"corrected_low": found.low, "corrected_high": found.high}
+    return {"corrected": found.value, **ends, "labelled": found.labelled}
+
+
+def corrected_label(found: Corrected) -> str:
+    """The label of a row with a corrected figure, below the one that it corrects."""
+    return f"↳ corrected by people ({found.labelled} labels)"
+
+
+def value_tables(values: Sequence[MetricValue], confidence: float) -> list[Table]:
+    """The values as tables, one for each range of values that metrics have; those from 0 to 1 in points."""
+    ranges = dict.fromkeys(each.bounds for each in values)
+    return [
+        value_table([each for each in values if each.bounds == limits], confidence, percent=True) for limits in ranges
+    ]
+
+
+def value_table(values: Sequence[MetricValue], confidence: float, *, percent: bool, caption: str = "") -> Table:
+    """The values in one table; where rows are unscored, with the worst and the best value that there could be.
+
+    `percent`: values from 0 to 1 are in per cent.
+    """
+    ends = any(each.value.failed for each in values)
+    factors = [points(each.bounds) if percent else 1.0 for each in values]
+    factor = min(factors, default=1.0)
+    columns = [
+        Column("metric", name=True),
+        Column("points" if factor > 1 else "value", f"{100 * confidence:g} % interval"),
+        Column("n"),
+        Column("unscored"),
+        *([Column("worst to best")] if ends else []),
+    ]
+    cautions = list_cautions({each.spec: each.caution for each in values if each.caution})
+    notes = [*(["Values from 0 to 1 are in per cent."] if percent else []), *cautions]
+    rows = [row for each, scale in zip(values, factors, strict=True) for row in _rows(each, scale, ends=ends)]
+    return Table(tuple(columns), tuple(rows), caption, tuple(notes), factor=factor)
+
+
+def _rows(each: MetricValue, factor: float, *, ends: bool) -> Iterator[Row]:
+    """The row of a value and, where people labelled, one of the corrected value."""
+    value, found, part = each.value, each.corrected, each.slice is not None
+    label = each.slice if each.slice is not None else each.spec
+    more = [spell_range(value.worst, value.best, factor)] if ends else []
+    cells = label, spell_estimate(value.value, value.low, value.high, factor), f"{value.n}", f"{value.failed}"
+    yield Row((*cells, *more), "value", part, value.value, value.low, value.high)
+    if found is not None and found.value is not None:
+        cells = corrected_label(found), spell_estimate(found.value, found.low, found.high, factor), f"{found.n}", ""
+        yield Row((*cells, *([""] if ends else [])), "value", True, found.value, found.low, found.high)
+
+
+def value_document(
+    table: Table, values: Sequence[MetricValue], confidence: float, content: Mapping[str, Any]
+) -> Document:
+    """The values as a document; `table` is that of Markdown and LaTeX, `content` its JSON."""
+    html = show_tables(table.caption, value_tables(values, confidence), table.notes)
+    return Document(table, html, content, [each.as_row() for each in values])
