@@ -11,6 +11,8 @@ from click.testing import CliRunner
 import karat
 from karat import JoinError, SpecError
 from karat.cli.main import main
+from karat.runs.match import alignment
+from karat.runs.match.match import match
 from karat.stats.corrected.estimate import corrected_difference
 from karat.stats.corrected.judged import Judged
 from karat.stats.paired.multiple import holm
@@ -64,6 +66,27 @@ def test_each_difference_and_slice_is_corrected(human):
         assert printed["corrected"]["p"] == finding.corrected.p
         assert " after Holm over 3; 90 labels" in finding.corrected_sentence or finding.slice
     assert "corrected by people, b is better than a by" in compared.findings[0].corrected_sentence
+
+
+@pytest.mark.parametrize("human", [BOTH, "human"])
+def test_differences_of_rows_that_are_read_as_they_come_are_corrected_alike(monkeypatch, human):
+    shown = [5, 3, *range(6, N), 0, 4, 2, 1]  # in both runs, and not in the order of the ids
+    for name in "ab":
+        said = np.full(N, None, object)
+        said[AT] = RIGHT[name][AT].astype(float)
+        rows = {**ROWS, "prediction": np.where(SEEN[name], "x", "y"), "human": said}
+        karat.score({column: [cells[row] for row in shown] for column, cells in rows.items()}, "em", run=f"{name}2")
+    named = [{**row, "system": f"{row['system']}2"} for row in BOTH] if human is BOTH else human
+    options = {"human": karat.Labels(named, None if human == "human" else MAP, strata="topic"), "by": "topic"}
+    held = karat.compare("a2", "b2", **options)
+    monkeypatch.setattr(alignment, "_MANY", 1)
+    monkeypatch.setattr(alignment, "LIMIT", 1)
+    assert match(["a2", "b2"]).rows.in_step
+    streamed = karat.compare("a2", "b2", **options)
+    for one, other in zip(held.findings, streamed.findings, strict=True):
+        assert (one.slice, one.corrected.labelled) == (other.slice, other.corrected.labelled)
+        assert one.corrected.value == pytest.approx(other.corrected.value, abs=1e-12)
+        assert one.corrected.low == pytest.approx(other.corrected.low, abs=1e-9)
 
 
 def test_with_labels_a_system_is_worse_where_people_find_it_worse():

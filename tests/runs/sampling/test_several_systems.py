@@ -158,3 +158,12 @@ def test_the_command(runs):
 def test_bad_input(runs, human, more, error, message):
     with pytest.raises(error, match=message):
         karat.label_next(runs, 5, human=human, label_map=CHOICES, **more)
+
+
+def test_systems_may_call_the_column_that_pairs_their_rows_differently():
+    asked, gold = [f"what {at}" for at in range(20)], ["x"] * 20
+    first = karat.score({"question": asked, "gold": gold, "prediction": asked}, "em", keep=True)
+    other = karat.score({"query": asked[::-1], "gold": gold, "prediction": asked[::-1]}, "em", keep=True)
+    drawn = karat.label_next([first, other], 3)
+    assert [line["question"] for line in drawn.to_pylist()] == [line["prediction"] for line in drawn.to_pylist()]
+    assert drawn.num_rows == 6
