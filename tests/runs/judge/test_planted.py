@@ -188,3 +188,18 @@ def test_a_judge_of_one_answer_has_no_place(examine):
     found = examine(fair)
     assert found.position is None
     assert "position" not in found.missing
+
+
+def test_stored_verdicts_on_pairs_say_how_often_the_order_decides(material):
+    def reply(messages):
+        return {"explanation": "…", "label": better(material(messages)) if len(calls) % 2 else "first"}
+
+    calls = []
+    judge = Judge("pairwise", model=FakeModel(lambda m: calls.append(1) or reply(m)), governor=Governor(concurrency=1))
+    rows = [{**row, "label": "first"} for row in pairs(40)]
+    scored = karat.score(rows, judge, keep=True)
+    asked, position = len(calls), karat.examine(scored, human="label").judges[0].position
+    consistent = scored.table[f"{judge.spec}.consistent"].to_pylist()
+    assert position.order_matters.value == pytest.approx(consistent.count(False) / 40)
+    assert "--ask 1" in position.first_place.reason
+    assert len(calls) == asked

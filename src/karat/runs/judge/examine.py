@@ -13,12 +13,13 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse_all
 from karat.runs.judge.coefficients import LEVELS, Scale, compare_people, compare_raters
 from karat.runs.judge.examination import Disagreement, Examination, Examined, Pair, list_errors
 from karat.runs.judge.kept_calibration import find_calibration, read_calibrations
-from karat.runs.judge.opening import Questions, open_rated
+from karat.runs.judge.opening import LabelMap, Selection, open_rated
 from karat.runs.judge.people import People, compare_with_people
-from karat.runs.judge.raters import PEOPLE, LabelMap, Rater, Raters, Selection, find_consensus, read_raters
+from karat.runs.judge.raters import PEOPLE, Rater, Raters, find_consensus, read_raters
 from karat.runs.judge.reliability import Answers, Reliability
 from karat.runs.judge.sentences import describe
 from karat.runs.labels.labels import Labels
@@ -113,13 +114,13 @@ def examine(
         raise SpecError(f"ask={ask!r}: a whole number from 0 is expected")
     inference = Inference(confidence, seed)
     kept = None if calibration is None else read_calibrations(calibration)
-    listed = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    people = Labels.of(human, label_map)
     answers = Answers(answer, _names(author), _names(own))
     reads = [("author", name) for name in answers.author] + ([] if answer is None else [("answer", answer)])
-    questions = Questions(ask, rewordings, map, gold, on, where, limit, by, cluster, reads)
-    opened = open_rated(system, listed, people, questions, progress)
-    raters = read_raters(opened, Selection(listed, columns, label_map, by, cluster))
+    listed = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    parsed = parse_all(listed) if listed else []
+    chosen = Selection(parsed, columns, label_map, on, by, cluster, ask, rewordings, map, gold, where, limit, reads)
+    opened = open_rated(system, chosen, Labels.of(human, label_map), progress)
+    raters = read_raters(opened, chosen)
     pairs = [_estimate(raters, None, names, each, inference) for names, each in _compare(raters, None)]
     for label, rows in raters.slices.items():
         pairs += [_estimate(raters, label, names, each, inference) for names, each in _compare(raters, rows)]
@@ -142,7 +143,7 @@ def examine(
         pairs=tuple(pairs),
         judges=tuple(found),
         errors=tuple(wrong),
-        notes=tuple(_note(raters, cluster)),
+        notes=tuple(_note(raters)),
         confidence=confidence,
         table=opened.table,
     )
@@ -208,11 +209,11 @@ def _estimate(
     return Pair(*names, label, estimates, confusion)
 
 
-def _note(raters: Raters, cluster: str | None) -> Iterator[str]:
+def _note(raters: Raters) -> Iterator[str]:
     several = len(raters.annotators)
     yield from note_names(raters.annotators)
-    if cluster is not None or raters.keys is not None:
-        yield "rows of one cluster are taken together"
+    if raters.cluster is not None:
+        yield f"rows that share {raters.cluster} are taken together"
     if raters.weights is not None:
         yield "rows were proposed for labelling with different probabilities: each counts by the inverse of its own"
     if tied := raters.consensus[1] if several else 0:

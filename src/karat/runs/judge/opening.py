@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,6 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
-from karat.core.metric.spec import parse_all
 from karat.data.join.join import Joined, split_on
 from karat.data.source import Source
 from karat.data.storage.addresses import is_file
@@ -36,25 +35,30 @@ from karat.runs.store.manifest import describe_metric
 from karat.runs.store.run import Run, find_run
 
 LABEL = "human.score"
+LabelMap: TypeAlias = Mapping[str, float] | str | None
 
 
 @dataclass(frozen=True)
-class Questions:
-    """What is scored and asked: `repetitions` verdicts on each row, and one for each of the `rewordings`.
+class Selection:
+    """What is examined: `metrics` and further `columns` of scores, on which rows, and what judges are asked.
 
-    `map`, `gold`, `on`, `where`, `limit`, `by`, `cluster`: as in `karat.score`. `reads`: further columns that are
-    needed, by argument.
+    `repetitions`: how many verdicts judges give on each row, and one for each of the `rewordings`. `map`, `gold`, `on`,
+    `where`, `limit`, `by`, `cluster`: as in `karat.score`. `label_map`: the score of each label in `columns`. `reads`:
+    further columns that are needed, by argument.
     """
 
+    metrics: Sequence[Metric] = ()
+    columns: Sequence[str] = ()
+    label_map: LabelMap = None
+    on: str | None = None
+    by: str | None = None
+    cluster: str | None = None
     repetitions: int = 0
     rewordings: Sequence[str] = ()
     map: Mapping[str, str] | None = None
     gold: Any = None
-    on: str | None = None
     where: str | None = None
     limit: int | None = None
-    by: str | None = None
-    cluster: str | None = None
     reads: Sequence[tuple[str, str]] = ()
 
     @property
@@ -83,28 +87,22 @@ class Opened:
     table: pa.Table | None = None
 
 
-def open_rated(
-    system: Any,
-    metrics: Sequence[str | Metric],
-    human: Labels | None,
-    questions: Questions,
-    progress: Progress | None = None,
-) -> Opened:
+def open_rated(system: Any, chosen: Selection, human: Labels | None, progress: Progress | None = None) -> Opened:
     """Open a system and people's labels of its rows; scores that it does not hold are computed, or asked for.
 
     Raises what opening, scoring, reading and matching labels raise.
     """
-    stored, parsed = _open_stored(system, metrics), parse_all(metrics) if metrics else []
-    if not questions.scores:
-        run = stored or add_named_columns(open_rows(system), metrics)
-        if all(_holds(run, metric) for metric in parsed):
-            return _read_people(run, human, questions.on)
-    if not parsed:
+    stored = _open_stored(system, chosen.metrics)
+    if not chosen.scores:
+        run = stored or add_named_columns(open_rows(system), chosen.metrics)
+        if all(_holds(run, metric) for metric in chosen.metrics):
+            return _read_people(run, human, chosen.on)
+    if not chosen.metrics:
         raise SpecError("which judges are asked, or metrics scored? metrics=['judge:NAME'] (-m judge:NAME)")
-    return _score(stored or system, parsed, human, questions, progress)
+    return _score(stored or system, chosen, human, progress)
 
 
-def _open_stored(system: Any, metrics: Sequence[str | Metric]) -> Run | None:
+def _open_stored(system: Any, metrics: Sequence[Metric]) -> Run | None:
     """A run or a result; None for a file, a frame, or any other table."""
     named = isinstance(system, str | Path) and (not is_file(system) or find_run(system) is not None)
     return open_system(system, metrics=metrics, scored=False) if named or isinstance(system, Run | Result) else None
@@ -130,30 +128,28 @@ def _read_people(run: Run, human: Labels | None, on: str | None) -> Opened:
     return Opened(run, (found.labels, found.at), own)
 
 
-def _score(
-    data: Any, metrics: Sequence[Metric], human: Labels | None, questions: Questions, progress: Progress | None
-) -> Opened:
+def _score(data: Any, chosen: Selection, human: Labels | None, progress: Progress | None) -> Opened:
     """Score the rows, only the labelled ones where there are labels, and ask judges about them."""
-    run, gold = data if isinstance(data, Run) else None, questions.gold
-    source = run.source if run else open_sources(data, gold, None if gold is None else questions.on, ranked=False)
-    metrics = [fit_range(metric, source) for metric in metrics]
+    run, gold = data if isinstance(data, Run) else None, chosen.gold
+    source = run.source if run else open_sources(data, gold, None if gold is None else chosen.on, ranked=False)
+    metrics = [fit_range(metric, source) for metric in chosen.metrics]
     repeated = metrics
-    if questions.asks:
-        repeated = [repeat(metric, max(questions.repetitions, 1), questions.rewordings) for metric in metrics]
+    if chosen.asks:
+        repeated = [repeat(metric, max(chosen.repetitions, 1), chosen.rewordings) for metric in metrics]
     elif lacking := [metric.spec for metric in metrics if metric.asks_model]:
         problem = f"{source.name} holds no scores of {', '.join(lacking)}"
         raise SpecError(f"{problem}: --ask 3 (ask=3) asks for three verdicts on each row, --ask 1 for one")
-    for argument, name in questions.reads:
+    for argument, name in chosen.reads:
         check_column(source.schema, name, f"{source.name}: {argument}")
     labels, own = None, list[str]()
     if human is not None:
         own = human.columns_of(source.schema.names)
-        source, labels = _keep_labelled(source, human, questions.on, metrics)
+        source, labels = _keep_labelled(source, human, chosen.on, metrics)
     roles = {role for metric in metrics for role in metric.definition.columns}
     known = {role: name for role, name in run.manifest.mapping.items() if role in roles} if run else {}
-    options: dict[str, Any] = {name: getattr(questions, name) for name in ("where", "limit", "by", "cluster")}
+    options: dict[str, Any] = {name: getattr(chosen, name) for name in ("where", "limit", "by", "cluster")}
     options["progress"] = progress
-    result = score(source, repeated, map={**known, **(questions.map or {})} or None, keep=True, **options)
+    result = score(source, repeated, map={**known, **(chosen.map or {})} or None, keep=True, **options)
     table, people = result.table, None
     if labels is not None:
         at = table[LABEL].to_numpy().astype(np.int64)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +14,13 @@ from karat.core.columns.kinds import Array
 from karat.core.columns.numbers import are_truths
 from karat.core.errors import KaratError, SpecError
 from karat.core.metric.metric import Metric
-from karat.core.metric.spec import parse, parse_all
+from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.data.storage.file_names import name_row
 from karat.judges.rubric import Rubric
 from karat.runs.columns.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.columns.score_columns import decode_numbers
-from karat.runs.judge.opening import Opened, check_column
+from karat.runs.judge.opening import LabelMap, Opened, Selection, check_column
 from karat.runs.judge.praise import Beside
 from karat.runs.judge.votes import Votes
 from karat.runs.labels.choices import check_label_map, choices_by_spec, parse_label_map
@@ -32,7 +31,6 @@ from karat.runs.store.run import Run
 from karat.stats.aggregate import Bounds
 from karat.stats.agreement.distance import MOST_CATEGORIES
 
-LabelMap: TypeAlias = Mapping[str, float] | str | None
 PEOPLE = "people"
 """The name of the people's labels as one rater: the label of most of them, or the mean where labels are no
 categories."""
@@ -72,7 +70,8 @@ class Raters:
     `rows` are the numbers of these rows in `run`. `scores` has each rater of the rows, by spec or name; `people` the
     labels of each annotator, shape (rows, annotators); NaN is none. `choices` is the score of each label's name.
     `weights`, shape (rows,), are the inverse of the probabilities with which rows were proposed for labelling. `keys`,
-    shape (rows,), are equal in rows that are not independent; `slices` has the positions of each slice's rows.
+    shape (rows,), are equal in rows that are not independent, which share a value of the column `cluster`; `slices` has
+    the positions of each slice's rows.
     """
 
     run: Run
@@ -82,6 +81,7 @@ class Raters:
     annotators: tuple[str, ...]
     choices: Mapping[str, float]
     weights: Array | None
+    cluster: str | None
     keys: Array | None
     slices: Mapping[str, Array]
 
@@ -141,24 +141,13 @@ def name_label(choices: Mapping[str, float], score: float) -> str:
     return next((name for name, each in choices.items() if each == score), f"{score:g}")
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which scores of a run are compared: `metrics` and further `columns`, in slices `by`, and by `cluster`."""
-
-    metrics: Sequence[str | Metric] = ()
-    columns: Sequence[str] = ()
-    label_map: LabelMap = None
-    by: str | None = None
-    cluster: str | None = None
-
-
 def read_raters(opened: Opened, chosen: Selection) -> Raters:
     """Read the scores of the rows that people labelled, or of all rows.
 
     Raises `SpecError` where there is nothing to compare, and `ColumnError` for a column that does not exist.
     """
     run, people, votes = opened.run, opened.people, opened.votes
-    metrics = {metric.spec: metric for metric in parse_all(chosen.metrics)} if chosen.metrics else {}
+    metrics = {metric.spec: metric for metric in chosen.metrics}
     specs = [run.manifest.metric(spec).spec for spec in metrics]
     if not metrics and not chosen.columns:
         specs = [spec for spec in run.specs if run.manifest.metric(spec).column not in opened.own]
@@ -189,6 +178,7 @@ def read_raters(opened: Opened, chosen: Selection) -> Raters:
         annotators=() if labels is None else labels.annotators,
         choices={} if labels is None else labels.choices,
         weights=None if labels is None or labels.probabilities is None else 1 / labels.probabilities,
+        cluster=cluster,
         keys=None if cluster is None else cluster_keys(part[cluster].combine_chunks()),
         slices={} if chosen.by is None else dict(
             sorted(group_rows(part[chosen.by].combine_chunks(), set(), chosen.by).items())

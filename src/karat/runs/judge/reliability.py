@@ -123,8 +123,15 @@ class Reliability:
 
     def find_position(self) -> Position | None:
         """What the order of two answers does."""
-        if (votes := self._rater.votes) is None or self._pairs is None:
+        if self._pairs is None:
             return None
+        if (votes := self._rater.votes) is None:
+            stored, run = f"{self._rater.name}.consistent", self._raters.run
+            if stored not in run.schema.names:
+                return None
+            agree = self._raters.cells(stored).cast(pa.bool_()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+            unknown = Estimate.missing("stored verdicts do not say which order had which: --ask 1 (ask=1) asks again")
+            return Position(unknown, self._of_rows(1 - agree))
         first, consistent = (_mean(each[:, : votes.repetitions]) for each in (votes.first, votes.consistent))
         return Position(self._of_rows(first, self._both_ways), self._of_rows(1 - consistent))
 
