@@ -24,7 +24,7 @@ import karat
 ROWS, TIMES = 2_000, 9
 SHOWN = """
 new MutationObserver(() => {
-  if (document.querySelectorAll("#list .row").length >= 25) window.shown ??= performance.now();
+  if (document.querySelectorAll("table.rows tbody tr").length >= 25) window.shown ??= performance.now();
 }).observe(document, {subtree: true, childList: true});
 """
 

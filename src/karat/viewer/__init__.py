@@ -1,6 +1,7 @@
-"""What people look at: the report in one file, and the page over run folders.
+"""What people look at: the page over run folders, and the report, which is the page with its data in one file.
 
-`style.css` is the design that both share; open it first. `report` writes one self-contained file, `page` serves run
-folders on this machine, `rows` reads their aligned rows. What a figure is (values, intervals, differences) is in
+`page/static` is what the browser runs for both, and `style.css` its design; open `page/static/main.js` first. `page`
+serves run folders on this machine, `report` writes one self-contained file, `rows` reads aligned rows, and `answers`
+has comparisons and rankings as both are answered. What a figure is (values, intervals, differences) is in
 `karat.stats` and `karat.runs`; nothing here computes one.
 """

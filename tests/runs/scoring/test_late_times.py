@@ -20,8 +20,8 @@ from karat.judges import Judge
 from karat.models.testing.fake import FakeModel
 from karat.runs.columns.groups import cluster_keys
 from karat.runs.store.run import open_run
-from karat.viewer.rows.display import show_row, show_rows
-from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.display import show_rows
+from karat.viewer.rows.table import match_rows
 
 UNITS = ("s", "ms", "us", "ns")
 YEARS = [10_000, 30_000, 40_000, 290_000, 300_000, 10**9, -1, -5_000, -40_000, -300_000, -(10**9)]
@@ -205,10 +205,10 @@ def gold_that_differs(rows):
 @place
 def page(rows):
     karat.score(rows, "em", run="first")
-    opened = RowTable([open_run("first")])
+    opened = match_rows([open_run("first")])
     assert opened.facets is not None
     json.dumps(show_rows(opened, np.arange(3)), default=str)
-    json.dumps(show_row(opened, 0), default=str)
+    json.dumps(show_rows(opened, np.array([0]), whole=True), default=str)
 
 
 @place

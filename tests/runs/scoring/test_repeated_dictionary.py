@@ -15,7 +15,7 @@ from karat.viewer.rows.display import show_rows
 from karat.viewer.rows.facets import count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order
 from karat.viewer.rows.filters import filter_rows, sort_rows
-from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.table import match_rows
 
 METRICS = ["em", "token_f1", "label_f(labels=['a','b','c'])", "bleu", "cer"]
 VALUES, CODES = ["a", "b", "a", "c d", "b", "a"], [0, 1, 2, 3, 4, 5, None, 0, 2, 1]
@@ -82,7 +82,7 @@ def test_runs_are_shown_counted_and_compared(both):
     assert not karat.compare("one", "plain", by="topic").notes
     shown = []
     for name in ("one", "plain"):
-        table = RowTable([open_run(name)])
+        table = match_rows([open_run(name)])
         counted = count_facets(table, keep_others(table, []), list_facets(table))
         ordered = sort_rows(table, Order(Field("column", "topic")), None).tolist()
         kept = filter_rows(table, [Condition(Field("column", "topic"), "in", ("a",))]).tolist()

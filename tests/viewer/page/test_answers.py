@@ -43,6 +43,8 @@ def test_every_figure_is_that_of_its_command(served, ids, monkeypatch, runs):
         status, compared = served.get("/api/compare", runs=pair, **options)
         assert (status, compared["compared"]) == (200, printed_by(compared["command"]))
         assert [each["scale"] for each in compared["display"]] == [100] * len(compared["compared"]["findings"])
+    status, ranked = served.get("/api/rank", runs=pair, cluster="topic")
+    assert (status, ranked["ranked"]) == (200, printed_by(ranked["command"]))
     shown = served.get("/api/result", run=ids["before"])[1]
     provenance = served.get("/api/provenance", run=ids["before"])[1]
     assert printed_by(shown["command"]) == {"manifest": provenance["manifest"], "values": shown["values"]}
@@ -105,9 +107,8 @@ def test_the_command_of_a_row_prints_it(served, ids):
     _, row = served.get("/api/row", runs=f"{ids['after']},{ids['before']}", id="q12")
     ((after, before),) = printed_by(f"{row['command']} --json")["rows"]
     assert [after["id"], before["id"], row["id"]] == ["q12"] * 3
-    assert [after["scores"], before["scores"]] == [
-        {each["metric"]: each["score"] for each in answer["scores"]} for answer in row["answers"]
-    ]
+    scores = [list(each["scores"].values()) for each in (after, before)]
+    assert scores == [answer["scores"] for answer in row["answers"]]
     assert served.get("/api/row", runs=ids["after"], id="12")[0] == 404
 
 

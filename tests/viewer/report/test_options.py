@@ -1,6 +1,8 @@
 """The report under options that are not those of the scoring, of many systems, and over files that are there."""
 
-import re
+import base64
+import json
+import zlib
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from click.testing import CliRunner
 import karat
 from karat.cli.main import main
 from karat.core.errors import DataError
+from karat.viewer.answers import describe_best
 
 
 @pytest.fixture(autouse=True)
@@ -16,16 +19,22 @@ def runs_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
 
 
-def section(path, name):
-    """The markup of a section of a report."""
-    return path.read_text("utf-8").split(f'aria-labelledby="{name}"')[1].split("</section>")[0]
+def read(path):
+    """The data of a report."""
+    held = json.loads(path.read_text("utf-8").split('id="data">')[1].split("</script>")[0])
+    return json.loads(zlib.decompress(base64.b64decode(held["deflated"]))) if "deflated" in held else held
 
 
-def lines(path, name="values"):
-    """The exact numbers of each line of a section's plots."""
-    rows = (dict(re.findall(r'data-(\w+)="([^"]*)"', row)) for row in re.findall("<tr[^>]*>", section(path, name)))
-    ends = ([row.get(end) for end in ("value", "low", "high")] for row in rows if "value" in row)
-    return [[None if end is None else float(end) for end in each] for each in ends]
+def lines(path):
+    """The exact numbers of each value: of all rows, corrected by people, and of slices."""
+    results = [each["values"]["metrics"] for each in read(path)["of_runs"]["result"]]
+    entries = (each for same in zip(*results, strict=True) for each in same)
+    parts = (part for each in entries for part in (each, *each["groups"].values(), each.get("corrected")) if part)
+    return [[part["value"], part["low"], part["high"]] for part in parts if part["value"] is not None]
+
+
+def notes(path):
+    return "; ".join(read(path)["of_runs"]["result"][0]["values"]["notes"])
 
 
 @pytest.mark.parametrize("systems", [1, 2])
@@ -73,11 +82,11 @@ def test_labels_of_the_scoring_are_asked_for_again_where_the_options_are_others(
     result = karat.score(rows, "em", run="labelled", human=people, on="id", confidence=0.9)
     path = karat.report("labelled", output=tmp_path / "r.html", confidence=0.8)
     assert len(lines(path)) == 1
-    assert "name the labels again to see it here (--human)" in section(path, "values")
+    assert "name the labels again to see it here (--human)" in notes(path)
     path = karat.report("labelled", output=tmp_path / "r.html", human=people, on="id")
     corrected = result.corrected["exact_match"]
     assert lines(path)[1] == [corrected.value, corrected.low, corrected.high]
-    assert "karat runs show labelled --on id --human LABELS" in section(path, "provenance")
+    assert read(path)["of_runs"]["result"][0]["command"] == "karat runs show labelled --on id --human LABELS"
 
 
 def test_a_report_of_more_systems_than_letters_names_each(tmp_path):
@@ -85,8 +94,12 @@ def test_a_report_of_more_systems_than_letters_names_each(tmp_path):
     results = [karat.score(rows | {"prediction": ["x", "y", "xy"[at % 2]]}, "em") for at in range(28)]
     path = karat.report(*results, output=tmp_path / "r.html")
     assert len(lines(path)) == 28
-    assert len(lines(path, "differences")) == 27
-    assert all(f">{name}<" in section(path, "values") for name in ("A", "Z", "AA", "AB"))
+    data, ranked = read(path), karat.rank(*results).as_dict()["rankings"]
+    assert len(data["compare"]["compared"]["findings"]) == 27
+    assert [each["systems"] for each in data["rank"]["ranked"]["rankings"]] == [each["systems"] for each in ranked]
+    static = path.read_text("utf-8").split("<main")[1].split("</main>")[0]
+    assert all(f">{name}<" in static for name in ("A", "Z", "AA", "AB"))
+    assert describe_best(karat.rank(*results).rankings[0]) in static
 
 
 def keep(name):

@@ -15,11 +15,11 @@ import karat
 from karat.core.errors import KaratError
 from karat.data.storage.checksums import seal
 from karat.runs.store.run import open_run
-from karat.viewer.rows.display import show_row, show_rows
+from karat.viewer.rows.display import show_rows
 from karat.viewer.rows.facets import count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order
 from karat.viewer.rows.filters import filter_rows, sort_rows
-from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.table import match_rows
 
 LARGE, DAY, BYTES = 2**53 + 1, dt.datetime(2020, 1, 1), [b"\xff\xfe", b"ab"]  # noqa: DTZ001  (types without a zone are tested too)
 TENSOR = pa.fixed_shape_tensor(pa.int8(), [2])
@@ -58,11 +58,11 @@ def table(tmp_path_factory):
         pq.write_table(rows, folder / "a" / "rows.parquet")
         manifest = json.loads((path := folder / "a" / "manifest.json").read_text())
         path.write_text(json.dumps(seal(manifest | {"files": {}})))  # other rows than were written
-        yield RowTable([open_run("a")])
+        yield match_rows([open_run("a")])
 
 
 def test_rows_with_every_type_are_shown_and_counted(table):
-    shown = [*show_rows(table, np.arange(8)), show_row(table, 0)]
+    shown = [*show_rows(table, np.arange(8)), show_rows(table, np.array([0]), whole=True)[0]]
     json.dumps(shown, allow_nan=False)
     assert shown[-1]["columns"].keys() == {"id", *NAMES}
     counted = count_facets(table, keep_others(table, []), list_facets(table))
@@ -96,5 +96,5 @@ def test_a_folder_that_looks_like_a_pattern_is_read(tmp_path, monkeypatch, name)
     (tmp_path / name).mkdir()
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / name))
     karat.score({"id": ["a"], "prediction": ["x"], "gold": ["x"]}, "em", run="r")
-    (shown,) = show_rows(RowTable([open_run("r")]), np.array([0]))
+    (shown,) = show_rows(match_rows([open_run("r")]), np.array([0]))
     assert shown["id"] == "a"

@@ -22,7 +22,7 @@ from karat.viewer.rows.display import show_rows
 from karat.viewer.rows.facets import count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order
 from karat.viewer.rows.filters import filter_rows, sort_rows
-from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.table import match_rows
 
 N, GROUP = 90, 20
 
@@ -74,7 +74,7 @@ def test_the_page_is_the_same_where_a_column_has_the_name_of_the_numbers_of_rows
 
 
 def check_page():
-    one, parts = (RowTable([open_run(name)]) for name in ("one", "parts"))
+    one, parts = (match_rows([open_run(name)]) for name in ("one", "parts"))
     chosen = np.random.default_rng(2).permutation(N)
     assert show_rows(one, chosen) == show_rows(parts, chosen)
     found = [Condition(Field("text"), "contains", ("straße",)), Condition(Field("column", "topic"), "in", ("art",))]
@@ -89,19 +89,19 @@ def check_page():
 
 def test_the_values_that_name_groups_are_found_though_the_first_part_is_empty(folder):
     score(folder, {"place": range(N)}, where="place >= 40")
-    names = [(table.columns[0], table.runs[0]) for table in (RowTable([open_run(each)]) for each in ("one", "parts"))]
+    names = [(table.columns[0], table.runs[0]) for table in (match_rows([open_run(each)]) for each in ("one", "parts"))]
     assert [find_facets(run, columns) for columns, run in names] == [["topic"]] * 2
 
 
 def test_two_runs_in_parts_are_matched_and_read(plain):
     score(plain, {"prediction": ["Paris"] * N}, names=("one_2", "parts_2"))
-    shown = [show_rows(RowTable([open_run(name), open_run(f"{name}_2")]), np.arange(N)) for name in ("one", "parts")]
+    shown = [show_rows(match_rows([open_run(name), open_run(f"{name}_2")]), np.arange(N)) for name in ("one", "parts")]
     assert shown[0] == shown[1]
 
 
 def test_rows_without_ids_are_numbered_through_all_parts(folder):
     score(folder, {"id": ["x"] * N, "question": ["y"] * N})
-    table = RowTable([open_run("parts")])
+    table = match_rows([open_run("parts")])
     assert (table.by, table.n) == ("order", N)
     assert table.name_rows(np.array([0, N - 1])) == ["1", str(N)]
 

@@ -14,11 +14,11 @@ from karat.core.errors import DataError, JoinError, SpecError
 from karat.models.testing.fake import FakeModel
 from karat.runs.store.run import open_run
 from karat.viewer.rows.columns import RunColumns
-from karat.viewer.rows.display import show_row, show_rows, show_text
+from karat.viewer.rows.display import show_rows, show_text
 from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
 from karat.viewer.rows.filters import filter_rows, sort_rows
-from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.table import match_rows
 
 N = 40
 SCORE, GAIN = Field("score", metric="token_f1", system=1), Field("difference", metric="token_f1", system=1)
@@ -42,7 +42,7 @@ def table(tmp_path_factory):
             if name == "b":
                 answered[5]["prediction"] = answered[11]["prediction"] = None
             karat.score(answered, ["em", "f1"], run=name)
-        yield RowTable([open_run("a"), open_run("b")])
+        yield match_rows([open_run("a"), open_run("b")])
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +75,6 @@ def test_rows_are_those_of_both_runs(table, rows):
             "".join(piece for piece, _ in text["pieces"]) for answer in each["answers"] for text in answer["answer"]
         ]
         assert texts == [row["prediction"] for row in pair if row["prediction"] is not None]
-        assert each["columns"] == {
-            "topic": pair[0]["topic"] or "",
-            "weight": str(pair[0]["weight"]),
-            "Topic": "constant",
-        }
     missing = [each["answers"][1]["reason"] for each in shown if not each["answers"][1]["answer"]]
     assert missing == ["prediction is null"] * 2
 
@@ -181,9 +176,9 @@ def test_runs_that_cannot_be_compared_are_refused_as_a_comparison_refuses_them(t
         with pytest.raises((JoinError, DataError)) as compared:
             karat.compare(a, other)
         with pytest.raises(type(compared.value)) as refused:
-            RowTable([a, other])
+            match_rows([a, other])
         assert str(refused.value) == str(compared.value)
-    assert RowTable([a, c], allow_different=True).n == 2
+    assert match_rows([a, c], allow_different=True).n == 2
 
 
 def test_a_single_run_without_ids_has_its_rows_in_order(tmp_path, monkeypatch):
@@ -192,11 +187,11 @@ def test_a_single_run_without_ids_has_its_rows_in_order(tmp_path, monkeypatch):
     karat.score(
         {**row, "Prediction": ["?", "!"], "file_row_number": [8, 9]}, "em", run="a", map={"prediction": "prediction"}
     )
-    table = RowTable([open_run("a")])
+    table = match_rows([open_run("a")])
     shown = show_rows(table, np.array([1, 0]))
     assert [each["id"] for each in shown] == ["2", "1"]
     assert [each["answers"][0]["scores"] for each in shown] == [[0.0], [1.0]]
-    assert show_row(table, 1)["columns"]["Prediction"][0]["pieces"] == [("!", "same")]
+    assert show_rows(table, np.array([1]), whole=True)[0]["columns"]["Prediction"][0]["pieces"] == [["!", "same"]]
 
 
 def test_a_judge_is_shown_whole(tmp_path, monkeypatch):
@@ -204,13 +199,13 @@ def test_a_judge_is_shown_whole(tmp_path, monkeypatch):
     rows = {"id": [1], "question": ["?"], "prediction": ["Rome"], "gold": ["Paris"], "contexts": [["France", "Italy"]]}
     model = FakeModel({"explanation": "Rome is not Paris", "label": "incorrect"})
     karat.score(rows, karat.judges.Judge("correctness", model=model), run="a")
-    table = RowTable([open_run("a")])
-    (judge,) = show_row(table, 0)["answers"][0]["judges"]
+    table = match_rows([open_run("a")])
+    (judge,) = show_rows(table, np.array([0]), whole=True)[0]["answers"][0]["judges"]
     assert (judge["metric"], judge["label"], judge["error"]) == (table.specs[0], "incorrect", None)
-    assert judge["explanation"]["pieces"] == [("Rome is not Paris", "same")]
+    assert judge["explanation"]["pieces"] == [["Rome is not Paris", "same"]]
     assert show_rows(table, np.array([0]))[0]["answers"][0]["labels"] == ["incorrect"]
     assert [field.kind for field in list_facets(table)] == ["label", "reason"]
-    (contexts,) = show_row(table, 0)["contexts"]
+    (contexts,) = show_rows(table, np.array([0]), whole=True)[0]["contexts"]
     assert [text["pieces"][0][0] for text in contexts] == ["France", "Italy"]
 
 
@@ -219,8 +214,8 @@ def test_repetitions_are_shown_beside_a_row(tmp_path, monkeypatch):
     answers = iter("abc" * 2)
     data = {"question": ["first?", "second?"], "gold": ["a", "b"]}
     karat.experiment(data, lambda question: next(answers), "em", run="a", repetitions=3, concurrency=1)
-    table = RowTable([open_run("a")])
-    (answer,) = show_row(table, 1)["answers"]
+    table = match_rows([open_run("a")])
+    (answer,) = show_rows(table, np.array([1]), whole=True)[0]["answers"]
     assert len(answer["repetitions"]) == 2
     assert {each["answer"][0]["pieces"][0][0] for each in answer["repetitions"]} <= set("abc")
 

@@ -14,14 +14,14 @@ from karat.runs.compare.row_query import select_rows
 from karat.runs.store.run import Run
 from karat.stats.value import spell
 from karat.viewer.rows.facets import count_bins, count_facets, count_items, list_facets, list_histograms
-from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.table import match_rows
 
 _BAR = 20  # characters of the longest bar
 
 
 def count_matched_rows(runs: Sequence[Run], spec: str, where: str | None = None, on: str | None = None) -> CountedRows:
     """The number of rows, of those for which a condition holds, and both by label and by score."""
-    table = RowTable(runs, on)
+    table = match_rows(runs, on)
     places = [table.in_run(at, np.arange(table.n)) for at in range(len(runs))]
     chosen = None if where is None else table.mark(0, select_rows(runs, places, where)[0])
     fields = [field for field in list_facets(table) if field.kind != "outcome" or field.metric == spec]

@@ -14,19 +14,19 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.data.join.join import Joined, split_on
+from karat.data.json.raw import spell_ids
+from karat.data.open import open_source
 from karat.data.source import Source
 from karat.data.storage.addresses import is_file
+from karat.runs.columns.ids import find_id
 from karat.runs.columns.output import OutputColumns
 from karat.runs.columns.score_columns import fit_range
 from karat.runs.judge.votes import VOTES, RepeatedJudge, Votes, repeat
 from karat.runs.labels.choices import choices_by_spec, known_choices
 from karat.runs.labels.join import join_labels, why_not_corrected
 from karat.runs.labels.labels import Labels
-from karat.runs.labels.table import LabelTable
-from karat.runs.match.labelled import label_rows
-from karat.runs.match.match import match
+from karat.runs.labels.table import LabelTable, match_labels, read_labels
 from karat.runs.match.systems import add_named_columns, open_rows, open_system
-from karat.runs.scoring.arguments import NONE
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.progress import Progress
 from karat.runs.scoring.result import Result
@@ -120,12 +120,18 @@ def _read_people(run: Run, human: Labels | None, on: str | None) -> Opened:
     """The labels of a run's rows; `ColumnError`, with the nearest name, for a text that is no column and no file."""
     if human is None:
         return Opened(run, None)
+    choices = list(known_choices(run.specs).values())
     human = human if human.system else replace(human, system=run.name or None)
-    own = human.columns_of(run.schema.names)
-    human, key = (human, None) if own else human.split_on(on)
-    matched = match([run], on=key, cluster=NONE, scored=False)
-    (found,) = label_rows(human, [run], matched.rows, known_choices(run.specs).values())
-    return Opened(run, (found.labels, found.at), own)
+    if own := human.columns_of(run.schema.names):
+        source = replace(open_source(run.read(own)), name=run.name)
+        labels = read_labels(source, on=None, label_map=human.label_map, columns=own, choices=choices)
+        return Opened(run, (labels, labels.rows - 1), own)
+    human.check_files(run.schema.names, run.name)
+    human, named = human.split_on(on)
+    on = named or find_id(run, run.manifest.mapping, run.joined_on)
+    labels = human.of_system(run.name).read(on, choices)
+    ids = spell_ids(run.column(on).combine_chunks(), f"{run.name}: column {on!r}")
+    return Opened(run, (labels, match_labels(labels, ids, run.name)))
 
 
 def _score(data: Any, chosen: Selection, human: Labels | None, progress: Progress | None) -> Opened:

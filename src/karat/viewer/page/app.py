@@ -37,6 +37,7 @@ GET: Mapping[str, tuple[Answer, tuple[str, ...]]] = {
     "/api/result": (figures.show_values, ("run",)),
     "/api/provenance": (figures.show_provenance, ("run",)),
     "/api/compare": (figures.compare_runs, (*_TABLE, "by", "cluster")),
+    "/api/rank": (figures.rank_runs, (*_TABLE, "cluster")),
     "/api/agreement": (people.show_agreement, ("run", "by")),
     "/api/columns": (listing.list_columns, _TABLE),
     "/api/row": (listing.read_row, (*_TABLE, "id", "full")),

@@ -20,10 +20,10 @@ from karat.runs.store.folders import (
     unfinished_runs,
 )
 from karat.runs.store.lock import is_locked
-from karat.runs.store.manifest import ScoredMetric, read_manifest
+from karat.runs.store.manifest import read_manifest
 from karat.runs.store.parts import PartsFolder
 from karat.runs.store.run import VALUES, Run, open_run
-from karat.stats.aggregate import points
+from karat.viewer.answers import describe_metric
 from karat.viewer.page.query import Unknown
 
 _FIGURES = ("value", "low", "high", "n", "scored", "failed")
@@ -64,12 +64,6 @@ class Catalog:
 def run_id(name: str) -> str:
     """The id of the run of this name."""
     return blake2b(name.encode(errors="surrogateescape"), digest_size=8).hexdigest()
-
-
-def describe_metric(metric: ScoredMetric) -> dict[str, Any]:
-    """What the page must know of a metric to show its values."""
-    return {"spec": metric.spec, "direction": metric.direction, "low": metric.low, "high": metric.high,
-            "scale": points(metric.scale.bounds)}  # fmt: skip
 
 
 def display_metrics(run: Run) -> dict[str, dict[str, Any]]:

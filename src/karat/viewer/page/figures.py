@@ -7,7 +7,9 @@ from typing import Any
 
 from karat.core.errors import KaratError, SpecError
 from karat.core.version import __version__
+from karat.runs.compare.run_values import scored_inference
 from karat.runs.store.run import Run
+from karat.viewer.answers import answer_compared, answer_ranked
 from karat.viewer.page.catalog import display_metrics
 from karat.viewer.page.query import Query
 from karat.viewer.page.workspace import Workspace
@@ -23,7 +25,8 @@ def list_runs(space: Workspace, _: Query) -> dict[str, Any]:
 def show_values(space: Workspace, query: Query) -> dict[str, Any]:
     """The values of a run, as they are stored."""
     (run,) = space.catalog.open(query.runs())
-    return {"values": run.values, "display": display_metrics(run), "command": _show(space, run)}
+    level = scored_inference(run).confidence
+    return {"values": run.values, "display": display_metrics(run), "confidence": level, "command": _show(space, run)}
 
 
 def show_provenance(space: Workspace, query: Query) -> dict[str, Any]:
@@ -47,13 +50,20 @@ def compare_runs(space: Workspace, query: Query) -> dict[str, Any]:
             labels, note = None, str(error)
     if labels is None:
         compared = space.compare(runs, chosen, None, 0)
-    display = [
-        {"heading": each.heading, "scale": each.scale, "direction": each.comparison.direction}
-        for each in compared.findings
-    ]
     human = None if labels is None else labels[0].source
     command = space.command("compare", *map(space.name, runs), **chosen, human=human, json=True)
-    return {"compared": compared.as_dict(), "display": display, "labels_note": note, "command": command}
+    return {**answer_compared(compared), "labels_note": note, "command": command}
+
+
+def rank_runs(space: Workspace, query: Query) -> dict[str, Any]:
+    """Runs in the order of each metric, with letters that tell which are separated."""
+    runs = space.catalog.open(query.runs())
+    if len(runs) < 2:
+        raise SpecError("runs: at least two are expected")
+    chosen: dict[str, Any] = {name: query.text(name) for name in ("cluster", "on")}
+    chosen["allow_different"] = query.flag("different")
+    command = space.command("rank", *map(space.name, runs), **chosen, json=True)
+    return {**answer_ranked(space.rank(runs, chosen)), "command": command}
 
 
 def _show(space: Workspace, run: Run) -> str:

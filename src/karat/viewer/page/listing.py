@@ -9,15 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.errors import SpecError
-from karat.viewer.page.catalog import describe_metric, run_id
+from karat.viewer.page.catalog import run_id
 from karat.viewer.page.query import Query, Unknown
 from karat.viewer.page.workspace import Workspace
-from karat.viewer.rows.columns import name_type
-from karat.viewer.rows.display import WHOLE, show_row, show_rows
+from karat.viewer.rows.display import WHOLE, describe_table, show_rows
 from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
 from karat.viewer.rows.filters import filter_rows, sort_rows
-from karat.viewer.rows.table import RowTable
 from karat.viewer.rows.where import to_order, to_where
 
 MOST_ROWS, MOST_FIELDS = 200, 100
@@ -28,19 +26,8 @@ _ANY = 1 << 53  # the largest whole number that a browser holds exactly
 def list_columns(space: Workspace, query: Query) -> dict[str, Any]:
     """The systems, the metrics that all have, and the columns of the first run that has each."""
     table = space.table(query)
-    names = dict.fromkeys(name for run in table.runs for name in run.schema.names)
-    added = {name for columns in table.columns for name in columns.added}
-    scores = {metric.column for run in table.runs for metric in run.manifest.metrics}
-    return {
-        "systems": [{"id": run_id(run.name), "name": run.name} for run in table.runs],
-        "n": table.n,
-        "aligned_by": table.key,
-        "columns": [_describe_column(table, name) for name in names if name not in added | scores],
-        "metrics": [describe_metric(metric.by_run[0]) for metric in table.metrics],
-        "facets": [field.as_dict() for field in list_facets(table)],
-        "unshared": table.unshared,
-        "command": _command(space, query),
-    }
+    systems = [{"id": run_id(run.name), "name": run.name} for run in table.runs]
+    return {"systems": systems, **describe_table(table), "command": _command(space, query)}
 
 
 def list_rows(space: Workspace, query: Query) -> dict[str, Any]:
@@ -74,7 +61,7 @@ def read_row(space: Workspace, query: Query) -> dict[str, Any]:
     found = np.flatnonzero(table.find_rows(pa.array([name], pa.string())))
     if name is None or not len(found):
         raise Unknown(f"no row has the id {(name or '')[:80]!r}")
-    shown = show_row(table, int(found[0]), most=_ANY if query.flag("full") else WHOLE)
+    (shown,) = show_rows(table, found[:1], whole=True, most=_ANY if query.flag("full") else WHOLE)
     return {**shown, "command": _command(space, query, [Condition(Field("id"), "in", (name,))], first=1)}
 
 
@@ -84,14 +71,6 @@ def _read_fields(data: Any) -> list[Any] | None:
     if not isinstance(data, list) or len(data) > MOST_FIELDS:
         raise SpecError(f"a list of up to {MOST_FIELDS} fields is expected")
     return [read_field(each) for each in data]
-
-
-def _describe_column(table: RowTable, name: str) -> dict[str, Any]:
-    at = table.run_with(name)
-    kind = name_type(table.runs[at].schema.field(name).type)
-    facet = name in table.facets
-    return {"name": name, "type": kind, "role": table.columns[at].roles.get(name), "facet": facet,
-            "slice": facet, "sort": facet or kind in {"number", "boolean"}}  # fmt: skip
 
 
 def _command(

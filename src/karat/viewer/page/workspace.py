@@ -17,6 +17,8 @@ from karat.core.errors import KaratError
 from karat.core.metric.spec import parse
 from karat.runs.compare.compare import compare
 from karat.runs.compare.comparison import Compared
+from karat.runs.compare.rank import rank
+from karat.runs.compare.ranked import Ranked
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.rows_to_label import RowsToLabel, open_rows_to_label
 from karat.runs.labels.session import Session
@@ -27,7 +29,7 @@ from karat.viewer.page.label_file import LabelFile
 from karat.viewer.page.query import Query, explained
 from karat.viewer.rows.display import show_text
 from karat.viewer.rows.recent import Recent
-from karat.viewer.rows.table import RowTable
+from karat.viewer.rows.table import RowTable, match_rows
 from karat.viewer.rows.texts import Texts
 
 Made = TypeVar("Made")
@@ -46,6 +48,7 @@ class Workspace:
         self._sessions: Recent[tuple[RowsToLabel, Session]] = Recent(_SESSIONS)
         self._tables: Recent[RowTable] = Recent(_TABLES)
         self._comparisons: Recent[Compared] = Recent(_COMPARISONS)
+        self._rankings: Recent[Ranked] = Recent(_COMPARISONS)
         self._lock = Lock()
 
     def prepare(self) -> None:
@@ -61,7 +64,7 @@ class Workspace:
     def table(self, query: Query) -> RowTable:
         """The matched rows of the runs of a query; raises what `RowTable` raises."""
         runs, on, different = self.catalog.open(query.runs()), query.text("on"), query.flag("different")
-        make = partial(RowTable, runs, on, allow_different=different)
+        make = partial(match_rows, runs, on, allow_different=different)
         with explained():
             return self._tables.get((_version(runs), on, different), partial(self._alone, make))
 
@@ -70,6 +73,12 @@ class Workspace:
         make = partial(compare, *runs, human=human, **chosen)
         with explained():
             return self._comparisons.get((_version(runs), *chosen.values(), version), partial(self._alone, make))
+
+    def rank(self, runs: Sequence[Run], chosen: dict[str, Any]) -> Ranked:
+        """Runs ranked by `karat.rank`."""
+        make = partial(rank, *runs, **chosen)
+        with explained():
+            return self._rankings.get((_version(runs), *chosen.values()), partial(self._alone, make))
 
     def label_rows(self, query: Query, file: LabelFile) -> tuple[RowsToLabel, Session]:
         """The rows of a file's choice, else of the runs of a query, and the session in which they are labelled."""

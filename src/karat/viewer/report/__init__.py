@@ -1,6 +1,7 @@
 """The report: one HTML file that needs nothing else and can be sent by mail. `report.py` comes first: `karat.report`.
 
-`choice` picks the rows that the file holds, `rows` reads and marks their texts, `sections` writes what is read before
-and after them, `redaction` leaves out what is not to be shared, and `document` makes one page with a content security
-policy of it all. `report.js` sorts and filters the rows; everything else is there without it.
+It is the page of `karat view` with its data in the file: `content` has what the page would be answered, from the same
+figures, `rows` the rows that `choice` picked, `values` each system's values, and `redaction` leaves out what is not to
+be shared. `document` writes the verdict and the first table as plain HTML, with a content security policy, and `bundle`
+makes one script of the page's modules, in which `answers.js` takes the place of the server.
 """

@@ -7,14 +7,20 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from karat.core.errors import DataError
 from karat.data.write import check_folder
 from karat.runs.table.html import element, plain, show
+from karat.runs.table.notebook import html_table
+from karat.runs.table.table import Table
+from karat.viewer.report.bundle import bundle
+from karat.viewer.report.rows import pack
 
 _SYSTEMS = re.compile(rb'<meta name="karat-systems" content="([^"]*)"')
 _HEAD = 1 << 16  # bytes in which the names of the systems stand
@@ -51,23 +57,49 @@ def refuse_replacing(path: Path, systems: Sequence[str]) -> None:
         raise DataError(f"{path} is there already, {what}: {remedy}")
 
 
-def make_document(title: str, kicker: str, head: str, sections: Sequence[str], systems: Sequence[str]) -> str:
-    """The page: a title, what comes first, and the sections in their order; `systems` are those it is about."""
+@dataclass(frozen=True)
+class Head:
+    """What is read before anything else, and without JavaScript: findings, each a metric and a sentence, and tables."""
+
+    findings: Sequence[tuple[str, str]]
+    tables: Sequence[Table]
+    note: str
+
+    def markup(self) -> str:
+        """The first finding as a paragraph, the others as a list, and the tables."""
+        first, *others = (
+            element("strong", None, show(metric)) + f": {show(sentence)}." for metric, sentence in self.findings
+        )
+        listed = element("ul", {"class": "sentences"}, *(element("li", None, each) for each in others))
+        tables = (element("div", {"class": "scroll"}, html_table(each, "Figures")) for each in self.tables)
+        rest = "With JavaScript, differences, rows and how everything was measured are here too."
+        return (
+            element("p", {"class": "standfirst"}, first)
+            + (listed if others else "")
+            + "".join(tables)
+            + element("p", {"class": "note"}, show(self.note))
+            + element("noscript", None, element("p", {"class": "note"}, rest))
+        )
+
+
+def make_document(title: str, kicker: str, head: Head, answers: Mapping[str, Any], systems: Sequence[str]) -> str:
+    """The page: a title, what is read without JavaScript, and the page's modules with their data."""
     here = files("karat.viewer")
-    style = (here / "style.css").read_text("utf-8") + (here / "report" / "report.css").read_text("utf-8")
-    script = (here / "report" / "report.js").read_text("utf-8")
+    places = ("style.css", "page/static/page.css", "report/report.css")
+    style, script = "".join((here / place).read_text("utf-8") for place in places), bundle()
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    masthead = element(
-        "header",
-        {"class": "masthead"},
-        element("p", {"class": "kicker"}, show(kicker)),
-        element("h1", None, show(title)),
-        head,
+    kickers, heading = element("p", {"class": "kicker"}, show(kicker)), element("h1", None, show(title))
+    body = element(
+        "div",
+        {"class": "page"},
+        element("header", {"class": "masthead"}, kickers, heading),
+        element("p", {"id": "unread", "class": "reason", "role": "alert", "hidden": True}),
+        element("main", {"id": "content"}, head.markup()),
+        element("p", {"id": "status", "class": "hidden-label", "role": "status"}),
     )
-    body = element("main", {"class": "page"}, masthead, *(each for each in sections if each))
     return "\n".join(
         [
             "<!doctype html>",
@@ -80,7 +112,8 @@ def make_document(title: str, kicker: str, head: str, sections: Sequence[str], s
             element("title", None, plain(title)),
             element("style", None, style),
             body,
-            element("script", {"type": "module"}, script),
+            element("script", {"type": "application/json", "id": "data"}, pack(answers)),
+            element("script", None, script),
             "</html>\n",
         ]
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from karat.core.errors import ColumnError, SpecError, did_you_mean
-from karat.runs.match.alignment import ORDER
 from karat.runs.store.run import Run
 from karat.viewer.rows.columns import RunColumns
 
 LEFT_OUT = "(left out)"
+_TOLD = ("name", "created", "n", "metrics", "mapping", "call", "settings", "sources", "versions", "models")
+_UNREAD = {"raw", "input_tokens", "output_tokens", "cost", "latency", "trace_id"}  # of a judge, for no reader
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,41 @@ class Redaction:
         quotes = self.hides_quotes(run) and column in RunColumns.of(run).added
         return quotes or (not self.texts and column in _texts(run))
 
+    def cut(self, run: Run) -> RunColumns:
+        """The columns of a run that the report reads: those with a role, and no others beside a row."""
+        columns, quotes = RunColumns.of(run), self.hides_quotes(run)
+        shown = {
+            role: None if name is None or self.hides(name) else name
+            for role in ("question", "prediction", "reference")
+            for name in (getattr(columns, role),)
+        }
+        details = {
+            spec: {} if quotes else {key: name for key, name in own.items() if self._tells(key, name)}
+            for spec, own in columns.details.items()
+        }
+        reason = None if quotes else columns.reason
+        return replace(columns, **shown, contexts=None, reason=reason, details=details, others=False)
+
+    def _tells(self, detail: str, column: str) -> bool:
+        return detail not in _UNREAD and column not in self.columns
+
+    def clean_manifest(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """How a run was made, without conditions and names of columns that are left out."""
+        found = {name: self._clean_part(manifest[name]) for name in _TOLD}
+        if self.hides_condition:
+            found["call"] = LEFT_OUT if manifest.get("call") else ""
+            found["settings"] = {
+                name: LEFT_OUT if name == "where" and value else value for name, value in found["settings"].items()
+            }
+        return found
+
+    def _clean_part(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {self.clean(name): self._clean_part(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._clean_part(each) for each in value]
+        return self.clean(value) if isinstance(value, str) else value
+
     def hides_quotes(self, run: Run) -> bool:
         """Whether what judges and metrics say is left out, because it may quote a text that is."""
         return any(map(self.hides, _texts(run)))
@@ -67,8 +104,3 @@ class Redaction:
 def _texts(run: Run) -> set[str]:
     """The columns that metrics read, and those of questions, gold, answers and contexts."""
     return {*run.manifest.mapping.values(), *RunColumns.of(run).roles}
-
-
-def spell_alignment(by: str) -> str:
-    """How rows were matched, in words."""
-    return "in their order" if by == ORDER else f"by {by}"

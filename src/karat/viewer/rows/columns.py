@@ -27,7 +27,10 @@ _MANY, _LONG = 200, 100  # values among them, and characters of one
 
 @dataclass(frozen=True)
 class RunColumns:
-    """Which columns of a run hold what; `details` has, by spec, the columns of a judge beside its score, by detail."""
+    """Which columns of a run hold what; `details` has, by spec, the columns of a judge beside its score, by detail.
+
+    `others`: whether columns without a role are shown beside a row.
+    """
 
     question: str | None
     prediction: str | None
@@ -35,6 +38,7 @@ class RunColumns:
     contexts: str | None
     reason: str | None
     details: Mapping[str, Mapping[str, str]]
+    others: bool = True
 
     @classmethod
     def of(cls, run: Run) -> RunColumns:

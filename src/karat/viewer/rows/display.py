@@ -14,121 +14,176 @@ from karat.core.columns.kinds import Array
 from karat.data.json.texts import list_golds, list_texts
 from karat.runs.experiment.answers import REPETITION, ROW
 from karat.text.word_diff import mark_words
-from karat.viewer.rows.columns import own_columns
+from karat.viewer.answers import describe_metric
+from karat.viewer.rows.columns import name_type, own_columns
+from karat.viewer.rows.facets import list_facets
 from karat.viewer.rows.table import RowTable
 
 EXCERPT, WHOLE = 600, 200_000
 """The characters of a text in a list of rows, and in a row on its own."""
 _MOST_GOLD, _MOST_MARKED = 8, 20_000  # texts that an answer is compared with, and characters of it
 _MOST_REPETITIONS = 50
-_SHORT = 100  # characters of the value of a facet
 _VERDICT = ("label", "explanation", "statements", "error", "raw")
 
 
 def show_text(text: str, others: Sequence[str] = (), most: int = EXCERPT) -> dict[str, Any]:
     """A text, cut after `most` characters, in pieces: the words that are in none of the others `differs`.
 
-    Beyond 20 000 characters no word is marked.
+    Beyond 20 000 characters no word is marked. A space between two words that differ differs too.
 
     >>> show_text("in Rome", ["in Paris"])
-    {'pieces': [('in ', 'same'), ('Rome', 'differs')], 'length': 7, 'cut': False}
+    {'pieces': [['in ', 'same'], ['Rome', 'differs']], 'length': 7, 'cut': False}
     """
     shown = text[:most]
     against = [other[: 2 * most] for other in others[:_MOST_GOLD]]
     marked = min(most, _MOST_MARKED) if against else 0
-    pieces = mark_words(shown[:marked], against) if marked else []
+    pieces = _join_spaces(mark_words(shown[:marked], against)) if marked else []
     if rest := shown[marked:]:
-        pieces.append((rest, "same"))
+        pieces.append([rest, "same"])
     return {"pieces": pieces, "length": len(text), "cut": len(text) > most}
 
 
-def read_texts(cells: Mapping[str, Any], name: str | None) -> list[str]:
-    """The texts in the column of this name; nothing where a run has no such column."""
-    return [] if name is None else list_texts(cells[name])
+def _join_spaces(pieces: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """The pieces, where spaces between two that differ are one piece with them."""
+    joined = list[list[str]]()
+    for at, (piece, kind) in enumerate(pieces):
+        between = piece.isspace() and 0 < at < len(pieces) - 1
+        shown = "differs" if between and {pieces[at - 1][1], pieces[at + 1][1]} == {"differs"} else kind
+        if joined and joined[-1][1] == shown:
+            joined[-1][0] += piece
+        else:
+            joined.append([piece, shown])
+    return joined
 
 
-def show_rows(table: RowTable, rows: Array) -> list[dict[str, Any]]:
-    """The rows of a list: their ids, excerpts of their texts, scores, differences, labels and values of facets."""
-    systems = [_System(table, at) for at in range(len(table.runs))]
-    cells = [system.read(rows, system.listed) for system in systems]
+def describe_table(table: RowTable) -> dict[str, Any]:
+    """What the page must know of the rows to show, sort and filter them: metrics, columns and facets."""
+    names = dict.fromkeys(name for run in table.runs for name in run.schema.names)
+    hidden = {name for columns in table.columns for name in columns.added}
+    hidden |= {metric.column for run in table.runs for metric in run.manifest.metrics}
+    return {
+        "n": table.n,
+        "aligned_by": table.key,
+        "columns": [_describe_column(table, name) for name in names if name not in hidden],
+        "metrics": [describe_metric(metric.by_run[0]) for metric in table.metrics],
+        "facets": [field.as_dict() for field in list_facets(table)],
+        "unshared": table.unshared,
+    }
+
+
+def _describe_column(table: RowTable, name: str) -> dict[str, Any]:
+    at = table.run_with(name)
+    kind = name_type(table.runs[at].schema.field(name).type)
+    facet = name in table.facets
+    return {"name": name, "type": kind, "role": table.columns[at].roles.get(name), "facet": facet,
+            "slice": facet, "sort": facet or kind in {"number", "boolean"}}  # fmt: skip
+
+
+def show_rows(
+    table: RowTable, rows: Array, *, whole: bool = False, most: int | None = None, found: Sequence[Any] | None = None
+) -> list[dict[str, Any]]:
+    """The rows: their ids, texts of up to `most` characters, scores, differences from the first system, and labels.
+
+    `whole`: with the other columns, contexts, what the judges said of every answer, the words of an answer that are not
+    in that of the first system (of the first, not in that of the second), and repetitions. `found`: what `read_cells`
+    has read of them.
+    """
+    most = most or (WHOLE if whole else EXCERPT)
+    systems = [_System(table, at, most) for at in range(len(table.runs))]
     shown = []
-    for name, *of_row in zip(table.name_rows(rows), *cells, strict=True):
-        gold = _first(systems, of_row, "reference")
+    cells = read_cells(table, rows, whole=whole) if found is None else found
+    for row, name, *of_row in zip(rows.tolist(), table.name_rows(rows), *cells, strict=True):
+        question, gold = (_first(systems, of_row, role) for role in ("question", "reference"))
         answers = [system.show(each, gold) for system, each in zip(systems, of_row, strict=True)]
         for at, each in enumerate(answers):
             each["differences"] = _differences(answers[0]["scores"], each["scores"] if at else None)
-        columns = {name: ", ".join(list_texts(of_row[at][name]))[:_SHORT] for name, at in table.facets.items()}
-        question = _first(systems, of_row, "question")
-        texts = {"question": show_text(question[0]) if question else None, "reference": list(map(show_text, gold))}
-        shown.append({"id": name, **texts, "columns": columns, "answers": answers})
+        texts = {
+            "id": name,
+            "question": show_text(question[0], most=most) if question else None,
+            "reference": [show_text(each, most=most) for each in gold],
+            "answers": answers,
+        }
+        shown.append(texts | (_whole(systems, row, of_row, answers) if whole else {}))
     return shown
 
 
-def show_row(table: RowTable, row: int, *, most: int = WHOLE) -> dict[str, Any]:
-    """A row on its own: all its texts, up to `most` characters of each, and what judges said of every answer."""
-    systems = [_System(table, at) for at in range(len(table.runs))]
-    of_row = [system.read(np.array([row]), system.run.schema.names)[0] for system in systems]
-    gold, question = (_first(systems, of_row, role) for role in ("reference", "question"))
-    answers = [system.show(each, gold, most) for system, each in zip(systems, of_row, strict=True)]
-    own = [read_texts(each, system.columns.prediction) for system, each in zip(systems, of_row, strict=True)]
-    first = answers[0]["scores"]
-    for at, (system, cells, each) in enumerate(zip(systems, of_row, answers, strict=True)):
+def read_cells(table: RowTable, rows: Array, *, whole: bool) -> list[list[dict[str, Any]]]:
+    """The cells of rows by system, and what may be shown of each: all of its columns if `whole`."""
+    systems = [_System(table, at, 0) for at in range(len(table.runs))]
+    return [table.read(each.at, rows, each.columns_read(whole=whole)) for each in systems]
+
+
+def _whole(
+    systems: Sequence[_System], row: int, cells: Sequence[Mapping[str, Any]], answers: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """What a row has more than in a list, some of it in each of its `answers`."""
+    own = [list_texts(_cell(each, system.columns.prediction)) for system, each in zip(systems, cells, strict=True)]
+    for at, (system, of_system, each) in enumerate(zip(systems, cells, answers, strict=True)):
         other = own[0] if at else own[1] if len(own) > 1 else None
-        scores = zip(table.specs, each["scores"], _differences(first, each["scores"] if at else None), strict=True)
         each |= {
             "name": system.run.name,
-            "against": None if other is None else [show_text(text, other, most) for text in own[at]],
-            "scores": [{"metric": spec, "score": score, "difference": gain} for spec, score, gain in scores],
-            "judges": [_show_judge(spec, cells, details, most) for spec, details in system.details.items() if details],
-            "repetitions": system.read_repetitions(row, cells),
+            "against": None if other is None else [show_text(text, other, system.most) for text in own[at]],
+            "judges": [
+                _show_judge(spec, of_system, details, system.most)
+                for spec, details in system.details.items()
+                if details
+            ],
+            "repetitions": system.read_repetitions(row, of_system),
         }
-        del each["labels"]
-    others = [name for name in own_columns(table.runs[0], table.columns[0]) if name not in table.columns[0].roles]
+    first = systems[0]
     return {
-        "id": table.name_rows(np.array([row]))[0],
-        "question": show_text(question[0], most=most) if question else None,
-        "reference": [show_text(each, most=most) for each in gold],
-        "contexts": [[show_text(text, most=most) for text in read_texts(cells, system.columns.contexts)]
-                     for system, cells in zip(systems, of_row, strict=True)],
-        "columns": {name: [show_text(text, most=most) for text in list_texts(of_row[0][name])] for name in others},
-        "answers": answers,
-    }  # fmt: skip
+        "contexts": [
+            [show_text(text, most=each.most) for text in list_texts(_cell(of_system, each.columns.contexts))]
+            for each, of_system in zip(systems, cells, strict=True)
+        ],
+        "columns": {
+            name: [show_text(text, most=first.most) for text in list_texts(cells[0][name])] for name in first.others
+        },
+    }
 
 
 class _System:
-    """One of the runs of a table, whose rows are read and shown."""
+    """One of the runs of a table, whose rows are shown with up to `most` characters of a text."""
 
-    def __init__(self, table: RowTable, at: int) -> None:
-        self.table, self.at = table, at
+    def __init__(self, table: RowTable, at: int, most: int) -> None:
+        self.table, self.at, self.most = table, at, most
         self.run, self.columns = table.runs[at], table.columns[at]
         scored = {metric.spec: metric.by_run[at] for metric in table.metrics}
         self.scores = [metric.column for metric in scored.values()]
         self.details = {spec: self.columns.details[metric.spec] for spec, metric in scored.items()}
         self.labels = [details.get("label") for details in self.details.values()]
+        self.others = (
+            [name for name in own_columns(self.run, self.columns) if name not in self.columns.roles]
+            if self.columns.others
+            else []
+        )
 
-    @property
-    def listed(self) -> list[str]:
-        """The columns that a list of rows shows."""
-        texts = (self.columns.prediction, self.columns.question, self.columns.reference, self.columns.reason)
-        facets = (name for name, at in self.table.facets.items() if at == self.at)
-        return list(dict.fromkeys(name for name in (*texts, *self.scores, *self.labels, *facets) if name is not None))
+    def columns_read(self, *, whole: bool) -> list[str]:
+        """The columns that a list of rows shows, or a row on its own."""
+        names = [self.columns.prediction, self.columns.question, self.columns.reference, self.columns.reason]
+        names += [*self.scores, *self.labels]
+        if whole:
+            names += [
+                self.columns.contexts,
+                *self.others,
+                *(n for each in self.details.values() for n in each.values()),
+            ]
+            names += [name for name in (ROW, REPETITION) if self.others and name in self.run.schema.names]
+        return list(dict.fromkeys(name for name in names if name is not None))
 
-    def read(self, rows: Array, names: Sequence[str]) -> list[dict[str, Any]]:
-        return self.table.texts.read(self.run, self.table.in_run(self.at, rows), names)
-
-    def show(self, cells: Mapping[str, Any], gold: Sequence[str], most: int = EXCERPT) -> dict[str, Any]:
+    def show(self, cells: Mapping[str, Any], gold: Sequence[str]) -> dict[str, Any]:
         """The answer, its scores and the judges' labels, in the order of the metrics."""
         return {
-            "answer": [show_text(text, gold, most) for text in read_texts(cells, self.columns.prediction)],
+            "answer": [show_text(text, gold, self.most) for text in list_texts(_cell(cells, self.columns.prediction))],
             "scores": [_number(cells[name]) for name in self.scores],
-            "reason": None if (reason := self.columns.reason) is None else cells[reason],
-            "labels": [None if name is None else cells[name] for name in self.labels],
+            "reason": _cell(cells, self.columns.reason),
+            "labels": [_cell(cells, name) for name in self.labels],
         }
 
     def read_repetitions(self, row: int, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The other answers to the same row of an experiment."""
         prediction = self.columns.prediction
-        if prediction is None or not {ROW, REPETITION} <= set(self.run.schema.names):
+        if prediction is None or not {ROW, REPETITION} <= cells.keys():
             return []
         own = self.table.in_run(self.at, np.array([row]))[0]
         numbers = self.table.texts.find(self.run, ROW, cells[ROW])
@@ -141,11 +196,21 @@ class _System:
                 for each in self.table.texts.read(self.run, numbers, names)]  # fmt: skip
 
 
+def _cell(cells: Mapping[str, Any], name: str | None) -> Any:
+    """The cell of a column; None where a run has no such column."""
+    return None if name is None else cells[name]
+
+
 def _first(systems: Sequence[_System], cells: Sequence[Mapping[str, Any]], role: str) -> list[str]:
-    """The texts of the first run that has a column of this role."""
-    found = ((each, getattr(system.columns, role)) for system, each in zip(systems, cells, strict=True))
-    read = list_golds if role == "reference" else list_texts
-    return next((read(each[name]) for each, name in found if name is not None), [])
+    """The texts of the first run that has a column of this role, and any there; of graded gold with the grades."""
+    for system, each in zip(systems, cells, strict=True):
+        cell = _cell(each, getattr(system.columns, role))
+        graded = list(cell.items()) if isinstance(cell, dict) else cell
+        if isinstance(graded, list) and all(isinstance(each, tuple) for each in graded):
+            cell = [f"{name} ({grade})" for name, grade in graded]
+        if texts := (list_golds if role == "reference" else list_texts)(cell):
+            return texts
+    return []
 
 
 def _show_judge(spec: str, cells: Mapping[str, Any], details: Mapping[str, str], most: int) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,13 +12,16 @@ import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
+from karat.core.columns.python_values import rows_to_python
 from karat.core.errors import SpecError, did_you_mean
+from karat.data.json.texts import read_json
 from karat.data.roles import singular
+from karat.data.source import RAW
 from karat.runs.match.alignment import Alignment
-from karat.runs.match.match import match
+from karat.runs.match.match import Matched, match
 from karat.runs.match.shared_metrics import SharedMetric, list_unshared
 from karat.runs.scoring.arguments import NONE
-from karat.runs.store.run import Run
+from karat.runs.store.run import Run, ScoredFile
 from karat.viewer.rows.columns import Codes, RunColumns, encode, find_facets, name_type
 from karat.viewer.rows.fields import Field
 from karat.viewer.rows.recent import Recent
@@ -34,23 +38,27 @@ Kept = TypeVar("Kept", Array, Codes)
 class RowTable:
     """The matched rows of runs, in the order of the first run's rows.
 
-    `runs`: one or several, the first of which the others are compared with. `metrics` are those that all have. `on`:
-    the column of ids; by default that of a comparison, for a single run without ids the order. `by` is that column or
-    "order", `key` its name for people.
-
-    Raises what `karat.compare` raises: `JoinError` where the runs do not have the same rows, `DataError` where they
-    were scored differently, unless `allow_different`.
+    `by` is the column of their ids or "order", `key` its name for people. `columns`: which columns of each run are
+    read, by default all that have a role. `facets`: the columns that name groups of rows, each with the number of the
+    first run that has it; by default those that `find_facets` finds.
     """
 
-    def __init__(self, runs: Sequence[Run], on: str | None = None, *, allow_different: bool = False) -> None:
-        matched = match(runs, on=on, cluster=NONE, allow_different=allow_different)
-        self.runs, self.metrics, aligned = tuple(runs), tuple(matched.metrics), matched.rows
+    def __init__(
+        self, matched: Matched, columns: Sequence[RunColumns] = (), facets: Mapping[str, int] | None = None
+    ) -> None:
+        self.runs, self.metrics, aligned = tuple(matched.runs), tuple(matched.metrics), matched.rows
         self.by, self.key = aligned.by, aligned.key
         self.n, self._ids, self._ranked = len(aligned), aligned.all_ids, aligned.orders[0]
-        self._orders = [_in_first(aligned, at) for at in range(len(runs))]
-        self.columns = tuple(map(RunColumns.of, runs))
-        self.texts = Texts(runs)
+        self._orders = [_in_first(aligned, at) for at in range(len(self.runs))]
+        self.columns = tuple(columns) or tuple(map(RunColumns.of, self.runs))
         self._kept: Recent[Any] = Recent(_KEPT, lambda array: int(array.nbytes))
+        if facets is not None:
+            self.facets = dict(facets)
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The rows of the runs' files."""
+        return Texts(self.runs)
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -91,6 +99,12 @@ class RowTable:
         """The row numbers of these rows in a run."""
         order = self._orders[system]
         return rows if order is None else order[rows]
+
+    def read(self, system: int, rows: Array, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Some columns of these rows in a run, in their order."""
+        run, numbers = self.runs[system], self.in_run(system, rows)
+        stored = not isinstance(run, ScoredFile) and not run.paths and isinstance(run.path, Path)
+        return self.texts.read(run, numbers, names) if stored else take_rows(run, numbers, names)
 
     def mark(self, system: int, numbers: Array) -> Array:
         """Which rows have these row numbers in a run, shape (n,)."""
@@ -181,6 +195,24 @@ class RowTable:
     def _in_order(self, system: int, values: Array) -> Array:
         order = self._orders[system]
         return values if order is None else values[order]
+
+
+def match_rows(runs: Sequence[Run], on: str | None = None, *, allow_different: bool = False) -> RowTable:
+    """The matched rows of one run or several; raises what `karat.compare` raises."""
+    return RowTable(match(runs, on=on, cluster=NONE, allow_different=allow_different))
+
+
+def take_rows(run: Run, rows: Array, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Some columns of the rows of a run with these numbers, in their order, from any kind of file or from memory."""
+    wanted, found, first = np.unique(rows), list[dict[str, Any]](), 0
+    for batch in run.batches(list(names)) if names else ():
+        here = wanted[(wanted >= first) & (wanted < first + len(batch))] - first
+        found += rows_to_python(batch.take(pa.array(here)))
+        first += len(batch)
+    raw = [name for name in names if run.schema.field(name).type == RAW]
+    for each in found:
+        each.update({name: read_json(each[name]) for name in raw})
+    return [found[at] if names else {} for at in np.searchsorted(wanted, rows).tolist()]
 
 
 def _in_first(aligned: Alignment, run: int) -> Array | None:

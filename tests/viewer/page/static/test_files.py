@@ -29,11 +29,5 @@ def test_every_module_that_is_imported_is_there_and_every_one_is_used():
     assert 'src="main.js"' in FILES["index.html"].read_text("utf-8")
 
 
-def test_the_page_and_the_report_show_the_same_hidden_characters():
-    report = resources.files("karat.viewer.report").joinpath("report.js").read_text("utf-8")
-    shown = [re.search(r"const HIDDEN =\s*(/.*/gu);", text) for text in (FILES["text.js"].read_text("utf-8"), report)]
-    assert shown[0][1] == shown[1][1]
-
-
 def test_the_document_holds_no_script_and_no_style_of_its_own():
     assert not re.findall(r"<style|<script(?![^>]*src=)|\son\w+=|\sstyle=", FILES["index.html"].read_text("utf-8"))

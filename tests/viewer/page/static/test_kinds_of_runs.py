@@ -75,7 +75,7 @@ def visit(browser, served):
 def figures(browser):
     """The numbers of the forest plot: A, B, difference and p of each line."""
     return browser.run(
-        "return [...document.querySelectorAll('table.forest tbody tr')].map(row => "
+        "return [...document.querySelectorAll('table.differences tbody tr')].map(row => "
         "[...row.querySelectorAll('data')].map(each => Number(each.value)))"
     )
 

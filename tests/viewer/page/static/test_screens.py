@@ -116,7 +116,8 @@ def test_the_figures_are_those_of_compare_json(browser, served, runs_folder):
     printed = subprocess.check_output([sys.executable, "-m", *command], env=environment)
     found = json.loads(printed)["findings"]
     shown = browser.run(
-        "return [...document.querySelectorAll('table.forest tbody tr')].map(row => [row.querySelector('th').innerText, "
+        "return [...document.querySelectorAll('table.differences tbody tr')]"
+        ".map(row => [row.querySelector('th').innerText, "
         "...[...row.querySelectorAll('data')].map(each => Number(each.value))])"
     )
     figures = ("a", "b", "difference", "p_adjusted")

@@ -59,31 +59,49 @@ const line = (kind, x, y1, y2) => svg("line", { class: kind, x1: x, x2: x, y1, y
 const HEIGHT = 72;
 
 /**
+ * A histogram of all rows, without `pick`; its bars above 0 and below have the classes `sides`, where there are any.
+ */
+export function spread({ edges, all, missing }, { title, scale, sides }) {
+  const drawing = plot({ edges, all, kept: all, missing }, { title, scale, sides });
+  return el("figure.figure", el("figcaption", title), drawing);
+}
+
+/**
  * A histogram of all rows, and before it that of the rows of the filter. Dragging over it calls `pick([low, high], op)`,
  * with null for an open end, and `pick(null)` frees it; so do the two fields below it, for the keyboard. A bin does not
  * hold its upper end (the condition "range"), what is typed does ("between").
  */
-export function histogram({ edges, all, kept, missing }, { title, scale, picked, pick, key }) {
+export function histogram(counts, { title, scale, picked, pick, key }) {
+  const drawing = plot(counts, { title, scale });
+  brush(drawing, counts.edges, picked, pick);
+  return el("figure.figure", el("figcaption", title), drawing, ends(picked, scale, pick, title, key));
+}
+
+function plot({ edges, all, kept, missing }, { title, scale, sides }) {
   const low = edges[0];
   const high = edges.at(-1);
   const place = (edge) => `${(100 * (edge - low)) / (high - low)}%`;
   const { top, broken } = ceiling(all);
   const tall = (number) => (number ? Math.max(1.5, Math.min(1, number / top) * HEIGHT) : 0);
-  const drawing = svg("svg.plot.histogram", {
+  const whole = all === kept;
+  const drawing = svg(whole ? "svg.plot" : "svg.plot.histogram", {
     height: HEIGHT + 22,
     role: "img",
     "aria-label": describe(title, kept, missing),
   });
   all.forEach((number, bin) => {
     const shape = { x: place(edges[bin]), width: `${(100 * (edges[bin + 1] - edges[bin])) / (high - low)}%` };
-    const label = `${format.value(edges[bin], scale)} to ${format.value(edges[bin + 1], scale)}: ${format.count(kept[bin])} of ${format.rows(number)}`;
+    const share = whole ? "" : `${format.count(kept[bin])} of `;
+    const label = `${format.value(edges[bin], scale)} to ${format.value(edges[bin + 1], scale)}: ${share}${format.rows(number)}`;
+    const side = sides && edges[bin] + edges[bin + 1] !== 0 && sides[edges[bin] + edges[bin + 1] > 0 ? 1 : 0];
     const bar = (kind, height) => height > 0 && svg("rect", { ...shape, class: kind, y: HEIGHT - height, height });
     drawing.append(
       svg(
         "g",
+        { class: side || null },
         svg("title", label),
         svg("rect", { ...shape, class: "bin", y: 0, height: HEIGHT }),
-        ...[bar("bar", tall(number)), bar("bar-part", tall(kept[bin]))].filter(Boolean),
+        ...[bar("bar", tall(number)), !whole && bar("bar-part", tall(kept[bin]))].filter(Boolean),
       ),
     );
   });
@@ -113,8 +131,7 @@ export function histogram({ edges, all, kept, missing }, { title, scale, picked,
       ),
     );
   }
-  brush(drawing, edges, picked, pick);
-  return el("figure.figure", el("figcaption", title), drawing, ends(picked, scale, pick, title, key));
+  return drawing;
 }
 
 /** How tall the plot is: a bar that dwarfs the others is cut, and says so. */

@@ -9,6 +9,8 @@ import { cell, figures, forest, number, spanOf } from "./tables.js";
 import { name, sentence, spec } from "./text.js";
 
 const POINTS = "Values and differences of metrics from 0 to 1 are in points of 100.";
+const MANY = 8; // sentences that are shown at first
+const UNSCORED = "“Lowest and highest” is what the value could be had each unscored row been scored.";
 
 export default async function open(state, page) {
   const columns = await recall("columns", about(state)).catch(() => null);
@@ -16,12 +18,12 @@ export default async function open(state, page) {
   const body = el("div");
   const one = page.picked.length === 1;
   const update = async (next) => {
-    if (columns && !one) fill(tools, settings(columns, next));
-    fill(body, one ? await values(next) : await findings(next));
+    if (columns && !one && !page.report) fill(tools, settings(columns, next));
+    fill(body, one ? await values(next) : await comparison(next));
   };
   await update(state);
   const head = heading(page, question(page.picked));
-  return { title: head.querySelector("h1").textContent, nodes: [head, tools, body], update };
+  return { title: head.querySelector("h1, h2").textContent, nodes: [head, tools, body], update };
 }
 
 function question([first, second, third]) {
@@ -38,28 +40,88 @@ function settings({ columns }, state) {
   return [field("Slices by", choice("by")), field("Rows that belong together", choice("cluster"))];
 }
 
-async function findings(state) {
+async function comparison(state) {
   const { by, cluster } = state;
-  const answer = await recall("compare", { ...about(state), by, cluster });
+  const several = state.runs.length > 2;
+  const ranking = several && recall("rank", { ...about(state), cluster });
+  const [answer, ranked, ...stored] = await Promise.all([
+    recall("compare", { ...about(state), by, cluster }),
+    ranking,
+    ...state.runs.map((run) => recall("result", { run })),
+  ]);
   const { compared, display } = answer;
   const all = compared.findings.map((finding, at) => ({ ...finding, ...display[at] }));
-  const [first, ...rest] = all.filter((finding) => finding.slice === null).map(inWords);
+  const findings = all.filter((finding) => finding.slice === null).map(inWords);
+  const [first, ...rest] = ranked ? [...ranked.sentences.map(([metric, text]) => inWords({ metric, sentence: text })), ...findings] : findings;
   const groups = Map.groupBy(all, ({ metric, scale, direction }) => (by ? metric : `${scale} ${direction}`));
   const tests = `${compared.family} ${compared.family === 1 ? "test" : "tests"}`;
+  const sentences = rest.length > 0 && el("ul.sentences", ...rest.map((each) => el("li", each)));
   return [
     el("p.standfirst.verdict-line", first),
-    rest.length > 0 && el("ul.sentences", ...rest.map((each) => el("li", each))),
-    [...groups.values()].map((group) => section(group, compared.systems, state)),
-    corrected(all),
+    rest.length > MANY ? el("details", el("summary", `${rest.length} more findings`), sentences) : sentences,
+    ranked && rankings(ranked, stored[0].display),
+    !several && valuesOfSystems(stored, [...new Set(all.map(({ metric }) => metric))], compared.systems),
+    [...groups.values()].map((group) => section(group, compared, state)),
+    corrected(all, compared.confidence),
     el(
       "p.note",
-      `${format.rows(compared.n)}, matched by ${compared.aligned_by}; intervals of ${format.percent(compared.confidence)}; `,
-      `p is corrected for ${tests} (Holm). ${POINTS}`,
+      `${format.rows(compared.n)}, matched by ${compared.aligned_by}; p is corrected for ${tests} (Holm). ${POINTS}`,
     ),
     [...compared.notes, answer.labels_note].filter(Boolean).map((note) => el("p.note", sentence(note))),
     command(answer.command),
+    ranked && command(ranked.command),
   ];
 }
+
+/** The systems in the order of each metric; those that share a letter do not differ significantly. */
+function rankings({ ranked }, display) {
+  const heads = ["system", "groups", "value", intervalOf(ranked.confidence), "rank", "possible ranks", "missing"];
+  return ranked.rankings.map(({ metric, systems }) => {
+    const factor = display[metric]?.scale ?? 1;
+    const lines = systems.map(({ system, groups, value, low, high, rank, rank_low: least, rank_high: most, missing }) => ({
+      head: name(system),
+      cells: [
+        cell(groups.join("")),
+        number(value, format.value(value, factor)),
+        figures(format.interval(low, high, factor)),
+        figures(String(rank)),
+        figures(least === most ? String(least) : `${least} to ${most}`),
+        figures(missing ? format.count(missing) : ""),
+      ],
+      ...{ point: value, low, high },
+    }));
+    return el(
+      "section",
+      el("h2", "Ranking by ", name(metric)),
+      el("p.note", "Systems that share a letter do not differ significantly."),
+      forest(`Ranking by ${metric}`, heads, lines, { factor, bounds: factor === 100 ? [0, 1] : undefined }),
+    );
+  });
+}
+
+/** The value of each metric in each system. */
+function valuesOfSystems(stored, metrics, systems) {
+  const parts = metrics.map((metric) => {
+    const { scale } = stored[0].display[metric] ?? { scale: 1 };
+    const lines = stored.flatMap(({ values: { metrics: own } }, at) =>
+      own.filter((each) => each.spec === metric).flatMap((each) => valueLines(systems[at], each, scale, false)),
+    );
+    const options = { factor: scale, bounds: scale === 100 ? [0, 1] : undefined };
+    const cautions = new Set(stored.flatMap(({ values: { metrics: own } }) => own.filter((each) => each.spec === metric && each.caution).map(({ caution }) => caution)));
+    return [
+      el("h3", name(metric)),
+      forest(`Values of ${metric}`, valueHeads("system", stored), lines, options),
+      [...cautions].map((caution) => el("p.note", sentence(`Caution: ${caution}`))),
+    ];
+  });
+  return el("section", el("h2", "Values"), parts, el("p.note", UNSCORED));
+}
+
+const intervalOf = (confidence) => `${format.percent(confidence)} interval`;
+const valueHeads = (first, stored) => {
+  const levels = [...new Set(stored.map(({ confidence }) => format.percent(confidence)))];
+  return [first, "value", `${levels.join(" or ")} interval`, "rows scored", "unscored", "lowest and highest"];
+};
 
 const inWords = (finding) => [
   el("strong", name(finding.metric)),
@@ -69,21 +131,23 @@ const inWords = (finding) => [
 ];
 
 /** The findings that share an axis: those of a metric and its slices; without slices, of all metrics of one scale. */
-function section(group, [first, second, ...more], state) {
+function section(group, { systems: [first, second, ...more], confidence }, state) {
   const { by } = state;
   const several = more.length > 0;
   const [{ metric, direction, scale: factor }] = group;
   const systems = several ? ["system", name(first), "value"] : [name(first), name(second)];
-  const heads = [by ? name(by) : "metric", ...systems, "difference", "interval", "p", "verdict"];
+  const interval = intervalOf(confidence);
+  const heads = [by ? name(by) : "metric", ...systems, "difference", interval, "p", "verdict", "won / lost / tied"];
   const lines = group.map((finding) => findingLine(finding, several, state));
   const ends = endsOfAxis(first, several ? "the other" : second, direction);
   return el(
     "section",
-    el("h2", by ? [name(metric), " by ", name(by)] : "Differences"),
+    el("h2", by ? [name(metric), " by ", name(by)] : several ? ["Differences from ", name(first)] : "Differences"),
     forest(`Differences of ${by ? metric : `scale ${factor}, ${direction}`}`, heads, lines, {
       zero: true,
       factor,
       ends,
+      kind: "differences",
     }),
   );
 }
@@ -108,6 +172,7 @@ function findingLine({ a, b, difference, low, high, verdict, scale, ...finding }
     figures(format.interval(low, high, scale, format.difference)),
     number(finding.p_adjusted, format.probability(finding.p_adjusted)),
     cell(el("span", { class: `verdict ${verdict}` }, verdict)),
+    figures([finding.wins, finding.losses, finding.ties].map(format.count).join(" / ")),
   ];
   return {
     head: el("a", { href: rows, title: "See these rows" }, head),
@@ -121,7 +186,7 @@ function findingLine({ a, b, difference, low, high, verdict, scale, ...finding }
 }
 
 /** Differences as people would see them, where there are labels. */
-function corrected(findings) {
+function corrected(findings, confidence) {
   const known = findings.filter((finding) => (finding.corrected?.value ?? null) !== null);
   const lines = known.map(({ heading: head, system, scale, corrected: { value, low, high } }) => ({
     head: name(head),
@@ -133,7 +198,7 @@ function corrected(findings) {
     ...{ point: value, low, high },
   }));
   const factor = known[0]?.scale;
-  const heads = ["metric", "system", "difference", "interval"];
+  const heads = ["metric", "system", "difference", intervalOf(confidence)];
   return (
     lines.length > 0 &&
     el(
@@ -147,17 +212,18 @@ function corrected(findings) {
 
 /** One run: its values, with those of the groups it was scored with. */
 async function values(state) {
-  const { values: result, display, command: text } = await recall("result", { run: state.runs[0] });
+  const answer = await recall("result", { run: state.runs[0] });
+  const { values: result, display, command: text } = answer;
   const parts = result.metrics.map((metric) => {
     const { scale } = display[metric.spec];
     const groups = [["all rows", metric], ...Object.entries(metric.groups ?? {})];
-    return { metric, scale, lines: groups.map(([head, value], at) => valueLine(head, value, scale, at > 0)) };
+    return { metric, scale, lines: groups.flatMap(([head, value], at) => valueLines(head, value, scale, at > 0)) };
   });
   const inPoints = parts.filter(({ scale }) => scale === 100).flatMap(({ lines }) => lines);
   const shared = spanOf(inPoints, { bounds: [0, 1] });
-  const heads = ["rows", "value", "interval", "rows scored", "unscored", "lowest and highest"];
-  const unscored = "“Lowest and highest” is what the value could be had each unscored row been scored.";
+  const heads = valueHeads("rows", [answer]);
   return [
+    result.metrics.map((metric) => el("p.standfirst", inOneLine(metric, display[metric.spec].scale))),
     parts.map(({ metric, scale, lines }) =>
       el(
         "section",
@@ -166,12 +232,21 @@ async function values(state) {
         metric.caution && el("p.note", sentence(`Caution: ${metric.caution}`)),
       ),
     ),
-    el("p.note", `${format.rows(result.n)}. ${POINTS} ${unscored}`),
+    el("p.note", `${format.rows(result.n)}. ${POINTS} ${UNSCORED}`),
+    (result.notes ?? []).map((note) => el("p.note", sentence(note))),
     command(text),
   ];
 }
 
-function valueLine(head, { value, low, high, scored, failed, worst, best }, scale, part) {
+/** A value in a sentence. */
+function inOneLine({ spec: metric, value, low, high, n }, scale) {
+  const unit = scale === 100 ? " points" : "";
+  const shown = value === null ? "no value" : `${format.value(value, scale)}${unit}`;
+  return [el("strong", name(metric)), `: ${shown} [${format.interval(low, high, scale)}] on ${format.rows(n)}.`];
+}
+
+/** The line of a value, and one of what people would see, where they labelled rows. */
+function valueLines(head, { value, low, high, scored, failed, worst, best, corrected: people }, scale, part) {
   const cells = [
     number(value, format.value(value, scale)),
     figures(format.interval(low, high, scale)),
@@ -179,5 +254,15 @@ function valueLine(head, { value, low, high, scored, failed, worst, best }, scal
     figures(failed ? format.count(failed) : ""),
     figures(failed ? format.interval(worst, best, scale) : ""),
   ];
-  return { head: name(head), cells, part, point: value, low, high };
+  const line = { head: name(head), cells, part, point: value, low, high };
+  if ((people?.value ?? null) === null) return [line];
+  const seen = [
+    number(people.value, format.value(people.value, scale)),
+    figures(format.interval(people.low, people.high, scale)),
+    figures(""),
+    figures(""),
+    figures(""),
+  ];
+  const text = `↳ corrected by people (${format.count(people.labelled)} labels)`;
+  return [line, { head: text, cells: seen, part: true, point: people.value, low: people.low, high: people.high }];
 }

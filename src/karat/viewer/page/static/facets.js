@@ -3,11 +3,11 @@
 import { histogram } from "./charts.js";
 import { command, delayed, el, field, fill, svg } from "./dom.js";
 import * as format from "./format.js";
+import { letterOf } from "./heading.js";
 import { conditionOn, current, go, withCondition } from "./state.js";
 import { name, sentence } from "./text.js";
 
 const FEW = 7; // values of a facet that are shown at first
-const LETTERS = "ABCDEFGH";
 const unfolded = new Set();
 
 /** Replace the condition on a field; the list starts again at its first row. Back undoes it, but not letter by letter. */
@@ -17,24 +17,26 @@ const filterBy = (changed, condition) => {
   go({ filter: withCondition(filter, changed, condition), from: 0 }, { replace: Boolean(typed) });
 };
 
-/** The histograms of a metric: a score for each system, and a difference for each but the first. */
-export function histogramFields(metric, systems) {
-  const scores = systems.map((_, system) => ({ kind: "score", metric, system }));
-  return [...scores, ...systems.slice(1).map((_, at) => ({ kind: "difference", metric, system: at + 1 }))];
-}
+/** The histograms of a metric: a score for each of these systems, and a difference for each but the first. */
+export const histogramFields = (metric, [first, ...others]) => [
+  ...[first, ...others].map((system) => ({ kind: "score", metric, system })),
+  ...others.map((system) => ({ kind: "difference", metric, system })),
+];
 
 const ORDER = ["column", "outcome", "label", "reason"];
 
-/** The facets to count, columns first; outcomes are those of one metric. */
-export const facetFields = (facets, metric) =>
+/** The facets of these systems to count, columns first; outcomes are those of one metric. */
+export const facetFields = (facets, metric, shown) =>
   facets
     .filter((each) => each.kind !== "outcome" || each.metric === metric)
+    .filter(({ system }) => system === undefined || shown.includes(system))
     .sort((one, other) => ORDER.indexOf(one.kind) - ORDER.indexOf(other.kind));
 
 /** What a field is called. */
 export function fieldTitle({ kind, name: column, system, metric }, systems) {
-  const who = system === undefined || systems.length < 2 ? "" : ` of ${LETTERS[system]}`;
-  const pair = systems.length > 2 ? `${LETTERS[system]} − A` : "B − A";
+  const own = system === undefined ? "" : letterOf(system);
+  const who = own && systems.length > 1 ? ` of ${own}` : "";
+  const pair = `${own} − A`;
   const titles = {
     column,
     id: "id",
@@ -42,7 +44,7 @@ export function fieldTitle({ kind, name: column, system, metric }, systems) {
     score: `score${who}`,
     difference: `difference, ${pair}`,
     size: `size of the difference, ${pair}`,
-    outcome: systems.length > 2 ? `${LETTERS[system]} against A` : "B against A",
+    outcome: `${own} against A`,
     reason: `unscored because${who}`,
     label: `label by ${metric}${who}`,
   };

@@ -4,12 +4,15 @@ import { el } from "./dom.js";
 import { current, go } from "./state.js";
 import { name } from "./text.js";
 
-const LETTERS = "ABCDEFGH";
+/** What a system is called: A to Z, then AA, AB and so on. */
+export const letterOf = (at) =>
+  (at < 26 ? "" : letterOf(Math.floor(at / 26) - 1)) + String.fromCharCode(65 + (at % 26));
 
-export const letter = (at) => el("span.letter", LETTERS[at]);
+export const letter = (at) => el("span.letter", letterOf(at));
 
-/** The runs with their letters, A first, and a button that swaps two. */
+/** The runs with their letters, A first, and a button that swaps two; in a report, where screens are parts, the title. */
 export function heading(page, title, ...more) {
+  if (page.report) return el("header", el("h2.part", title), more);
   const swap = () => {
     const { runs, filter } = current(); // what is said of one system would be of the other
     go({

@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import * as format from "./format.js";
-import { letter } from "./heading.js";
+import { letter, letterOf } from "./heading.js";
 import { address, go, same } from "./state.js";
 import { line, table } from "./tables.js";
 import { name, texts, words } from "./text.js";
@@ -10,21 +10,24 @@ import { name, texts, words } from "./text.js";
 export const SIZE = 50; // rows on a page
 const GOLDS = 5; // gold answers of a row that are shown
 
-/** The rows of an answer of the server, with what turns the page. `metric`: whose scores are shown; there may be none. */
-export function rowList(answer, { systems, metrics }, metric, state) {
+/**
+ * The rows of an answer of the server, with what turns the page. `metric`: whose scores are shown; there may be none.
+ * `shown`: the numbers of the systems whose answers are.
+ */
+export function rowList(answer, { systems, metrics }, metric, state, shown) {
   if (!answer.rows.length) return el("p.dim", "No row fits the filter.");
   const place = metrics.indexOf(metric);
-  const pair = systems.length === 2 && Boolean(metric);
+  const pair = shown.length === 2 && Boolean(metric);
   const of = (kind, system) => ({ kind, metric: metric?.spec, system });
-  const heads = systems.map((system, at) =>
-    sortable(of("score", at), [systems.length > 1 && [letter(at), " "], name(system.name)], state),
+  const heads = shown.map((at) =>
+    sortable(of("score", at), [systems.length > 1 && [letter(at), " "], name(systems[at].name)], state),
   );
-  if (pair) heads.push(sortable(of("difference", 1), "B − A", state));
+  if (pair) heads.push(sortable(of("difference", shown[1]), `${letterOf(shown[1])} − A`, state));
   const lines = answer.rows.map((row, at) => {
-    const cells = row.answers.map((each, system) =>
-      el("td", { "data-label": systems[system].name }, answerCell(each, metric, place, pair)),
+    const cells = shown.map((system) =>
+      el("td", { "data-label": systems[system].name }, answerCell(row.answers[system], metric, place, pair)),
     );
-    if (pair) cells.push(el("td.num", change(row.answers[1].differences[place], metric)));
+    if (pair) cells.push(el("td.num", change(row.answers[shown[1]].differences[place], metric)));
     return line(
       rowHead(row, address({ ...state, screen: "row", from: 0, row: row.id, at: answer.offset + at })),
       cells,

@@ -81,7 +81,7 @@ function flatten({ files, ...manifest }) {
 
 function spell(key, value) {
   if (value === null || value === undefined) return "";
-  if (key === "created") return `${format.time(value)} UTC`;
+  if (key === "created") return value && `${format.time(value)} UTC`;
   if (key === "seconds" && typeof value === "number") return `${value.toFixed(1)}`;
   if (Array.isArray(value)) return value.map((each) => spell("", each)).join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);

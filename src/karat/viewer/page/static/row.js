@@ -131,9 +131,9 @@ function answerCard(answer, at, { several, columns, state, all }) {
   const other = state.marks === "other" && answer.against;
   const mark = state.marks === "none" ? null : other ? (at ? "ins" : "del") : "mark";
   const metric = columns.metrics.find(({ spec }) => spec === state.metric) ?? columns.metrics[0];
-  const scores = answer.scores.map((each) => scoreOf(each, columns));
+  const scores = columns.metrics.map((known, place) => scoreOf(known, answer.scores[place], answer.differences[place]));
   return el(
-    `article.answer.${outcome(answer, metric)}`,
+    `article.answer.${outcome(answer.differences[columns.metrics.indexOf(metric)], metric)}`,
     el("h3", several && [letter(at), " "], name(answer.name)),
     texts(other || answer.answer, mark, all),
     el("dl.facts.scores", scores),
@@ -144,17 +144,15 @@ function answerCard(answer, at, { several, columns, state, all }) {
 }
 
 /** Whether an answer is better or worse than that of the first system. */
-function outcome({ scores }, metric) {
-  const { difference = null } = scores.find((each) => each.metric === metric?.spec) ?? {};
+function outcome(difference, metric) {
   if (!difference) return "same";
   return difference > 0 === (metric.direction !== "minimize") ? "better" : "worse";
 }
 
-function scoreOf({ metric, score, difference }, columns) {
-  const known = columns.metrics.find(({ spec }) => spec === metric) ?? { scale: 1, direction: "maximize" };
+function scoreOf(known, score, difference) {
   const shown =
     score === null ? el("span.dim", "unscored") : el("data", { value: score }, format.value(score, known.scale));
-  return [el("dt", name(metric)), el("dd", shown, " ", difference !== null && change(difference, known))];
+  return [el("dt", name(known.spec)), el("dd", shown, " ", difference !== null && change(difference, known))];
 }
 
 function repetitionsOf({ repetitions }, { metrics }, all) {

@@ -4,10 +4,18 @@ import { post, recall } from "./api.js";
 import { announce, command, complain, el, field, fill, select } from "./dom.js";
 import { describe, facetFields, fieldTitle, histogramFields, panel } from "./facets.js";
 import * as format from "./format.js";
-import { heading } from "./heading.js";
+import { heading, letterOf } from "./heading.js";
 import { rowList, SIZE } from "./list.js";
 import { about, current, go, same, sameRows } from "./state.js";
 import { name } from "./text.js";
+
+const MANY = 4; // systems that stand side by side; of more, the first and another one do
+
+/** The numbers of the systems that are shown. */
+function shownOf({ systems }, { other }) {
+  if (systems.length <= MANY) return systems.map((_, at) => at);
+  return [0, Math.min(Math.max(Number(other), 1), systems.length - 1)];
+}
 
 export default async function open(state, page) {
   const columns = await recall("columns", about(state));
@@ -22,7 +30,7 @@ export default async function open(state, page) {
   const draw = (answer, next, metric) => {
     if (!answer.rows.length && answer.total) return go({ from: 0 }, { replace: true }); // a page beyond the last one
     fill(chips, filterChips(next, columns, answer));
-    fill(list, rowList(answer, columns, metric, next), command(answer.command));
+    fill(list, rowList(answer, columns, metric, next, shownOf(columns, next)), command(answer.command));
     list.removeAttribute("aria-busy");
     announce(`${format.count(answer.total)} of ${format.rows(answer.n)}`);
     if (focus)
@@ -34,11 +42,12 @@ export default async function open(state, page) {
   };
   /** The counts beside the rows: the first ones after the rows, which people read first; later ones at the same time. */
   const count = async (request, metric, signal) => {
-    const counted = JSON.stringify([request.filter, metric?.spec]);
+    const shown = shownOf(columns, current());
+    const counted = JSON.stringify([request.filter, metric?.spec, shown]);
     where.box.ariaBusy = counted === facetsOf ? null : "true";
     if (counted === facetsOf) return;
-    const fields = facetFields(columns.facets, metric?.spec);
-    const histograms = metric ? histogramFields(metric.spec, columns.systems) : [];
+    const fields = facetFields(columns.facets, metric?.spec, shown);
+    const histograms = metric ? histogramFields(metric.spec, shown) : [];
     const answer = await post("facets", { ...request, fields, histograms }, signal).catch(
       (error) => signal.aborted || where.fail(error.message),
     );
@@ -92,11 +101,10 @@ export default async function open(state, page) {
 }
 
 /** What the list may be ordered by. */
-function orders({ systems, columns }, metric) {
-  const others = systems.slice(1).map((_, at) => at + 1);
+function orders({ columns }, metric, [first, ...others]) {
   const of = (kind) => (system) => ({ kind, metric: metric.spec, system });
   const scores = metric
-    ? [others.map(of("difference")), others.map(of("size")), systems.map((_, at) => of("score")(at))]
+    ? [others.map(of("difference")), others.map(of("size")), [first, ...others].map(of("score"))]
     : [];
   const sortable = columns.filter((column) => column.sort).map((column) => ({ kind: "column", name: column.name }));
   return [...scores.flat(), { kind: "id" }, ...sortable];
@@ -104,7 +112,8 @@ function orders({ systems, columns }, metric) {
 
 function settings(columns, metric, state) {
   const { systems, metrics } = columns;
-  const fields = orders(columns, metric);
+  const shown = shownOf(columns, state);
+  const fields = orders(columns, metric, shown);
   const at = fields.findIndex((each) => same(each, state.sort?.field));
   const { descending = false } = state.sort ?? {};
   const order = (on, down) => go({ sort: on && { field: on, descending: down }, from: 0 }, { replace: true });
@@ -113,6 +122,7 @@ function settings(columns, metric, state) {
   const flip = () => order(fields[at], !descending);
   return [
     metrics.length > 0 && field("Metric", metricChoice(metrics, metric, state)),
+    shown.length < systems.length && field("Beside A", otherChoice(systems, shown)),
     field(
       "Order",
       select([["-1", systems.length > 1 ? "as in A" : "as in the run"], ...names], String(at), pick, {
@@ -121,6 +131,16 @@ function settings(columns, metric, state) {
     ),
     at >= 0 && el("button", { "data-key": "flip", onclick: flip }, descending ? "Largest first ↓" : "Smallest first ↑"),
   ];
+}
+
+/** Which of many systems stands beside the first; what is said of the last one is left behind. */
+function otherChoice(systems, [, shown]) {
+  const names = systems.map(({ name: text }, at) => [String(at), `${letterOf(at)} ${text}`]).slice(1);
+  const pick = (other) => {
+    const filter = current().filter.filter(({ field: { system } }) => !system);
+    go({ other, filter, sort: null, from: 0 }, { replace: true });
+  };
+  return select(names, String(shown), pick, { "data-key": "other" });
 }
 
 /** Another metric takes the order with it, and leaves behind the conditions on the scores of the last one. */

@@ -17,7 +17,12 @@ const EMPTY = {
   marks: "gold", // with what the words of an answer are compared
   find: "", // a part of the names of runs
   series: "", // of the trend
+  other: "", // the number of the system beside the first in a list of rows, where there are many
 };
+
+/** What the state is where the address says nothing else: a report has its runs and slices. */
+export const begin = (values) => Object.assign(EMPTY, values);
+
 const JSON_FIELDS = new Set(["filter", "sort"]);
 const SCREENS = new Set(["runs", "compare", "rows", "row", "label", "agreement", "provenance"]);
 
@@ -42,6 +47,7 @@ const READERS = {
   runs: (text) => (text.split(",").every((id) => /^[0-9a-f]{16}$/.test(id)) ? text.split(",") : undefined),
   from: (text) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined),
   at: (text) => (/^\d{0,9}$/.test(text) ? text && String(Number(text)) : undefined),
+  other: (text) => (/^\d{0,3}$/.test(text) ? text : undefined),
   marks: (text) => (["gold", "other", "none"].includes(text) ? text : undefined),
   filter: (text) => {
     const filter = read(text);
@@ -84,7 +90,7 @@ export function address(state) {
   const query = new URLSearchParams();
   for (const [name, empty] of Object.entries(EMPTY)) {
     const value = state[name];
-    if (name === "screen" || value === undefined || String(value) === String(empty)) continue;
+    if (name === "screen" || value === undefined || JSON.stringify(value) === JSON.stringify(empty)) continue;
     query.set(name, JSON_FIELDS.has(name) ? JSON.stringify(value) : value);
   }
   return query.size ? `#/${state.screen}?${query}` : `#/${state.screen}`;

@@ -43,19 +43,6 @@ export function plain(text) {
   return [...nodes, whole.slice(end).replace(HIDDEN, "\ufffd")];
 }
 
-/** The pieces, with the spaces between two marked words marked too. */
-function joined(pieces) {
-  const out = [];
-  pieces.forEach(([piece, kind], at) => {
-    const between =
-      kind === "same" && /^\s+$/.test(piece) && pieces[at - 1]?.[1] === "differs" && pieces[at + 1]?.[1] === "differs";
-    const last = out.at(-1);
-    if (last && last[1] === (between ? "differs" : kind)) last[0] += piece;
-    else out.push([piece, kind]);
-  });
-  return out;
-}
-
 /**
  * A `Text` of the server. `mark`: the element of words that differ (mark, ins or del), null for none. `all`: called for
  * the whole text where the server cut it, or "shown" for all that is there.
@@ -64,10 +51,9 @@ export function words(text, mark = "mark", all = null) {
   if (text === null || text === undefined) return el("p.text.dim", "no value");
   if (!text.length) return el("p.text.dim", "empty");
   const box = el("p.text", { dir: "auto" });
-  const pieces = joined(text.pieces);
   const shown = (limit) => {
     let left = limit;
-    return pieces.flatMap(([piece, kind]) => {
+    return text.pieces.flatMap(([piece, kind]) => {
       const part = piece.slice(0, Math.max(left, 0));
       left -= piece.length;
       return !part ? [] : kind === "differs" && mark ? [el(mark, {}, plain(part))] : plain(part);

@@ -1,0 +1,219 @@
+"""What a report says: the figures of comparing, ranking and scoring, in the form in which the page is answered."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.runs.compare.comparison import Compared
+from karat.runs.compare.ranked import Ranked
+from karat.runs.labels.labels import Labels
+from karat.runs.match.match import Matched
+from karat.runs.match.systems import TableInMemory
+from karat.runs.store.run import ScoredFile
+from karat.runs.table.table import Table, spell_value
+from karat.runs.table.value_table import MetricValue, value_tables
+from karat.stats.aggregate import points
+from karat.stats.inference import Inference
+from karat.viewer.answers import answer_compared, answer_ranked, describe_best, describe_metric
+from karat.viewer.report.choice import MetricScores, choose_rows
+from karat.viewer.report.document import Head
+from karat.viewer.report.redaction import Redaction
+from karat.viewer.report.rows import SAMPLE, cut_name, describe_choice, hold_rows
+from karat.viewer.report.values import SystemValues, as_answer
+from karat.viewer.rows.display import describe_table
+from karat.viewer.rows.facets import count_bins, list_histograms
+from karat.viewer.rows.fields import Field
+from karat.viewer.rows.table import RowTable
+
+_LINES = 80  # of all slices in all plots
+_RECOMPUTED = ("cluster", "confidence", "seed")  # of a single run's values, which no other command has with them
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a report is about; `compared` is None for a single run, `ranked` for fewer than three.
+
+    `human` are the labels by people, `on` the ids in the rows and in the labels; None: they are found.
+    """
+
+    matched: Matched
+    inference: Inference
+    redaction: Redaction
+    compared: Compared | None
+    ranked: Ranked | None
+    human: Labels | None
+    on: tuple[str, str] | None
+    by: str | None
+
+    def head(self) -> Head:
+        """What is read without JavaScript: the verdict in sentences, and the first table."""
+        level = f"Brackets hold {100 * self.inference.confidence:g} % intervals."
+        if self.compared is None:
+            values, _ = self._values[0]
+            whole = [each for each in values if each.slice is None]
+            return Head([(each.spec, _spell(each)) for each in whole], self._first_tables, level)
+        if self.ranked is not None:
+            return Head(
+                [(each.metric, describe_best(each)) for each in self.ranked.rankings], self._first_tables, level
+            )
+        found = [each for each in self.compared.findings if each.slice is None]
+        return Head([(each.metric, text) for each in found for text in each.sentences], self._first_tables, level)
+
+    @property
+    def _first_tables(self) -> list[Table]:
+        if self.ranked is not None:
+            return self.ranked.tables(percent=True)
+        if self.compared is not None:
+            return self._show(self.compared).tables()
+        return value_tables([replace(each, slice=each.slice and cut_name(each.slice)) for each in self._values[0][0]],
+                             self.inference.confidence)  # fmt: skip
+
+    def answers(self, most: int, options: Mapping[str, object]) -> dict[str, Any]:
+        """The answers of the page, of at most so many rows; `options` are those of the command."""
+        table, seed = self._table, self.inference.seed
+        scores = [
+            MetricScores(spec, np.array([table.numbers(Field("score", metric=spec, system=at))
+                                         for at in range(len(table.runs))]), metric.scale.direction == "minimize")
+            for spec, metric in zip(table.specs, table.metrics, strict=True)
+        ]  # fmt: skip
+        choice = choose_rows(scores, most, seed)
+        columns = describe_table(table)
+        if len(choice.rows) < table.n:
+            columns["facets"] += [Field("column", SAMPLE).as_dict()]
+        columns["columns"] = [each for each in columns["columns"] if each["facet"]]
+        columns["aligned_by"] = self.redaction.clean(columns["aligned_by"])
+        systems = [{"id": str(at), "name": name} for at, name in enumerate(self.matched.names)]
+        command, notes = self._command(options), list(self._notes)
+        clean = self.redaction.clean_manifest
+        return {
+            "by": self.by or "",
+            "columns": {"systems": systems, **columns},
+            "notes": [describe_choice(choice, table.n, seed), *notes],
+            "of_runs": {
+                "result": [self._result(at, command) for at in range(len(systems))],
+                "provenance": [{"manifest": clean(asdict(run.manifest))} for run in table.runs],
+            },
+            "compare": self._compared(command),
+            "rank": self.ranked and answer_ranked(self.ranked, pairs=False),
+            "spread": [count_bins(table, lambda _: None, field)
+                       for spec in table.specs for field in list_histograms(table, spec)],
+            "rows": hold_rows(table, choice, self.by, numbered=self._hides_ids),
+        }  # fmt: skip
+
+    @cached_property
+    def _table(self) -> RowTable:
+        runs = self.matched.runs
+        of = next((at for at, run in enumerate(runs) if self.by in run.schema.names), 0)
+        facets = {} if self.by is None else {self.by: of}
+        return RowTable(self.matched, [self.redaction.cut(run) for run in runs], facets)
+
+    @property
+    def _hides_ids(self) -> bool:
+        runs, by = self.matched.runs, self._table.by
+        return by in runs[0].schema.names and self.redaction.hides_values(runs, by)
+
+    @cached_property
+    def _values(self) -> list[tuple[list[MetricValue], list[str]]]:
+        """The values of each system, of a single one by slice too, and what a reader has to know of them."""
+        slices = {} if self.compared else self._slices
+        values = SystemValues(self.matched, self.inference, self.human, self.on, self.by, slices)
+        return [values.read(at, self._drawn) for at in range(len(self.matched.runs))]
+
+    @cached_property
+    def _slices(self) -> dict[str, Array]:
+        """The row numbers of each slice, among the matched rows."""
+        if (found := self.matched.slices) is None:
+            return {}
+        return {label: np.flatnonzero(found.codes == at) for at, label in sorted(enumerate(found.labels), key=_label)}
+
+    @cached_property
+    def _drawn(self) -> frozenset[str]:
+        """The slices that are shown: the largest, but first those with a clear difference; as many as a page holds."""
+        findings = self.compared.findings if self.compared else ()
+        clear = {each.slice for each in findings if each.verdict != "unclear"}
+        ranked = sorted(self._slices, key=lambda label: (label not in clear, -len(self._slices[label])))
+        each = len(self.matched.metrics) * max(len(self.matched.runs) - 1, 1)
+        return frozenset(ranked[: max(_LINES // each, 1)])
+
+    @property
+    def _slice_notes(self) -> Iterator[str]:
+        """How many slices are shown, where that is not all."""
+        if (drawn := len(self._drawn)) < len(self._slices):
+            which = "those with a clear difference, then the largest; karat compare --json has all"
+            yield f"{drawn} of {len(self._slices)} slices are here: {which if self.compared else 'the largest'}"
+
+    def _result(self, at: int, command: str | None) -> dict[str, Any]:
+        values, notes = self._values[at]
+        named = [replace(each, slice=each.slice and cut_name(each.slice)) for each in values]
+        run = self.matched.runs[at]
+        remarks = [*notes, *(() if self.compared else (*self.matched.notes, *self._slice_notes))]
+        return {
+            "values": as_answer(named, [self.redaction.clean(note) for note in remarks]),
+            "display": {each.spec: describe_metric(each) for each in run.manifest.metrics},
+            "confidence": self.inference.confidence,
+            "command": command if self.compared is None else None,
+        }
+
+    def _show(self, compared: Compared) -> Compared:
+        """A comparison with the slices that are shown, whose names are cut."""
+        drawn = (each for each in compared.findings if each.slice is None or each.slice in self._drawn)
+        named = (each if each.slice is None else replace(each, slice=cut_name(each.slice)) for each in drawn)
+        return replace(compared, findings=tuple(named))
+
+    def _compared(self, command: str | None) -> dict[str, Any] | None:
+        if self.compared is None:
+            return None
+        shown, clean = self._show(self.compared), self.redaction.clean
+        notes = [*shown.notes, *self._slice_notes, *(note for _, own in self._values for note in own)]
+        found = answer_compared(shown)
+        found["compared"] |= {"notes": list(map(clean, notes)), "aligned_by": clean(shown.by)}
+        return {**found, "command": command}
+
+    @property
+    def _notes(self) -> Iterator[str]:
+        """What is left out."""
+        if not self.redaction.texts:
+            yield "Texts are left out."
+        if count := len(self.redaction.columns):
+            yield "One column is left out." if count == 1 else f"{count} columns are left out."
+
+    def _command(self, options: Mapping[str, object]) -> str | None:
+        """The command that prints the same figures; None for rows in memory, and for a file, of which no command does.
+
+        An option of a comparison may have several values, and True is a flag.
+        """
+        runs = self.matched.runs
+        if any(isinstance(run, TableInMemory) for run in runs):
+            return None
+        if self.compared is None:
+            if isinstance(runs[0], ScoredFile) or any(options.get(name) is not None for name in _RECOMPUTED):
+                return None
+            options = {name: value for name, value in options.items() if name not in {"metric", "by"}}
+        words = ["karat", *(["compare"] if self.compared else ["runs", "show"]), *self.matched.names]
+        for name, value in options.items():
+            for each in value if isinstance(value, list) else [value]:
+                if each is not None and each is not False:
+                    words += [f"--{name}"] if each is True else [f"--{name}", self.redaction.clean(each)]
+        return shlex.join(words)
+
+
+def _label(numbered: tuple[int, str]) -> str:
+    return numbered[1]
+
+
+def _spell(each: MetricValue) -> str:
+    """A value with its interval in words."""
+    value, factor = each.value, points(each.bounds)
+    if value.value is None:
+        return f"no value, {value.failed} of {value.n} rows have no score"
+    missing = f"; {value.failed} have no score" if value.failed else ""
+    shown, low, high = (spell_value(number, factor) for number in (value.value, value.low, value.high))
+    caution = f"; but {each.caution}" if each.caution else ""
+    return f"{shown}{' points' if factor > 1 else ''} [{low}, {high}] on {value.n} rows{missing}{caution}"
