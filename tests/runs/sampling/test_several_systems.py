@@ -164,6 +164,12 @@ def test_systems_may_call_the_column_that_pairs_their_rows_differently():
     asked, gold = [f"what {at}" for at in range(20)], ["x"] * 20
     first = karat.score({"question": asked, "gold": gold, "prediction": asked}, "em", keep=True)
     other = karat.score({"query": asked[::-1], "gold": gold, "prediction": asked[::-1]}, "em", keep=True)
-    drawn = karat.label_next([first, other], 3)
-    assert [line["question"] for line in drawn.to_pylist()] == [line["prediction"] for line in drawn.to_pylist()]
-    assert drawn.num_rows == 6
+    drawn = karat.label_next([first, other], 3).to_pylist()
+    assert [line["question"] for line in drawn] == [line["prediction"] for line in drawn]
+    assert [line["system"] for line in drawn] == ["A", "B"] * 3
+    labelled = [{**line, "label": float(line["system"] == "B")} for line in drawn]
+    assert karat.compare(first, other, human=labelled).findings[0].corrected.labelled == 3
+    assert karat.label_next([first, other], 2, human=labelled).num_rows == 10
+    apart = {name: [line for line in labelled if line["system"] == name] for name in "AB"}
+    apart["B"] = [{"query" if name == "question" else name: cell for name, cell in line.items()} for line in apart["B"]]
+    assert karat.compare(first, other, human=apart).findings[0].corrected.labelled == 3

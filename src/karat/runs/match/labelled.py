@@ -41,7 +41,8 @@ def _label(labels: Labels, run: Run, at: int, rows: Alignment, choices: Sequence
     key = rows.columns[at] if rows.columns else rows.by
     needed = dict.fromkeys([*(columns or [key]), *([labels.strata] if labels.strata else [])])
     source = replace(open_source(run.read(list(needed))), name=run.name)
-    found = join_labels(labels, source, source, (key, labels.on or key), choices)
+    theirs = labels.on or (rows.by if labels.system else key)  # a table with labels of several systems has one key
+    found = join_labels(labels, source, source, (key, theirs), choices)
     order, strata = rows.order(at), found.strata
     places = np.full(max(order.max(initial=-1), found.at.max(initial=-1)) + 1, -1)
     places[order] = np.arange(len(order))
