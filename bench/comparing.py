@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import math
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
@@ -19,16 +21,17 @@ from numpy.typing import NDArray
 
 from karat.stats.aggregate import Bounds, Finish, Scale
 from karat.stats.inference import Inference
-from karat.stats.paired.compare import Pairing
+from karat.stats.paired.compare import Pairing, compare
+from karat.stats.paired.comparison import Comparison
+from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
 from karat.stats.paired.multiple import holm
-from karat.stats.paired.paired_rows import PairedRows
 from karat.stats.paired.power import pairs_needed, rows_needed
 
 Array = NDArray[np.float64]
 Draw: TypeAlias = Callable[[int], tuple[Array, Array]]
 random = np.random.default_rng(7)
 SQUAD = Path(__file__).parents[1] / "../shared/data/squad"
-SIZES = (50, 200, 500, 2_000)
+SIZES = (30, 100, 500, 2_000)
 BOUNDED: Bounds = (0.0, 1.0)
 
 
@@ -110,8 +113,22 @@ def ratio(sums: Array) -> Array:
     return quotient
 
 
-def pair(a: Array, b: Array, finish: Finish | None = None, bounds: Bounds = BOUNDED) -> PairedRows:
-    return PairedRows(a, b, None, finish, bounds, int(random.integers(2**32)))
+def rare(low: float, high: float, power: float) -> Draw:
+    """B loses .9 of a score, or all of it, on 3 % of rows, and gains .05 on the rest; A's are from `low` to `high`."""
+
+    def draw(n: int) -> tuple[Array, Array]:
+        a = low + (high - low) * random.random((n, 1)) ** (1 / power)
+        return a, np.where(random.random((n, 1)) < 0.03, np.maximum(a - 0.9, 0), a + 0.05)
+
+    return draw
+
+
+def pair(a: Array, b: Array, finish: Finish | None = None, bounds: Bounds = BOUNDED) -> Comparison:
+    return compare(a, b, Scale(finish, bounds))
+
+
+def p_of(found: Comparison) -> float:
+    return 1.0 if found.p is None else found.p
 
 
 def measure_coverage(
@@ -124,10 +141,49 @@ def measure_coverage(
     for n in SIZES:
         held = 0
         for _ in range(times):
-            low, high = pair(*draw(n), finish, bounds).interval(0.95)
+            found = pair(*draw(n), finish, bounds)
+            low, high = found.low, found.high
             held += (low is None or low <= truth + 1e-9) and (high is None or truth - 1e-9 <= high)
         cells.append(f"{100 * held / times:.1f}")
     print(f"| {name} | {round(100 * truth, 1) + 0.0} | {' | '.join(cells)} |", flush=True)
+
+
+def enumerate_answers() -> None:
+    """Three forms of McNemar's test beside Tango's interval: no simulation, but the sum over all counts."""
+    print("| right or wrong | n | exact | mid-p | asymptotic | intervals that hold 0 | exact, other | mid-p, other |")
+    print("|---|---|---|---|---|---|---|---|")
+    z = NormalDist().inv_cdf(0.975)
+    for discordant in (0.05, 0.1, 0.2, 0.4):
+        for n in (20, 50, 100, 200):
+            shares = np.zeros(6)
+            for rows in range(n + 1):
+                for wins in range(rows + 1):
+                    ways = (
+                        math.lgamma(n + 1)
+                        - math.lgamma(n - rows + 1)
+                        - math.lgamma(wins + 1)
+                        - math.lgamma(rows - wins + 1)
+                    )
+                    chance = math.exp(ways + (n - rows) * math.log1p(-discordant) + rows * math.log(discordant / 2))
+                    if chance < 1e-9:
+                        continue
+                    middle, losses = mcnemar_test(wins, rows - wins), rows - wins
+                    same = math.comb(rows, wins) / 2**rows
+                    exact = 1.0 if wins == losses else middle + same
+                    low, high = tango_interval(wins, losses, n, z)
+                    out, distance = low > 0 or high < 0, abs(wins - losses) / math.sqrt(max(rows, 1))
+                    shares += chance * np.array(
+                        [
+                            exact <= 0.05,
+                            middle <= 0.05,
+                            distance > z,
+                            not out,
+                            (exact <= 0.05) != out,
+                            (middle <= 0.05) != out,
+                        ]
+                    )
+            print(f"| {100 * discordant:.0f} % differ | {n} | {' | '.join(f'{100 * each:.1f}' for each in shares)} |")
+    print()
 
 
 def simulate_coverage() -> None:
@@ -135,21 +191,26 @@ def simulate_coverage() -> None:
     print("|---|---|---|---|---|---|")
     for discordant, difference in ((0.05, 0.0), (0.1, 0.0), (0.1, 0.05), (0.2, 0.1), (0.4, 0.0), (0.4, 0.3)):
         name = f"right or wrong, {100 * discordant:.0f} % differ"
-        measure_coverage(name, answers(discordant, difference), None, BOUNDED, 10_000, difference)
+        measure_coverage(name, answers(discordant, difference), None, BOUNDED, 4_000, difference)
     for changed, better in ((0.1, 1.0), (0.1, 2.0), (0.3, 1.2), (0.9, 1.0), (0.9, 2.0)):
         known = 0.0 if better == 1 else None
         measure_coverage(
-            f"F1-like, {100 * changed:.0f} % drawn anew", scores(changed, better), None, BOUNDED, 10_000, known
+            f"F1-like, {100 * changed:.0f} % drawn anew", scores(changed, better), None, BOUNDED, 4_000, known
         )
     if SQUAD.exists():
         real = squad("1.1_logistic_regression_baseline", "1.1_bert_ensemble")
-        measure_coverage("SQuAD F1, BERT ensemble against logistic regression", real, None, BOUNDED, 10_000)
+        measure_coverage("SQuAD F1, BERT ensemble against logistic regression", real, None, BOUNDED, 4_000)
         real = squad("1.1_bert_ensemble", "2.0_bidaf_selfattn_elmo_single")
-        measure_coverage("SQuAD F1, BiDAF against BERT ensemble", real, None, BOUNDED, 10_000)
+        measure_coverage("SQuAD F1, BiDAF against BERT ensemble", real, None, BOUNDED, 4_000)
     for changed, qualities in ((0.3, (0.7, 0.75)), (1.0, (0.7, 0.75)), (0.3, (0.93, 0.95))):
         name = f"micro-F1 {qualities[0]}, {100 * changed:.0f} % drawn anew"
         measure_coverage(name, labels(changed, qualities), micro_f1, BOUNDED, 4_000)
-    measure_coverage("word error rate .15 and .1 (bootstrap)", words((0.15, 0.1)), ratio, (0.0, None), 1_000)
+    measure_coverage("word error rate .15 and .1", words((0.15, 0.1)), ratio, (0.0, None), 4_000)
+    for name, draw in (
+        ("of scores from 0 to .95", rare(0.0, 0.95, 3.0)),
+        ("of scores from .9 to .95", rare(0.9, 0.95, 1.0)),
+    ):
+        measure_coverage(f"3 % lose .9, the rest gain .05, {name}", draw, None, BOUNDED, 4_000)
 
 
 def simulate_clusters(times: int = 1_000) -> None:
@@ -164,12 +225,9 @@ def simulate_clusters(times: int = 1_000) -> None:
                 a = random.random(len(keys))
                 b = a + 0.15 * random.normal(size=clusters)[keys] + 0.15 * random.normal(size=len(keys))
                 sides = [(side > 0.5).astype(float) if cut else np.clip(side, 0, 1) for side in (a, b)]
-                pairs = PairedRows(
-                    sides[0][:, None], sides[1][:, None], keys, None, BOUNDED, int(random.integers(2**32))
-                )
-                low, high = pairs.interval(0.95)
-                held += (low is None or low <= 0) and (high is None or high >= 0)
-                found += pairs.test()[0] <= 0.05
+                pairs = compare(sides[0][:, None], sides[1][:, None], Scale(), keys=keys)
+                held += pairs.holds_zero is not False
+                found += p_of(pairs) <= 0.05
             print(f"| {name} | {clusters} | {100 * held / times:.1f} % | {100 * found / times:.1f} % |", flush=True)
 
 
@@ -180,7 +238,7 @@ def simulate_many(times: int = 1_000, rows: int = 20_000) -> None:
     cases: list[tuple[str, Draw, Scale]] = [
         ("F1-like, 90 % drawn anew", scores(0.9), Scale()),
         ("micro-F1 0.7, all drawn anew", labels(1.0, (0.7, 0.7)), Scale(micro_f1)),
-        ("word error rate .15 (bootstrap)", words((0.15, 0.15)), Scale(ratio, (0.0, None))),
+        ("word error rate .15", words((0.15, 0.15)), Scale(ratio, (0.0, None))),
     ]
     for name, draw, scale in cases:
         held = found = 0
@@ -218,7 +276,7 @@ def simulate_null(times: int = 1_000) -> None:
         for n in (50, 200):
             single = either = corrected = 0
             for _ in range(times):
-                ps = [pair(a, b).test()[0] for a, b in draw(n)]
+                ps = [p_of(pair(a, b)) for a, b in draw(n)]
                 single += sum(p <= 0.05 for p in ps)
                 either += min(ps) <= 0.05
                 corrected += min(p for p in holm(ps) if p is not None) <= 0.05
@@ -232,7 +290,7 @@ def simulate_power(times: int = 2_000) -> None:
     for discordant, difference in ((0.05, 0.03), (0.1, 0.02), (0.1, 0.05), (0.3, 0.1), (0.3, 0.2)):
         rows = pairs_needed(difference, discordant)
         draw = answers(discordant, difference)
-        found = sum(pair(*draw(rows)).test()[0] <= 0.05 for _ in range(times))
+        found = sum(p_of(pair(*draw(rows))) <= 0.05 for _ in range(times))
         print(f"| {difference} right, {100 * discordant:.0f} % differ | {rows:,} | {100 * found / times:.1f} % |")
     for name, draw, finish in (
         ("F1-like, 10 % drawn anew", scores(0.1, 2.0), None),
@@ -243,13 +301,14 @@ def simulate_power(times: int = 2_000) -> None:
         assert big.deviation is not None
         assert big.difference is not None
         rows = rows_needed(big.difference, big.deviation)
-        found = sum(pair(*draw(rows), finish).test()[0] <= 0.05 for _ in range(times // 2))
+        found = sum(p_of(pair(*draw(rows), finish)) <= 0.05 for _ in range(times // 2))
         print(f"| {big.difference:.3f} {name} | {rows:,} | {200 * found / times:.1f} % |", flush=True)
 
 
 def main() -> None:
     """Run every simulation; about five minutes on one core."""
     start = time.perf_counter()
+    enumerate_answers()
     simulate_coverage()
     simulate_clusters()
     simulate_many()

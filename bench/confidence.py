@@ -19,7 +19,6 @@ import karat
 from karat.core.metric.spec import parse
 from karat.stats.aggregate import Scale, Units
 from karat.stats.confidence.curve_rows import CurveRows
-from karat.stats.confidence.paired import CurvePairing
 from karat.stats.paired.compare import Pairing
 from karat.stats.percentiles.values import make_units
 from karat.stats.value import summarise
@@ -68,7 +67,7 @@ def simulate(spec: str, n: int, true: float, times: int) -> tuple[float, float, 
         units.add(a, numbers)
         value = summarise(units, scale)
         held += value.low is not None and value.high is not None and value.low <= true <= value.high
-        pairing: Any = CurvePairing(scale) if isinstance(units, CurveRows) else Pairing(scale, a.shape[1])
+        pairing = Pairing(scale, a.shape[1])
         pairing.add(a, b, numbers)
         compared = pairing.compare()
         zero += compared.low is None or compared.high is None or compared.low <= 0 <= compared.high

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from karat.core.metric.definition import Direction
 from karat.stats.aggregate import Scale
+from karat.stats.paired.pair_tests import PairTests
+from karat.stats.paired.systems import Systems
 from karat.stats.ranking.bradley_terry import estimate_strengths, find_unbeaten
-from karat.stats.ranking.pairs import Systems
-from karat.stats.ranking.standing import PairTests, stand
+from karat.stats.ranking.standing import stand
 
 Array = NDArray[np.float64]
 Draw: TypeAlias = Callable[[int], Array]
@@ -99,8 +100,8 @@ def measure(systems: int, n: int, kind: str) -> str:
     for start in range(0, n, 65_536):
         part = rows[start : start + 65_536]
         added.add(part[:, :, None], np.arange(start, start + len(part), dtype=np.uint64))
-    values, tests = added.values(), added.test()
-    stand([[value.value for value in values]], [tests], ["maximize"])
+    values, tests = added.values, added.test()
+    stand([values.tolist()], [tests], ["maximize"])
     return f"{time.process_time() - began:.1f}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -97,6 +98,23 @@ class Units:
     def squares(self) -> NDArray[np.float64]:
         """The summed squares of a single statistic of each unit, shape (units, 1); of several none, (units, 0)."""
         return self.sums[:, self.width : -1]
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """The statistics summed over all rows and rounded once, shape (width,): the same bits in any order."""
+        if not self._keeps_rows:
+            return self._table.total()[: self.width]
+        try:
+            return np.array([math.fsum(column) for column in self._rows.T])
+        except OverflowError:
+            return np.array(self._rows.sum(axis=0))
+
+    def value(self, finish: Finish | None) -> float:
+        """The value of all rows; NaN where it is undefined."""
+        if finish is None and self.width != 1:
+            raise SpecError(f"a metric with {self.width} statistics a row needs a finish")
+        with np.errstate(all="ignore"):
+            return float(np.divide(self.total[0], self.rows) if finish is None else finish(self.total))
 
     def add(self, statistics: NDArray[np.float64], keys: NDArray[np.uint64] | None = None) -> None:
         """Add the statistics of scored rows, shape (rows, width), and the keys of their units, shape (rows,).

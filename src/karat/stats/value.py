@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from karat.core.metric.in_order import Curve, Percentile
 from karat.data.json.objects import JsonObject
-from karat.stats.aggregate import Finish, Scale, Units, observe
+from karat.stats.aggregate import Finish, Scale, Units
 from karat.stats.confidence.curve_rows import CurveRows
 from karat.stats.inference import Inference
 from karat.stats.intervals.interval import interval
@@ -107,9 +107,7 @@ def summarise(
         if scored:
             value, low, high = units.estimate(finish, bounds, inference.confidence)
     elif scored and isinstance(units, Units):
-        observed, value_of = observe(units, finish)
-        with np.errstate(all="ignore"):
-            computed = float(value_of(observed.sum(axis=0)))
+        computed = units.value(finish)
         if math.isfinite(computed):
             value = computed
             low, high = interval(
@@ -156,4 +154,4 @@ def _fill(
         return value
     if bound is None or finish is not None or not isinstance(units, Units):
         return bound
-    return (float(units.totals.sum()) + failed * bound) / (units.rows + failed)
+    return (float(units.total[0]) + failed * bound) / (units.rows + failed)

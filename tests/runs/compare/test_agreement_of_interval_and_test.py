@@ -1,4 +1,4 @@
-"""A verdict needs the test and the interval; where they differ about 0, the sentence says why."""
+"""The interval leaves out 0 exactly where the test says that systems differ, but for the number of tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import karat
 from karat.stats.aggregate import Scale
 from karat.stats.paired.compare import compare
 
-EXPLAINED = "the interval of the difference holds 0|which is approximate, leaves out 0|no interval of the difference"
+EXPLAINED = "no interval of the difference"
 
 
 def scored(tmp_path, name, scores, column="token_f1"):
@@ -21,17 +21,15 @@ def scored(tmp_path, name, scores, column="token_f1"):
 
 
 @pytest.mark.parametrize(("rows", "verdict"), [(20, "unclear"), (400, "better")])
-def test_identical_differences_of_few_rows_are_no_verdict_and_the_sentence_says_why(rows, verdict, tmp_path):
+def test_identical_differences_of_few_rows_are_no_verdict(rows, verdict, tmp_path):
     systems = [scored(tmp_path, name, [score] * rows) for name, score in (("a", 0.5), ("b", 0.6))]
     (finding,) = karat.compare(*systems).findings
     assert finding.verdict == verdict
-    assert finding.comparison.p <= 0.001
-    assert (finding.comparison.low <= 0) == (verdict == "unclear")
-    assert ("a few rows unlike these could outweigh" in finding.sentence) == (verdict == "unclear")
+    assert (finding.comparison.p > 0.05) == (finding.comparison.low <= 0) == (verdict == "unclear")
     (ranking,) = karat.rank(*systems).rankings
     (pair,) = ranking.pairs
     assert pair.separated == (verdict == "better")
-    assert (pair.low, pair.high) == pytest.approx((finding.comparison.low, finding.comparison.high))
+    assert (pair.low, pair.high, pair.p) == (finding.comparison.low, finding.comparison.high, finding.comparison.p)
 
 
 def test_identical_differences_without_bounds_say_that_there_is_no_interval(tmp_path):
@@ -59,7 +57,6 @@ def shapes(random, rows):
 @pytest.mark.parametrize("rows", [6, 20, 60])
 def test_a_verdict_is_that_of_the_test_and_of_the_interval(rows, clustered):
     random = np.random.default_rng(rows)
-    differed = 0
     for _ in range(12):
         for (a, b), scale in shapes(random, rows):
             found = compare(a, b, scale, keys=np.arange(rows, dtype=np.uint64) // 2 if clustered else None)
@@ -67,12 +64,7 @@ def test_a_verdict_is_that_of_the_test_and_of_the_interval(rows, clustered):
             leaves_out = any(end > 0 for end in ends[:1]) or any(end < 0 for end in ends[-1:])
             significant = found.p is not None and found.p <= 0.05 and found.difference != 0
             assert (found.verdict() != "unclear") == (significant and (leaves_out or not ends))
-            if ends and found.p is not None and significant != leaves_out:
-                assert re.search(EXPLAINED, found.dissent)
-                differed += 1
-            else:
-                assert found.dissent is None
-    assert differed or rows > 20
+            assert not ends or found.p is None or significant == leaves_out
 
 
 def test_the_sentence_says_that_the_interval_is_not_corrected_for_the_tests(tmp_path):

@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.core.errors import RowError, SpecError
-from karat.core.metric.in_order import Percentile
 from karat.metrics.confidence.curves import CoverageAccuracy, MassCalibration, RiskCoverageArea, RocArea
 from karat.stats.aggregate import Scale, Units, observe
 from karat.stats.agreement.auroc import auroc
 from karat.stats.confidence.curve_rows import DISTINCT, CurveRows
 from karat.stats.confidence.deviation import jackknife_variance
-from karat.stats.confidence.paired import CurvePairing
+from karat.stats.paired.compare import Pairing
 
 roc_auc_score = pytest.importorskip("sklearn.metrics").roc_auc_score
 
@@ -92,7 +91,7 @@ def test_equal_systems_differ_rarely_and_the_interval_holds_nothing_by_simulatio
     found = []
     for _ in range(40):
         hard = random.normal(size=200)
-        pairing = CurvePairing(Scale(curve))
+        pairing = Pairing(Scale(curve), 2)
         pairing.add(draw(random, 200, hard), draw(random, 200, hard), np.arange(200, dtype=np.uint64))
         found.append(pairing.compare())
     assert sum(each.p <= 0.05 for each in found) <= 40 * 0.05 + 2.5 * np.sqrt(40 * 0.05 * 0.95)
@@ -106,7 +105,7 @@ def test_rows_that_are_counted_twice_tell_no_more_where_they_share_a_cluster():
     keys = np.arange(200, dtype=np.uint64)
     found = []
     for clusters in (None, keys // 2):
-        pairing = CurvePairing(Scale(RocArea()), clustered=clusters is not None)
+        pairing = Pairing(Scale(RocArea()), 2, clustered=clusters is not None)
         pairing.add(np.repeat(a, 2, axis=0), np.repeat(b, 2, axis=0), keys, clusters)
         found.append(pairing.compare())
     twice, together = found
@@ -119,18 +118,18 @@ def test_rows_that_one_system_lacks_are_left_out():
     random = np.random.default_rng(2)
     a, b = draw(random, 90), draw(random, 90)
     numbers = np.arange(90, dtype=np.uint64)
-    whole, part = CurvePairing(Scale(RocArea())), CurvePairing(Scale(RocArea()))
+    whole, part = Pairing(Scale(RocArea()), 2), Pairing(Scale(RocArea()), 2)
     whole.add(a[5:], b[5:], numbers[5:])
     a[:2], b[2:5] = np.nan, np.nan
     part.add(a[::-1], b[::-1], numbers[::-1])
     one, other = whole.compare(), part.compare()
     assert (one.difference, one.p, one.low) == (other.difference, other.p, other.low)
-    assert (other.n, other.scored, other.missing_a, other.missing_b, other.least) == (90, 85, 2, 3, None)
+    assert (other.n, other.scored, other.missing_a, other.missing_b, other.p_least) == (90, 85, 2, 3, None)
 
 
 def test_an_undefined_value_has_no_test():
     rows = np.array([[0.5, 1.0], [0.7, 1.0]])
-    pairing = CurvePairing(Scale(RocArea()))
+    pairing = Pairing(Scale(RocArea()), 2)
     pairing.add(rows, rows, np.arange(2, dtype=np.uint64))
     found = pairing.compare()
     assert (found.a, found.difference, found.p, found.low) == (None, None, None, None)
@@ -139,7 +138,7 @@ def test_an_undefined_value_has_no_test():
 @pytest.mark.parametrize("curve", CURVES, ids=lambda curve: type(curve).__name__)
 def test_systems_without_a_common_scored_row_have_no_difference(curve):
     rows = np.array([[0.5, 1.0], [0.7, 0.0]])
-    pairing = CurvePairing(Scale(curve))
+    pairing = Pairing(Scale(curve), 2)
     pairing.add(np.where([[True], [False]], rows, np.nan), np.where([[False], [True]], rows, np.nan), np.arange(2))
     found = pairing.compare()
     assert (found.n, found.scored, found.a, found.difference, found.p) == (2, 0, None, None, None)
@@ -148,14 +147,12 @@ def test_systems_without_a_common_scored_row_have_no_difference(curve):
 @pytest.mark.parametrize(("curve", "direction"), [(RocArea(), "maximize"), (RiskCoverageArea(), "minimize")])
 def test_a_row_is_won_by_the_system_with_the_better_score(curve, direction):
     a, b = np.array([[0.5, 0.0], [0.7, 1.0], [0.9, 0.0]]), np.array([[0.5, 1.0], [0.7, 1.0], [0.9, 1.0]])
-    pairing = CurvePairing(Scale(curve, (0.0, 1.0), direction))
+    pairing = Pairing(Scale(curve, (0.0, 1.0), direction), 2)
     pairing.add(a, b, np.arange(3, dtype=np.uint64))
     found = pairing.compare()
     assert (found.wins, found.losses, found.ties) == (2, 0, 1)
 
 
 def test_sums_and_other_finishes_are_refused():
-    with pytest.raises(SpecError, match="the scale of a curve"):
-        CurvePairing(Scale(Percentile(0.5)))
     with pytest.raises(SpecError, match="not computed from sums, nor are curves"):
         observe(Units(2), RocArea())

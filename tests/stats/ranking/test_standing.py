@@ -6,8 +6,9 @@ from scipy.stats import norm
 
 from karat.core.errors import SpecError
 from karat.stats.aggregate import Scale
-from karat.stats.ranking.pairs import Systems
-from karat.stats.ranking.standing import PairTests, stand
+from karat.stats.paired.pair_tests import PairTests
+from karat.stats.paired.systems import Systems
+from karat.stats.ranking.standing import stand
 
 multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
 
@@ -28,7 +29,7 @@ PISA = """491.3600252 1.939833031 24|498.9423138 2.970998694 18|508.0703063 2.26
 def pair_up(values, errors):
     difference = values[:, None] - values
     error = np.sqrt(errors[:, None] ** 2 + errors**2)
-    return PairTests(difference, difference, difference, 2 * norm.sf(np.abs(difference) / error), "wald")
+    return PairTests(difference, difference, difference, 2 * norm.sf(np.abs(difference) / error), error, "wald")
 
 
 def test_published_ranks_are_in_sets_of_ranks_that_follow_from_separated_pairs():
@@ -65,7 +66,7 @@ def test_equal_values_have_equal_ranks_and_unknown_values_are_last():
     p[:3, :3] = 0.001
     values = np.array([1.0, 2, 2, np.nan])
     difference = values[:, None] - values
-    (found,) = stand([[1.0, 2.0, 2.0, None]], [PairTests(difference, p, p, p, "student")], ["maximize"])
+    (found,) = stand([[1.0, 2.0, 2.0, None]], [PairTests(difference, p, p, p, p, "student")], ["maximize"])
     assert found.order == [1, 2, 0, 3]
     assert found.ranks == [3, 1, 1, 4]
     assert (found.least, found.most) == ([3, 1, 1, 1], [4, 3, 3, 4])
@@ -74,7 +75,7 @@ def test_equal_values_have_equal_ranks_and_unknown_values_are_last():
 @pytest.mark.parametrize(("p", "apart"), [(0.05, True), (np.nextafter(0.05, 1), False)])
 def test_a_p_at_the_level_separates_and_orders(p, apart):
     difference = np.array([[0.0, 1], [-1, 0]])
-    pair = PairTests(difference, difference, difference, np.array([[1, p], [p, 1]]), "student")
+    pair = PairTests(difference, difference, difference, np.array([[1, p], [p, 1]]), difference, "student")
     (standing,) = stand([[2.0, 1.0]], [pair], ["maximize"])
     assert standing.separated[0, 1] == apart
     assert (standing.least, standing.most) == (([1, 2], [1, 2]) if apart else ([1, 1], [2, 2]))

@@ -6,7 +6,12 @@ from karat.cli.options.screen import open_screen
 from karat.runs.compare.ranked import Ranked
 
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini and Hochberg"}
-_TESTS = {"mcnemar": "McNemar's test", "student": "Student's paired test", "wald": "Wald's test"}
+_TESTS = {
+    "mcnemar": "McNemar's test",
+    "student": "Student's paired test",
+    "exceedance": "test of exceedance",
+    "wald": "Wald's test",
+}
 
 
 def print_ranked(ranked: Ranked, *, pairs: bool) -> None:
@@ -22,8 +27,9 @@ def print_ranked(ranked: Ranked, *, pairs: bool) -> None:
         every = ranking.pairs
         separated = sum(each.separated for each in every)
         level, corrected = f"{1 - ranked.confidence:g}", f"p corrected for {ranked.family} tests"
+        tests = " or ".join(_TESTS[test] for test in sorted({each.test for each in every}))
         screen.line(
-            f"{separated} of {len(every)} pairs are separated: {_TESTS[ranking.tests.test]}, {corrected} "
+            f"{separated} of {len(every)} pairs are separated: {tests}, {corrected} "
             f"({_CORRECTIONS[ranked.correction]}) at most {level}; systems that share a letter do not differ "
             "significantly"
         )

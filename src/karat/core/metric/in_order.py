@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from karat.core.columns.kinds import Array
 
+Kept: TypeAlias = Literal["sums", "values", "curve"]
+
+
+def kept_by(finish: Any) -> Kept:
+    """What of the rows a finish needs: their sums, their values in order, or their scores by confidence.
+
+    >>> kept_by(None), kept_by(lambda totals: totals[..., 0]), kept_by(Percentile(0.5))
+    ('sums', 'sums', 'values')
+    """
+    kept: Kept = getattr(finish, "keeps", "sums")
+    return kept
+
 
 class InOrder(ABC):
-    """A finish that needs the rows in their order: whoever adds up statistics refuses it.
+    """A finish that needs the rows in their order.
 
-    Called, it gives the scores of single rows, shape (...), from their statistics.
+    `keeps` names what keeps them. Called, it gives the scores of single rows, shape (...), from their statistics.
     """
+
+    keeps: ClassVar[Kept]
 
     @abstractmethod
     def __call__(self, statistics: Array) -> Array:
@@ -27,6 +42,7 @@ class Percentile(InOrder):
     """
 
     share: float
+    keeps: ClassVar[Kept] = "values"
 
     def __call__(self, statistics: Array) -> Array:
         scores: Array = statistics[..., 0]
@@ -39,6 +55,8 @@ class Curve(InOrder):
     They are kept by `karat.stats.confidence.curve_rows`: the rows of each confidence, and the sum of their scores. The
     score of a single row is the second statistic.
     """
+
+    keeps: ClassVar[Kept] = "curve"
 
     @abstractmethod
     def value(self, confidences: Array, rows: Array, scores: Array) -> Array:

@@ -45,12 +45,17 @@ class Compared(JsonObject):
     created: tuple[str, ...] = ()
 
     printed: ClassVar = Printed(
-        first=("systems", "n", "by", "left_out", "confidence", "family", "notes", "findings", "flipped"),
-        also=("family",),
+        first=("systems", "n", "by", "left_out", "confidence", "family", "intervals_adjusted", "notes", "findings", "flipped"),
+        also=("family", "intervals_adjusted"),
         hidden=("created",),
         sparse=("left_out",),
         names={"by": "aligned_by"},
     )
+
+    @property
+    def intervals_adjusted(self) -> bool:
+        """Whether intervals are corrected for the number of tests, as p is: they are not."""
+        return False
 
     @property
     def family(self) -> int:

@@ -59,7 +59,7 @@ class Finding(JsonObject):
     @property
     def verdict(self) -> Verdict:
         """Whether the system is better or worse than the first, corrected for the number of tests."""
-        return self.comparison.verdict(self.held)
+        return self.comparison.verdict(adjusted=self.adjusted)
 
     @property
     def verdict_by_people(self) -> Verdict | None:
@@ -131,7 +131,10 @@ class Finding(JsonObject):
             yield f"{self.system} and {self.first} score the same on every row"
         else:
             yield claim
-            yield from self._dissent()
+            if found.holds_zero and found.p is not None and found.p <= found.level and found.difference:
+                yield "the test tells the systems apart, but the interval of the difference holds 0"
+            elif self.family > 1 and found.holds_zero is False:
+                yield f"the interval, which leaves out 0, is not corrected for the {self.family} tests"
             visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
             too_few = "too few rows to detect any difference"
             yield f"the smallest this data could show is {visible}" if visible else too_few
@@ -141,14 +144,6 @@ class Finding(JsonObject):
             yield f"the {rows} without a score in {self.first} or {self.system} could turn this"
         if self.caution:
             yield f"but {self.caution}"
-
-    def _dissent(self) -> Iterator[str]:
-        """Why there is no verdict where the test or the interval alone would give one."""
-        found = self.comparison
-        if found.dissent is not None:
-            yield found.dissent
-        elif self.family > 1 and found.holds_zero is False:
-            yield f"the interval, which leaves out 0, is not corrected for the {self.family} tests"
 
     @property
     def corrected_sentence(self) -> str | None:
@@ -209,7 +204,7 @@ def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     >>> from karat.stats.paired.compare import compare
     >>> found = [compare(np.zeros((8, 1)), scores, Scale()) for scores in (np.ones((8, 1)), np.eye(8)[:, :1])]
     >>> [round(each.adjusted, 6) for each in apply_holm([Finding("em", "a", "b", None, one) for one in found])]
-    [0.015625, 1.0]
+    [0.007813, 0.5]
     """
     level = findings[0].comparison.level
     own = holm_tests([each.comparison.p for each in findings], level)

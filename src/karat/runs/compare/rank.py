@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
-from karat.core.metric.rows import widen
 from karat.runs.columns.lengths import find_caution, list_cautions
+from karat.runs.compare.parts import count_statistics, list_slices, read_parts
 from karat.runs.compare.ranked import Evidence, Ranked, order_systems
-from karat.runs.match.alignment import Alignment
-from karat.runs.match.match import match
-from karat.runs.match.row_groups import Slices
+from karat.runs.compare.run_values import RunValues
+from karat.runs.match.match import Matched, match
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths
-from karat.runs.store.run import Run
 from karat.stats.inference import Inference
-from karat.stats.ranking.pairs import Systems
+from karat.stats.paired.systems import Systems
 from karat.stats.ranking.standing import Correction
+from karat.stats.value import Value
 
 
 def rank(
@@ -60,9 +58,7 @@ def rank(
     inference = Inference(confidence, seed)
     paired = match(systems, metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
     runs, shared, rows = paired.runs, paired.metrics, paired.rows
-    clusters = None if paired.clusters is None else paired.clusters.keys
-    matched = _Rows(runs, rows, clusters, paired.slices)
-    found = [each for metric in shared for each in matched.test(metric, inference)]
+    found = [each for metric in shared for each in _rank(paired, metric, inference, by)]
     names = tuple(run.name for run in runs)
     lengths = {run.name: find_lengths(run) for run in runs}
     return Ranked(
@@ -79,44 +75,51 @@ def rank(
     )
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The runs and their matched rows, with the cluster keys of these rows and their slices."""
+def _rank(matched: Matched, metric: SharedMetric, inference: Inference, by: str | None) -> Iterator[Evidence]:
+    """Every pair of systems, over all rows and over each slice."""
+    width, clustered, systems = count_statistics(matched, metric), matched.clusters is not None, len(matched.runs)
+    sums = {
+        label: Systems(systems, width, metric.scale, clustered=clustered, inference=inference)
+        for label in list_slices(matched)
+    }
+    scored: list[Array] = [np.empty(0, bool)]
+    for part in read_parts(matched, metric):
+        sums[part.slice].add(part.statistics, part.numbers, part.clusters)
+        if part.slice is None:
+            scored.append(~np.logical_or.reduce(np.isnan(part.statistics), axis=(1, 2)))
+    values = _read_values(matched, metric, inference, np.concatenate(scored), by)
+    for label, each in sums.items():
+        yield Evidence(
+            metric=metric.spec,
+            slice=label,
+            direction=metric.scale.direction,
+            n=each.n,
+            scored=each.scored,
+            values=[own[label] for own in values],
+            missing=each.missing.tolist(),
+            bounds=metric.scale.bounds,
+            tests=each.test(),
+        )
 
-    runs: Sequence[Run]
-    rows: Alignment
-    clusters: Array | None
-    slices: Slices | None
 
-    def test(self, metric: SharedMetric, inference: Inference) -> Iterator[Evidence]:
-        """Every pair of systems, over all rows and over each slice."""
-        scored = list(zip(self.runs, (each.spec for each in metric.by_run), strict=True))
-        width = max(run.count_statistics(spec) for run, spec in scored)
-        clustered = self.clusters is not None
-        sums = {
-            label: Systems(len(self.runs), width, metric.scale, clustered=clustered, inference=inference)
-            for label in (None, *(sorted(self.slices.labels) if self.slices else ()))
-        }
-        first = 0
-        for pieces in self.rows.read([run.read_statistics(spec) for run, spec in scored]):
-            statistics = np.stack([widen(piece, width) for piece in pieces], axis=1)
-            rows = slice(first, first := first + len(statistics))
-            numbers, clusters = self.rows.numbers[rows], None if self.clusters is None else self.clusters[rows]
-            sums[None].add(statistics, numbers, clusters)
-            for label, part in self.slices.split(rows) if self.slices else ():
-                sums[label].add(statistics[part], numbers[part], None if clusters is None else clusters[part])
-        for label, each in sums.items():
-            yield Evidence(
-                metric=metric.spec,
-                slice=label,
-                direction=metric.scale.direction,
-                n=each.n,
-                scored=each.scored,
-                values=each.values(),
-                missing=each.missing.tolist(),
-                bounds=metric.scale.bounds,
-                tests=each.test(),
-            )
+def _read_values(
+    matched: Matched, metric: SharedMetric, inference: Inference, scored: Array, by: str | None
+) -> list[Mapping[str | None, Value]]:
+    """The values of each system on the rows on which all are `scored`: the stored ones where these are all."""
+    rows, clusters, values = matched.rows, matched.clusters, list[Mapping[str | None, Value]]()
+    parts = dict(matched.slices.split(slice(None))) if matched.slices else {}
+    for at, (run, own) in enumerate(zip(matched.runs, metric.by_run, strict=True)):
+        whole = bool(scored.all()) and not any(rows.left_out[at : at + 1])
+        order = rows.order(at)
+        keys = None
+        if clusters is not None:
+            keys = np.zeros(int(order.max(initial=-1)) + 1, np.uint64)
+            keys[order] = clusters.keys
+        slices = {label: np.sort(order[part[scored[part]]]) for label, part in parts.items()}
+        found = RunValues(run, inference, None if clusters is None else clusters.about.column, keys)
+        chosen = None if whole else np.sort(order[scored])
+        values.append(found.read(own.spec, slices, by=by if whole else None, rows=chosen))
+    return values
 
 
 def _note_missing(names: Sequence[str], found: Iterable[Evidence]) -> Iterator[str]:

@@ -16,7 +16,9 @@ from karat.runs.table.notebook import show_tables
 from karat.runs.table.paper import Figure, paper_columns, paper_rows
 from karat.runs.table.table import Cell, Column, Row, Table, spell_estimate, spell_p
 from karat.stats.aggregate import Bounds, points
-from karat.stats.ranking.standing import Correction, PairTests, Standing, Test, stand
+from karat.stats.paired.comparison import Test
+from karat.stats.paired.pair_tests import PairTests
+from karat.stats.ranking.standing import Correction, Standing, stand
 from karat.stats.value import Estimate, Value, format_value, spell
 
 _RANKS = (Column("rank"), Column("may be"))
@@ -46,8 +48,9 @@ class RankedSystem:
 class Pair:
     """Two systems in a ranking: `system` is the one with the better value, `difference` its value minus the other's.
 
-    `low` and `high` are the ends of the difference's interval, `p` is that of the test, and `p_adjusted` is corrected
-    for all tests of the rankings. `separated`: whether it is at most 1 - confidence.
+    `low` and `high` are the ends of the difference's interval, `p` is that of the `test`, and `p_adjusted` is corrected
+    for all tests of the rankings, as intervals are not. `separated`: whether it is at most 1 - confidence, and the
+    interval leaves out 0. A comparison of two systems has the same numbers.
     """
 
     system: str
@@ -56,6 +59,7 @@ class Pair:
     low: float | None
     high: float | None
     p: float | None
+    test: Test
     p_adjusted: float | None
     separated: bool
 
@@ -88,7 +92,7 @@ class Ranking(Evidence):
     standing: Standing = field(repr=False)
 
     printed: ClassVar = Printed(
-        also=("test", "systems", "pairs"),
+        also=("systems", "pairs"),
         hidden=("values", "missing", "bounds", "tests", "names", "standing"),
     )
 
@@ -96,11 +100,6 @@ class Ranking(Evidence):
     def heading(self) -> str:
         """The metric, and the slice where the ranking is of one."""
         return self.metric if self.slice is None else f"{self.metric}, {self.slice}"
-
-    @property
-    def test(self) -> Test:
-        """Which test each pair gets."""
-        return self.tests.test
 
     @property
     def systems(self) -> list[RankedSystem]:
@@ -133,8 +132,8 @@ class Ranking(Evidence):
             for other in order[place + 1 :]:
                 found = (None if np.isnan(each[one, other]) else float(each[one, other]) for each in numbers)
                 difference, low, high, p, adjusted = found
-                separated = bool(self.standing.separated[one, other])
-                yield Pair(self.names[one], self.names[other], difference, low, high, p, adjusted, separated)
+                separated, test = bool(self.standing.separated[one, other]), tests.test[one, other]
+                yield Pair(self.names[one], self.names[other], difference, low, high, p, test, adjusted, separated)
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,11 +154,18 @@ class Ranked(JsonObject):
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
 
     printed: ClassVar = Printed(
-        first=("systems", "by", "confidence", "correction", "family", "notes", "estimates", "rankings"),
-        also=("family",),
+        first=(
+            "systems", "by", "confidence", "correction", "family", "intervals_adjusted", "notes", "estimates", "rankings"
+        ),
+        also=("family", "intervals_adjusted"),
         sparse=("estimates",),
         names={"by": "aligned_by"},
     )
+
+    @property
+    def intervals_adjusted(self) -> bool:
+        """Whether intervals are corrected for the number of tests, as p is: they are not."""
+        return False
 
     @property
     def family(self) -> int:

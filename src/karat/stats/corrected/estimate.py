@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.errors import DataError, RowError
-from karat.stats.aggregate import Bounds, Units
+from karat.stats.aggregate import Bounds, Scale, Units
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.difference import Ends, Moves, subtract
 from karat.stats.corrected.fit import Fit, add_up, mean_score, p_value
@@ -19,7 +19,7 @@ from karat.stats.corrected.judged import Judged
 from karat.stats.inference import Inference
 from karat.stats.intervals.interval import interval
 from karat.stats.intervals.wilson import ROUNDING
-from karat.stats.paired.paired_rows import PairedRows
+from karat.stats.paired.systems import Systems
 
 
 def corrected_mean(
@@ -93,8 +93,10 @@ def corrected_difference(
         return _subtract(pairs, sides, inference.confidence)
     alone = None
     if pairs.plain and not finite:
-        a, b = (side.labels[pairs.labelled, None] for side in (first, second))
-        alone = PairedRows(a, b, _keys(pairs), None, bounds, inference.seed).interval
+        keys, labels = _keys(pairs), np.stack([side.labels[pairs.labelled] for side in (first, second)], axis=1)
+        systems = Systems(2, 1, Scale(None, bounds), clustered=keys is not None, inference=inference)
+        systems.add(labels[:, :, None], np.arange(len(labels), dtype=np.uint64), keys)
+        alone = systems.interval
     influence = influence_of(replace(pairs, scores=second.filled - first.filled), finite=finite)
     fit = Fit(pairs, influence, span, inference.seed, alone)
     p = p_value(fit.value, lambda confidence: fit.interval(confidence)[1])

@@ -60,5 +60,6 @@ def student_p(ratios: NDArray[np.float64], freedom: float) -> NDArray[np.float64
     with np.errstate(under="ignore"):
         heights = np.cos(start[..., None] + reach[..., None] / 2 * (NODES + 1)) ** (freedom - 1)
     whole = math.sqrt(math.pi) * math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom + 1) / 2))
-    p: NDArray[np.float64] = np.minimum(1.0, reach * (heights @ WEIGHTS) / whole)
+    area = (heights * WEIGHTS).sum(axis=-1)  # the same bits for one ratio and for many, unlike a product of matrices
+    p: NDArray[np.float64] = np.minimum(1.0, reach * area / whole)
     return p

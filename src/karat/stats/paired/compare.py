@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, RowError, SpecError
-from karat.core.metric.in_order import InOrder
-from karat.stats.aggregate import LIMIT, Scale
+from karat.stats.aggregate import Finish, Scale
 from karat.stats.inference import Inference
 from karat.stats.intervals.wilson import ROUNDING
-from karat.stats.paired.comparison import Comparison
-from karat.stats.paired.paired_rows import BATCH, PairedRows
-from karat.stats.paired.paired_sums import PairedSums
-from karat.stats.paired.pairs import Pairs
+from karat.stats.paired.comparison import Comparison, Test
+from karat.stats.paired.power import smallest_share, smallest_visible
+from karat.stats.paired.systems import Systems
+
+BATCH = 65_536  # rows added at a time
 
 
 def compare(
@@ -34,7 +33,7 @@ def compare(
     """Compare two systems by their row statistics, each of shape (rows, statistics), NaN where a row is not scored.
 
     Row i of `a` and of `b` answer the same question. `keys`, shape (rows,), are equal for rows of one cluster. The test
-    is McNemar's where every score is 0 or 1 and rows are independent, else a permutation test by row or cluster.
+    is McNemar's where every score is 0 or 1 and rows are independent, else Student's paired test by row or cluster.
 
     Raises `RowError` for shapes that differ and statistics that are infinite, `DataError` for scores beyond the bounds,
     `SpecError` for a power that is not between 1 - confidence and 1.
@@ -43,9 +42,9 @@ def compare(
     >>> b = np.array([[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [1.0]])
     >>> found = compare(a, b, Scale())
     >>> round(found.difference, 3), found.test, found.p, found.wins, found.losses, found.missing_a
-    (0.714, 'mcnemar', 0.0625, 5, 0, 1)
+    (0.714, 'mcnemar', 0.03125, 5, 0, 1)
     >>> found.verdict(), found.could_turn()
-    ('unclear', True)
+    ('better', False)
     """
     if a.ndim != 2 or a.shape != b.shape:
         raise RowError(f"two systems' statistics of one shape (rows, width) expected, found {a.shape} and {b.shape}")
@@ -62,13 +61,13 @@ def compare(
 class Pairing:
     """Two systems' row statistics, `width` a row, which come in batches in any order, and how they compare.
 
-    Up to 16,384 rows are kept and taken in the order of their numbers. More are added up: memory stays bounded, and the
-    same rows give the same bits in whatever batches and in whatever order they come.
+    The numbers are those of `Systems`, of which there are two here. This adds who wins rows, and what the rows that one
+    of the systems lacks could do.
 
     >>> pairing = Pairing(Scale(), 1)
     >>> pairing.add(np.zeros((6, 1)), np.ones((6, 1)), np.arange(6, dtype=np.uint64))
     >>> round(pairing.compare().p, 5)
-    0.03125
+    0.01563
     """
 
     def __init__(
@@ -84,17 +83,12 @@ class Pairing:
         if not 0 < self._level < power < 1:
             expected = f"0 < 1 - confidence < power < 1 expected, found confidence {inference.confidence}"
             raise SpecError(f"{expected} and power {power}")
-        if isinstance(scale.finish, InOrder):
-            raise SpecError("compared by karat.stats.percentiles or karat.stats.confidence")
         if scale.finish is None and width != 1:
             raise SpecError(f"a metric with {width} statistics a row needs a finish")
-        self._scale, self._width, self._clustered = scale, width, clustered
-        self._seed, self._confidence, self._power = inference.seed, inference.confidence, power
-        self._n = self._held = 0  # rows added, and those of them that are kept
-        self._missing = np.zeros(2, np.int64)  # rows without a score in A and in B, of those added up
-        self._kept: list[tuple[Array, ...]] = []
-        self._sums = PairedSums(width, scale.finish, scale.bounds, self._seed, clustered=clustered)
-        self._filled: list[PairedSums] = []
+        self._scale, self._power = scale, power
+        self._systems = Systems(2, width, scale, clustered=clustered, inference=inference)
+        self._filled: list[Systems] = []
+        self._higher = np.zeros(2, np.int64)  # rows on which B scores higher, and lower
 
     def add(self, a: Array, b: Array, numbers: Array, clusters: Array | None = None) -> None:
         """Add rows: their statistics, shape (rows, width), NaN where a row is not scored.
@@ -102,96 +96,78 @@ class Pairing:
         `numbers`, uint64, shape (rows,), tell rows apart; they decide which rows form a group where there are very
         many, so they should not depend on the rows' order. `clusters` are equal for rows of one cluster.
 
-        This and `compare` raise `RowError` for statistics that are infinite, `DataError` for scores beyond the bounds.
+        Raises `RowError` for statistics that are infinite, `DataError` for scores beyond the bounds.
         """
-        self._kept.append((a, b, numbers, numbers if clusters is None else clusters))
-        self._n += len(a)
-        self._held += len(a)
-        if self._held > LIMIT:
-            self._add_up()
+        self._check(a, b)
+        missing = np.stack([np.isnan(side).any(axis=1) for side in (a, b)])
+        if missing.any() and not self._filled:  # so far no row was filled
+            self._filled = [deepcopy(self._systems) for _ in self._fill(a, b)]
+        for systems, (one, other) in zip(self._filled, self._fill(a, b), strict=False):
+            systems.add(np.stack([one, other], axis=1), numbers, clusters)
+        self._systems.add(np.stack([a, b], axis=1), numbers, clusters)
+        both = ~missing.any(axis=0)
+        self._higher += _count_higher(a[both], b[both], self._scale.finish)
 
     def compare(self) -> Comparison:
         """Compare the systems on the rows added so far."""
-        scale = self._scale
-        scored, filled, missing = self._add_up() if self._n > LIMIT else self._pair_rows()
-        defined = scored.values is not None
-        p, draws = scored.test() if defined else (None, 0)
-        low, high = scored.interval(self._confidence) if defined else (None, None)
-        wins, losses = scored.higher if scale.direction == "maximize" else scored.higher[::-1]
-        if scored.rows == self._n:
-            least, p_least, most, p_most = (scored.difference, p) * 2
-        elif filled:
-            (least, p_least), (most, p_most) = ((each.difference, each.test()[0]) for each in filled)
+        systems, scale = self._systems, self._scale
+        difference, low, high, p, error, test = _second_minus_first(systems)
+        a, b = (known(each) for each in systems.values) if systems.scored else (None, None)
+        wins, losses = map(int, self._higher if scale.direction == "maximize" else self._higher[::-1])
+        if systems.scored == systems.n:
+            least, p_least, most, p_most = (difference, p) * 2
+        elif self._filled:
+            (least, *_), (most, *_) = found = [_second_minus_first(each) for each in self._filled]
+            p_least, p_most = (each[3] for each in found)
         else:
             p_least = p_most = None
             least, most = _widest(scale)
+        deviation = None if error is None else error * math.sqrt(systems.scored)
         return Comparison(
-            a=scored.values[0] if scored.values else None,
-            b=scored.values[1] if scored.values else None,
-            difference=scored.difference,
+            a=a,
+            b=b,
+            difference=difference,
             low=low,
             high=high,
             p=p,
-            test=scored.kind,
-            draws=draws,
-            effect=scored.effect if defined else None,
+            test=test,
+            effect=self._effect(test, difference, deviation),
             wins=wins,
             losses=losses,
-            ties=scored.rows - wins - losses,
-            n=self._n,
-            scored=scored.rows,
-            units=scored.independent,
-            missing_a=int(missing[0]),
-            missing_b=int(missing[1]),
+            ties=systems.scored - wins - losses,
+            n=systems.n,
+            scored=systems.scored,
+            units=systems.units,
+            missing_a=int(systems.missing[0]),
+            missing_b=int(systems.missing[1]),
             least=least,
             most=most,
             p_least=p_least,
             p_most=p_most,
-            deviation=scored.deviation if defined else None,
-            smallest_visible=scored.visible(self._power, self._level) if defined else None,
+            deviation=deviation,
+            smallest_visible=self._visible(test, error),
             power=self._power,
             level=self._level,
             direction=scale.direction,
         )
 
-    def _pair_rows(self) -> tuple[Pairs, Sequence[Pairs], Array]:
-        """The rows that both systems have a score for; all rows, filled; and the numbers of missing scores."""
-        a, b, numbers, keys = self._join_kept()
-        if (numbers[1:] < numbers[:-1]).any():
-            order = np.argsort(numbers, kind="stable")
-            a, b, keys = a[order], b[order], keys[order]
-        clusters = keys if self._clustered else None
-        pairs = PairedRows(a, b, clusters, self._scale.finish, self._scale.bounds, self._seed)
-        missing = _find_missing(a, b)
-        if not missing.any():
-            return pairs, [], missing.sum(axis=1)
-        filled = [replace(pairs, a=one, b=other) for one, other in self._fill(a, b)]
-        both = ~missing.any(axis=0)
-        keys_of_both = None if clusters is None else clusters[both]
-        return replace(pairs, a=a[both], b=b[both], keys=keys_of_both), filled, missing.sum(axis=1)
+    def _effect(self, test: Test, difference: float | None, deviation: float | None) -> float | None:
+        """The odds ratio of McNemar's test, or Cohen's d_z of a mean; None where neither is defined."""
+        higher, lower = map(int, self._higher)
+        if test == "mcnemar":
+            return higher / lower if lower else None
+        return None if self._scale.finish or difference is None or not deviation else difference / deviation
 
-    def _add_up(self) -> tuple[Pairs, Sequence[Pairs], Array]:
-        """Add up the rows that are kept; the same of all rows."""
-        a, b, _, keys = self._join_kept()
-        self._kept, self._held = [], 0
-        missing = _find_missing(a, b)
-        self._missing += missing.sum(axis=1)
-        if missing.any() and not self._filled:  # so far no row was filled
-            self._filled = [deepcopy(self._sums) for _ in self._fill(a, b)]
-        for sums, (one, other) in zip(self._filled, self._fill(a, b), strict=False):
-            sums.add(one, other, keys)
-        if missing.any():
-            both = ~missing.any(axis=0)
-            a, b, keys = a[both], b[both], keys[both]
-        self._sums.add(a, b, keys)
-        return self._sums, self._filled, self._missing
-
-    def _join_kept(self) -> tuple[Array, Array, Array, Array]:
-        """The statistics of A and of B, the numbers and the cluster keys of the rows that are kept."""
-        none, keys = np.empty((0, self._width)), np.empty(0, np.uint64)
-        a, b, numbers, clusters = map(np.concatenate, zip((none, none, keys, keys), *self._kept, strict=True))
-        self._check(a, b)
-        return a, b, numbers, clusters
+    def _visible(self, test: Test, error: float | None) -> float | None:
+        """The smallest difference that these rows detect; None where none within the range is."""
+        rows, units = self._systems.scored, self._systems.units
+        if not error or units < 2:
+            return None
+        if test == "mcnemar":
+            return smallest_share(rows, int(self._higher.sum()) / rows, power=self._power, level=self._level)
+        visible = smallest_visible(error, units - 1, power=self._power, level=self._level)
+        _, most = _widest(self._scale)
+        return visible if most is None or visible <= most else None
 
     def _fill(self, a: Array, b: Array) -> Iterator[tuple[Array, Array]]:
         """Rows with the worst scores for B and the best for A where they are missing, and the reverse.
@@ -211,16 +187,37 @@ class Pairing:
             if (wrong := np.isinf(side).any(axis=1)).any():
                 row = int(np.argmax(wrong))
                 problem = f"a finite statistic expected, found {side[row].tolist()}"
-                raise RowError(f"row {self._n - self._held + row} of {name}: {problem}")
+                raise RowError(f"row {self._systems.n + row} of {name}: {problem}")
             if scale.finish is None and ((side < low - slack) | (side > high + slack)).any():
                 raise DataError(
                     f"{name}: scores from {scale.bounds[0]} to {scale.bounds[1]} expected, found some beyond"
                 )
 
 
-def _find_missing(a: Array, b: Array) -> Array:
-    """Which rows are not scored in A, and which in B, shape (2, rows)."""
-    return np.stack([np.isnan(side).any(axis=1) for side in (a, b)])
+def known(number: float) -> float | None:
+    """A number as Python's, None for NaN."""
+    return None if math.isnan(number) else float(number)
+
+
+def _second_minus_first(
+    systems: Systems,
+) -> tuple[float | None, float | None, float | None, float | None, float | None, Test]:
+    """The difference, the ends of its interval, p, the standard error and the test of two systems."""
+    tests = systems.test()
+    numbers = (known(each[1, 0]) for each in (tests.difference, tests.low, tests.high, tests.p, tests.error))
+    difference, low, high, p, error = numbers
+    if difference is None:
+        low = high = p = error = None
+    return difference, low, high, p, error, tests.test[1, 0]
+
+
+def _count_higher(a: Array, b: Array, finish: Finish | None) -> tuple[int, int]:
+    """The number of rows on which B scores higher than A, and the number on which it scores lower."""
+    if not len(a):
+        return 0, 0
+    with np.errstate(all="ignore"):
+        a, b = (side[:, 0] if finish is None else finish(side) for side in (a, b))
+        return int(np.count_nonzero(b > a)), int(np.count_nonzero(b < a))
 
 
 def _widest(scale: Scale) -> tuple[float | None, float | None]:

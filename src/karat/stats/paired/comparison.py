@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from karat.core.metric.definition import Direction
 from karat.data.json.objects import JsonObject
 
-Test: TypeAlias = Literal["mcnemar", "sign_flip", "swap", "exceedance"]
+Test: TypeAlias = Literal["mcnemar", "student", "exceedance", "wald"]
 Verdict: TypeAlias = Literal["better", "worse", "unclear"]
 
 
@@ -16,8 +16,8 @@ Verdict: TypeAlias = Literal["better", "worse", "unclear"]
 class Comparison(JsonObject):
     """System B compared with system A, on the rows on which both are scored.
 
-    `low` and `high` are the ends of the interval of `difference` (b - a). `p` is that of the two-sided `test`, with
-    `draws` random swaps (0: exact). `effect` is the odds ratio for McNemar's test (rows that only B has right by rows
+    `low` and `high` are the ends of the interval of `difference` (b - a). `p` is that of the two-sided `test`.
+    `effect` is the odds ratio for McNemar's test (rows that only B has right by rows
     that only A has right), Cohen's d_z for other means, None for other values. `wins`, `losses` and `ties` count the
     rows on which B is better, worse and equal.
 
@@ -35,7 +35,6 @@ class Comparison(JsonObject):
     high: float | None
     p: float | None
     test: Test
-    draws: int
     effect: float | None
     wins: int
     losses: int
@@ -55,12 +54,14 @@ class Comparison(JsonObject):
     level: float
     direction: Direction
 
-    def verdict(self, level: float | None = None) -> Verdict:
-        """Whether B is better or worse than A at `level`; by default at the comparison's own, without correction.
+    def verdict(self, level: float | None = None, *, adjusted: float | None = None) -> Verdict:
+        """Whether B is better or worse than A at `level`; by default at the comparison's own.
 
-        Both have to say so: p is at most the level, and the interval, where there is one, leaves out 0.
+        Both have to say so: p, `adjusted` for several tests where it is, is at most the level, and the interval, where
+        there is one, leaves out 0.
         """
-        return "unclear" if self.holds_zero else self._judge(self.difference, self.p, level)
+        p = self.p if adjusted is None else adjusted
+        return "unclear" if self.holds_zero else self._judge(self.difference, p, level)
 
     @property
     def holds_zero(self) -> bool | None:
@@ -68,16 +69,6 @@ class Comparison(JsonObject):
         if self.low is None and self.high is None:
             return None
         return not ((self.low is not None and self.low > 0) or (self.high is not None and self.high < 0))
-
-    @property
-    def dissent(self) -> str | None:
-        """Why the test and the interval differ about 0, in words; None where they agree."""
-        if self.p is None or self.holds_zero is None or (self.p <= self.level) != self.holds_zero:
-            return None
-        if self.holds_zero:
-            unseen = "a few rows unlike these could outweigh the others"
-            return f"the test tells the systems apart, but the interval of the difference holds 0: {unseen}"
-        return f"the interval, which is approximate, leaves out 0, but p is above {self.level:g}"
 
     def could_turn(self, level: float | None = None) -> bool:
         """Whether the rows missing in A or B could lead to another verdict, had they the worst or the best scores."""

@@ -76,7 +76,7 @@ def sample_size_from_scores(
     >>> units.add(np.array([[1.0], [0.0]] * 50))
     >>> plan = sample_size_from_scores(units, Scale(), 0.02)
     >>> plan.rows, round(plan.smallest, 3)
-    (5061, 0.149)
+    (4961, 0.139)
     """
     deviation, binary = _spread(units, scale)
     if not deviation:

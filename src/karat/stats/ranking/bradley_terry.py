@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.stats.intervals.student import student_p, student_quantile
-from karat.stats.ranking.standing import PairTests
+from karat.stats.paired.pair_tests import PairTests
 from karat.stats.value import Estimate
 
 STEPS = 100  # of Newton's method, which takes about ten
@@ -53,7 +53,7 @@ class Strengths:
         reach = student_quantile((1 + self.confidence) / 2, math.inf) * error
         ratio = np.divide(difference, error, out=np.zeros_like(error), where=error > 0)
         return PairTests.mirror(
-            (difference, difference - reach, difference + reach, student_p(ratio, math.inf)), "wald"
+            (difference, difference - reach, difference + reach, student_p(ratio, math.inf), error), "wald"
         )
 
 

@@ -12,32 +12,10 @@ from numpy.typing import NDArray
 from karat.core.errors import SpecError
 from karat.core.metric.definition import Direction
 from karat.stats.paired.multiple import benjamini_hochberg, holm
+from karat.stats.paired.pair_tests import Matrix, PairTests
 from karat.stats.ranking.letters import assign_letters
 
 Correction: TypeAlias = Literal["holm", "bh"]
-Test: TypeAlias = Literal["mcnemar", "student", "wald"]
-Matrix: TypeAlias = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class PairTests:
-    """Every pair of systems: arrays of shape (systems, systems), the system of the row minus that of the column.
-
-    `low` and `high` are the ends of the interval of the `difference`, `p` is that of the two-sided `test`. NaN is what
-    is not known.
-    """
-
-    difference: Matrix
-    low: Matrix
-    high: Matrix
-    p: Matrix
-    test: Test
-
-    @classmethod
-    def mirror(cls, upper: tuple[Matrix, ...], test: Test) -> PairTests:
-        """The whole arrays from difference, low, high and p above the diagonal."""
-        difference, low, high, p = (np.triu(each, 1) for each in upper)
-        return cls(difference - difference.T, low - high.T, high - low.T, p + p.T + np.eye(len(p)), test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +60,7 @@ def stand(
 
     >>> apart = np.array([[0.0, 1, 2], [-1, 0, 1], [-2, -1, 0]])
     >>> p = np.array([[1, 0.2, 0.001], [0.2, 1, 0.3], [0.001, 0.3, 1]])
-    >>> (standing,) = stand([[5.0, 4.0, 3.0]], [PairTests(apart, apart, apart, p, "student")], ["maximize"])
+    >>> (standing,) = stand([[5.0, 4.0, 3.0]], [PairTests(apart, apart, apart, p, p, p)], ["maximize"])
     >>> standing.order, standing.groups
     ([0, 1, 2], [('a',), ('a', 'b'), ('b',)])
     >>> list(zip(standing.least, standing.most))

@@ -107,6 +107,12 @@ class ExactSums:
         limbs = enumerate(self.limbs[cell].tolist(), self.low)
         return Fraction(sum(limb << 32 * at for at, limb in limbs), 1 << POINT)
 
+    def total(self) -> float:
+        """The float64 number that is nearest to the sum of all cells."""
+        whole = ExactSums(1)
+        whole.absorb(np.zeros(len(self.limbs), np.int64), self)
+        return float(whole.rounded()[0])
+
     def to_array(self) -> tuple[int, NDArray[np.uint32]]:
         """The first limb's number, and the sums as integers of as few 32-bit limbs as they need, shape (cells, limbs).
 

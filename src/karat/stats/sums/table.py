@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -41,9 +40,9 @@ class SumTable:
         """The sums as the nearest floats, and the sizes after them, shape (units, columns + 1)."""
         return np.column_stack([*(sums.rounded() for sums in self._columns), self.sizes])
 
-    def fractions(self, unit: int) -> list[Fraction]:
-        """The sums of a unit, not rounded."""
-        return [sums.fraction(unit) for sums in self._columns]
+    def total(self) -> Floats:
+        """The sum of each column over all units, rounded once, shape (columns,)."""
+        return np.array([sums.total() for sums in self._columns])
 
     def state(self) -> tuple[list[tuple[int, int]], list[bytes]]:
         """What `restore` needs: the first limb and the number of limbs of each column, and the numbers as bytes."""

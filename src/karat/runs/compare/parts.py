@@ -1,0 +1,53 @@
+"""The statistics of systems on their matched rows, over all rows and over each slice, in pieces of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.core.metric.rows import widen
+from karat.runs.match.match import Matched
+from karat.runs.match.shared_metrics import SharedMetric
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Matched rows of one slice, or of all rows where `slice` is None; there are further parts of the same slice.
+
+    `statistics` has shape (rows, systems, width), NaN where a row is not scored; `numbers` and `clusters` as in
+    `karat.stats.paired.systems`.
+    """
+
+    slice: str | None
+    statistics: Array
+    numbers: Array
+    clusters: Array | None
+
+
+def list_slices(matched: Matched) -> list[str | None]:
+    """None for all rows, then the labels of the slices, sorted."""
+    return [None, *(sorted(matched.slices.labels) if matched.slices else ())]
+
+
+def count_statistics(matched: Matched, metric: SharedMetric) -> int:
+    """The number of statistics a row of a metric, in whichever system has the most: one without scores has 1."""
+    pairs = zip(matched.runs, metric.by_run, strict=True)
+    return max(run.count_statistics(scored.spec) for run, scored in pairs)
+
+
+def read_parts(matched: Matched, metric: SharedMetric) -> Iterator[Part]:
+    """The statistics of all systems, in the order of the matched rows."""
+    rows, width, first = matched.rows, count_statistics(matched, metric), 0
+    keys = None if matched.clusters is None else matched.clusters.keys
+    streams = [run.read_statistics(scored.spec) for run, scored in zip(matched.runs, metric.by_run, strict=True)]
+    for pieces in rows.read(streams):
+        statistics = np.stack([widen(piece, width) for piece in pieces], axis=1)
+        here = slice(first, first := first + len(statistics))
+        numbers, clusters = rows.numbers[here], None if keys is None else keys[here]
+        parts: list[tuple[str | None, Any]] = [(None, slice(None))]
+        for label, at in [*parts, *(matched.slices.split(here) if matched.slices else ())]:
+            yield Part(label, statistics[at], numbers[at], None if clusters is None else clusters[at])
