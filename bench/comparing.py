@@ -14,18 +14,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import NormalDist
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.stats.aggregate import Bounds, Finish, Scale
 from karat.stats.inference import Inference
-from karat.stats.paired.compare import Pairing, compare
-from karat.stats.paired.comparison import Comparison
+from karat.stats.paired.compare import Pairing
 from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
 from karat.stats.paired.multiple import holm
 from karat.stats.paired.power import pairs_needed, rows_needed
+from karat.stats.paired.systems import Systems
 
 Array = NDArray[np.float64]
 Draw: TypeAlias = Callable[[int], tuple[Array, Array]]
@@ -123,12 +123,26 @@ def rare(low: float, high: float, power: float) -> Draw:
     return draw
 
 
-def pair(a: Array, b: Array, finish: Finish | None = None, bounds: Bounds = BOUNDED) -> Comparison:
-    return compare(a, b, Scale(finish, bounds))
+class Found(NamedTuple):
+    """The second system minus the first: NaN is what is not known."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    error: float
+
+    def holds(self, truth: float) -> bool:
+        return not (self.low > truth + 1e-9 or self.high < truth - 1e-9)
 
 
-def p_of(found: Comparison) -> float:
-    return 1.0 if found.p is None else found.p
+def pair(
+    a: Array, b: Array, finish: Finish | None = None, bounds: Bounds = BOUNDED, keys: NDArray[np.uint64] | None = None
+) -> Found:
+    systems = Systems(2, a.shape[1], Scale(finish, bounds), clustered=keys is not None)
+    systems.add(np.stack([a, b], axis=1), np.arange(len(a), dtype=np.uint64), keys)
+    tests = systems.test()
+    return Found(*(float(each[1, 0]) for each in (tests.difference, tests.low, tests.high, tests.p, tests.error)))
 
 
 def measure_coverage(
@@ -136,14 +150,11 @@ def measure_coverage(
 ) -> None:
     """Print how often the interval holds the difference in the population, for each number of rows."""
     truth = pair(*draw(2_000_000), finish, bounds).difference if known is None else known
-    assert truth is not None
     cells = []
     for n in SIZES:
         held = 0
         for _ in range(times):
-            found = pair(*draw(n), finish, bounds)
-            low, high = found.low, found.high
-            held += (low is None or low <= truth + 1e-9) and (high is None or truth - 1e-9 <= high)
+            held += pair(*draw(n), finish, bounds).holds(truth)
         cells.append(f"{100 * held / times:.1f}")
     print(f"| {name} | {round(100 * truth, 1) + 0.0} | {' | '.join(cells)} |", flush=True)
 
@@ -191,29 +202,29 @@ def simulate_coverage() -> None:
     print("|---|---|---|---|---|---|")
     for discordant, difference in ((0.05, 0.0), (0.1, 0.0), (0.1, 0.05), (0.2, 0.1), (0.4, 0.0), (0.4, 0.3)):
         name = f"right or wrong, {100 * discordant:.0f} % differ"
-        measure_coverage(name, answers(discordant, difference), None, BOUNDED, 4_000, difference)
+        measure_coverage(name, answers(discordant, difference), None, BOUNDED, 2_000, difference)
     for changed, better in ((0.1, 1.0), (0.1, 2.0), (0.3, 1.2), (0.9, 1.0), (0.9, 2.0)):
         known = 0.0 if better == 1 else None
         measure_coverage(
-            f"F1-like, {100 * changed:.0f} % drawn anew", scores(changed, better), None, BOUNDED, 4_000, known
+            f"F1-like, {100 * changed:.0f} % drawn anew", scores(changed, better), None, BOUNDED, 2_000, known
         )
     if SQUAD.exists():
         real = squad("1.1_logistic_regression_baseline", "1.1_bert_ensemble")
-        measure_coverage("SQuAD F1, BERT ensemble against logistic regression", real, None, BOUNDED, 4_000)
+        measure_coverage("SQuAD F1, BERT ensemble against logistic regression", real, None, BOUNDED, 2_000)
         real = squad("1.1_bert_ensemble", "2.0_bidaf_selfattn_elmo_single")
-        measure_coverage("SQuAD F1, BiDAF against BERT ensemble", real, None, BOUNDED, 4_000)
+        measure_coverage("SQuAD F1, BiDAF against BERT ensemble", real, None, BOUNDED, 2_000)
     for changed, qualities in ((0.3, (0.7, 0.75)), (1.0, (0.7, 0.75)), (0.3, (0.93, 0.95))):
         name = f"micro-F1 {qualities[0]}, {100 * changed:.0f} % drawn anew"
-        measure_coverage(name, labels(changed, qualities), micro_f1, BOUNDED, 4_000)
-    measure_coverage("word error rate .15 and .1", words((0.15, 0.1)), ratio, (0.0, None), 4_000)
+        measure_coverage(name, labels(changed, qualities), micro_f1, BOUNDED, 2_000)
+    measure_coverage("word error rate .15 and .1", words((0.15, 0.1)), ratio, (0.0, None), 2_000)
     for name, draw in (
         ("of scores from 0 to .95", rare(0.0, 0.95, 3.0)),
         ("of scores from .9 to .95", rare(0.9, 0.95, 1.0)),
     ):
-        measure_coverage(f"3 % lose .9, the rest gain .05, {name}", draw, None, BOUNDED, 4_000)
+        measure_coverage(f"3 % lose .9, the rest gain .05, {name}", draw, None, BOUNDED, 2_000)
 
 
-def simulate_clusters(times: int = 1_000) -> None:
+def simulate_clusters(times: int = 400) -> None:
     """Clusters of one to ten rows, half of the spread of whose differences they share; no true difference."""
     print("\n| clusters of 1 to 10 rows | clusters | intervals that hold 0 | p ≤ .05 |")
     print("|---|---|---|---|")
@@ -225,13 +236,13 @@ def simulate_clusters(times: int = 1_000) -> None:
                 a = random.random(len(keys))
                 b = a + 0.15 * random.normal(size=clusters)[keys] + 0.15 * random.normal(size=len(keys))
                 sides = [(side > 0.5).astype(float) if cut else np.clip(side, 0, 1) for side in (a, b)]
-                pairs = compare(sides[0][:, None], sides[1][:, None], Scale(), keys=keys)
-                held += pairs.holds_zero is not False
-                found += p_of(pairs) <= 0.05
+                pairs = pair(sides[0][:, None], sides[1][:, None], keys=keys)
+                held += pairs.holds(0)
+                found += pairs.p <= 0.05
             print(f"| {name} | {clusters} | {100 * held / times:.1f} % | {100 * found / times:.1f} % |", flush=True)
 
 
-def simulate_many(times: int = 1_000, rows: int = 20_000) -> None:
+def simulate_many(times: int = 200, rows: int = 20_000) -> None:
     """More rows than are kept apart: they are added up, in groups by a hash of their keys; no true difference."""
     print(f"\n| {rows:,} rows, added up | intervals that hold 0 | p ≤ .05 |")
     print("|---|---|---|")
@@ -269,14 +280,14 @@ def related(n: int) -> list[tuple[Array, Array]]:
     return [(a, b) for a, b in seen]
 
 
-def simulate_null(times: int = 1_000) -> None:
+def simulate_null(times: int = 400) -> None:
     print("\n| ten metrics, no difference | n | p ≤ .05, of all tests | any of ten | any of ten, with Holm |")
     print("|---|---|---|---|---|")
     for name, draw in (("unrelated", unrelated), ("of the same answers", related)):
         for n in (50, 200):
             single = either = corrected = 0
             for _ in range(times):
-                ps = [p_of(pair(a, b)) for a, b in draw(n)]
+                ps = [pair(a, b).p for a, b in draw(n)]
                 single += sum(p <= 0.05 for p in ps)
                 either += min(ps) <= 0.05
                 corrected += min(p for p in holm(ps) if p is not None) <= 0.05
@@ -284,13 +295,13 @@ def simulate_null(times: int = 1_000) -> None:
             print(f"| {name} | {n} | {' | '.join(f'{100 * found / times:.1f} %' for found in shares)} |", flush=True)
 
 
-def simulate_power(times: int = 2_000) -> None:
+def simulate_power(times: int = 1_000) -> None:
     print("\n| difference | rows said to be enough for 80 % | found |")
     print("|---|---|---|")
     for discordant, difference in ((0.05, 0.03), (0.1, 0.02), (0.1, 0.05), (0.3, 0.1), (0.3, 0.2)):
         rows = pairs_needed(difference, discordant)
         draw = answers(discordant, difference)
-        found = sum(p_of(pair(*draw(rows))) <= 0.05 for _ in range(times))
+        found = sum(pair(*draw(rows)).p <= 0.05 for _ in range(times))
         print(f"| {difference} right, {100 * discordant:.0f} % differ | {rows:,} | {100 * found / times:.1f} % |")
     for name, draw, finish in (
         ("F1-like, 10 % drawn anew", scores(0.1, 2.0), None),
@@ -298,10 +309,8 @@ def simulate_power(times: int = 2_000) -> None:
         ("micro-F1, 30 % drawn anew", labels(0.3, (0.7, 0.8)), micro_f1),
     ):
         big = pair(*draw(2_000_000), finish)
-        assert big.deviation is not None
-        assert big.difference is not None
-        rows = rows_needed(big.difference, big.deviation)
-        found = sum(p_of(pair(*draw(rows), finish)) <= 0.05 for _ in range(times // 2))
+        rows = rows_needed(big.difference, big.error * math.sqrt(2_000_000))
+        found = sum(pair(*draw(rows), finish).p <= 0.05 for _ in range(times // 2))
         print(f"| {big.difference:.3f} {name} | {rows:,} | {200 * found / times:.1f} % |", flush=True)
 
 

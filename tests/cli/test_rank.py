@@ -31,10 +31,10 @@ def test_scored_files_are_ranked_and_pairs_shown(files):
     assert lines[0] == "20 rows, matched by id"
     assert [line.split()[:6] for line in lines[4:7]] == [
         ["high.csv", "a", "1", "1", "to", "1"],
-        ["middle.csv", "b", "2", "2", "to", "3"],
-        ["low.csv", "b", "3", "2", "to", "3"],
+        ["middle.csv", "b", "2", "2", "to", "2"],
+        ["low.csv", "c", "3", "3", "to", "3"],
     ]
-    assert "2 of 3 pairs are separated: McNemar's test, p corrected for 3 tests (Holm) at most 0.05" in shown.output
+    assert "3 of 3 pairs are separated: McNemar's test, p corrected for 3 tests (Holm) at most 0.05" in shown.output
     assert any(line.startswith("high.csv     low.csv") and line.endswith("yes") for line in lines)
 
 
