@@ -45,7 +45,18 @@ class Compared(JsonObject):
     created: tuple[str, ...] = ()
 
     printed: ClassVar = Printed(
-        first=("systems", "n", "by", "left_out", "confidence", "family", "intervals_adjusted", "notes", "findings", "flipped"),
+        first=(
+            "systems",
+            "n",
+            "by",
+            "left_out",
+            "confidence",
+            "family",
+            "intervals_adjusted",
+            "notes",
+            "findings",
+            "flipped",
+        ),
         also=("family", "intervals_adjusted"),
         hidden=("created",),
         sparse=("left_out",),
@@ -265,8 +276,8 @@ def list_rows(finding: Finding, *, several: bool, percent: bool, apart: bool = F
             Cell(spell_value(found.a, factor), strong=strong == 0),
             Cell(spell_value(found.b, factor), strong=strong == 1),
             spell_difference(finding, percent=percent),
-            spell_p(found.p, found.draws),
-            spell_p(finding.adjusted, found.draws, finding.family),
+            spell_p(found.p),
+            spell_p(finding.adjusted),
             f"{found.wins}/{found.losses}/{found.ties}",
             found.test.replace("_", " "),
             "" if found.effect is None else f"{measure} {spell(found.effect, '.2f')}",

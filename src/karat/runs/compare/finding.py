@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.table.table import is_least, spell_value
+from karat.runs.table.table import spell_value
 from karat.stats.aggregate import Bounds, points
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.paired.comparison import Comparison, Verdict
@@ -97,10 +97,6 @@ class Finding(JsonObject):
         low, high = self.bounds
         return visible if low is None or high is None or visible <= high - low else None
 
-    def at_floor(self, p: float | None, family: int = 1) -> bool:
-        """Whether a p, corrected for a family of tests, is the smallest that the random draws can give."""
-        return p is not None and is_least(p, self.comparison.draws, family)
-
     @property
     def scale(self) -> float:
         """The factor from the metric's unit to points: 100 for a metric from 0 to 1, else 1."""
@@ -170,8 +166,6 @@ class Finding(JsonObject):
         shown = "p is not known"
         if p is not None:
             shown = "p < 0.0001" if p < 0.0001 else f"p = {spell(p, '.2g')}" if p < 0.995 else "p = 1"
-            if self.at_floor(p, family) and p >= 0.0001:
-                shown = shown.replace("=", "≤")
             shown += f" after Holm over {family}" if family > 1 else ""
         if verdict in (None, "unclear"):
             between = f"between {self.first} and {self.system}"

@@ -155,7 +155,15 @@ class Ranked(JsonObject):
 
     printed: ClassVar = Printed(
         first=(
-            "systems", "by", "confidence", "correction", "family", "intervals_adjusted", "notes", "estimates", "rankings"
+            "systems",
+            "by",
+            "confidence",
+            "correction",
+            "family",
+            "intervals_adjusted",
+            "notes",
+            "estimates",
+            "rankings",
         ),
         also=("family", "intervals_adjusted"),
         sparse=("estimates",),

@@ -160,17 +160,10 @@ def spell_estimate(value: float | None, low: float | None, high: float | None, f
     return Cell(spell_value(value, factor), spell_range(low, high, factor), shown)
 
 
-def is_least(p: float, draws: int, family: int = 1) -> bool:
-    """Whether a p, corrected for a family of tests, is at most the smallest that so many random draws can give."""
-    return draws > 0 and p <= family / (draws + 1) * (1 + 1e-9)
+def spell_p(p: float | None) -> str:
+    """A p with four decimals.
 
-
-def spell_p(p: float | None, draws: int = 0, family: int = 1) -> str:
-    """A p with four decimals; with ≤ where the random draws could not give a smaller one, as in `is_least`.
-
-    >>> spell_p(0.03), spell_p(1e-6), spell_p(0.0005, 1999), spell_p(0.001, 1999, family=2), spell_p(None)
-    ('0.0300', '< 0.0001', '≤ 0.0005', '≤ 0.0010', '?')
+    >>> spell_p(0.03), spell_p(1e-6), spell_p(None)
+    ('0.0300', '< 0.0001', '?')
     """
-    if p is not None and p < 0.0001:
-        return "< 0.0001"
-    return f"{'≤ ' if p is not None and is_least(p, draws, family) else ''}{spell(p, '.4f')}"
+    return "< 0.0001" if p is not None and p < 0.0001 else spell(p, ".4f")
