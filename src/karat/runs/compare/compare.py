@@ -13,9 +13,9 @@ from karat.runs.columns.lengths import Lengths, find_caution
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding, apply_holm
 from karat.runs.compare.flips import find_flips
-from karat.runs.compare.parts import count_statistics, list_slices, read_parts
 from karat.runs.labels.labels import Labels
 from karat.runs.match.match import Matched, match
+from karat.runs.match.parts import count_statistics, list_slices, read_parts
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths
 from karat.stats.inference import Inference

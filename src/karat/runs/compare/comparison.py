@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 from karat.core.metric.spec import match_spec
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.compare.finding import Finding
+from karat.runs.compare.finding import Finding, spell_difference, spell_ends
 from karat.runs.compare.flips import Flip
 from karat.runs.table.document import Document, check_document, make_frame
 from karat.runs.table.figure import draw
 from karat.runs.table.markdown import escape_markdown, fit, fold, markdown_rows, markdown_table
 from karat.runs.table.notebook import show_tables
 from karat.runs.table.paper import Figure, paper_columns, paper_rows
-from karat.runs.table.table import Cell, Column, Row, Table, half_width, spell_p, spell_value
+from karat.runs.table.table import Cell, Column, Row, Table, spell_p, spell_value
 from karat.runs.table.value_table import corrected_columns, corrected_label
 from karat.stats.value import spell
 
@@ -43,6 +43,7 @@ class Compared(JsonObject):
     confidence: float
     left_out: Mapping[str, int] = field(default_factory=dict)
     created: tuple[str, ...] = ()
+    intervals_adjusted: bool = False  # for the number of tests, as p is
 
     printed: ClassVar = Printed(
         first=(
@@ -57,16 +58,11 @@ class Compared(JsonObject):
             "findings",
             "flipped",
         ),
-        also=("family", "intervals_adjusted"),
+        also=("family",),
         hidden=("created",),
         sparse=("left_out",),
         names={"by": "aligned_by"},
     )
-
-    @property
-    def intervals_adjusted(self) -> bool:
-        """Whether intervals are corrected for the number of tests, as p is: they are not."""
-        return False
 
     @property
     def family(self) -> int:
@@ -287,23 +283,9 @@ def list_rows(finding: Finding, *, several: bool, percent: bool, apart: bool = F
     if (corrected := finding.corrected) is not None and corrected.value is not None:
         p = "" if finding.by_people is None else spell_p(finding.by_people.adjusted)
         ends = corrected.value, corrected.low, corrected.high
-        cells = (corrected_label(corrected), *system, "", "", _difference(finding, *ends, percent=percent))
+        cells = (corrected_label(corrected), *system, "", "", spell_ends(finding, *ends, percent=percent))
         kind = finding.verdict_by_people or "unclear"
         yield Row((*cells, spell_p(corrected.p), p, "", "", ""), kind, True, *ends)
-
-
-def spell_difference(finding: Finding, *, percent: bool) -> Cell:
-    """The cell of a difference; one that could not be shown has a dagger."""
-    found = finding.comparison
-    cell = _difference(finding, found.difference, found.low, found.high, percent=percent)
-    return replace(cell, mark="†") if finding.verdict == "unclear" else cell
-
-
-def _difference(finding: Finding, value: float | None, low: float | None, high: float | None, *, percent: bool) -> Cell:
-    sign = "+" if value is not None and value > 0 else ""
-    texts = (finding.scaled(each, percent=percent) for each in (value, low, high, half_width(low, high)))
-    value_, low_, high_, half = (text.replace("-", "−") for text in texts)
-    return Cell(f"{sign}{value_}", f"{low_} to {high_}", half)
 
 
 def _cut(text: str | None) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.table.table import spell_value
+from karat.runs.table.table import Cell, half_width, spell_value
 from karat.stats.aggregate import Bounds, points
 from karat.stats.corrected.corrected import Corrected
-from karat.stats.paired.comparison import Comparison, Verdict
+from karat.stats.paired.comparison import Comparison, Test, Verdict
 from karat.stats.paired.multiple import HolmTest, holm_tests
 from karat.stats.paired.power import smallest_share, smallest_visible
 from karat.stats.value import spell
@@ -186,6 +186,41 @@ class Finding(JsonObject):
         if number is None:
             return "?"
         return spell_value(number, self.scale if percent else 1) if self.scale > 1 else spell(number, ".4g")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two systems in a ranking: `system` is the one with the better value, `difference` its value minus the other's.
+
+    `low` and `high` are the ends of the difference's interval, `p` is that of the `test`, and `p_adjusted` is corrected
+    for all tests of the rankings, as intervals are not. `separated`: whether it is at most 1 - confidence, and the
+    interval leaves out 0. A comparison of two systems has the same numbers.
+    """
+
+    system: str
+    other: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    test: Test
+    p_adjusted: float | None
+    separated: bool
+
+
+def spell_difference(finding: Finding, *, percent: bool) -> Cell:
+    """The cell of a difference; one that could not be shown has a dagger."""
+    found = finding.comparison
+    cell = spell_ends(finding, found.difference, found.low, found.high, percent=percent)
+    return replace(cell, mark="†") if finding.verdict == "unclear" else cell
+
+
+def spell_ends(finding: Finding, value: float | None, low: float | None, high: float | None, *, percent: bool) -> Cell:
+    """The cell of a difference with these ends."""
+    sign = "+" if value is not None and value > 0 else ""
+    texts = (finding.scaled(each, percent=percent) for each in (value, low, high, half_width(low, high)))
+    value_, low_, high_, half = (text.replace("-", "−") for text in texts)
+    return Cell(f"{sign}{value_}", f"{low_} to {high_}", half)
 
 
 def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -10,10 +10,10 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.runs.columns.lengths import find_caution, list_cautions
-from karat.runs.compare.parts import count_statistics, list_slices, read_parts
 from karat.runs.compare.ranked import Evidence, Ranked, order_systems
 from karat.runs.compare.run_values import RunValues
 from karat.runs.match.match import Matched, match
+from karat.runs.match.parts import count_statistics, list_slices, read_parts
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths
 from karat.stats.inference import Inference
