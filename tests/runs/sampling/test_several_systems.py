@@ -173,3 +173,11 @@ def test_systems_may_call_the_column_that_pairs_their_rows_differently():
     apart = {name: [line for line in labelled if line["system"] == name] for name in "AB"}
     apart["B"] = [{"query" if name == "question" else name: cell for name, cell in line.items()} for line in apart["B"]]
     assert karat.compare(first, other, human=apart).findings[0].corrected.labelled == 3
+
+
+def test_what_differs_between_the_systems_is_said(runs):
+    rows = open_run("after").read(["id", "question", "gold", "prediction"]).to_pydict()
+    karat.score({**rows, "gold": ["yes", *["Yes!"] * (N - 1)]}, ["em", "token_f1"], run="other")
+    done = CliRunner().invoke(main, ["label-next", "before", "other", "-n", "5", "-o", "next.csv"])
+    assert done.exit_code == 0, done.output
+    assert f"before and other were scored against different gold: it differs in {N - 1} of {N} rows" in done.output

@@ -67,6 +67,8 @@ def label_next(
         click.echo(f"and {proposal.missing} answers without a label to rows that are labelled in another run")
     if by != "uniform":
         click.echo(_describe_worth(proposal, count))
+    for note in proposal.notes:
+        click.echo(note)
 
 
 def _describe_worth(proposal: Proposal, count: int) -> str:

@@ -54,7 +54,8 @@ class Proposal:
 
     `earlier` rows have labels already, and `missing` answers of these have none. `worth`: how many rows drawn uniformly
     the drawn ones should be worth; None for a uniform draw, where the labels show no error, and where there are too few
-    labels to say so. `known`: whether there are enough.
+    labels to say so. `known`: whether there are enough. `notes`: how rows of systems were matched,
+    and what differs.
     """
 
     table: pa.Table
@@ -63,6 +64,7 @@ class Proposal:
     missing: int
     worth: float | None
     known: bool
+    notes: Sequence[str] = ()
 
 
 def label_next(
@@ -141,6 +143,7 @@ def propose(systems: Sequence[System], draw: Draw, human: Labels | None, output:
         missing=table["label"].null_count - count * len(rows.runs),
         worth=None if each is None else count * each,
         known=expected.known,
+        notes=rows.matched.notes,
     )
 
 
