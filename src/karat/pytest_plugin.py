@@ -203,7 +203,7 @@ class _Runs:
         from karat.runs.match.systems import open_system  # noqa: PLC0415
         from karat.runs.scoring.pipeline import score  # noqa: PLC0415
         from karat.runs.store.folders import run_names  # noqa: PLC0415
-        from karat.runs.store.run import remove_run  # noqa: PLC0415
+        from karat.runs.store.kept import remove_run  # noqa: PLC0415
 
         first, saved = cases[0], self.config.getoption("karat_save")
         rows = [{"id": case.id, **(case.row or {})} for case in cases]

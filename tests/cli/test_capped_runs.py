@@ -45,7 +45,10 @@ def test_a_run_that_a_cap_ends_is_resumed_where_it_was_ended(server, more):
     assert "run first is not finished: a cap is reached" in capped.stderr
     assert "20 requests were not sent; the same command with --resume --max-calls 30 sends them" in capped.stderr
     assert re.search(r"30 +10 +20", capped.stdout)
-    assert "not finished" in CliRunner().invoke(main, ["runs"]).output
+    listed = CliRunner().invoke(main, ["runs", "--json"])
+    assert [json.loads(listed.stdout)[name] for name in ("n", "state")] == [10, "capped"]
+    shown = CliRunner().invoke(main, ["runs", "show", "first"])
+    assert "run first was ended by a cap: 10 rows are scored" in shown.output or "10 of 30 rows" in shown.output
     again = karat_score("--run", "first", "--resume", "--max-calls", "10", *more)
     assert (again.exit_code, server.calls) == (6, 10)
     rest = karat_score("--run", "first", "--resume", "--max-calls", "500", *more)

@@ -52,9 +52,11 @@ def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
     """
     from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415
+    from karat.runs.compare.run_values import values_as_scored  # noqa: PLC0415
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
     run = open_run(name)
+    run = replace(run, values=values_as_scored(run))
     human = read_label_options(options, run.name)
     if human is not None:
         from karat.runs.scoring.correction import correct_run  # noqa: PLC0415  (only where people labelled rows)
@@ -143,7 +145,7 @@ def verify(context: click.Context, names: tuple[str, ...], as_json: bool) -> Non
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def remove(names: tuple[str, ...]) -> None:
     """Remove runs, finished or not, with all that is kept of them."""
-    from karat.runs.store.run import remove_run  # noqa: PLC0415  (heavy)
+    from karat.runs.store.kept import remove_run  # noqa: PLC0415  (heavy)
 
     for name in names:
         remove_run(name)
@@ -161,17 +163,23 @@ def _list(*, as_json: bool) -> None:
             run = open_run(name)
         except DataError as error:
             return KeptRun(name, state=str(error))
-        values = {metric["spec"]: metric["value"] for metric in run.values["metrics"]}
-        return KeptRun(name, run.manifest.created, run.manifest.n, values=values)
+        values = {metric["spec"]: metric["value"] for metric in run.values.get("metrics", ())}
+        return KeptRun(name, run.manifest.created, run.manifest.n, run.state, values)
 
     with ThreadPoolExecutor() as pool:  # each waits for a store, where the runs are in one
-        listed = sorted(pool.map(describe, run_names()), key=lambda run: run.created)
-    listed += [KeptRun(name, state="not finished") for name in unfinished_runs()]
+        listed = sorted(pool.map(describe, [*run_names(), *unfinished_runs()]), key=lambda run: run.created)
     if as_json:
         for each in listed:
             click.echo(json.dumps(each.as_dict(), ensure_ascii=False))
     else:
         _print(listed)
+
+
+_STATES = {
+    "running": "is being written",
+    "stopped": "not finished: --resume continues it",
+    "capped": "not finished, a cap is reached: --resume continues it",
+}
 
 
 def _print(listed: list[KeptRun]) -> None:
@@ -186,7 +194,7 @@ def _print(listed: list[KeptRun]) -> None:
     rows = []
     for run in listed:
         values = "  ".join(f"{spec} {format_value(value)}" for spec, value in run.values.items())
-        state = values if run.state == "finished" else run.state
+        state = values if run.state == "finished" else _STATES.get(run.state, run.state)
         created = run.created.replace("+00:00", "Z")
         rows.append([run.name, created, "" if run.n is None else str(run.n), state])
     screen.table(["run", "begun", "n", "values"], rows, left=4)
@@ -197,6 +205,7 @@ def _describe(run: Run) -> list[tuple[str, str]]:
     manifest = run.manifest
     settings = "  ".join(f"{name}={value}" for name, value in manifest.settings.items() if value is not None)
     lines = [
+        *([("state", run.note)] if run.note else []),
         ("run", f"{run.name}, begun {manifest.created}, in {run.path}"),
         ("call", manifest.call),
         ("read", "  ".join(f"{side} {name}" for side, name in manifest.sources.items())),

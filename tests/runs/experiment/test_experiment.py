@@ -13,7 +13,8 @@ import pytest
 import karat
 from karat.runs.experiment.experiment import experiment
 from karat.runs.store.folders import runs_folder
-from karat.runs.store.run import open_run, remove_run
+from karat.runs.store.kept import remove_run
+from karat.runs.store.run import open_run
 
 ROWS = [{"id": row, "question": f"What is {row}?", "gold": f"word {row % 3}"} for row in range(30)]
 

@@ -17,7 +17,8 @@ from karat.runs.compare.scored_rows import find_rows
 from karat.runs.match.systems import open_system
 from karat.runs.scoring.pipeline import score
 from karat.runs.store.folders import run_names
-from karat.runs.store.run import Run, list_runs
+from karat.runs.store.kept import list_runs
+from karat.runs.store.run import Run
 
 _MOST = 100  # rows in one reply
 

@@ -108,7 +108,8 @@ def _sources(context: click.Context) -> Iterator[str]:
 
 def _find_run(source: str) -> Any:
     """The run of this name or in this folder; None where a file is meant."""
-    from karat.runs.store.run import find_run, open_run  # noqa: PLC0415  (only where a file is looked into)
+    from karat.runs.store.folders import find_run  # noqa: PLC0415  (only where a file is looked into)
+    from karat.runs.store.run import open_run  # noqa: PLC0415
 
     return None if find_run(source) is None else open_run(source)
 

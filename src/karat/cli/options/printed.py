@@ -36,8 +36,8 @@ class SystemValues(JsonObject):
 class KeptRun(JsonObject):
     """One line for each run.
 
-    `created`: when it was begun, ISO 8601; empty where that is not known. `n`: the number of rows. `state`: "finished",
-    "not finished", or why it cannot be read. `values`: by metric.
+    `created`: when it was begun, ISO 8601; empty where that is not known. `n`: the number of rows, so far. `state`:
+    "finished", "running", "stopped", "capped", or why it cannot be read. `values`: by metric.
     """
 
     name: str

@@ -102,7 +102,7 @@ def judge(
         return
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.data.open import open_source  # noqa: PLC0415
-    from karat.runs.store.run import find_run  # noqa: PLC0415
+    from karat.runs.store.folders import find_run  # noqa: PLC0415
 
     parsed = parse_all(metrics)
     data = system if find_run(system) is not None else open_source(system)

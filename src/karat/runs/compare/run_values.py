@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.runs.columns.groups import cluster_keys
+from karat.runs.columns.groups import cluster_keys, group_rows
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
@@ -133,10 +133,26 @@ class RunValues:
                 if len(here):
                     keys = here.astype(np.uint64) if self._keys is None else self._keys[here]
                     units[label].add(statistics[here - numbers[0]], keys)
+        if None in parts and parts[None] is None:
+            counts[None] += run.unscored
         return {
             label: summarise(each, scale, failed=counts[label] - each.rows, inference=self.inference)
             for label, each in units.items()
         }
+
+
+def values_as_scored(run: Run) -> dict[str, Any]:
+    """The stored values of a run; those of the rows so far where it is not finished."""
+    if run.values:
+        return dict(run.values)
+    by, found = run.manifest.settings.get("by"), RunValues.as_scored(run)
+    slices = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
+    metrics = []
+    for each in run.manifest.metrics:
+        values = {label: value.as_dict() for label, value in found.read(each.spec, slices).items()}
+        entry = {"spec": each.spec, "signature": each.signature, **values.pop(None)}
+        metrics.append(entry | ({"groups": values} if slices else {}))
+    return {"n": (run.manifest.n or 0) + run.unscored, "mapping": dict(run.manifest.mapping), "metrics": metrics}
 
 
 def scored_inference(run: Run) -> Inference:

@@ -31,8 +31,9 @@ from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.progress import Progress
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.sources import open_sources
+from karat.runs.store.folders import find_run
 from karat.runs.store.manifest import describe_metric
-from karat.runs.store.run import Run, find_run
+from karat.runs.store.run import Run
 
 LABEL = "human.score"
 LabelMap: TypeAlias = Mapping[str, float] | str | None

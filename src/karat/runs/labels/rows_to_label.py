@@ -31,7 +31,8 @@ from karat.runs.labels.shown import (
     title_columns,
 )
 from karat.runs.labels.systems import SYSTEM
-from karat.runs.store.run import Run, find_run, open_run
+from karat.runs.store.folders import find_run
+from karat.runs.store.run import Run, open_run
 
 BESIDE = ("label", "annotator", PROBABILITY, SYSTEM)
 """The columns that a file of `karat label-next` has beside the id and what a person sees."""

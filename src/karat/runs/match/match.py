@@ -101,7 +101,7 @@ def match(systems: Sequence[System], metrics: Metrics = (), on: str | None = Non
         notes.append(each.problem)
     clusters = read_clusters(runs, rows, how.get("cluster"))
     slices = None if by is None else read_slices(runs, rows, by)
-    about = [str(clusters.about)] if clusters else []
+    about = [*(run.note for run in runs if run.note), *([str(clusters.about)] if clusters else [])]
     if len(runs) > 1:
         about = [*_note_pairing(runs, rows), *about, *(_note_metrics(runs, shared) if scored else ())]
     return Matched(runs, shared, rows, clusters, slices, (*about, *notes))

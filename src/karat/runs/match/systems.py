@@ -27,8 +27,9 @@ from karat.runs.columns.output import OutputColumns
 from karat.runs.columns.score_columns import fit_range, suggest_column
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.result import Result
+from karat.runs.store.folders import find_run
 from karat.runs.store.manifest import Manifest, describe_metric, find_scores
-from karat.runs.store.run import Run, ScoredFile, find_run, open_run, open_scored
+from karat.runs.store.run import Run, ScoredFile, open_run, open_scored
 from karat.stats.ranking.letters import name_letter
 
 System: TypeAlias = str | Path | Run | Result

@@ -12,7 +12,6 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from karat.core.columns.python_values import to_python
-from karat.data.open import open_source
 from karat.data.write import is_writable, refuse_overwriting, write
 from karat.runs.store.run import Run
 from karat.runs.table.document import check_document, write_lines
@@ -39,8 +38,7 @@ def export_run(
     if PurePath(path).suffix.lower() == ".xml":
         write_lines(path, _junit(run))
     elif is_writable(path) and not values:
-        source = open_source(run.rows)
-        write(source.batches(), source.schema, path)
+        write(run.source.batches(), run.source.schema, path)
     else:
         check_document(path, ".xml")
         confidence = run.manifest.settings.get("confidence", 0.95)

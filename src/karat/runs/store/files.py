@@ -30,18 +30,21 @@ def find_files(run: str | Path, name: str) -> Sequence[str | Path]:
     return sorted(Path(run, Path(name).stem).glob("part-*.parquet")) or [one]
 
 
-def check_files(run: str | Path, name: str, sums: Mapping[str, FileSum]) -> Sequence[str | Path]:
-    """The files as of `find_files`; `DataError` where one is missing, new, or damaged.
+def check_files(
+    run: str | Path, name: str, sums: Mapping[str, FileSum], *, others: bool = False
+) -> Sequence[str | Path]:
+    """The files as of `find_files`; `DataError` where one is missing, damaged, or new, unless there may be `others`.
 
     `sums` are those of a manifest; older ones have none. The content of files in a store is not read here: a store
     has checksums of its own.
     """
-    files, stem = find_files(run, name), Path(name).stem
+    stem = Path(name).stem
+    expected = {each: join_path(run, each) for each in sorted(sums) if each == name or each.startswith(f"{stem}/")}
+    files = list(expected.values()) if others else find_files(run, name)
     if not sums:
         return files
     found = {name if Path(file).name == name else f"{stem}/{Path(file).name}": file for file in files}
-    expected = {each for each in sums if each == name or each.startswith(f"{stem}/")}
-    for each in sorted(found.keys() ^ expected, key=lambda each: (each in found, each)):
+    for each in sorted(found.keys() ^ expected.keys(), key=lambda each: (each in found, each)):
         problem = "is missing" if each in expected else "is not of this run: its manifest does not name it"
         raise DataError(f"{join_path(run, each)} {problem}")
     if not is_address(run):

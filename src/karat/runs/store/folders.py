@@ -6,13 +6,16 @@ import os
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from glob import has_magic
 from itertools import compress
 from pathlib import Path
 
-from karat.core.errors import DataError, SpecError
+from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.data.storage.addresses import hide_secrets, is_address, join_path, split_address
+from karat.data.storage.file_names import split_name
 
 MANIFEST = "manifest.json"
+ROWS, STATISTICS, VALUES = "rows.parquet", "statistics.parquet", "values.json"
 PARTS, STATES = "parts.json", "states"  # of a run in parts, while it is written
 SETTINGS = "plan.json"  # of an experiment, while its answers are collected
 _NAME = re.compile(r"\w[\w.+@ -]*")
@@ -147,3 +150,40 @@ def _find_manifests(names: Iterable[str]) -> list[str]:
     root, names = runs_folder(), sorted(names)
     with ThreadPoolExecutor(_REQUESTS) as pool:
         return list(compress(names, pool.map(lambda name: has_manifest(join_path(root, name)), names)))
+
+
+def is_run_address(path: object) -> bool:
+    """Whether a path is the address of a folder that holds a run."""
+    if not (isinstance(path, str) and is_address(path)) or has_magic(path) or path.lower().startswith("http"):
+        return False
+    return split_name(path)[0] is None and has_manifest(path.rstrip("/"))
+
+
+def find_run(name: str | Path) -> str | Path | None:
+    """The folder of a finished run by its name, or by the path or address of its folder; None where there is none."""
+    return find_folder(name)
+
+
+def find_folder(name: str | Path, *, unfinished: bool = False) -> str | Path | None:
+    """As `find_run`; with `unfinished` the folder that will hold a run which is not finished."""
+    if is_address(name):
+        if not unfinished:
+            return str(name).rstrip("/") if is_run_address(name) else None
+        folders: list[str | Path] = [str(name).rstrip("/")]
+    else:
+        root = runs_folder()
+        named = [join_path(root, str(name))] if is_name(str(name)) or not is_address(root) else []
+        folders = [*named, Path(name)]
+    where = partial_folder if unfinished else lambda folder: folder
+    return next((folder for folder in folders if has_manifest(where(folder))), None)
+
+
+def explain_missing(name: str) -> str:
+    """Why there is no finished run of that name, or at that path, and what to do."""
+    folder = name.rstrip("/") if is_address(name) else join_path(runs_folder(), name)
+    if has_manifest(partial_folder(folder)):
+        problem = "was not finished, and none of its rows is written yet"
+        return f"run {hide_secrets(name)} {problem}: continue it with the same command and --resume"
+    if is_address(name):
+        return f"{hide_secrets(name)}: there is no run in this folder, which would hold {MANIFEST}"
+    return f"there is no run {name!r} in {runs_folder()}{did_you_mean(name, run_names())}"

@@ -21,14 +21,15 @@ from karat.core.errors import DataError
 from karat.core.metric.rows import Rows
 from karat.data.storage.addresses import join_path
 from karat.data.storage.checksums import check_file
-from karat.data.storage.whole_files import remove_folder
+from karat.data.storage.whole_files import remove_file, remove_folder
 from karat.data.write import check_output
 from karat.runs.columns.digest import Digests
 from karat.runs.columns.output import OutputColumns
 from karat.runs.store.files import read_counts, read_rows, read_schema
+from karat.runs.store.folders import ROWS, STATISTICS
 from karat.runs.store.manifest import Manifest
 from karat.runs.store.parts import Done, PartsFolder
-from karat.runs.store.run import ROWS, STATISTICS, Run
+from karat.runs.store.run import Run
 from karat.runs.store.unfinished import Started, check_columns, describe_columns, open_partial, start_again
 
 MIN_SECONDS = 1.0  # between two writings
@@ -220,6 +221,8 @@ def open_in_order(
             if task not in parts:
                 folder.remove(task)
         folder.remove_others(name for each in parts.values() for name in each.files)
+        for kind in (ROWS, STATISTICS):  # of a process that was killed just before the end
+            remove_file(join_path(folder.written, kind))
         writer = RunWriter(started, output, columns, list(parts.values()))
         try:
             yield writer

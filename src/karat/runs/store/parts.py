@@ -31,8 +31,7 @@ from karat.data.storage.checksums import FileSum, sum_bytes, sum_file
 from karat.data.storage.remote_files import REQUESTS, find_size, list_names, read_bytes
 from karat.data.storage.whole_files import make_folder, remove_file, whole_file, write_bytes
 from karat.runs.columns.output import OutputColumns
-from karat.runs.store.folders import STATES, partial_folder, written_folder
-from karat.runs.store.run import ROWS, STATISTICS
+from karat.runs.store.folders import ROWS, STATES, STATISTICS, partial_folder, written_folder
 
 
 @dataclass(frozen=True)

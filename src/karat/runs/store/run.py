@@ -8,13 +8,11 @@ mean of the scores) and `values.json`. Of large files the rows and the counts ar
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from glob import has_magic
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,24 +21,34 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.core.metric.rows import ROUNDING, stack_statistics
 from karat.data.formats.columnar import read_columns
+from karat.data.formats.union import unite_sources
 from karat.data.open import open_source
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address, join_path, to_path
 from karat.data.storage.file_names import name_row, split_name
-from karat.data.storage.remote_files import list_files, list_names
-from karat.data.storage.validate import name_errors
-from karat.data.storage.whole_files import remove_file, remove_folder
+from karat.data.storage.remote_files import list_files
+from karat.data.storage.validate import name_errors, validate_source
 from karat.runs.columns.output import find_reason_column
 from karat.runs.columns.score_columns import decode_numbers
-from karat.runs.store import folders
 from karat.runs.store.files import check_files, count_rows, count_width, parts_pattern, read_counts, read_table
-from karat.runs.store.folders import MANIFEST, has_manifest, is_name, partial_folder, run_names, runs_folder
-from karat.runs.store.lock import lock
+from karat.runs.store.folders import (
+    ROWS,
+    STATISTICS,
+    VALUES,
+    explain_missing,
+    find_folder,
+    find_run,
+    lock_file,
+    partial_folder,
+    written_folder,
+)
+from karat.runs.store.lock import is_locked
 from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest, read_values
+from karat.runs.store.parts import PartsFolder
 from karat.stats.value import Value, value_of_rows
 
-ROWS, STATISTICS, VALUES = "rows.parquet", "statistics.parquet", "values.json"
+State: TypeAlias = Literal["finished", "running", "stopped", "capped"]
 
 
 @dataclass(frozen=True)
@@ -49,17 +57,30 @@ class Run:
 
     `path` is its folder (of a file of scored rows, its path or address), `manifest` says what was scored and how,
     `values` is the `Result.as_dict` of the scoring. Rows are read on access, and only the columns that are needed.
-    `paths` into objects and lists are columns too, of these types.
+    `paths` into objects and lists are columns too, of these types. Of a run that is not finished, `state` says
+    why, the rows are those that are written, and `unscored` is the number of the others, where that is known.
     """
 
     path: str | Path
     manifest: Manifest
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
     paths: Mapping[str, pa.DataType] = field(default_factory=dict, repr=False)
+    state: State = "finished"
+    unscored: int = 0
 
     @property
     def name(self) -> str:
         return self.manifest.name
+
+    @property
+    def note(self) -> str:
+        """What is missing, and what to do; empty where the run is finished."""
+        if self.state == "finished":
+            return ""
+        scored, how = self.manifest.n or 0, {"running": "is being written", "capped": "was ended by a cap"}
+        rows = f"{scored:,} of {scored + self.unscored:,} rows" if self.unscored else f"{scored:,} rows"
+        remedy = "" if self.state == "running" else "; the same command with --resume scores the others"
+        return f"run {self.name} {how.get(self.state, 'was not finished')}: {rows} are scored{remedy}"
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -80,11 +101,14 @@ class Run:
     @cached_property
     def files(self) -> Sequence[str | Path]:
         """The files of the rows, in their order; `DataError` where one is not as it was written, or rows lack."""
-        files, expected = check_files(self.path, ROWS, self.manifest.files), self.manifest.n
+        files, expected = self._check_files(ROWS), self.manifest.n
         if expected is not None and (found := sum(map(count_rows, files))) != expected:
             problem = f"expected {expected} rows, as its manifest says, found {found}"
             raise DataError(f"{self.path}: {problem}; score it again")
         return files
+
+    def _check_files(self, kind: str) -> Sequence[str | Path]:
+        return check_files(self.path, kind, self.manifest.files, others=self.state != "finished")
 
     @cached_property
     def starts(self) -> Array:
@@ -102,7 +126,10 @@ class Run:
 
     @cached_property
     def source(self) -> Source:
-        return open_source(self.rows)
+        if self.state == "finished":
+            return open_source(self.rows)
+        sources = [open_source(file) for file in self.files]
+        return sources[0] if len(sources) == 1 else validate_source(unite_sources(self.name, sources), checked=True)
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Some columns of the rows; `ColumnError` for one that does not exist."""
@@ -183,7 +210,7 @@ class Run:
     @cached_property
     def _counts(self) -> Sequence[str | Path]:
         """The files of the counts, which have as many rows as those of the rows."""
-        files = check_files(self.path, STATISTICS, self.manifest.files)
+        files = self._check_files(STATISTICS)
         if (found := sum(map(count_rows, files))) != self.starts[-1]:
             expected = f"expected counts of {self.starts[-1]} rows, found {found}"
             raise DataError(f"{join_path(self.path, STATISTICS)}: {expected}")
@@ -195,7 +222,9 @@ class Run:
         for entry in self.values.get("metrics", ()):
             if entry["spec"] == metric.spec:
                 return Value(**{each.name: entry[each.name] for each in fields(Value)})
-        return value_of_rows(self.statistics(metric.spec), metric.scale)
+        statistics = self.statistics(metric.spec)
+        missing = np.full((self.unscored, statistics.shape[1]), np.nan)
+        return value_of_rows(np.concatenate([statistics, missing]), metric.scale)
 
     def reasons(self) -> list[str | None] | None:
         """For each row why it is unscored; None where the rows have no such column."""
@@ -223,70 +252,27 @@ class ScoredFile(Run):
 
 
 def open_run(name: str | Path) -> Run:
-    """Open a finished run by its name, or by the path or address of its folder.
+    """Open a run by its name, or by the path or address of its folder; of an unfinished one what is written of it.
 
-    Raises `DataError`, with the nearest name, where it does not exist or was not finished.
+    Raises `DataError`, with the nearest name, where it does not exist, or none of its rows is written yet.
     """
     if (path := find_run(name)) is None:
-        raise DataError(explain_missing(str(name)))
+        return _open_unfinished(name)
     manifest = replace(read_manifest(path), name=Path(path).absolute().name)  # it may be a link, a copy, or renamed
     return Run(path, manifest, read_values(join_path(path, VALUES), manifest.files.get(VALUES)))
 
 
-def is_run_address(path: object) -> bool:
-    """Whether a path is the address of a folder that holds a run."""
-    if not (isinstance(path, str) and is_address(path)) or has_magic(path) or path.lower().startswith("http"):
-        return False
-    return split_name(path)[0] is None and has_manifest(path.rstrip("/"))
-
-
-def find_run(name: str | Path) -> str | Path | None:
-    """The folder of a finished run by its name, or by the path or address of its folder; None where there is none."""
-    if is_address(name):
-        return str(name).rstrip("/") if is_run_address(name) else None
-    root = runs_folder()
-    named = [join_path(root, str(name))] if is_name(str(name)) or not is_address(root) else []
-    return next((folder for folder in (*named, Path(name)) if has_manifest(folder)), None)
-
-
-def explain_missing(name: str) -> str:
-    """Why there is no finished run of that name, or at that path, and what to do."""
-    folder = name.rstrip("/") if is_address(name) else join_path(runs_folder(), name)
-    if has_manifest(partial_folder(folder)):
-        return f"run {hide_secrets(name)} was not finished: continue it with the same command and --resume"
-    if is_address(name):
-        return f"{hide_secrets(name)}: there is no run in this folder, which would hold {MANIFEST}"
-    return f"there is no run {name!r} in {runs_folder()}{did_you_mean(name, run_names())}"
-
-
-def list_runs() -> list[Run]:
-    """All finished runs, sorted by the time at which they were started."""
-    return sorted(map(open_run, run_names()), key=lambda run: (run.manifest.created, run.name))
-
-
-def remove_run(name: str) -> None:
-    """Remove a run with all its files, finished or not; `DataError` where there is none of that name."""
-    folder = folders.run_folder(name)
-    partial, answers = partial_folder(folder), folders.answers_folder(folder)
-    removed = folder.with_name(f".{name}.removed") if isinstance(folder, Path) else folder
-    locked = folders.lock_file(folder)
-    there = has_manifest(folder) or Path(removed).is_dir() or any(map(list_names, (partial, answers, removed)))
-    if not (there or (os.name != "nt" and Path(locked).is_file())):  # Windows may keep a lock file, which is no run
-        near = did_you_mean(name, [*run_names(), *folders.unfinished_runs()])
-        raise DataError(f"there is no run {name!r} in {runs_folder()}{near}")
-    with lock(locked, name):
-        if not isinstance(folder, Path):
-            remove_file(join_path(folder, MANIFEST))  # first, so that a run of that name is never half removed
-            remove_folder(folder)
-        else:
-            remove_folder(removed)  # of a process that was killed
-            if has_manifest(folder):
-                folder.rename(removed)  # for the same reason
-                remove_folder(removed)
-        remove_folder(partial)
-        if isinstance(answers, Path) and answers.is_dir():
-            with lock(answers / "lock", name):
-                remove_folder(answers)
+def _open_unfinished(name: str | Path) -> Run:
+    if (folder := find_folder(name, unfinished=True)) is None:
+        raise DataError(explain_missing(str(name)))
+    manifest, parts = read_manifest(partial_folder(folder)), PartsFolder(folder).finished().values()
+    if not (scored := sum(each.rows for each in parts)):
+        raise DataError(explain_missing(str(name)))
+    files = {file: written for each in parts for file, written in each.files.items()}
+    unscored = max(0, (manifest.n or 0) - scored)
+    stopped: State = "capped" if (manifest.models or {}).get("capped") else "stopped"
+    state: State = "running" if is_locked(lock_file(folder)) else stopped
+    return Run(written_folder(folder), replace(manifest, n=scored, files=files), {}, state=state, unscored=unscored)
 
 
 def open_scored(path: str | Path) -> Run:

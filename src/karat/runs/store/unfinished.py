@@ -22,6 +22,7 @@ from karat.data.storage.checksums import FileSum
 from karat.data.storage.whole_files import make_folder, remove_folder
 from karat.runs.store.folders import (
     STATES,
+    VALUES,
     has_manifest,
     lock_file,
     make_runs_folder,
@@ -31,7 +32,7 @@ from karat.runs.store.folders import (
 )
 from karat.runs.store.lock import lock
 from karat.runs.store.manifest import CODE, ENDPOINTS, Manifest, read_manifest, write_json, write_manifest
-from karat.runs.store.run import VALUES, Run, open_run
+from karat.runs.store.run import Run, open_run
 
 MOVED = "KARAT_MOVED_FROM"
 """The variable that names the address of an endpoint whose models have moved."""

@@ -16,8 +16,12 @@ from karat.runs.store.files import check_files
 from karat.runs.store.folders import (
     MANIFEST,
     PARTS,
+    ROWS,
     SETTINGS,
+    STATISTICS,
     answers_folder,
+    explain_missing,
+    find_run,
     is_name,
     partial_folder,
     run_folder,
@@ -25,7 +29,7 @@ from karat.runs.store.folders import (
 )
 from karat.runs.store.manifest import read_manifest
 from karat.runs.store.parts import PartsFolder
-from karat.runs.store.run import ROWS, STATISTICS, explain_missing, find_run, open_run
+from karat.runs.store.run import open_run
 
 Found = TypeVar("Found")
 Given = ParamSpec("Given")

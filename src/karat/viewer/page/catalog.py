@@ -11,6 +11,7 @@ from typing import Any
 from karat.core.errors import KaratError
 from karat.runs.store.folders import (
     MANIFEST,
+    VALUES,
     answers_folder,
     has_manifest,
     lock_file,
@@ -22,7 +23,7 @@ from karat.runs.store.folders import (
 from karat.runs.store.lock import is_locked
 from karat.runs.store.manifest import read_manifest
 from karat.runs.store.parts import PartsFolder
-from karat.runs.store.run import VALUES, Run, open_run
+from karat.runs.store.run import Run, open_run
 from karat.viewer.answers import describe_metric
 from karat.viewer.page.query import Unknown
 

@@ -55,6 +55,7 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
         call=_command_line(),
         versions=_versions(),
         machine={"system": platform.platform(), "processor": platform.machine(), "threads": threads()},
+        n=plan.source.rows,
         clusters_in=plan.clusters,
     )
 

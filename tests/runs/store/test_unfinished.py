@@ -1,0 +1,73 @@
+"""A run that is not finished is a run: what is scored of it is read, shown and compared."""
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import karat
+from karat import DataError
+from karat.runs.compare.run_values import value_of
+from karat.runs.scoring.tasks import batches as scored_batches
+from karat.runs.store.run import open_run
+
+N = 60
+TABLE = pa.table(
+    {
+        "id": list(range(N)),
+        "topic": [f"t{row % 3}" for row in range(N)],
+        "prediction": [None if row % 11 == 5 else f"word{row % 4} of {row}" for row in range(N)],
+        "gold": [[f"word{row % 5}"] if row % 13 else [] for row in range(N)],
+    }
+)
+METRICS = ["exact_match", "token_f1", "bleu"]
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+class Stop(Exception):
+    pass
+
+
+def stop(rows):
+    def progress(done, _):
+        if done > 30:
+            raise Stop
+
+    with pytest.raises(Stop):
+        karat.score(rows, METRICS, run="a", progress=progress)
+
+
+def test_the_rows_of_a_run_that_is_not_finished_are_read_and_compared(tmp_path, monkeypatch):
+    pq.write_table(TABLE, path := tmp_path / "rows.parquet")
+    whole = karat.score(path, METRICS, run="whole").run
+
+    monkeypatch.setattr(scored_batches, "_SCORES", 7 * len(METRICS))
+    stop(path)
+    run = open_run("a")
+    n = run.manifest.n
+    assert (n, run.unscored, run.state) == (35, N - 35, "stopped")
+    assert (
+        run.note
+        == f"run a was not finished: {n} of {N} rows are scored; the same command with --resume scores the others"
+    )
+    for spec in METRICS:
+        np.testing.assert_array_equal(run.statistics(spec), whole.statistics(spec)[:n])
+    assert run.read(whole.schema.names[:4]).equals(whole.read(whole.schema.names[:4]).slice(0, n))
+    value = value_of(run, "em")
+    assert (value.n, value.scored) == (N, np.isfinite(run.scores("em")).sum())
+    assert value.worst <= value.value < value.best
+    assert value == run.value("em")
+    compared = karat.compare(run, whole, metrics="em", common=True)
+    assert run.note in compared.notes
+    assert compared.n == n
+
+
+def test_a_run_of_which_nothing_is_written_yet_has_no_rows(folder):
+    stop(TABLE.to_reader(max_chunksize=7))
+    shutil.rmtree(folder / ".a.partial" / "states")
+    with pytest.raises(
+        DataError, match="run a was not finished, and none of its rows is written yet: continue it with"
+    ):
+        open_run("a")
