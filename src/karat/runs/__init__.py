@@ -4,6 +4,6 @@
 `match`, which pairs the rows of systems. `compare` asks about paired rows; `judge` examines scores, mostly a
 judge's, beside people's labels, and asks judges again; `experiment` asks a task.
 Scoring, comparing and reports read labels by people (`labels`), which knows none of them. Metrics, statistics and
-readers of files are not here, nor anything that prints (`karat.cli`). `display` draws plain values; all may call it.
+readers of files are not here, nor anything that prints (`karat.cli`). `table` lays out figures; all may call it.
 `survey` says what could be scored in a folder: it tries it, by `scoring` and `compare`.
 """
