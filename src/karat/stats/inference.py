@@ -11,7 +11,7 @@ LOWEST, HIGHEST = 0.0001, 0.9999  # confidences: beyond them quantiles lose thei
 
 @dataclass(frozen=True)
 class Inference:
-    """The `confidence` of intervals, and the `seed` of the bootstrap and the permutation test.
+    """The `confidence` of intervals, and the `seed` of the bootstrap and of the groups of very many units.
 
     Raises `SpecError` for a confidence beyond `LOWEST` and `HIGHEST`, and for a seed below 0.
 

@@ -2,5 +2,5 @@
 
 No sum of row statistics gives them: `curve_rows` keeps how many rows have each confidence, in bounded memory. What a
 curve is, is in `karat.core.metric.in_order`; the curves themselves are in `karat.metrics.confidence`. Open
-`curve_rows.py` first, then `deviation.py`, which has the variance; `paired.py` compares two systems.
+`curve_rows.py` first, then `deviation.py`, which has the variance; `paired.py` has how far each row moves a value.
 """
