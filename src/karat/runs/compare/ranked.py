@@ -193,7 +193,7 @@ class Ranked(JsonObject):
                 value = replace(value, strong=at.rank == 1, mark=join_letters(at.groups))
                 ranks = () if len(specs) > 1 else (Cell(f"{at.rank}"), Cell(f"{at.rank_low} to {at.rank_high}"))
                 figures.append(Figure(at.system, each.metric, each.slice, (value, *ranks)))
-        brackets = [f"In brackets: the {interval}."] if len(specs) > 1 else []
+        brackets = [f"Beside each value: its {interval}, or ± half the width."] if len(specs) > 1 else []
         unit = ["Values from 0 to 1 are in per cent."] if percent else []
         notes = (*unit, *brackets, *self._explained, *self.notes)
         return Table(paper_columns(columns), paper_rows(figures, columns), self._title, notes)
