@@ -7,7 +7,7 @@ from typing import Any
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranked import Ranked, Ranking
 from karat.runs.store.manifest import ScoredMetric
-from karat.runs.table.table import spell_value
+from karat.runs.table.table import spell_p, spell_value
 from karat.stats.aggregate import points
 
 
@@ -18,11 +18,12 @@ def describe_metric(metric: ScoredMetric) -> dict[str, Any]:
 
 
 def answer_compared(compared: Compared) -> dict[str, Any]:
-    """A comparison, and the unit of each of its findings."""
+    """A comparison, and how each of its findings is shown: its unit, and its p as tables spell it."""
     display = [
-        {"heading": each.heading, "scale": each.scale, "direction": each.comparison.direction}
+        {"heading": each.heading, "scale": each.scale, "direction": each.comparison.direction,
+         "p_shown": spell_p(each.adjusted)}
         for each in compared.findings
-    ]
+    ]  # fmt: skip
     return {"compared": compared.as_dict(), "display": display, "labels_note": None}
 
 

@@ -137,7 +137,7 @@ function section(group, { systems: [first, second, ...more], confidence }, state
   const [{ metric, direction, scale: factor }] = group;
   const systems = several ? ["system", name(first), "value"] : [name(first), name(second)];
   const interval = intervalOf(confidence);
-  const heads = [by ? name(by) : "metric", ...systems, "difference", interval, "p", "verdict", "won / lost / tied"];
+  const heads = [by ? name(by) : "metric", ...systems, "difference", interval, "p, Holm", "verdict", "won / lost / tied"];
   const lines = group.map((finding) => findingLine(finding, several, state));
   const ends = endsOfAxis(first, several ? "the other" : second, direction);
   return el(
@@ -170,7 +170,7 @@ function findingLine({ a, b, difference, low, high, verdict, scale, ...finding }
     number(b, format.value(b, scale)),
     number(difference, format.difference(difference, scale)),
     figures(format.interval(low, high, scale, format.difference)),
-    number(finding.p_adjusted, format.probability(finding.p_adjusted)),
+    number(finding.p_adjusted, finding.p_shown),
     cell(el("span", { class: `verdict ${verdict}` }, verdict)),
     figures([finding.wins, finding.losses, finding.ties].map(format.count).join(" / ")),
   ];

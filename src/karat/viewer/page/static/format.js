@@ -27,12 +27,6 @@ export const interval = (low, high, scale = 1, print = value) =>
 /** A share of one as it was set: 95 for 0.95. */
 export const percent = (share) => `${Number((share * 100).toPrecision(6))} %`;
 
-/** A p-value, as karat's sentences print it. */
-export function probability(p) {
-  if (p === null || p === undefined) return "–";
-  return p < 0.0001 ? "< 0.0001" : p >= 0.995 ? "1" : Number(plain(p).toPrecision(2)).toString();
-}
-
 export const count = (number) => (number === null || number === undefined ? "–" : number.toLocaleString("en"));
 
 export const rows = (number) => `${count(number)} ${number === 1 ? "row" : "rows"}`;
