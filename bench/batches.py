@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import karat
-from karat.judges import Judge, use_governor
+from karat.judges import BatchGovernor, Judge, use_governor
 from karat.models.batch.uploader import Timing
 from karat.models.reply_cache import ReplyCache
 
@@ -34,7 +34,7 @@ def main() -> None:
         os.environ["OPENAI_BASE_URL"] = next(server.stdout or iter([])).strip().partition("=")[2]
         before, started, cpu = peak(), time.monotonic(), time.process_time()
         with ReplyCache(Path(folder) / "replies.sqlite") as store:
-            governor = karat.BatchGovernor(store=store, report=print, timing=Timing(0.2, 1.0, 0.5, 5.0))
+            governor = BatchGovernor(store=store, report=print, timing=Timing(0.2, 1.0, 0.5, 5.0))
             with use_governor(governor):
                 result = karat.score(rows, Judge("correctness", model="small"))
         seconds, cpu = time.monotonic() - started, time.process_time() - cpu

@@ -38,7 +38,7 @@ from karat.engines import Ray
 from karat.runs.scoring.tasks import parts
 
 @karat.metric(source="ours")
-def slow(prediction: karat.Text, question: karat.Text) -> karat.Score:
+def slow(prediction: karat.kinds.Text, question: karat.kinds.Text) -> karat.kinds.Score:
     "1, after a while."
     with open("calls", "a") as calls:
         print(int(question[0].as_py()) // {ROWS}, file=calls)

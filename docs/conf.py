@@ -55,7 +55,7 @@ maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 
 PUBLIC = [  # what reference/api documents; tests/docs/test_site.py checks that it is complete
-    *("karat", "karat.judges", "karat.testing"),
+    *("karat", "karat.kinds", "karat.errors", "karat.judges", "karat.testing"),
     *(f"karat.adapters.{each.name}" for each in iter_modules(karat.adapters.__path__)),
 ]
 

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from karat import RowError, SpecError
 from karat.core.columns.kinds import ANSWERS, GRADED, IDS, JSON, MESSAGES, NUMBER, SUBTOPICS, TEXT, TEXTS
 from karat.core.metric.registry import all_metrics
 from karat.core.metric.score import score_rows
 from karat.core.metric.setting import Range
 from karat.core.metric.spec import parse
 from karat.data.roles import singular
+from karat.errors import RowError, SpecError
 
 LABELS = {"labels": ["the cat sat", "cat sat", "3.14", "x"]}
 NEEDED = {  # settings without which a metric cannot score

@@ -181,7 +181,13 @@ def is_public(function, owner):
 
 def public_names():
     """Names that users import: what the packages that users import name in their `__init__`."""
-    for package in ("karat", "karat.judges", *(name for name in PACKAGES if name.startswith("karat.adapters."))):
+    for package in (
+        "karat",
+        "karat.kinds",
+        "karat.errors",
+        "karat.judges",
+        *(name for name in PACKAGES if name.startswith("karat.adapters.")),
+    ):
         for node in ast.walk(TREES[package]):
             if isinstance(node, ast.ImportFrom):
                 yield from (alias.name for alias in node.names)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat import SpecError
+from karat.errors import SpecError
 from karat.metrics import cer, chrf, jaccard, jaro_winkler, levenshtein, ter, wer
 
 jiwer = pytest.importorskip("jiwer")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import karat
-from karat import SpecError
 from karat.core.columns.kinds import to_arrow
 from karat.core.metric.score import score_rows
+from karat.errors import SpecError
 from karat.metrics import label_accuracy, label_f, label_precision, label_recall
 
 accuracy_score = pytest.importorskip("sklearn.metrics").accuracy_score

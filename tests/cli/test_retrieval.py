@@ -191,7 +191,7 @@ def test_what_does_not_work_says_why(run, tmp_path, words, said):
 
 
 def test_nothing_at_all_says_so():
-    with pytest.raises(karat.DataError, match="dict is empty; expected queries with documents"):
+    with pytest.raises(karat.errors.DataError, match="dict is empty; expected queries with documents"):
         karat.score({}, "map", gold={"1": {"a": 1}})
 
 
@@ -201,5 +201,5 @@ def test_text_metrics_join_long_tables_as_ever():
     result = karat.score(rows, "em", gold=gold, on="id")
     assert result.table.column_names[:2] == ["id", "reference"]
     assert result.values["exact_match"].value == 1.0
-    with pytest.raises(karat.SpecError, match="gold and on go together"):
+    with pytest.raises(karat.errors.SpecError, match="gold and on go together"):
         karat.score(rows, "em", gold=gold)

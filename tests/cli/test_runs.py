@@ -165,7 +165,7 @@ import karat
 from karat.cli.main import main
 
 @karat.metric(source="ours")
-def slow(prediction: karat.Text) -> karat.Score:
+def slow(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "1 for each."
     print("scored", flush=True)
     time.sleep(0.05)
@@ -182,7 +182,7 @@ import karat
 from karat.cli.main import main
 
 @karat.metric(source="ours")
-def hanging(prediction: karat.Text) -> karat.Score:
+def hanging(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "Waits for a minute."
     print("waits", flush=True)
     time.sleep(60)

@@ -31,7 +31,8 @@ OPTIONAL = {
 }
 PLUGIN = """
 import pandas as pd, pyarrow as pa
-from karat import Score, Text, metric
+from karat import metric
+from karat.kinds import Score, Text
 
 @metric(source="a plugin")
 def counted_by_pandas(prediction: Text) -> Score:

@@ -43,13 +43,13 @@ ROWS = {
     ],
 )
 def test_a_condition_of_chance_or_of_the_clock_is_refused_with_what_to_use(condition, remedy):
-    with pytest.raises(karat.DataError, match="chooses other rows each time") as error:
+    with pytest.raises(karat.errors.DataError, match="chooses other rows each time") as error:
         karat.score(ROWS, "em", where=condition)
     assert remedy in str(error.value)
 
 
 def test_what_a_condition_of_chance_is_told_to_use_chooses_the_same_half_each_time():
-    with pytest.raises(karat.DataError) as error:
+    with pytest.raises(karat.errors.DataError) as error:
         karat.score(ROWS, "em", where="random() < 0.5")
     [remedy] = re.findall(r"such as (md5\(.*?) for about", str(error.value))
     chosen = [karat.score(ROWS, "em", where=remedy).n for _ in range(3)]
@@ -93,5 +93,5 @@ def test_a_name_that_needs_quotes_is_told_how_and_the_command_works(tmp_path, co
 def test_quoted_names_and_calculations_are_left_alone():
     assert karat.score(ROWS, "em", where='"exact-match" = 1').n == 100
     assert karat.score(ROWS | {"exact": [3] * 200, "match": [1] * 200}, "em", where="exact - match = 2").n == 200
-    with pytest.raises(karat.DataError, match="names with hyphens need double quotes"):
+    with pytest.raises(karat.errors.DataError, match="names with hyphens need double quotes"):
         karat.score(ROWS, "em", where="topic-name = 'x'")

@@ -141,5 +141,5 @@ def test_columns_without_any_value_do_not_compete(tmp_path):
     ]
     assert karat.score(rows, "em").values["em"].value == 0.75
     late = [*rows * 50, {"actual_output": "a", "expected_output": None, "expectations": "a"}]
-    with pytest.raises(karat.ColumnError, match="expectations and expected_output fit 'reference'"):
+    with pytest.raises(karat.errors.ColumnError, match="expectations and expected_output fit 'reference'"):
         karat.score(late, "em")

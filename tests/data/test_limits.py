@@ -32,7 +32,7 @@ INSIDE = [
 def test_what_is_nested_too_deeply_is_said_with_its_place(tmp_path, name, content, place):
     path = tmp_path / name
     path.write_text(content % f'"prediction": "a", "gold": {DEEP}')
-    with pytest.raises(karat.DataError, match=rf"{name}.*nested more than 128 deep at .*character \d+") as error:
+    with pytest.raises(karat.errors.DataError, match=rf"{name}.*nested more than 128 deep at .*character \d+") as error:
         karat.score(path, "em")
     assert place in str(error.value)
     assert not re.search("ecursion", str(error.value))
@@ -42,7 +42,7 @@ def test_what_is_nested_too_deeply_is_said_with_its_place(tmp_path, name, conten
 def test_a_number_of_too_many_digits_is_said_with_its_place(tmp_path, name, content, place):
     path = tmp_path / name
     path.write_text(content % f'"prediction": "a", "gold": {DIGITS}')
-    with pytest.raises(karat.DataError, match=rf"{name}.*more than 4,300 digits.* at .*character \d+") as error:
+    with pytest.raises(karat.errors.DataError, match=rf"{name}.*more than 4,300 digits.* at .*character \d+") as error:
         karat.score(path, "em")
     assert place in str(error.value)
     assert "set_int" not in str(error.value)
@@ -83,7 +83,7 @@ def test_a_manifest_of_300_mb_is_refused_before_it_is_read(tmp_path, monkeypatch
 @pytest.mark.parametrize("name", ["r" * 300, "ü" * 150])
 def test_a_run_name_that_no_disk_takes_is_refused_before_anything_is_scored(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(karat.SpecError, match=r"a name of 300 bytes; expected at most 200"):
+    with pytest.raises(karat.errors.SpecError, match=r"a name of 300 bytes; expected at most 200"):
         karat.score(tmp_path / "missing.jsonl", "em", run=name)
     karat.score([json.loads(ROW)], "em", run="r" * 200)
 

@@ -17,7 +17,7 @@ from karat.core.metric.registry import all_metrics
 
 pytest.importorskip("sphinx")
 ROOT = Path(__file__).parents[2]
-MODULES = ["karat", "karat.engines", "karat.judges", "karat.testing"]
+MODULES = ["karat", "karat.kinds", "karat.errors", "karat.engines", "karat.judges", "karat.testing"]
 MODULES += [f"karat.adapters.{each.name}" for each in iter_modules(adapters.__path__)]
 
 
@@ -99,8 +99,9 @@ def test_every_public_name_is_in_the_reference(module, pages):
     loaded = import_module(module)
     own = [name for name, value in list(vars(loaded).items()) if getattr(value, "__module__", None) == module]
     functions = [name for name in own if callable(vars(loaded)[name]) and not hasattr(vars(loaded)[name], "spec")]
-    names = [name for name in getattr(loaded, "__all__", functions) if name[0] != "_" and name != "metrics"]
-    aliases = {("karat.judges", "Judge"): "karat.Judge"}
+    names = [name for name in getattr(loaded, "__all__", functions) if name[0] != "_"]
+    names = [name for name in names if f"karat.{name}" not in {*MODULES, "karat.metrics"}]
+    aliases = {("karat.judges", "Judge"): "karat.Judge", ("karat.errors", "KaratError"): "karat.KaratError"}
     wanted = [aliases.get((module, name), f"{module}.{name}") for name in names]
     assert [name for name in wanted if name not in documented] == []
 

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import JoinError
 from karat.data.join import buckets as divided
 from karat.data.join import join as join_module
 from karat.engines.ray import Ray
 from karat.engines.spark import Spark
 from karat.engines.worker import divide_packed_half, pack_recipe, score_packed_bucket
+from karat.errors import JoinError
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run
 from karat.runs.scoring.tasks import buckets as buckets_module

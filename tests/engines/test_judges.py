@@ -13,7 +13,7 @@ import karat
 from karat import Governor, Judge
 from karat.core.metric.spec import parse
 from karat.engines import Ray, judges
-from karat.judges import use_governor
+from karat.judges import BatchGovernor, use_governor
 from karat.models.reply_cache import ReplyCache
 from karat.models.testing.fake import FakeServer, script_reader
 from karat.runs.scoring.tasks import parts as parts_module
@@ -179,17 +179,17 @@ def test_answers_in_lists_are_judged_as_on_one_machine(tmp_path, rows, store):
         (Judge("conciseness", model=lambda *_: None), None, "is defined in this process"),
         (Judge("own", instructions="Is it?", inputs=["answer"], outputs=["yes"], model="fake"), None, "TOML file"),
         (JUDGE, lambda _: Governor(store=ReplyCache(":memory:")), "cache of replies is in memory"),
-        (JUDGE, lambda store: karat.BatchGovernor(store=store), "requests in batches, and dry runs"),
+        (JUDGE, lambda store: BatchGovernor(store=store), "requests in batches, and dry runs"),
     ],
 )
 def test_what_other_machines_cannot_do_says_why(rows, store, judge, governor, message):
     with (
         use_governor((governor or (lambda _: Governor()))(store), base_url="http://localhost:1/v1"),
-        pytest.raises(karat.SpecError, match=message),
+        pytest.raises(karat.errors.SpecError, match=message),
     ):
         karat.score(rows, judge, engine=Ray(judges=True))
 
 
 def test_without_the_flag_the_message_names_it(rows):
-    with pytest.raises(karat.SpecError, match=r"leave the engine out, or let .*Ray\(judges=True\)"):
+    with pytest.raises(karat.errors.SpecError, match=r"leave the engine out, or let .*Ray\(judges=True\)"):
         karat.score(rows, JUDGE, engine=Ray())

@@ -67,7 +67,7 @@ def files(table, tmp_path, monkeypatch):
 
 def test_files_give_the_bits_and_bytes_of_one_machine(files):
     @karat.metric(source="ours", finish=lambda totals: totals[..., 0] / totals[..., 1], register=False)
-    def long(prediction: karat.Text, *, least: int = 9) -> karat.Counts:
+    def long(prediction: karat.kinds.Text, *, least: int = 9) -> karat.kinds.Counts:
         """The share of long answers: a metric that no other process can import."""
         return np.array([[len(text) >= least, 1.0] for text in prediction.to_pylist()])
 
@@ -128,7 +128,7 @@ def test_rows_of_a_dataset_need_an_id(table, column, message):
     ],
 )
 def test_what_a_dataset_cannot_do_says_why(table, settings, message):
-    with pytest.raises(karat.SpecError, match=message):
+    with pytest.raises(karat.errors.SpecError, match=message):
         karat.score(ray.data.from_arrow(table), "em", **{"id": "qid", "engine": Ray()} | settings)
 
 
@@ -142,7 +142,7 @@ def test_a_task_whose_process_is_killed_is_carried_out_again(files, tmp_path):
     mark = str(tmp_path / "killed")
 
     @karat.metric(source="ours", register=False)
-    def deadly(prediction: karat.Text) -> karat.Score:
+    def deadly(prediction: karat.kinds.Text) -> karat.kinds.Score:
         """Kills its process, once."""
         if not os.path.exists(mark):  # noqa: PTH110
             open(mark, "w").close()  # noqa: PTH123
@@ -160,7 +160,7 @@ def test_an_error_names_its_rows_and_stops_the_other_tasks(files, tmp_path):
     folder = str(begun)
 
     @karat.metric(source="ours", register=False)
-    def slow_or_wrong(prediction: karat.Text, qid: karat.Text) -> karat.Score:
+    def slow_or_wrong(prediction: karat.kinds.Text, qid: karat.kinds.Text) -> karat.kinds.Score:
         """Fails on the first rows, and takes long over others."""
         open(f"{folder}/{qid[0]}", "w").close()  # noqa: PTH123
         if qid[0].as_py() == "q0":
@@ -168,7 +168,9 @@ def test_an_error_names_its_rows_and_stops_the_other_tasks(files, tmp_path):
         time.sleep(60)
         return [1.0] * len(prediction)
 
-    with pytest.raises(karat.DataError, match=r"ZeroDivisionError: oh \(in the task of .*0\.parquet, row group 0\)"):
+    with pytest.raises(
+        karat.errors.DataError, match=r"ZeroDivisionError: oh \(in the task of .*0\.parquet, row group 0\)"
+    ):
         karat.score(files, slow_or_wrong, map={"qid": "qid"}, engine=Ray())
     assert len(list(begun.iterdir())) < 6
     allowed = karat.score(files, "em", engine=Ray())  # the cores are free again
@@ -184,7 +186,7 @@ def test_an_address_without_a_cluster_is_an_error_at_once(files, tmp_path, monke
     (tmp_path / "ray" / "ray_current_cluster").write_text(f"127.0.0.1:{port}")  # it was killed
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     for address in (f"ray://127.0.0.1:{port}", f"127.0.0.1:{port}", None, "auto"):
-        with pytest.raises(karat.DataError, match=r"no Ray cluster answers at .*is its port right"):
+        with pytest.raises(karat.errors.DataError, match=r"no Ray cluster answers at .*is its port right"):
             karat.score(files, "em", engine=Ray(address))
     assert time.monotonic() - started < 20
 
@@ -194,14 +196,14 @@ def test_a_cluster_that_refuses_says_what_to_set(files, monkeypatch, mode):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("refused")))
     monkeypatch.setenv("RAY_AUTH_MODE", mode)
-    with pytest.raises(karat.DataError, match="no connection to Ray at local: refused") as error:
+    with pytest.raises(karat.errors.DataError, match="no connection to Ray at local: refused") as error:
         karat.score(files, "em", engine=Ray("local"))
     assert ("Set RAY_AUTH_MODE=token" in str(error.value)) == (mode == "")
 
 
 def test_without_ray_the_message_names_the_extra(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(karat.MissingExtra, match=r"engine 'ray' needs ray: pip install 'karat\[ray\]'"):
+    with pytest.raises(karat.errors.MissingExtra, match=r"engine 'ray' needs ray: pip install 'karat\[ray\]'"):
         karat.score(files, "em", engine=Ray())
 
 
@@ -248,7 +250,7 @@ def test_a_process_with_a_gpu_that_is_killed_is_started_again(files, tmp_path):
     mark = str(tmp_path / "killed")
 
     @karat.metric(source="ours", register=False)
-    def deadly(prediction: karat.Text) -> karat.Score:
+    def deadly(prediction: karat.kinds.Text) -> karat.kinds.Score:
         """Kills its process, once."""
         if not os.path.exists(mark):  # noqa: PTH110
             open(mark, "w").close()  # noqa: PTH123
@@ -261,7 +263,7 @@ def test_a_process_with_a_gpu_that_is_killed_is_started_again(files, tmp_path):
 
 def test_a_judge_is_not_scored_by_an_engine(files):
     with pytest.raises(
-        karat.SpecError, match="judge:conciseness waits for another process, such as an endpoint: leave"
+        karat.errors.SpecError, match="judge:conciseness waits for another process, such as an endpoint: leave"
     ):
         karat.score(files, "judge:conciseness", engine=Ray(), map={"question": "qid"})
 
@@ -273,7 +275,7 @@ from karat.engines import Ray
 from karat.runs.scoring.tasks import parts
 
 @karat.metric(source="ours")
-def slow(prediction: karat.Text) -> karat.Score:
+def slow(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "1, after a while."
     time.sleep(0.1)
     return [1.0] * len(prediction)

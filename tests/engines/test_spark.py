@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import DataError, MissingExtra, SpecError
 from karat.data.storage.remote_files import read_bytes
 from karat.engines.spark import Spark
+from karat.errors import DataError, MissingExtra, SpecError
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.store.folders import run_folder
 
@@ -26,14 +26,14 @@ import os, signal
 import karat
 
 @karat.metric(source="ours", register=False)
-def picky(prediction: karat.Text) -> karat.Score:
+def picky(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "Fails where a prediction is 'bad'."
     if "bad" in prediction.to_pylist():
         raise ValueError("a bad row")
     return [1.0] * len(prediction)
 
 @karat.metric(source="ours", register=False)
-def deadly(prediction: karat.Text) -> karat.Score:
+def deadly(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "Kills its process at the third call or a later one, where there is a file `kill`."
     with open(f"{os.path.dirname(__file__)}/calls", "a+") as calls:
         print(os.getpid(), file=calls, flush=True)
@@ -156,7 +156,7 @@ import sys, karat
 from karat.engines.spark import Spark
 
 @karat.metric(source="ours")
-def own(prediction: karat.Text) -> karat.Score:
+def own(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "Whether a prediction is longer than ten characters."
     return [float(len(text) > LONG) for text in prediction.to_pylist()]
 
@@ -217,7 +217,7 @@ def test_a_frame_whose_rows_cannot_be_told_apart_is_an_error(files, session):
     frame = session.read.parquet(str(Path(files).parent))
     with pytest.raises(SpecError, match="id names the column"):
         karat.score(frame, "em", engine=Spark())
-    with pytest.raises(karat.JoinError, match="repeats its values"):
+    with pytest.raises(karat.errors.JoinError, match="repeats its values"):
         karat.score(frame.union(frame), "em", id="id", engine=Spark())
 
 

@@ -20,7 +20,7 @@ from karat.stats.inference import Inference
 
 
 @karat.metric(source="ours", register=False)
-def hostile(prediction: karat.Text) -> karat.Score:
+def hostile(prediction: karat.kinds.Text) -> karat.kinds.Score:
     """Raises what cannot be pickled."""
 
     class Local(Exception):
@@ -30,7 +30,7 @@ def hostile(prediction: karat.Text) -> karat.Score:
 
 
 @karat.metric(source="ours", register=False)
-def wrong(prediction: karat.Text) -> karat.Score:
+def wrong(prediction: karat.kinds.Text) -> karat.kinds.Score:
     """Divides by zero."""
     return [1 / 0 for _ in prediction]
 
@@ -65,32 +65,39 @@ def test_two_versions_of_karat_are_named(planned, monkeypatch):
     sent = packed(recipe)
     monkeypatch.setattr(worker, "__version__", "9.9")
     failed = score_packed_part(sent, 0, part)
-    with pytest.raises(karat.SpecError, match=rf"karat {karat.__version__} started .* has karat 9\.9: install one"):
+    with pytest.raises(
+        karat.errors.SpecError, match=rf"karat {karat.__version__} started .* has karat 9\.9: install one"
+    ):
         raise failed.error
 
 
 def test_a_file_and_a_folder_of_another_machine_are_named(planned, tmp_path):
     recipe, part = planned("em", folder=PartsFolder(tmp_path / "elsewhere"))
-    with pytest.raises(karat.DataError, match=r"elsewhere.partial is not on machine .* would be written: use a disk"):
+    with pytest.raises(
+        karat.errors.DataError, match=r"elsewhere.partial is not on machine .* would be written: use a disk"
+    ):
         raise score_packed_part(packed(recipe), 0, part).error
     (tmp_path / "rows.parquet").unlink()
-    with pytest.raises(karat.DataError, match=r"rows\.parquet is not on machine .* where it would be read"):
+    with pytest.raises(karat.errors.DataError, match=r"rows\.parquet is not on machine .* where it would be read"):
         raise score_packed_part(packed(recipe), 0, part).error
 
 
 def test_another_file_of_the_same_name_and_files_of_predictions_are_named(planned, tmp_path):
     recipe, part = planned("em")
     joined = JoinedPart(**vars(part), predictions=(replace(part, file=str(tmp_path / "said.parquet")),))
-    with pytest.raises(karat.DataError, match=r"said\.parquet is not on machine .* where it would be read"):
+    with pytest.raises(karat.errors.DataError, match=r"said\.parquet is not on machine .* where it would be read"):
         raise score_packed_part(packed(recipe), 0, joined).error
     (tmp_path / "rows.parquet").write_bytes((tmp_path / "rows.parquet").read_bytes() + b"x")
-    with pytest.raises(karat.DataError, match=r"rows\.parquet on machine .* is not the file that was opened, or has"):
+    with pytest.raises(
+        karat.errors.DataError, match=r"rows\.parquet on machine .* is not the file that was opened, or has"
+    ):
         raise score_packed_part(packed(recipe), 0, part).error
 
 
 def test_a_module_that_a_machine_lacks_is_named(planned, tmp_path, monkeypatch):
     (tmp_path / "own_metrics.py").write_text(
-        'import karat\n@karat.metric(source="ours", register=False)\ndef own(prediction: karat.Text) -> karat.Score:\n'
+        "from karat import metric\nfrom karat.kinds import Score, Text\n"
+        '@metric(source="ours", register=False)\ndef own(prediction: Text) -> Score:\n'
         '    "1."\n    return [1.0] * len(prediction)\n'
     )
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -102,13 +109,15 @@ def test_a_module_that_a_machine_lacks_is_named(planned, tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.delitem(sys.modules, "own_metrics")
     worker._unpack.cache_clear()  # another machine
-    with pytest.raises(karat.SpecError, match=r"'own_metrics', which machine .* lacks: install it there, or define"):
+    with pytest.raises(
+        karat.errors.SpecError, match=r"'own_metrics', which machine .* lacks: install it there, or define"
+    ):
         raise score_packed_part(sent, 0, part).error
 
 
 def test_an_error_that_cannot_be_sent_comes_back_as_text(planned):
     recipe, part = planned(hostile)
-    with pytest.raises(karat.DataError, match="Local: at x"):
+    with pytest.raises(karat.errors.DataError, match="Local: at x"):
         raise score_packed_part(packed(recipe), 0, part).error
 
 

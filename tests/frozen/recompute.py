@@ -346,7 +346,7 @@ def score_half(*, resume, stop=None):
     seen = 0
 
     @karat.metric(source="a test of stored runs", register=False, remote=True)
-    def length(question: karat.Text) -> karat.Score:
+    def length(question: karat.kinds.Text) -> karat.kinds.Score:
         """How long the question is, in hundreds of characters."""
         nonlocal seen
         if seen == stop:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat import SpecError
+from karat.errors import SpecError
 from karat.judges import Judge
 from karat.judges.rubric import parse
 from karat.models.governor.governor import Governor

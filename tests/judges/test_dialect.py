@@ -2,10 +2,11 @@
 
 import pytest
 
-from karat import SpecError, metric
+from karat import metric
 from karat.core.columns.kinds import Score, Text
 from karat.core.metric import registry
 from karat.core.metric.spec import parse
+from karat.errors import SpecError
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 import karat
-from karat import ColumnError, SpecError
 from karat.core.metric.spec import parse
+from karat.errors import ColumnError, SpecError
 from karat.judges import Judge, use_governor
 from karat.judges.rubric import load, own_judges
 from karat.models.governor.faults import ModelError

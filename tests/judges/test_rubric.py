@@ -5,7 +5,7 @@ from dataclasses import is_dataclass
 
 import pytest
 
-from karat import SpecError
+from karat.errors import SpecError
 from karat.judges import Judge
 from karat.judges.rubric import load, own_judges, parse
 

@@ -43,5 +43,5 @@ def test_the_figures_are_those_of_simpleqa(grades):
 def test_the_label_of_no_attempt_is_one_of_the_choices():
     text = 'name="x"\nsummary="y"\nsource="z"\ninputs=["prediction"]\n[prompt]\ntask="t"\n'
     text += '[reply]\nkind="label"\nchoices={ right = 1, wrong = 0 }\ndeclined="rong"'
-    with pytest.raises(karat.SpecError, match="did you mean 'wrong'"):
+    with pytest.raises(karat.errors.SpecError, match="did you mean 'wrong'"):
         parse(text.encode(), "x.toml")

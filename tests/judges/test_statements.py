@@ -6,7 +6,7 @@ import re
 import pytest
 
 import karat
-from karat import SpecError
+from karat.errors import SpecError
 from karat.judges import Judge
 from karat.judges.replies.forms import Statements
 from karat.judges.replies.sentences import split_sentences

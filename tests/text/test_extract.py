@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat import Counts, RowError, Score, SpecError, Text, metric
+from karat import metric
 from karat.core.metric.extract import extract_answers
 from karat.core.metric.score import score_columns, score_rows
 from karat.core.metric.spec import parse
+from karat.errors import RowError, SpecError
+from karat.kinds import Counts, Score, Text
 from karat.metrics import exact_match, matches_regex, token_f1
 from karat.text import columns
 from karat.text.extract import (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import karat
-from karat import Score, Text, metric
+from karat import metric
+from karat.kinds import Score, Text
 from karat.metrics import token_f1
 
 

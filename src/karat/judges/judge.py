@@ -69,7 +69,7 @@ def Judge(  # noqa: N802  (named like the value that it returns)
     `request` of the file counts. `governor`: limits, retries and caches the requests; by default all judges share one,
     which keeps replies in `$KARAT_CACHE`, else in the user's cache folder.
 
-    Raises `karat.SpecError` for arguments that contradict each other.
+    Raises `SpecError` for arguments that contradict each other.
 
     >>> from karat.models.testing.fake import FakeModel
     >>> from karat.models.governor.governor import Governor

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from karat import ColumnError, DataError, SpecError
 from karat.adapters.dataflow import (
     BenchDatasetEvaluator,
     BenchDatasetEvaluatorQuestion,
@@ -12,6 +11,7 @@ from karat.adapters.dataflow import (
     parse_parts,
     parse_verdict,
 )
+from karat.errors import ColumnError, DataError, SpecError
 
 pd = pytest.importorskip("pandas")
 

@@ -186,7 +186,7 @@ def test_answers_that_are_no_list_are_refused(predicted):
 
 
 def test_several_predicted_answers_are_refused():
-    with pytest.raises(karat.RowError, match="predicted_answers: one answer for each question"):
+    with pytest.raises(karat.errors.RowError, match="predicted_answers: one answer for each question"):
         AnswerExactMatchEvaluator().run(["Berlin"], [["Berlin"]])
 
 
@@ -287,7 +287,7 @@ def test_the_interval_is_that_of_karat_score(kind):
         evaluated = kind(details=True).run([documents(*row) for row in gold], [documents(*row) for row in found])
 
     @karat.metric(source="the scores themselves", register=False)
-    def same(scores: karat.Number) -> karat.Score:
+    def same(scores: karat.kinds.Number) -> karat.kinds.Score:
         """What it is given."""
         return scores
 
@@ -394,7 +394,7 @@ def test_without_haystack_the_import_names_the_missing_package():
         "import sys; sys.modules['haystack'] = None\n"
         "import karat\n"
         "try:\n    import karat.adapters.haystack\n"
-        "except karat.MissingExtra as error:\n    print(error)"
+        "except karat.errors.MissingExtra as error:\n    print(error)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said == "karat.adapters.haystack needs haystack-ai: pip install 'karat[haystack]'\n"

@@ -106,22 +106,22 @@ def test_it_is_stored_as_its_spec():
 
 def test_a_metric_that_its_spec_does_not_restore_is_not_stored():
     @karat.metric(source="ours", register=False)
-    def length(prediction: karat.Text) -> karat.Score:
+    def length(prediction: karat.kinds.Text) -> karat.kinds.Score:
         """One."""
         return [1.0] * len(prediction)
 
     for metric in length, karat.metrics.exact_match.using(across=max):
-        with pytest.raises(karat.SpecError):
+        with pytest.raises(karat.errors.SpecError):
             KaratEvaluator(metric).to_dict()
 
 
 def test_wrong_names_and_columns_are_refused():
-    with pytest.raises(karat.SpecError, match="did you mean 'token_f1'"):
+    with pytest.raises(karat.errors.SpecError, match="did you mean 'token_f1'"):
         KaratEvaluator("token_f2")
     evaluator = KaratEvaluator("token_f1")
-    with pytest.raises(karat.ColumnError, match="token_f1 takes no 'predictions'; did you mean 'prediction'"):
+    with pytest.raises(karat.errors.ColumnError, match="token_f1 takes no 'predictions'; did you mean 'prediction'"):
         evaluator.run(predictions=["a"], prediction=["a"], reference=["a"])
-    with pytest.raises(karat.ColumnError, match="token_f1 misses 'reference'"):
+    with pytest.raises(karat.errors.ColumnError, match="token_f1 misses 'reference'"):
         evaluator.run(prediction=["a"])
     with pytest.raises(ValueError, match="prediction and reference must be provided"):
         evaluator.run(prediction=[], reference=[])

@@ -12,8 +12,8 @@ pytest.importorskip("haystack")
 
 from haystack.evaluation import EvaluationRunResult as Theirs
 
-from karat import MissingExtra
 from karat.adapters.haystack import EvaluationRunResult
+from karat.errors import MissingExtra
 
 INPUTS = {"question": ["Capital?", "Río?"], "contexts": [["a"], ["b", "c"]]}
 RESULTS = {

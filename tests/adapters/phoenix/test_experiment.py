@@ -14,14 +14,14 @@ def test_dicts_of_one_value_are_that_value_and_a_mapping_says_which_of_several()
     one = experiment_evaluator("token_f1", {"prediction": "output.answer"})
     assert [each["score"] for each in one.evaluate(**GIVEN)] == [1.0]
     with pytest.raises(
-        karat.ColumnError, match=r"output holds several values: select one by a mapping, such as 'output\.NAME'"
+        karat.errors.ColumnError, match=r"output holds several values: select one by a mapping, such as 'output\.NAME'"
     ):
         experiment_evaluator("token_f1").evaluate(**GIVEN)
 
 
 def test_a_path_that_is_not_there_is_told_as_it_is():
     one = experiment_evaluator("token_f1", {"prediction": "expected.wrong"})
-    with pytest.raises(karat.ColumnError, match=r"^Path not found: expected\.wrong[^;]*(; did you mean[^;]*)?$"):
+    with pytest.raises(karat.errors.ColumnError, match=r"^Path not found: expected\.wrong[^;]*(; did you mean[^;]*)?$"):
         asyncio.run(one.async_evaluate(**GIVEN))
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from karat import RowError, SpecError
 from karat.adapters.remem import (
     QABleu1Score,
     QABleu4Score,
@@ -18,6 +17,7 @@ from karat.adapters.remem import (
     RetrievalRecall,
     RetrievalRecallAll,
 )
+from karat.errors import RowError, SpecError
 
 GOLD = [
     ["Paris", "the city of Paris"],

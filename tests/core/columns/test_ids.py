@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat import ColumnError, RowError
 from karat.core.columns.ids import DOCUMENT_IDS, spell_id
 from karat.core.columns.kinds import GRADED, IDS
+from karat.errors import ColumnError, RowError
 from karat.metrics import ndcg, precision, recall
 
 pd = pytest.importorskip("pandas")

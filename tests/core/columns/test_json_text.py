@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from karat import ColumnError
 from karat.core.columns.kinds import JSON, to_arrow
+from karat.errors import ColumnError
 
 pd = pytest.importorskip("pandas")
 

@@ -5,9 +5,9 @@ from datetime import date
 import pyarrow as pa
 import pytest
 
-from karat import ColumnError
 from karat.core.columns.arrow import plain_column
 from karat.core.columns.kinds import IDS, NUMBER, NUMBERS, TEXT, TEXTS
+from karat.errors import ColumnError
 
 
 @pytest.mark.parametrize("values", [[True, False, True] * 7, [True, None, False] * 7, [None] * 3, []])

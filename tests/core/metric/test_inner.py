@@ -9,12 +9,12 @@ import pytest
 
 import karat
 import karat.judges  # registers the names of judges
-from karat import SpecError
 from karat.core.columns.kinds import NUMBER, TEXT, TEXTS, Counts, Number, Score, Text
 from karat.core.metric import registry
 from karat.core.metric.decorator import metric
 from karat.core.metric.inner import Inner, Samples
 from karat.core.metric.spec import names_in, parse
+from karat.errors import SpecError
 from karat.metrics import exact_match, token_f1
 
 

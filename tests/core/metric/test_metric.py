@@ -7,8 +7,10 @@ import pyarrow as pa
 import pytest
 
 import karat
-from karat import Counts, Number, Rows, Score, SpecError, Text, Texts, metric
+from karat import metric
 from karat.core.metric.spec import parse, parse_all
+from karat.errors import SpecError
+from karat.kinds import Counts, Number, Rows, Score, Text, Texts
 from karat.metrics import token_f1
 
 

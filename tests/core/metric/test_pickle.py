@@ -19,7 +19,7 @@ from karat.runs.scoring.tasks import parts
 parts.LEAST_ROWS = 2
 
 @karat.metric(source="ours", finish=lambda totals: totals[..., 0] / totals[..., 1])
-def long(prediction: karat.Text, *, least: int = 3) -> karat.Counts:
+def long(prediction: karat.kinds.Text, *, least: int = 3) -> karat.kinds.Counts:
     "The share of long answers."
     return [[float(len(text) >= least), 1.0] for text in prediction.to_pylist()]
 
@@ -40,7 +40,7 @@ def test_a_metric_that_no_process_can_import_is_sent_whole():
     cloudpickle = pytest.importorskip("cloudpickle")
 
     @karat.metric(source="ours", register=False)
-    def shout(prediction: karat.Text, *, mark: str = "!") -> karat.Score:
+    def shout(prediction: karat.kinds.Text, *, mark: str = "!") -> karat.kinds.Score:
         """Whether an answer ends with a mark."""
         return [float(text.endswith(mark)) for text in prediction.to_pylist()]
 

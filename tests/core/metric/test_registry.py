@@ -16,7 +16,8 @@ from karat.core.plugins import load_own_plugin, load_plugins
 from karat.runs.store.manifest import find_scores
 
 PLUGIN = """
-from karat import Score, Text, metric
+from karat import metric
+from karat.kinds import Score, Text
 
 @metric(source="a plugin", aliases=("shout",))
 def upper_case(prediction: Text) -> Score:
@@ -68,7 +69,7 @@ def test_two_metrics_of_one_name_are_refused(fresh, monkeypatch, tmp_path):
 
 def test_a_metric_with_a_name_of_karats_own_is_refused_though_that_one_is_not_imported_yet(tmp_path):
     (tmp_path / "shouting_first.py").write_text(PLUGIN.replace("shout", "mrr"))
-    code = "from karat import SpecError\ntry: import shouting_first\nexcept SpecError as error: print(error)"
+    code = "from karat.errors import SpecError\ntry: import shouting_first\nexcept SpecError as error: print(error)"
     paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     command, env = [sys.executable, "-c", code], {"PYTHONPATH": paths}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)

@@ -8,10 +8,12 @@ import pyarrow as pa
 import pytest
 
 import karat
-from karat import Metric, Rows, Score, SpecError, Text, metric
+from karat import Metric, metric
 from karat.core.metric.registry import add_maker
 from karat.core.metric.spec import parse
 from karat.core.progress import advance
+from karat.errors import SpecError
+from karat.kinds import Rows, Score, Text
 
 threads: list[threading.Thread] = []
 

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat import ColumnError, Counts, Number, RowError, Rows, Score, SpecError, Text, metric
+from karat import metric
 from karat.core.metric import score as lift
 from karat.core.metric.score import score_rows
 from karat.core.parallel import even_part
+from karat.errors import ColumnError, RowError, SpecError
+from karat.kinds import Counts, Number, Rows, Score, Text
 from karat.metrics import exact_match, token_f1
 
 pd = pytest.importorskip("pandas")

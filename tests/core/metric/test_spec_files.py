@@ -3,8 +3,8 @@
 import pytest
 
 import karat
-from karat import DataError, SpecError
 from karat.core.metric.spec import parse
+from karat.errors import DataError, SpecError
 
 MINE = """
 import karat

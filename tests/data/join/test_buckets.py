@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from karat import JoinError
 from karat.data.join import buckets as buckets_module
 from karat.data.join import join as join_module
 from karat.data.join.buckets import Bucket, HalfPart, join_bucket, write_buckets
@@ -15,6 +14,7 @@ from karat.data.join.join import join
 from karat.data.join.match import Unmatched
 from karat.data.open import open_source
 from karat.data.source import RAW
+from karat.errors import JoinError
 
 GOLD, BUCKETS = 400, 7
 

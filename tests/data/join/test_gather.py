@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat import JoinError
 from karat.data.join.gather import gather_rows, repeats
 from karat.data.open import open_source
 from karat.data.storage import disk_table
+from karat.errors import JoinError
 
 ROWS = st.lists(
     st.fixed_dictionaries({

@@ -51,7 +51,9 @@ def test_cells_whose_keys_do_not_tell_are_refused_with_what_to_type(tmp_path):
     message = (
         r"langsmith\.csv, row 2 \(3 with the header\): column 'outputs' \(prediction\) holds objects with the keys "
     )
-    with pytest.raises(karat.ColumnError, match=message + r"'draft', 'final'\. .*--map prediction=outputs\.draft"):
+    with pytest.raises(
+        karat.errors.ColumnError, match=message + r"'draft', 'final'\. .*--map prediction=outputs\.draft"
+    ):
         karat.score(path, "em")
     assert karat.score(path, "em", map={"prediction": "outputs.draft"}).values["em"].value == 1.0
 

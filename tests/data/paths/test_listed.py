@@ -51,7 +51,9 @@ def test_a_column_of_lists_in_text_holds_references(tmp_path, form, spell, mappe
 def test_a_list_among_texts_is_an_error_whose_two_remedies_read_both_ways(tmp_path, form, first, row):
     cells, answers = [first, "['Rome', 'Roma']", "x"], [first, "Roma", "x"]
     if first:
-        with pytest.raises(karat.RowError, match=rf"row {row}\b.*'Rome', 'Roma'.*gold\[\*\].*gold::text") as error:
+        with pytest.raises(
+            karat.errors.RowError, match=rf"row {row}\b.*'Rome', 'Roma'.*gold\[\*\].*gold::text"
+        ) as error:
             karat.score(written(tmp_path, form, cells, answers), "em(normalize=none)")
         assert "reads each cell as one text" in str(error.value)
     data = written(tmp_path, form, cells, answers)
@@ -63,7 +65,7 @@ def test_a_list_among_texts_is_an_error_whose_two_remedies_read_both_ways(tmp_pa
 
 def test_many_lists_far_below_the_first_rows_are_an_error_too(tmp_path):
     cells = ["x"] * 70_000 + ['["x", "y"]'] * 20_000
-    with pytest.raises(karat.RowError, match="row 70001: a list among texts"):
+    with pytest.raises(karat.errors.RowError, match="row 70001: a list among texts"):
         karat.score(written(tmp_path, "csv", cells, ["y"] * 90_000), "em")
 
 
@@ -96,16 +98,16 @@ def test_a_text_among_lists_is_one_reference(tmp_path):
 
 @pytest.mark.parametrize("cells", [["['a' 'b']", "['a']"], ["['a']", "['b'\n 'c']"]])
 def test_numpys_spelling_of_lists_is_refused_and_not_joined(tmp_path, cells):
-    with pytest.raises(karat.RowError, match=r"gold"):
+    with pytest.raises(karat.errors.RowError, match=r"gold"):
         karat.score(written(tmp_path, "csv", cells, ["ab", "bc"]), "em")
 
 
 def test_lists_of_lists_name_the_path_that_flattens_them(tmp_path):
     data = written(tmp_path, "csv", ["[['a', 'b'], ['c']]", "[['d']]"], ["c", "d"])
-    with pytest.raises(karat.RowError, match="row 1") as error:
+    with pytest.raises(karat.errors.RowError, match="row 1") as error:
         karat.score(data, "em")
     assert "--map reference=gold[*]" in str(error.value)
-    with pytest.raises(karat.RowError, match=r"--map reference=gold\[\*\]\[\*\] .*makes one flat list"):
+    with pytest.raises(karat.errors.RowError, match=r"--map reference=gold\[\*\]\[\*\] .*makes one flat list"):
         karat.score(data, "em", map={"reference": "gold[*]"})
     assert karat.score(data, "em", map={"reference": "gold[*][*]"}).values["em"].value == 1.0
 

@@ -38,7 +38,7 @@ def test_groups_and_conditions_take_paths_as_mappings_do(metadata):
 
 def test_a_condition_is_told_that_names_with_dots_stand_in_quotes():
     data = {"output": ["a"], "gold": ["a"], "attributes.metadata": [{"tier": "paid"}]}
-    with pytest.raises(karat.DataError, match=r'need double quotes: "attributes\.metadata\.tier"'):
+    with pytest.raises(karat.errors.DataError, match=r'need double quotes: "attributes\.metadata\.tier"'):
         karat.score(data, "em", where="attributes.metadata.tier = 'paid'")
 
 
@@ -106,7 +106,7 @@ def test_metrics_groups_and_conditions_take_paths_into_lists(tmp_path, name):
 )
 def test_a_path_that_leads_nowhere_is_named_with_what_the_column_holds(path, problem):
     data = [{"prediction": "a", "answers": [{"text": "a"}]}]
-    with pytest.raises(karat.ColumnError, match=problem):
+    with pytest.raises(karat.errors.ColumnError, match=problem):
         karat.score(data, "em", map={"reference": path})
 
 
@@ -122,7 +122,7 @@ def test_a_key_that_no_item_has_leads_nowhere(spell):
     rows = [{"a": spell(cell)} for cell in ([{"n": "x"}, {"n": "y"}], [], None)]
     assert extract_nested(open_frame(rows), ["a[*].m"]).schema.names == ["a"]
     assert "a[*].n" in extract_nested(open_frame(rows), ["a[*].n"]).schema.names
-    with pytest.raises(karat.ColumnError, match=r"leads nowhere"):
+    with pytest.raises(karat.errors.ColumnError, match=r"leads nowhere"):
         karat.score([{**row, "gold": "x", "output": "x"} for row in rows], "em", map={"prediction": "a[*].m"})
 
 
@@ -162,7 +162,9 @@ def test_json_text_in_lists_of_arrow_is_read_as_in_json(path, expected, tmp_path
 def test_a_path_into_text_that_is_no_json_in_any_row_is_an_error(path):
     kind = pa.list_(pa.struct({"text": pa.string()}))
     refs = pa.array([[{"text": "plain"}], [], None, [{"text": "[1"}, {"text": None}]], kind)
-    with pytest.raises(karat.DataError, match=r"leads nowhere in column 'refs', which holds list<.*text: string"):
+    with pytest.raises(
+        karat.errors.DataError, match=r"leads nowhere in column 'refs', which holds list<.*text: string"
+    ):
         karat.score({"prediction": ["a"] * 4, "refs": refs}, "em", map={"reference": path})
     late = pa.array([[{"text": "plain"}], [], None, [{"text": '{"x": "a"}'}]], kind)
     if path == "refs[*].text.x":

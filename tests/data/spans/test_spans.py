@@ -14,6 +14,7 @@ import karat
 from karat.data.open import open_source
 from karat.data.roles import is_spans
 from karat.data.spans.source import Spans, parse_time
+from karat.errors import ColumnError, DataError
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -266,18 +267,18 @@ def test_kind_and_since_keep_spans(kind, since, left, tmp_path):
 
 
 def test_a_kind_that_is_not_there_is_an_error_that_names_those_there(tmp_path):
-    with pytest.raises(karat.DataError, match=r"no span is of kind 'AGENT'; its kinds are: RETRIEVER \(2\), CHAIN"):
+    with pytest.raises(DataError, match=r"no span is of kind 'AGENT'; its kinds are: RETRIEVER \(2\), CHAIN"):
         karat.spans(list(nested()), kind="AGENT")
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2 hours", "3y"])
 def test_a_time_that_is_none_is_an_error(since):
-    with pytest.raises(karat.DataError, match="or a duration such as 30m, 2h, 3d"):
+    with pytest.raises(DataError, match="or a duration such as 30m, 2h, 3d"):
         parse_time(since)
 
 
 def test_what_is_no_span_is_said_to_be_none():
-    with pytest.raises(karat.DataError, match="does not hold spans: expected ids of spans and traces"):
+    with pytest.raises(DataError, match="does not hold spans: expected ids of spans and traces"):
         karat.spans([{"question": "a", "attributes": "b"}])
 
 
@@ -326,7 +327,7 @@ def test_a_path_leads_through_text_that_holds_json():
 
 
 def test_a_path_that_leads_nowhere_is_an_error(tmp_path):
-    with pytest.raises(karat.ColumnError, match=r"'attributes\.metadata\.golden' leads nowhere in column 'attributes'"):
+    with pytest.raises(ColumnError, match=r"'attributes\.metadata\.golden' leads nowhere in column 'attributes'"):
         karat.score(FORMS["JSON Lines"](tmp_path), "exact_match", map={"reference": "attributes.metadata.golden"})
 
 
@@ -394,7 +395,6 @@ def test_a_column_of_parents_is_null_where_they_are_none_in_words(none, tmp_path
     rows = [
         {"parent_id": row["parent_id"] or none, "attributes.input.value": "x", **row["context"]} for row in nested()
     ]
-    path = tmp_path / "a.csv"
-    pd.DataFrame(rows).to_csv(path, index=False)
+    pd.DataFrame(rows).to_csv(path := tmp_path / "a.csv", index=False)
     for data in (pa.Table.from_pylist(rows), pd.DataFrame(rows), pl.DataFrame(rows), path):
         assert [row["parent_id"] for row in rows_of(open_source(data))] == [None, "a", "a", "a", "a"]

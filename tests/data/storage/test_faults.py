@@ -59,7 +59,7 @@ def test_a_run_whose_store_goes_away_is_resumed_without_its_finished_parts(web, 
     most = len(web.requests)
     web.faults = [None] * (most - 4) + [503] * 99
     with pytest.raises(
-        karat.DataError, match=r"status 503 .* \(in the task of .*rows\.parquet, row group \d"
+        karat.errors.DataError, match=r"status 503 .* \(in the task of .*rows\.parquet, row group \d"
     ) as raised:
         karat.score(address, METRICS, engine=Threads(1), run="a")
     assert "abc" not in str(raised.value)

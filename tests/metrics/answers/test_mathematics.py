@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from karat import MissingExtra
 from karat.core.metric.score import score_rows
+from karat.errors import MissingExtra
 from karat.metrics import math_match
 from karat.metrics.answers.algebra import worker
 from karat.text.latex import NotAFormula, parse_formula

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from karat import SpecError
 from karat.core.metric.score import score_rows
+from karat.errors import SpecError
 from karat.metrics import numeric_match
 from karat.text.numbers import parse_number
 

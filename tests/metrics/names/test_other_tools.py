@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat import SpecError
 from karat.cli.main import main
 from karat.core.metric.registry import all_metrics, all_presets, known_names
 from karat.core.metric.spec import parse, parse_all
+from karat.errors import SpecError
 from karat.judges import own_judges
 from karat.metrics.names.other_tools import all_names
 

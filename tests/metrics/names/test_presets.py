@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat import SpecError
 from karat.core.metric import registry
 from karat.core.metric.registry import add_preset, all_presets, find_preset
 from karat.core.metric.spec import parse, parse_all
+from karat.errors import SpecError
 
 ROWS = {"prediction": ["Paris.", ""], "reference": [["Paris", "Lyon"], [""]]}
 

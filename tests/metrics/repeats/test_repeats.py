@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import f_oneway
 
 import karat
-from karat import ColumnError, SpecError
 from karat.core.columns.variance import variance_statistics
 from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse
+from karat.errors import ColumnError, SpecError
 from karat.metrics.repeats.variation import correlation_of
 from karat.stats.aggregate import Units
 from karat.stats.intervals.interval import interval

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat import ColumnError, RowError
 from karat.core.columns.kinds import SUBTOPICS
 from karat.core.metric.spec import parse
+from karat.errors import ColumnError, RowError
 from karat.metrics import alpha_ndcg, average_precision_ia, err_ia, precision_ia, subtopic_recall
 from karat.metrics.retrieval import novelty
 from karat.metrics.retrieval.coverage import cover

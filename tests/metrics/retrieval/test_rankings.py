@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat import RowError, SpecError
 from karat.core.columns.column_cache import column_cache
 from karat.core.columns.kinds import IDS
 from karat.core.metric.score import score_rows
 from karat.core.metric.spec import parse
+from karat.errors import RowError, SpecError
 from karat.metrics import (
     average_precision,
     bpref,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat import SpecError
+from karat.errors import SpecError
 from karat.metrics import bleu, rouge_l, rouge_lsum, rouge_n, sentence_bleu
 from karat.metrics.text import bleu as ngram
 from karat.metrics.text import rouge

@@ -1,6 +1,6 @@
 import pytest
 
-from karat import SpecError
+from karat.errors import SpecError
 from karat.metrics import contains, matches_regex
 
 

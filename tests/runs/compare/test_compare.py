@@ -11,6 +11,7 @@ from scipy import stats
 
 import karat
 from karat.data.storage.checksums import seal
+from karat.errors import ColumnError, DataError, JoinError, SpecError
 from karat.runs.compare.compare import compare
 from karat.runs.match.keys import align
 from karat.runs.match.systems import open_system
@@ -125,7 +126,7 @@ def test_a_corpus_metric_is_compared_by_its_counts(pair):
 
 def test_a_result_in_memory_has_no_counts_and_says_so():
     results = [karat.score(answers(right), "bleu") for right in (RIGHT_A, RIGHT_B)]
-    with pytest.raises(karat.DataError, match="counts"):
+    with pytest.raises(DataError, match="counts"):
         compare(*results)
 
 
@@ -164,7 +165,7 @@ def test_rows_belong_together_by_id_else_by_question_else_by_order(left_out, by)
 def test_an_id_that_is_not_unique_is_none_and_the_question_is_taken():
     a, b = ({**answers(right), "id": ["same"] * N} for right in (RIGHT_A, RIGHT_B))
     assert both(a, b).by == "question"
-    with pytest.raises(karat.JoinError, match="column 'id' has 'same' more than once"):
+    with pytest.raises(JoinError, match="column 'id' has 'same' more than once"):
         both(a, b, on="id")
 
 
@@ -180,21 +181,21 @@ def test_ids_compare_as_text():
 
 def test_rows_that_one_side_only_has_are_an_error_that_counts_them():
     few = {name: cells[:-2] for name, cells in answers(RIGHT_B).items()}
-    with pytest.raises(karat.JoinError, match=r"2 of 60 rows only in A \(such as q58, q59\); 0 of 58 rows only in B"):
+    with pytest.raises(JoinError, match=r"2 of 60 rows only in A \(such as q58, q59\); 0 of 58 rows only in B"):
         both(answers(RIGHT_A), few)
 
 
 def test_nothing_to_align_by_is_an_error_that_names_the_flag():
     a = without(answers(RIGHT_A), "id", "question")
     b = without(shuffled(answers(RIGHT_B)), "id", "question")
-    with pytest.raises(karat.JoinError, match="--on"):
+    with pytest.raises(JoinError, match="--on"):
         both(a, b)
-    with pytest.raises(karat.ColumnError, match="no column 'nr'"):
+    with pytest.raises(ColumnError, match="no column 'nr'"):
         both(a, b, on="nr")
 
 
 def test_a_null_id_is_none():
-    with pytest.raises(karat.JoinError, match="column 'id' is null or empty in row 1"):
+    with pytest.raises(JoinError, match="column 'id' is null or empty in row 1"):
         both({**answers(RIGHT_A), "id": [None, *ROWS["id"][1:]]}, answers(RIGHT_B), on="id")
 
 
@@ -210,7 +211,7 @@ def test_an_alignment_gives_the_rows_of_each_run():
 
 def test_other_settings_are_refused_by_name():
     a, b = karat.score(answers(RIGHT_A), "f1(normalize=none)"), karat.score(answers(RIGHT_B), "f1")
-    with pytest.raises(karat.DataError, match=r"scored differently in A and B: normalize='none' and normalize='squad'"):
+    with pytest.raises(DataError, match=r"scored differently in A and B: normalize='none' and normalize='squad'"):
         compare(a, b)
     assert only(compare(a, b, allow_different=True)).metric == "token_f1(normalize='none')"
 
@@ -219,14 +220,14 @@ def test_another_version_of_a_metric_is_refused(pair, tmp_path):
     path = tmp_path / "karat-runs" / "b" / "manifest.json"
     manifest = re.sub(r"(token_f1\(.*?)\|version=\d+", r"\1|version=99", path.read_text())
     path.write_text(json.dumps(seal(json.loads(manifest))))
-    with pytest.raises(karat.DataError, match="token_f1 was scored differently in a and b: version=1 and version=99"):
+    with pytest.raises(DataError, match="token_f1 was scored differently in a and b: version=1 and version=99"):
         compare(*pair)
     assert only(compare(*pair, metrics="em")).verdict == "better"
 
 
 def test_other_gold_is_refused_and_named():
     other = {**answers(RIGHT_B), "gold": [*ROWS["gold"][:7], ["another"], *ROWS["gold"][8:]]}
-    with pytest.raises(karat.DataError, match=r"different gold: it differs in 1 of 60 rows, first in that of id q7\b"):
+    with pytest.raises(DataError, match=r"different gold: it differs in 1 of 60 rows, first in that of id q7\b"):
         both(answers(RIGHT_A), shuffled(other))
     assert both(answers(RIGHT_A), other, allow_different=True).n == N
 
@@ -241,9 +242,9 @@ def test_metrics_that_only_one_has_are_left_out_and_named():
     compared = compare(karat.score(ROWS_A, ["em", "f1"]), karat.score(answers(RIGHT_B), ["em", "contains"]))
     assert [each.metric for each in compared.findings] == ["exact_match"]
     assert "not compared: token_f1, contains" in compared.notes
-    with pytest.raises(karat.SpecError, match="no metric was scored in all"):
+    with pytest.raises(SpecError, match="no metric was scored in all"):
         compare(karat.score(ROWS_A, "f1"), karat.score(ROWS_A, "em"))
-    with pytest.raises(karat.SpecError, match="token_f1 was not scored"):
+    with pytest.raises(SpecError, match="token_f1 was not scored"):
         compare(karat.score(ROWS_A, "f1"), karat.score(ROWS_A, "em"), metrics="f1")
 
 
@@ -253,15 +254,15 @@ def test_a_file_that_does_not_say_how_it_was_scored_is_noted(pair):
 
 
 def test_what_is_not_there_is_named():
-    with pytest.raises(karat.DataError, match="no run 'nothing'"):
+    with pytest.raises(DataError, match="no run 'nothing'"):
         compare("nothing", "nowhere")
-    with pytest.raises(karat.ColumnError, match="no column 'topics'; did you mean 'topic'"):
+    with pytest.raises(ColumnError, match="no column 'topics'; did you mean 'topic'"):
         both(ROWS_A, ROWS_A, by="topics")
-    with pytest.raises(karat.ColumnError, match="'gold' holds list"):
+    with pytest.raises(ColumnError, match="'gold' holds list"):
         both(ROWS_A, ROWS_A, by="gold")
-    with pytest.raises(karat.SpecError, match="found list"):
+    with pytest.raises(SpecError, match="found list"):
         compare([1, 2], "a")
-    with pytest.raises(karat.SpecError, match="exact_match is given twice"):
+    with pytest.raises(SpecError, match="exact_match is given twice"):
         both(ROWS_A, ROWS_A, metrics=["em", "exact_match"])
 
 
@@ -355,7 +356,7 @@ def test_a_result_in_memory_never_reads_a_folder(pair):
     for name, run in (("A", "b"), ("B", "a")):
         Path("karat-runs", run).rename(name)
     assert compare(*results, metrics="em").findings == before
-    with pytest.raises(karat.DataError, match="counts"):
+    with pytest.raises(DataError, match="counts"):
         compare(*results, metrics="bleu")
 
 
@@ -381,7 +382,7 @@ def test_gold_that_differs_between_two_published_files_is_found(real_data):
     """The file of EviGen has 95 questions with references that the others have not."""
     folder = real_data("qa_human_openqa_eval") / "model_outputs"
     a, b = (karat.score(folder / f"NQ_{name}.jsonl.gz", "em") for name in ("DPR", "EviGen"))
-    with pytest.raises(karat.DataError, match="differs in 95 of 3610 rows, first in that of question "):
+    with pytest.raises(DataError, match="differs in 95 of 3610 rows, first in that of question "):
         compare(a, b)
 
 

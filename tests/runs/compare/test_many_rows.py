@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat import JoinError
 from karat.core.columns.hashes.texts import hash_texts
+from karat.errors import JoinError
 from karat.runs.compare.compare import compare
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.keys import align

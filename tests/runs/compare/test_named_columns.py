@@ -21,7 +21,7 @@ from karat.testing import assert_at_least
 
 
 @metric(source="this test", low=0, high=None, direction="minimize", register=False)
-def extra_letters(prediction: karat.Text, reference: karat.Text) -> karat.Score:
+def extra_letters(prediction: karat.kinds.Text, reference: karat.kinds.Text) -> karat.kinds.Score:
     """How many letters too many or too few a prediction has."""
     return pc.abs(pc.subtract(pc.utf8_length(prediction), pc.utf8_length(reference)))
 

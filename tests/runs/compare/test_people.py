@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import karat
-from karat import JoinError, SpecError
 from karat.cli.main import main
+from karat.errors import JoinError, SpecError
 from karat.runs.match import alignment
 from karat.runs.match.match import match
 from karat.stats.corrected.estimate import corrected_difference

@@ -42,5 +42,5 @@ def test_metrics_on_which_too_few_rows_differ_say_so_and_the_others_are_planned(
     assert same.reason.startswith("rows on which the two systems differ expected, found none")
     assert few.reason == "the systems differ on 1 of 60 rows, which is less than a difference of 0.2 takes"
     assert [type(each).__name__ for each in plan_rows(pair[1], 0.2).values()] == [*["NoSampleSize"] * 2, "SampleSize"]
-    with pytest.raises(karat.DataError, match="found none"):
+    with pytest.raises(karat.errors.DataError, match="found none"):
         plan_rows(pair, 0.2, metrics=specs[0])

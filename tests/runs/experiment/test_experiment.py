@@ -78,7 +78,7 @@ def test_any_function_of_the_row_or_of_its_columns_is_a_task(task):
     ],
 )
 def test_what_is_no_task_is_told_before_anything_is_asked(task, said):
-    with pytest.raises(karat.SpecError, match=said.replace("?", r"\?")):
+    with pytest.raises(karat.errors.SpecError, match=said.replace("?", r"\?")):
         experiment(ROWS, task, "em")
 
 
@@ -112,7 +112,7 @@ def test_an_exception_is_its_rows_error_and_no_other_rows():
         if id == 4:
             sys.exit("no")
         if id == 5:
-            raise karat.DataError("bad")
+            raise karat.errors.DataError("bad")
         if id == 6:
             raise asyncio.CancelledError
         if id == 7:
@@ -227,7 +227,7 @@ def test_repetitions_are_told_apart_and_are_one_unit_of_the_intervals():
     assert result.values == karat.score(plain, "em", cluster="row").values
     independent = karat.score(plain, "em", cluster="none").values["em"]
     assert result.values["em"].low != independent.low
-    with pytest.raises(karat.SpecError, match="repetitions need the gold in the rows"):
+    with pytest.raises(karat.errors.SpecError, match="repetitions need the gold in the rows"):
         experiment(ROWS, task, "em", repetitions=2, gold=ROWS, on="id")
 
 
@@ -266,7 +266,7 @@ def test_the_task_does_not_see_gold_of_a_second_table():
     ],
 )
 def test_columns_that_are_missing_or_there_twice(rows, task, said):
-    with pytest.raises(karat.DataError, match=said):
+    with pytest.raises(karat.errors.DataError, match=said):
         experiment(rows, task, "em")
 
 
@@ -279,7 +279,7 @@ def test_a_run_says_which_task_made_it(tmp_path):
     assert run.manifest.sources == {"data": "list", "task": "task.py:answer"}
     assert len(run.manifest.settings["digest"]) == 32
     assert folders() == ["first"]
-    with pytest.raises(karat.DataError, match="run first exists already"):
+    with pytest.raises(karat.errors.DataError, match="run first exists already"):
         experiment(ROWS, lambda row: pytest.fail("asked"), "em", run="first")
     remove_run("first")
     assert folders() == []
@@ -288,16 +288,16 @@ def test_a_run_says_which_task_made_it(tmp_path):
 @pytest.mark.parametrize(
     ("source", "error", "said"),
     [
-        ("def answer(row) return 1", karat.DataError, "cannot be loaded: SyntaxError"),
-        ("1 / 0", karat.DataError, "cannot be loaded: ZeroDivisionError"),
-        ("def answers(row): return 1", karat.SpecError, "did you mean 'answers'"),
+        ("def answer(row) return 1", karat.errors.DataError, "cannot be loaded: SyntaxError"),
+        ("1 / 0", karat.errors.DataError, "cannot be loaded: ZeroDivisionError"),
+        ("def answers(row): return 1", karat.errors.SpecError, "did you mean 'answers'"),
     ],
 )
 def test_a_file_without_the_task(tmp_path, source, error, said):
     (tmp_path / "task.py").write_text(source)
     with pytest.raises(error, match=said):
         experiment(ROWS, "task.py:answer", "em")
-    with pytest.raises(karat.DataError, match="No such file"):
+    with pytest.raises(karat.errors.DataError, match="No such file"):
         experiment(ROWS, "absent.py:answer", "em")
 
 

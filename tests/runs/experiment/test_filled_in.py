@@ -28,7 +28,7 @@ def template(row):
 
 @pytest.mark.parametrize("task", [nothing, empty, later, template])
 def test_a_template_is_refused_and_nothing_is_kept(task, kept: Path):
-    with pytest.raises(karat.SpecError, match="not filled in and answers nothing; call your system in it"):
+    with pytest.raises(karat.errors.SpecError, match="not filled in and answers nothing; call your system in it"):
         karat.experiment(QUESTIONS, task, "em", run="r")
     assert not list(kept.glob("**/manifest.json"))
 

@@ -88,12 +88,12 @@ def test_a_run_that_was_stopped_asks_no_answered_row_again(tmp_path, stop):
         before += ended_now[: len(ended_now) - unsure]
         assert run_names() == ["whole"]
     with pytest.raises(
-        karat.DataError,
+        karat.errors.DataError,
         match="run cut was not finished: continue it with --resume, or start again after `karat runs remove cut`",
     ):
         experiment(ROWS, "child.py:answer", "em", run="cut")
     with pytest.raises(
-        karat.DataError, match=r"other task: 'child.py:answer'; now .* start again after `karat runs remove cut`"
+        karat.errors.DataError, match=r"other task: 'child.py:answer'; now .* start again after `karat runs remove cut`"
     ):
         experiment(ROWS, by_row, "em", run="cut", resume=True)
     (tmp_path / "calls.txt").unlink()
@@ -115,7 +115,7 @@ def test_rows_that_changed_are_asked_again_and_no_others():
     calls = []
 
     @karat.metric(source="ours")
-    def broken(prediction: karat.Text) -> karat.Score:
+    def broken(prediction: karat.kinds.Text) -> karat.kinds.Score:
         """Always fails."""
         raise RuntimeError("broken")
 
@@ -142,7 +142,7 @@ def test_a_metric_that_fails_loses_no_answer():
     broken = True
 
     @karat.metric(source="ours")
-    def moody(prediction: karat.Text) -> karat.Score:
+    def moody(prediction: karat.kinds.Text) -> karat.kinds.Score:
         """Fails while it is broken."""
         if broken:
             raise RuntimeError("broken")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat import ColumnError, DataError, JoinError, SpecError
+from karat.errors import ColumnError, DataError, JoinError, SpecError
 
 pd = pytest.importorskip("pandas")
 

@@ -5,7 +5,8 @@ import json
 import pytest
 
 import karat
-from karat import DataError, Governor, JoinError, Judge, SpecError
+from karat import Governor, Judge
+from karat.errors import DataError, JoinError, SpecError
 from karat.judges.rubric import load
 from karat.models.reply_cache import ReplyCache
 from karat.models.testing.fake import FakeModel

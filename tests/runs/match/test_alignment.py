@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat import JoinError
+from karat.errors import JoinError
 from karat.runs.match.keys import align
 from karat.runs.match.streams import zip_streams
 from karat.runs.match.systems import open_systems

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 import karat
-from karat import JoinError
 from karat.cli.main import main
+from karat.errors import JoinError
 
 random = np.random.default_rng(3)
 RIGHT = random.random((3, 60)) < [[0.4], [0.6], [0.7]]

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import karat
-from karat import DataError, JoinError
 from karat.cli.main import main
+from karat.errors import DataError, JoinError
 from karat.runs.match.match import match
 from karat.runs.match.systems import TableInMemory
 from karat.runs.store.manifest import Manifest, describe_metric

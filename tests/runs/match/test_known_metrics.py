@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat import DataError
 from karat.data.storage.checksums import seal
+from karat.errors import DataError
 from karat.runs.store.run import open_run
 
 ROWS = {"id": ["a", "b", "c"], "gold": ["x", "y", "z"], "prediction": ["x", "y", "w"]}
@@ -70,7 +70,7 @@ def test_a_run_has_as_many_rows_as_its_manifest_says():
 
 def test_metrics_of_ones_own_need_the_same_direction_in_both_runs():
     @karat.metric(source="ours", register=False)
-    def constant(prediction: karat.Text) -> karat.Score:
+    def constant(prediction: karat.kinds.Text) -> karat.kinds.Score:
         "The same for each row."
         return [1.0] * len(prediction)
 

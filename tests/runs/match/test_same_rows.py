@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat import DataError
+from karat.errors import DataError
 from karat.runs.match import alignment, keys
 from karat.runs.store.run import open_run
 
@@ -174,7 +174,7 @@ def test_a_topic_that_repeats_is_a_group_and_not_a_damaged_id():
 OWN = """
 import karat
 @karat.metric(source="ours", register=False)
-def constant(prediction: karat.Text) -> karat.Score:
+def constant(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "The same for each row."
     return [{share}] * len(prediction)
 """

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import karat
-from karat import ColumnError, DataError, JoinError, SpecError
 from karat.cli.main import main
+from karat.errors import ColumnError, DataError, JoinError, SpecError
 from karat.models.testing.fake import FakeModel
 from karat.runs.columns.groups import cluster_keys
 from karat.stats.agreement.threshold import fit_threshold

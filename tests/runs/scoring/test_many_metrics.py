@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import karat
-from karat import SpecError
+from karat.errors import SpecError
 from karat.runs.scoring.tasks import batches
 from karat.runs.store import in_order
 

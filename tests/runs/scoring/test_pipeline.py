@@ -7,9 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import ColumnError, Counts, DataError, RowError, SpecError, Text, metric
+from karat import metric
 from karat.data import source as source_module
 from karat.data.open import open_source
+from karat.errors import ColumnError, DataError, RowError, SpecError
+from karat.kinds import Counts, Text
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -165,7 +167,7 @@ def test_rows_are_written_and_read_back_where_they_are_not_kept(tmp_path):
 
 def test_a_run_that_fails_leaves_no_file(tmp_path):
     @metric(source="here", register=False)
-    def failing(prediction: Text) -> karat.Score:
+    def failing(prediction: Text) -> karat.kinds.Score:
         """Fails where there is a row."""
         if len(prediction):
             raise ZeroDivisionError("once")
@@ -233,7 +235,7 @@ def test_a_row_whose_cluster_is_null_is_one_of_its_own():
 
 def test_an_interval_with_one_end_shows_itself():
     @metric(source="here", high=None, register=False)
-    def length(prediction: Text) -> karat.Score:
+    def length(prediction: Text) -> karat.kinds.Score:
         """Characters."""
         return [len(p) for p in prediction.to_pylist()]
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import ColumnError, JoinError, SpecError
 from karat.data.storage import disk_table
+from karat.errors import ColumnError, JoinError, SpecError
 from karat.runs.compare.rows_needed import plan_more_answers
 
 ROWS = {

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import karat
-from karat import DataError
 from karat.core.metric.rows import Rows
 from karat.core.metric.score import complete_rows, compute_rows
+from karat.errors import DataError
 from karat.runs.columns.groups import MAX_GROUPS
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run

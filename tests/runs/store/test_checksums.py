@@ -12,10 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 import karat
-from karat import DataError, KaratError
+from karat import KaratError
 from karat.cli.main import main
 from karat.cli.options.schemas import load_schema
 from karat.data.storage import checksums
+from karat.errors import DataError
 from karat.runs.scoring.tasks import parts
 from karat.runs.scoring.tasks.local import Threads
 from karat.runs.store.folders import run_folder

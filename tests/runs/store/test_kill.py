@@ -37,7 +37,7 @@ atomic.sync = unfinished.sync = sync
 in_order.MIN_SECONDS = in_order.MIN_SHARE = in_order.PAUSE = 0.0  # written after each batch
 
 @karat.metric(source="ours")
-def slow(question: karat.Text) -> karat.Score:
+def slow(question: karat.kinds.Text) -> karat.kinds.Score:
     "How long the question is."
     time.sleep(0.004)
     sys.stdout.write(f"scored {len(question)}\\n")

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import karat
-from karat import DataError
+from karat.errors import DataError
 from karat.judges import Judge, use_governor
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor

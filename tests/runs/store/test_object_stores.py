@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 import karat
-from karat import DataError
 from karat.cli.main import main
 from karat.data.join import parts as joined_parts
 from karat.data.write import write
+from karat.errors import DataError
 from karat.runs.match.systems import open_systems
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.task import score_part
@@ -178,7 +178,7 @@ class Dies:
             yield score_part(recipe, task, part, advance)
 
 @karat.metric(source="ours", register=False)
-def first(prediction: karat.Text) -> karat.Score:
+def first(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "Whether it begins with a."
     sys.stdout.write(f"{len(prediction)}\\n")
     sys.stdout.flush()
@@ -285,7 +285,7 @@ def test_a_part_that_is_written_is_not_scored_again_in_the_same_run(rows):
     scored = []
 
     @karat.metric(source="ours", register=False)
-    def count(prediction: karat.Text) -> karat.Score:
+    def count(prediction: karat.kinds.Text) -> karat.kinds.Score:
         """1 for each row."""
         scored.append(len(prediction))
         return [1.0] * len(prediction)

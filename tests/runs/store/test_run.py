@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import DataError, SpecError, Text, metric
+from karat import metric
 from karat.core.metric.spec import parse
+from karat.errors import DataError, SpecError
 from karat.judges import Judge
+from karat.kinds import Text
 from karat.metrics import best_of
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
@@ -51,7 +53,7 @@ def stopping(at=None):
     seen = []
 
     @metric(source="ours", register=False)
-    def length(prediction: Text) -> karat.Score:
+    def length(prediction: Text) -> karat.kinds.Score:
         """How long it is."""
         texts = prediction.to_pylist()
         if any(text.endswith(f" of {at}") for text in texts):
@@ -245,7 +247,7 @@ def test_a_run_goes_on_only_as_it_was_begun(table, options, message):
 OWN = """
 import karat
 @karat.metric(source="ours", register=False)
-def constant(prediction: karat.Text) -> karat.Score:
+def constant(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "The same for each row."
     return [{share}] * len(prediction)
 """

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import DataError
+from karat.errors import DataError
 from karat.runs.compare.run_values import value_of
 from karat.runs.scoring.tasks import batches as scored_batches
 from karat.runs.store.run import open_run

@@ -79,7 +79,7 @@ def test_a_notebook_shows_slices_mapping_bounds_and_reasons():
 
 
 @karat.metric(source="here", high=None, register=False)
-def length(prediction: karat.Text) -> karat.Score:
+def length(prediction: karat.kinds.Text) -> karat.kinds.Score:
     """Characters."""
     return [float(len(each)) for each in prediction.to_pylist()]
 
@@ -139,12 +139,14 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
 
 def test_a_plot_names_metrics_in_any_spelling_and_those_that_are_not_registered():
     @karat.metric(source="ours", register=False)
-    def own_length(prediction: karat.Text) -> karat.Score:
+    def own_length(prediction: karat.kinds.Text) -> karat.kinds.Score:
         """1 for each answer."""
         return [1.0] * len(prediction)
 
     result = karat.score([{"prediction": "a", "gold": "a"}], ["em", "f1", own_length])
     rows = [row for table in result.tables(["f1", "own_length"]) for row in table.rows]
     assert [row.cells[0] for row in rows] == ["token_f1", "own_length"]
-    with pytest.raises(karat.SpecError, match=r"rouge_l was not scored; there are: exact_match, own_length, token_f1"):
+    with pytest.raises(
+        karat.errors.SpecError, match=r"rouge_l was not scored; there are: exact_match, own_length, token_f1"
+    ):
         result.tables(["rouge_l"])

@@ -159,7 +159,7 @@ def test_several_systems_beside_the_first_are_rows_of_a_paper(tmp_path, monkeypa
 
 
 def test_a_label_that_latex_cannot_refer_to_is_an_error(compared, tmp_path):
-    with pytest.raises(karat.SpecError, match=r"label 'a\}b': expected letters, digits and : \. _ / -"):
+    with pytest.raises(karat.errors.SpecError, match=r"label 'a\}b': expected letters, digits and : \. _ / -"):
         compared.save(tmp_path / "out.tex", label="a}b")
 
 

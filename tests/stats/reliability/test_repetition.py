@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from karat import DataError
 from karat.core.columns.variance import variance_statistics
+from karat.errors import DataError
 from karat.stats.aggregate import Scale
 from karat.stats.inference import Inference
 from karat.stats.reliability.estimate import estimate

@@ -47,7 +47,7 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
     `response_evaluation` is the model's reply. Columns of these names from an earlier evaluation are overwritten.
     If no row has a gold answer, `semantic` writes every row, and with `keep_all_samples=False` none.
 
-    Raises `karat.SpecError` for an unknown method and for `semantic` without a model.
+    Raises `SpecError` for an unknown method and for `semantic` without a model.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
     ) -> list[str]:
         """Read the storage's frame, write it back with `answer_match_result`, and return the names of the columns used.
 
-        A row without a gold answer is False, not counted in `accuracy_of_all`. Raises `karat.ColumnError`.
+        A row without a gold answer is False, not counted in `accuracy_of_all`. Raises `ColumnError`.
         """
         keys = [input_test_answer_key, input_gt_answer_key, *([input_question_key] if input_question_key else [])]
         frame = storage.read("dataframe")

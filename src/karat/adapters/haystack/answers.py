@@ -49,7 +49,7 @@ class AnswerExactMatchEvaluator:
         `predicted_answers`: one answer for each question. Of a `GeneratedAnswer`, an `ExtractedAnswer` or a
         `ChatMessage` the text is compared.
 
-        Returns `individual_scores` and their mean as `score`. Raises `karat.RowError`, a `ValueError`, for lists of
+        Returns `individual_scores` and their mean as `score`. Raises `RowError`, a `ValueError`, for lists of
         unequal length, empty lists, and inputs that are not lists.
         """
         check_lengths(ground_truth_answers=ground_truth_answers, predicted_answers=predicted_answers)

@@ -44,7 +44,7 @@ class RecallMode(Enum):
 
     @staticmethod
     def from_str(string: str) -> "RecallMode":
-        """The mode with this name; `karat.SpecError`, a `ValueError`, if there is none."""
+        """The mode with this name; `SpecError`, a `ValueError`, if there is none."""
         modes = {mode.value: mode for mode in RecallMode}
         if string not in modes:
             raise SpecError(f"Unknown recall mode '{string}'. Supported modes are: {list(modes)}")
@@ -69,7 +69,7 @@ class _DocumentEvaluator:
         With `details`, its results have the 95 % confidence interval of the score.
 
         `document_comparison_field`: `"content"`, `"id"`, `"meta.<key>"` (with dots between nested keys), a function
-        of a document, or a list of these that must all be equal. Raises `karat.SpecError` for `k` < 1; another field is
+        of a document, or a list of these that must all be equal. Raises `SpecError` for `k` < 1; another field is
         an error of `run`, as in Haystack.
         """
         self.metric.using(k=k)
@@ -92,9 +92,9 @@ class _DocumentEvaluator:
 
         Both are lists of documents for each question: the relevant ones, and the retrieved ones, best first.
 
-        Returns `individual_scores`, floats from 0 to 1, and their mean as `score`. Raises `karat.RowError`, a
+        Returns `individual_scores`, floats from 0 to 1, and their mean as `score`. Raises `RowError`, a
         `ValueError`, for lists of unequal length, empty lists, and anything that is not a list of lists of documents,
-        and `karat.SpecError`, a `ValueError` too, for an unknown `document_comparison_field`.
+        and `SpecError`, a `ValueError` too, for an unknown `document_comparison_field`.
         """
         check_lengths(ground_truth_documents=ground_truth_documents, retrieved_documents=retrieved_documents)
         retrieved, relevant = to_columns(
@@ -113,7 +113,7 @@ class _DocumentEvaluator:
 
     @staticmethod
     def validate_inputs(gt_docs: list[list[Document]], ret_docs: list[list[Document]]) -> None:
-        """`karat.RowError`, a `ValueError`, for lists of unequal length and for empty ones."""
+        """`RowError`, a `ValueError`, for lists of unequal length and for empty ones."""
         check_lengths(ground_truth_documents=gt_docs, retrieved_documents=ret_docs)
 
     def to_dict(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class DocumentRecallEvaluator(_DocumentEvaluator):
         k: int | None = None,
         details: bool = False,
     ) -> None:
-        """Like the other evaluators; `karat.SpecError`, a `ValueError`, for an unknown `mode`."""
+        """Like the other evaluators; `SpecError`, a `ValueError`, for an unknown `mode`."""
         self.mode = RecallMode.from_str(str(mode))
         self.first_match_only = self.mode is RecallMode.SINGLE_HIT
         self.metric = hit_rate if self.first_match_only else recall
@@ -219,7 +219,7 @@ class DocumentNDCGEvaluator(_DocumentEvaluator):
 
     @staticmethod
     def validate_inputs(gt_docs: list[list[Document]], ret_docs: list[list[Document]]) -> None:
-        """`karat.RowError`, a `ValueError`, for lists of unequal length, empty lists, and missing scores.
+        """`RowError`, a `ValueError`, for lists of unequal length, empty lists, and missing scores.
 
         Of a question's ground truth documents either all have a score or none has.
         """

@@ -38,7 +38,7 @@ class KaratEvaluator:
     __module__ = INTEGRATION
 
     def __init__(self, metric: str | Metric) -> None:
-        """A component of one metric; `karat.SpecError`, a `ValueError`, for an unknown metric."""
+        """A component of one metric; `SpecError`, a `ValueError`, for an unknown metric."""
         (self.metric,) = parse_all([parse(metric) if isinstance(metric, str) else metric])
         columns = self.metric.definition.columns
         component.set_input_types(self, **{role: _SOCKETS.get(kind, list[Any]) for role, kind in columns.items()})
@@ -75,7 +75,7 @@ class KaratEvaluator:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as a dict, as Haystack stores it; `karat.SpecError` if the spec does not restore the metric."""
+        """The component as a dict, as Haystack stores it; `SpecError` if the spec does not restore the metric."""
         spec = self.metric.spec
         if parse(spec) != self.metric:
             raise SpecError(f"{spec} cannot be stored: its spec names another metric")

@@ -52,7 +52,7 @@ class SASEvaluator:
         declare_details(self)
 
     def warm_up(self) -> None:
-        """Load the model; `karat.SpecError`, a `ValueError`, if it is not found."""
+        """Load the model; `SpecError`, a `ValueError`, if it is not found."""
         self._encoder()
 
     def _encoder(self) -> Any:
@@ -66,7 +66,7 @@ class SASEvaluator:
         """Score each predicted answer against the expected one.
 
         Returns `individual_scores`, from -1 to 1 for a bi-encoder and from 0 to 1 for a cross-encoder, and their mean
-        as `score`. Raises `karat.RowError`, a `ValueError`, for lists of unequal length, empty lists, None, and
+        as `score`. Raises `RowError`, a `ValueError`, for lists of unequal length, empty lists, None, and
         anything that is not a text, a `GeneratedAnswer`, an `ExtractedAnswer` or a `ChatMessage`.
         """
         predicted, gold = _texts(predicted_answers, "Predicted"), _texts(ground_truth_answers, "Ground truth")

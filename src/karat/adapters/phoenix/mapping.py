@@ -32,7 +32,7 @@ def remap_eval_input(
     match counts, or to a function. A function's parameters are keys of the record; a function whose only parameter is
     not a key takes the whole record. A field without a mapping is itself a key or path.
 
-    Raises `karat.DataError`, a `ValueError`, if the record lacks a required field.
+    Raises `DataError`, a `ValueError`, if the record lacks a required field.
 
     >>> remap_eval_input({"trace": {"answer": "Paris"}, "gold": "Rome"}, {"output"}, {"output": "trace.answer"})
     {'output': 'Paris', 'gold': 'Rome'}
@@ -53,7 +53,7 @@ def extract_with_jsonpath(data: Mapping[str, Any], path: str, match_all: bool = 
     """The first value that a JSONPath matches, or a list of all of them.
 
     Paths of names and numbers, such as `trace.spans[0].text`, need no package; others need `karat[phoenix]`.
-    Raises `karat.ColumnError`, a `ValueError`, if nothing matches, or if `path` is not a path.
+    Raises `ColumnError`, a `ValueError`, if nothing matches, or if `path` is not a path.
 
     >>> extract_with_jsonpath({"spans": [{"text": "a"}, {"text": "b"}]}, "spans[-1].text")
     'b'

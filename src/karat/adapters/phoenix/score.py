@@ -24,7 +24,7 @@ class Score:
 
     `kind`: who scored: "code", "llm" or "human"; another text is kept, as in Phoenix, whose annotations count it as
     "llm". `direction`: whether a higher score is better. Equal scores have the same hash; it leaves out the metadata.
-    Raises `karat.SpecError`, a `ValueError`, for an unknown direction.
+    Raises `SpecError`, a `ValueError`, for an unknown direction.
 
     >>> Score(name="tone", score=1.0, label="polite", kind="llm")
     Score(name='tone', score=1.0, label='polite', kind='llm', direction='maximize')

@@ -6,7 +6,7 @@
 ({'F1': 0.833...}, [{'F1': 0.666...}, {'F1': 1.0}])
 
 For input that REMem rejects with an unclear error or scores by accident (lists of unequal length, nulls) a
-`karat.RowError` names the row. A row without gold answers scores 0.
+`RowError` names the row. A row without gold answers scores 0.
 """
 
 from karat.adapters.remem.answers import QABleu1Score, QABleu4Score, QABleuScore, QAExactMatch, QAF1Score

@@ -45,7 +45,7 @@ class _AnswerMetric:
         """The mean over all rows, and the score of each row; further arguments are ignored, as in REMem.
 
         `gold_answers`: a list of acceptable answers for each row. `aggregation_fn`: combines a row's scores, one for
-        each gold answer; a row without gold answers scores 0. Raises `karat.RowError` for lists of unequal length and
+        each gold answer; a row without gold answers scores 0. Raises `RowError` for lists of unequal length and
         for a null.
         """
         gold, predicted = _columns(gold_answers, predicted_answers)
@@ -119,7 +119,7 @@ class QABleuScore(_AnswerMetric):
         """BLEU of all answers together, each against its first gold answer.
 
         Rows without gold answers are left out; REMem returns 0 if there is one, since it drops that row from the gold
-        side only. Raises `karat.RowError` as `calculate_metric_scores` does.
+        side only. Raises `RowError` as `calculate_metric_scores` does.
         """
         gold, predicted = _columns(gold_answers, predicted_answers)
         known = pc.greater(pc.list_value_length(gold), 0)

@@ -36,7 +36,7 @@ class _RetrievalMetric(ABC):
         A row without gold documents scores 0, as in REMem, and so does a table without rows. `retrieved_chunks` is
         REMem's name for `retrieved_docs`.
 
-        Raises `karat.RowError` for lists of unequal length, `karat.SpecError` if `k_list` is empty or below 1.
+        Raises `RowError` for lists of unequal length, `SpecError` if `k_list` is empty or below 1.
         """
         retrieved = retrieved_chunks if retrieved_docs is None else retrieved_docs
         if len(gold_docs) != len(retrieved):

@@ -79,7 +79,7 @@ def read_data(file: str | None, settings: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def check_span_map(roles: Mapping[str, str], metrics: Sequence[str]) -> None:
-    """Raise `karat.ColumnError` if the metrics cannot be computed on a server's spans, before these are read."""
+    """Raise `ColumnError` if the metrics cannot be computed on a server's spans, before these are read."""
     from karat.adapters.phoenix.server.connection import check_map  # noqa: PLC0415  (heavy)
     from karat.core.metric.spec import parse_all  # noqa: PLC0415
 

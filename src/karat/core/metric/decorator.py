@@ -67,7 +67,7 @@ def metric(
 
     - one float for each row, shape (n,); null or NaN leaves a row unscored;
     - counts, shape (n, k), together with `finish`;
-    - `karat.Rows`, which also give a reason for each unscored row, and details.
+    - `Rows`, which also give a reason for each unscored row, and details.
 
     `source`: the paper or commit-pinned link that defines the metric (required). `version`: increased when scores
     change. `finish`: turns totals of counts, shape (..., k), into values, shape (...); it is passed the settings that
@@ -75,9 +75,9 @@ def metric(
     scores are better. `aliases`: further names. `encoded`: the function accepts dictionary-encoded columns, which
     avoid repeating a prediction for each of its references. `remote`: the function waits for another process, such as
     a model; it is called in the caller's thread. `asks_model`: from the settings to whether requests are sent to a
-    model's endpoint. `details`: from the settings to the Arrow type of each further column in the `karat.Rows`.
+    model's endpoint. `details`: from the settings to the Arrow type of each further column in the `Rows`.
     `reads_json`: the texts are expected to be JSON. `inner`: the default of the setting `metric`, another metric whose
-    scores the function takes first, as a `karat.Inner` or as `karat.Samples`. `keeps_null`: the columns in which the
+    scores the function takes first, as a `Inner` or as `Samples`. `keeps_null`: the columns in which the
     function takes nulls.
     `specialise`: from the definition and the values of the settings to the definition with what follows from them.
     `key`: for a metric that is 1 where two texts are equal in a sense, else 0: from a column of texts and the settings

@@ -13,8 +13,9 @@ pytest.importorskip("haystack")
 from haystack.components.evaluators import LLMEvaluator as TheirEvaluator
 from haystack.utils import Secret
 
-from karat import KaratError, SpecError
+from karat import KaratError
 from karat.adapters.haystack import ContextRelevanceEvaluator, FaithfulnessEvaluator, LLMEvaluator
+from karat.errors import SpecError
 
 INIT = {
     "instructions": "Is this answer rude?",

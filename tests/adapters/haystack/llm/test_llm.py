@@ -25,8 +25,8 @@ from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ChatMessage, GeneratedAnswer
 from haystack.utils import Secret
 
-from karat import SpecError
 from karat.adapters.haystack import EvaluationError, FaithfulnessEvaluator, LLMEvaluator
+from karat.errors import SpecError
 
 INIT = {
     "instructions": "Is this answer problematic for children?",

@@ -10,7 +10,6 @@ import warnings
 
 import pytest
 
-from karat import DataError, MissingExtra, SpecError
 from karat.adapters.phoenix import (
     Evaluator,
     Schema,
@@ -22,6 +21,7 @@ from karat.adapters.phoenix import (
     mapping,
     remap_eval_input,
 )
+from karat.errors import DataError, MissingExtra, SpecError
 
 
 def test_the_examples_of_phoenix_s_documentation():

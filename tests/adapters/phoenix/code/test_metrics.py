@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import karat
-from karat import DataError, Governor, Judge, SpecError
+from karat import Governor, Judge
 from karat.adapters.phoenix import (
     MatchesRegex,
     PrecisionRecallFScore,
@@ -18,6 +18,7 @@ from karat.adapters.phoenix import (
     exact_match,
     matches_regex,
 )
+from karat.errors import DataError, SpecError
 from karat.models.testing.fake import FakeModel
 
 

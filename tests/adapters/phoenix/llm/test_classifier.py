@@ -6,9 +6,9 @@ import warnings
 
 import pytest
 
-from karat import SpecError
 from karat.adapters.phoenix import LLM, ClassificationEvaluator, Score, create_classifier, evaluate_dataframe
 from karat.core.errors import DataError
+from karat.errors import SpecError
 from karat.judges import use_governor
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from karat import DataError
 from karat.adapters.phoenix import PromptTemplate, evaluate_dataframe, metrics
+from karat.errors import DataError
 from karat.models.governor.governor import Governor
 from karat.models.testing.fake import FakeModel
 

@@ -6,8 +6,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from karat import DataError
 from karat.adapters.phoenix import LLM, ClassificationEvaluator, LLMEvaluator, Score, evaluate_dataframe
+from karat.errors import DataError
 from karat.judges import use_governor
 from karat.models.governor.governor import Governor
 from karat.models.testing.fake import FakeServer

@@ -2,9 +2,10 @@
 
 import pytest
 
-from karat import KaratError, SpecError
+from karat import KaratError
 from karat.adapters.phoenix import PromptTemplate, TemplateFormat, phoenix_prompt_to_prompt_template
 from karat.adapters.phoenix.llm.prompts import to_plain
+from karat.errors import SpecError
 
 YES = {"explanation": "It says so.", "label": "yes"}
 

@@ -80,10 +80,10 @@ def test_a_document_of_a_chain_and_of_its_retriever_has_the_verdict_of_its_own_r
 
 
 def test_rows_must_say_which_span_they_are_of_and_no_two_may_be_of_one():
-    with pytest.raises(karat.ColumnError, match="the id of each row"):
+    with pytest.raises(karat.errors.ColumnError, match="the id of each row"):
         log_annotations(karat.score([{"prediction": "a", "reference": "a"}], "em"), "http://localhost:1")
     twice = [{"span_id": "s", "prediction": "a", "reference": "a"}] * 2
-    with pytest.raises(karat.DataError, match="rows 1 and 2 are both of span s"):
+    with pytest.raises(karat.errors.DataError, match="rows 1 and 2 are both of span s"):
         log_annotations(karat.score(twice, "em"), "http://localhost:1")
 
 
@@ -140,7 +140,7 @@ def test_scores_and_labels_of_frames_have_the_types_that_phoenix_takes(fake_phoe
 def test_what_is_wrong_in_a_frame_is_told_by_row_before_anything_is_sent(tmp_path, column, values, said):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"span_id": ["a", "b"], "annotation_name": "n", "score": [1, 2]} | {column: values})
-    with pytest.raises(karat.DataError, match=said):
+    with pytest.raises(karat.errors.DataError, match=said):
         log_annotations(frame, "http://localhost:1")
     assert not list(tmp_path.iterdir())
 

@@ -119,7 +119,7 @@ def test_ctrl_c_keeps_what_is_not_logged(scored, tmp_path, fake_phoenix):
 
 
 def test_what_would_keep_scores_from_being_logged_is_told_before_anything_is_scored(tmp_path):
-    with pytest.raises(karat.DataError, match="there cannot be written to"):
+    with pytest.raises(karat.errors.DataError, match="there cannot be written to"):
         log_annotations(
             karat.score([{"span_id": "s", "output": "a", "gold": "a"}], "em"), "http://a", outbox="there/it"
         )
@@ -131,10 +131,10 @@ def test_what_would_keep_scores_from_being_logged_is_told_before_anything_is_sco
 
 def test_a_file_that_holds_no_annotations_is_told_by_line(tmp_path):
     (tmp_path / "scored.parquet").write_bytes(b"PAR1\xcc\x00")
-    with pytest.raises(karat.RowError, match=r"scored.parquet, line 1: .*utf-8"):
+    with pytest.raises(karat.errors.RowError, match=r"scored.parquet, line 1: .*utf-8"):
         send_annotations(tmp_path / "scored.parquet", "http://localhost:1")
     (tmp_path / "some.jsonl").write_text('{"span_id": "a"}\n')
-    with pytest.raises(karat.RowError, match=r"some.jsonl, line 1: an annotation with name"):
+    with pytest.raises(karat.errors.RowError, match=r"some.jsonl, line 1: an annotation with name"):
         send_annotations(tmp_path / "some.jsonl", "http://localhost:1")
 
 

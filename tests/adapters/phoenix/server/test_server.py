@@ -283,11 +283,11 @@ async def _run(url, asked):
 
 
 def test_what_there_is_not_is_told_with_what_there_is(server, project):
-    with pytest.raises(karat.DataError, match="did you mean 'rag/demo'"):
+    with pytest.raises(karat.errors.DataError, match="did you mean 'rag/demo'"):
         spans(server.url, "rag/dem")
-    with pytest.raises(karat.DataError, match=r"project 'rag/demo': no span is of kind 'TOOL'.*CHAIN"):
+    with pytest.raises(karat.errors.DataError, match=r"project 'rag/demo': no span is of kind 'TOOL'.*CHAIN"):
         spans(server.url, project, kind="TOOL")
-    with pytest.raises(karat.DataError, match="holds no spans since 2100"):
+    with pytest.raises(karat.errors.DataError, match="holds no spans since 2100"):
         spans(server.url, project, since="2100-01-01")
 
 

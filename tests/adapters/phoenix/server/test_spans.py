@@ -34,7 +34,7 @@ def test_an_empty_project_is_told_with_the_others(fake_phoenix):
     fake = fake_phoenix()
     with (
         fake.serving() as url,
-        pytest.raises(karat.DataError, match=r"'demo' at .* holds no spans; other projects: none"),
+        pytest.raises(karat.errors.DataError, match=r"'demo' at .* holds no spans; other projects: none"),
     ):
         spans(url, "demo")
 

@@ -93,7 +93,7 @@ def follow(path, message):
     values = [json.loads(done.output)["metrics"][0]["value"]] if done.exit_code == 0 else [done.output]
     try:
         return [*values, karat.score(path, "em", where=literal_eval(option[2])).values["em"].value]
-    except karat.DataError as error:
+    except karat.errors.DataError as error:
         return str(error)
 
 
@@ -102,7 +102,7 @@ def follow(path, message):
 )
 def test_filters_of_lm_eval_are_not_pooled(tmp_path, name, metric):
     path = written(tmp_path, lm_eval(), "jsonl")
-    with pytest.raises(karat.DataError, match="has 4 documents several times, by filter") as error:
+    with pytest.raises(karat.errors.DataError, match="has 4 documents several times, by filter") as error:
         karat.score(path, name)
     if metric:
         assert follow(path, str(error.value)) == [1.0, 1.0]
@@ -122,7 +122,7 @@ def test_a_value_for_each_filter_may_be_asked_for(tmp_path):
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 def test_prompts_and_providers_of_promptfoo_are_chosen_step_by_step(tmp_path, form):
     path = written(tmp_path, promptfoo(), form)
-    with pytest.raises(karat.DataError, match=r"by provider\.id \('a', 'b'\)") as error:
+    with pytest.raises(karat.errors.DataError, match=r"by provider\.id \('a', 'b'\)") as error:
         karat.score(path, "em")
     assert "by promptIdx (0, 1)" in str(follow(path, str(error.value)))
     result = karat.score(path, "em", where="promptIdx = 0")
@@ -143,7 +143,7 @@ def test_repeats_of_one_system_are_one_system(rows, n):
 
 
 def test_perturbations_of_helm_are_named_with_the_condition_for_none():
-    with pytest.raises(karat.DataError, match="by perturbation") as error:
+    with pytest.raises(karat.errors.DataError, match="by perturbation") as error:
         karat.score(list(helm()), "em")
     condition = re.search(r"where='(.*?)'\)", str(error.value).replace('"', "'"))
     assert karat.score(list(helm()), "em", where="perturbation IS NULL").values["em"].value == 1.0

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat import SpecError
 from karat.cli.main import main
 from karat.core.metric.rows import Rows
 from karat.core.metric.score import score_rows
+from karat.errors import SpecError
 from karat.metrics import json_fields
 from karat.runs.scoring import totals
 

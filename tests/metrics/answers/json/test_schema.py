@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat import MissingExtra, SpecError
+from karat.errors import MissingExtra, SpecError
 from karat.metrics import json_schema
 
 jsonschema = pytest.importorskip("jsonschema")

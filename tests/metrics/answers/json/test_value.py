@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat import SpecError
+from karat.errors import SpecError
 from karat.metrics import json_match, valid_json
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

@@ -49,13 +49,13 @@ def fail():
 
 
 @karat.metric(source="ours")
-def raising(prediction: karat.Text) -> karat.Score:
+def raising(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "Raises an error that cannot be unpickled."
     return reacts(prediction, fail)
 
 
 @karat.metric(source="ours")
-def hanging(prediction: karat.Text) -> karat.Score:
+def hanging(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "Waits for a minute."
     return reacts(prediction, lambda: time.sleep(60))
 """
@@ -145,7 +145,7 @@ if os.getpid() != PARENT and not Path(f"{__file__}.died").exists():
     os.kill(os.getpid(), signal.SIGKILL)
 
 @karat.metric(source="ours", register=False)
-def own(prediction: karat.Text) -> karat.Score:
+def own(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "1."
     return [1.0] * len(prediction)
 """

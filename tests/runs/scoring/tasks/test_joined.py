@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import DataError, JoinError, SpecError
 from karat.data.join import join as join_module
 from karat.data.join import parts as joined_parts
+from karat.errors import DataError, JoinError, SpecError
 from karat.runs.scoring.tasks import buckets as buckets_module
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.engine import Failed
@@ -153,7 +153,7 @@ def test_the_first_error_in_a_large_join_names_where_it_was(files, tmp_path, mon
     monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 40_000)
 
     @karat.metric(source="ours", register=False)
-    def wrong(prediction: karat.Text) -> karat.Score:
+    def wrong(prediction: karat.kinds.Text) -> karat.kinds.Score:
         """Fails."""
         raise ZeroDivisionError("oh")
 

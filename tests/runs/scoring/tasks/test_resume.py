@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import DataError
+from karat.errors import DataError
 from karat.runs.scoring import pipeline
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.task import score_part
@@ -120,7 +120,7 @@ def test_a_run_goes_on_as_it_was_started_in_tasks_or_not(folder, monkeypatch):
 
 def test_a_run_in_tasks_does_not_go_on_where_its_rows_are_to_be_written_to_one_file(folder):
     stop(folder, 1)
-    with pytest.raises(karat.SpecError, match="run a was started in tasks, but rows are written to one file"):
+    with pytest.raises(karat.errors.SpecError, match="run a was started in tasks, but rows are written to one file"):
         score(folder, run="a", resume=True, output=folder / "rows.csv")
 
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat import DataError, SpecError
 from karat.engines import Ray, Spark
+from karat.errors import DataError, SpecError
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run
 from karat.runs.scoring.tasks import parts as parts_module
@@ -197,7 +197,7 @@ def test_rows_of_a_failed_task_are_never_missing_from_a_run(files):
 def test_a_bad_cell_is_named_with_its_row_in_the_whole(files, tmp_path, table):
     bad = table.set_column(2, "gold", [pa.array([[text] for text in table["gold"].to_pylist()])])
     pq.write_table(bad.slice(0, 9), tmp_path / "9.parquet")
-    with pytest.raises(karat.ColumnError, match="gold"):
+    with pytest.raises(karat.errors.ColumnError, match="gold"):
         karat.score(files, METRICS, engine="threads")
 
 
@@ -208,7 +208,7 @@ import karat
 first = [True]
 
 @karat.metric(source="ours", register=False)
-def deadly(prediction: karat.Text) -> karat.Score:
+def deadly(prediction: karat.kinds.Text) -> karat.kinds.Score:
     "Kills its process, the first time that it is called in a run."
     if not os.path.exists("killed"):
         open("killed", "w").close()

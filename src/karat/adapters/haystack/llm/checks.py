@@ -20,7 +20,7 @@ _NO_LISTS = (list, str, bytes, bool, int, float, dict)
 
 
 def check_parameters(inputs: Inputs, outputs: list[str], examples: Examples) -> None:
-    """Raise `karat.SpecError`, a `ValueError`, for invalid inputs, outputs or examples."""
+    """Raise `SpecError`, a `ValueError`, for invalid inputs, outputs or examples."""
     if not inputs or not isinstance(inputs, list) or not all(map(_is_input, inputs)):
         raise SpecError(
             "LLM evaluator expects inputs to be a list of tuples. Each tuple must contain an input name and type of "
@@ -39,7 +39,7 @@ def check_parameters(inputs: Inputs, outputs: list[str], examples: Examples) -> 
 
 
 def check_inputs(expected: dict[str, Any], received: dict[str, Any]) -> None:
-    """Raise `karat.RowError`, a `ValueError`, for inputs that are missing, not lists, or of unequal length."""
+    """Raise `RowError`, a `ValueError`, for inputs that are missing, not lists, or of unequal length."""
     for name in expected:
         if name not in received:
             raise RowError(f"LLM evaluator expected input parameter '{name}' but received only {received.keys()}.")

@@ -28,7 +28,7 @@ class Evaluator:
     """Returns a list of scores for a record. A subclass defines `_evaluate(eval_input)`, `_async_evaluate`, or both.
 
     `input_schema`: the fields of a record, as a pydantic model class or a `Schema`. Without one, the keys of the
-    mapping are the fields. Raises `karat.SpecError` for an unknown direction.
+    mapping are the fields. Raises `SpecError` for an unknown direction.
 
     >>> from karat.adapters.phoenix import Schema
     >>> class Brevity(Evaluator):
@@ -111,7 +111,7 @@ class Evaluator:
         `input_mapping` replaces the bound one: it maps each field to a key of the record, a JSONPath or a function. An
         async evaluator runs in karat's own event loop, even if another one is running in this thread.
 
-        Raises `karat.DataError`, a `ValueError`, if a field is missing in the record or has the wrong type.
+        Raises `DataError`, a `ValueError`, if a field is missing in the record or has the wrong type.
         """
         fields = self._read_fields(eval_input, input_mapping)
         if self.traces_itself or not tracing.on():

@@ -45,11 +45,11 @@ def as_evaluator(metric: str | Metric | Iterable[str | Metric], *, name: str | N
     its only score; by default the metric's spec.
 
     The explanation is the judge's, or the reason why a record has no score, such as a null. If a judge gets no verdict
-    from its model, the record fails: `evaluate` raises a `karat.DataError`. The metadata hold the metric's signature,
+    from its model, the record fails: `evaluate` raises a `DataError`. The metadata hold the metric's signature,
     and for a judge its tokens, cost and latency. A judge that scores several fields also gives a score for each field.
     `karat.Judge(…, governor=…)`, or `karat.judges.use_governor` for a block, limits calls and costs.
 
-    Raises `karat.SpecError`, a `ValueError`, for an unknown metric.
+    Raises `SpecError`, a `ValueError`, for an unknown metric.
 
     >>> evaluator = as_evaluator("token_f1", name="f1")
     >>> (score,) = evaluator.evaluate({"output": "the city of Paris", "expected": ["Paris", "City of Paris"]})

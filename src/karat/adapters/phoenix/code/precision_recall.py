@@ -24,7 +24,7 @@ class PrecisionRecallFScore(Evaluator):
     counts; if the labels are exactly 0 and 1 and `average` is macro, it is 1. `zero_division`: the value of a ratio
     whose denominator is 0.
 
-    Raises `karat.SpecError`, a `ValueError`, for invalid settings; `karat.DataError` for lists that are empty, of
+    Raises `SpecError`, a `ValueError`, for invalid settings; `DataError` for lists that are empty, of
     unequal length, or without the positive label.
 
     >>> scores = PrecisionRecallFScore(beta=0.5).evaluate({"expected": ["a", "a", "b"], "output": ["a", "b", "b"]})

@@ -15,7 +15,7 @@ _LABEL_SPACES = 2  # a text with more is an explanation
 def to_parts(returned: Any, name: str) -> dict[str, Any]:
     """The score, label, explanation and metadata that a function returned; `name` is its evaluator's, for messages.
 
-    Raises `karat.DataError`, a `ValueError`, for a value of any other form.
+    Raises `DataError`, a `ValueError`, for a value of any other form.
 
     >>> to_parts(True, "short"), to_parts((0.5, "fair"), "short")
     ({'score': 1.0, 'label': 'True'}, {'score': 0.5, 'label': 'fair'})

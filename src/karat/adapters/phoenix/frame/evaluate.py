@@ -53,7 +53,7 @@ def evaluate_dataframe(
 
     A progress bar is shown if `tqdm_bar_format` is given and tqdm is installed.
 
-    Raises `karat.ColumnError` if two columns of the result would have the same name.
+    Raises `ColumnError` if two columns of the result would have the same name.
 
     >>> import pandas as pd
     >>> from karat.adapters.phoenix import exact_match

@@ -47,10 +47,10 @@ class ClassificationEvaluator(LLMEvaluator):
     request; by default none is.
 
     The score is that of the label, None for plain labels; the metadata hold the model, its tokens and cost. If the
-    reply is not one of the choices, the model is asked once more; after that the row fails with a `karat.DataError`,
+    reply is not one of the choices, the model is asked once more; after that the row fails with a `DataError`,
     and so does a row in which a field is None. The rows of a frame are sent concurrently, within the governor's limits.
 
-    Raises `karat.SpecError` for an invalid template or invalid choices.
+    Raises `SpecError` for an invalid template or invalid choices.
 
     >>> from karat.models.testing.fake import FakeModel
     >>> model = FakeModel({"explanation": "It commits to Paris.", "label": "direct"})
@@ -152,7 +152,7 @@ class ClassificationEvaluator(LLMEvaluator):
         }
 
     def _read(self, reply: Any) -> list[Score]:
-        """The score of what such an object replied; `karat.DataError` for a label that is none of the choices."""
+        """The score of what such an object replied; `DataError` for a label that is none of the choices."""
         label = reply.get("label") if isinstance(reply, Mapping) else reply
         if label not in self._scores_by_label:
             labels = list(self._scores_by_label)

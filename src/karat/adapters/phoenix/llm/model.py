@@ -31,7 +31,7 @@ class LLM(OpenAIModel):
     pace. For any other provider, use its own OpenAI-compatible endpoint, or give the classifier an async callable
     `(messages, schema, settings) -> reply` or Phoenix's own `LLM`. A subclass may define `generate_classification`.
 
-    Raises `karat.SpecError` for another provider or client, and for other keywords of the client.
+    Raises `SpecError` for another provider or client, and for other keywords of the client.
 
     >>> LLM(provider="openai", model="small", base_url="http://localhost:8000/v1")
     LLM('small', base_url='http://localhost:8000/v1')
@@ -109,7 +109,7 @@ class LLM(OpenAIModel):
     ) -> dict[str, Any]:
         """A dict with the `label` that the model chooses, and its `explanation` if included.
 
-        `description`: what the label says. Raises `karat.DataError` for a reply that is none of the labels.
+        `description`: what the label says. Raises `DataError` for a reply that is none of the labels.
         """
         schema = _label_schema(labels, include_explanation, description)
         return dict(_check(self.generate_object(prompt, schema, **settings), schema))

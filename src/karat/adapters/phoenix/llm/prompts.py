@@ -35,7 +35,7 @@ class PromptTemplate:
     `template_format`: mustache or f-string; by default each text is in the format that its placeholders have. The
     `template` may also be another `PromptTemplate`, in whose format it then is.
 
-    Raises `karat.SpecError`, a `ValueError`, for a template that is empty or does not parse; `TypeError` for a value
+    Raises `SpecError`, a `ValueError`, for a template that is empty or does not parse; `TypeError` for a value
     that is neither text nor a list of messages.
 
     >>> template = PromptTemplate("Is {{answer}} right?{{#facts}}\n- {{text}}{{/facts}}")
@@ -86,7 +86,7 @@ class PromptTemplate:
         return {name: "string" if is_text else "section" for name, is_text in self.fields.items()}
 
     def render(self, variables: Mapping[str, Any]) -> list[Message]:
-        """The messages with the values inserted; `karat.ColumnError` for a missing value.
+        """The messages with the values inserted; `ColumnError` for a missing value.
 
         Inside a section a missing value is an empty text, because items may have different keys.
         """
@@ -121,7 +121,7 @@ def _message(message: Any, number: int, form: TemplateFormat | None) -> tuple[Me
 
 
 def normalize_role(role: Any) -> MessageRole:
-    """The role that a name stands for, in any case; `karat.SpecError` for an unknown one.
+    """The role that a name stands for, in any case; `SpecError` for an unknown one.
 
     >>> normalize_role("Human")
     <MessageRole.USER: 'user'>

@@ -82,7 +82,7 @@ def to_text(value: Any) -> str:
 def parse(text: str, template_format: TemplateFormat | None = None) -> list[Part]:
     """The parts of a text in this format, by default in the one that its placeholders have.
 
-    Raises `karat.SpecError` for a text that is not in that format.
+    Raises `SpecError` for a text that is not in that format.
     """
     if template_format is None and not _TAG.search(text) and _FIELD.search(text):
         template_format = TemplateFormat.F_STRING
@@ -92,7 +92,7 @@ def parse(text: str, template_format: TemplateFormat | None = None) -> list[Part
 
 
 def render(parts: Sequence[Part], values: Mapping[str, Any]) -> str:
-    """The text with the values inserted; `karat.ColumnError` for a missing value.
+    """The text with the values inserted; `ColumnError` for a missing value.
 
     Inside a section a missing value is an empty text, because items may have different keys.
     """

@@ -79,7 +79,7 @@ class Schema:
         )
 
     def validate(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of the fields, and of others if `rest`; `karat.DataError` if one has the wrong type."""
+        """The values of the fields, and of others if `rest`; `DataError` if one has the wrong type."""
         checked = dict(values) if self.rest else {}
         for name, read in self._read.items():
             if name in values:

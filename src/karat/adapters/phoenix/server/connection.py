@@ -40,7 +40,7 @@ class ServerError(KaratError):
 
 
 def check_address(url: str) -> None:
-    """Raise `ServerError` for a wrong address, and `karat.MissingExtra` if Phoenix's client is not installed."""
+    """Raise `ServerError` for a wrong address, and `MissingExtra` if Phoenix's client is not installed."""
     if not url.startswith(("http://", "https://")):
         raise ServerError(f"{url!r} is not the address of a Phoenix, such as http://localhost:6006")
     if find_spec("phoenix") is None or find_spec("phoenix.client") is None:
@@ -86,7 +86,7 @@ def spans(
     `"RETRIEVER"`, become rows. `progress`: called with the number of spans read so far, and None.
 
     The spans are read page by page into a temporary file, so they need not fit into memory. Rows are in the order in
-    which the server received the spans. Raises `ServerError` if the server does not answer, `karat.DataError` for an
+    which the server received the spans. Raises `ServerError` if the server does not answer, `DataError` for an
     unknown project, a project without spans, or an unknown kind.
     """
     since = None if since is None else parse_time(since)
@@ -113,7 +113,7 @@ def spans(
 
 
 def check_map(roles: Mapping[str, str], metrics: Iterable[Metric]) -> None:
-    """Raise `karat.ColumnError` if metrics cannot be computed on a server's spans with this mapping, or without one.
+    """Raise `ColumnError` if metrics cannot be computed on a server's spans with this mapping, or without one.
 
     It is known before spans are read: only columns of attributes differ from project to project.
     """

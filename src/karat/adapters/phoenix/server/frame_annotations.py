@@ -39,7 +39,7 @@ def to_annotation_dataframe(dataframe: Any, score_names: Sequence[str] | None = 
 
     Rows that failed, rows without a span and scores with nothing to log are left out; one warning counts them.
 
-    Raises `karat.ColumnError`, a `ValueError`, if no column holds the span's id, or a named column holds no scores, and
+    Raises `ColumnError`, a `ValueError`, if no column holds the span's id, or a named column holds no scores, and
     `json.JSONDecodeError` for text that is not JSON.
 
     >>> import pandas as pd
@@ -75,7 +75,7 @@ def to_annotation_dataframe(dataframe: Any, score_names: Sequence[str] | None = 
 def from_frame(frame: Any) -> Annotations:
     """The annotations of a frame that `evaluate_dataframe` or `to_annotation_dataframe` returned, or of one's own.
 
-    Raises `karat.ColumnError` or `karat.DataError`, which name the row, for a frame that holds no annotations.
+    Raises `ColumnError` or `DataError`, which name the row, for a frame that holds no annotations.
     """
     if hasattr(frame, "to_pandas"):  # polars and Arrow
         frame = to_pandas(frame) if isinstance(frame, pa.Table) else frame.to_pandas()

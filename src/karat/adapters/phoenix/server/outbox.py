@@ -72,7 +72,7 @@ def log_annotations(
 def send_annotations(path: str | Path, url: str, *, progress: Progress | None = None) -> Logged:
     """Log the annotations in a file, one JSON object a line; the file is removed when all are logged.
 
-    Raises `karat.RowError` for a line without an annotation, and `NotLogged` if some are not logged; these stay there.
+    Raises `RowError` for a line without an annotation, and `NotLogged` if some are not logged; these stay there.
     """
     check(url, Path(path))
     annotations = list(_read(Path(path)))

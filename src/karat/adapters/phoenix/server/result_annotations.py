@@ -26,7 +26,7 @@ SPANS, POSITIONS = "context_spans", "context_positions"  # for each context: the
 def from_result(result: Result) -> Annotations:
     """One annotation for each row and metric, and one for each document that a judge judged alone.
 
-    Raises `karat.ColumnError` if no column holds the span's id, `karat.DataError` if two rows have the same one.
+    Raises `ColumnError` if no column holds the span's id, `DataError` if two rows have the same one.
     """
     table = result.table
     span_ids = _span_ids(table)
