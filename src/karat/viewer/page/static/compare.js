@@ -131,12 +131,13 @@ const inWords = (finding) => [
 ];
 
 /** The findings that share an axis: those of a metric and its slices; without slices, of all metrics of one scale. */
-function section(group, { systems: [first, second, ...more], confidence }, state) {
+function section(group, { systems: [first, second, ...more], ...compared }, state) {
   const { by } = state;
   const several = more.length > 0;
   const [{ metric, direction, scale: factor }] = group;
   const systems = several ? ["system", name(first), "value"] : [name(first), name(second)];
-  const interval = intervalOf(confidence);
+  const single = compared.family > 1 && !compared.intervals_adjusted ? "single " : ""; // p is corrected for all tests
+  const interval = `${single}${intervalOf(compared.confidence)}`;
   const heads = [by ? name(by) : "metric", ...systems, "difference", interval, "p, Holm", "verdict", "won / lost / tied"];
   const lines = group.map((finding) => findingLine(finding, several, state));
   const ends = endsOfAxis(first, several ? "the other" : second, direction);
