@@ -17,11 +17,9 @@ import numpy as np
 
 import karat
 from karat.core.metric.spec import parse
-from karat.stats.aggregate import Scale, Units
-from karat.stats.confidence.curve_rows import CurveRows
+from karat.stats.aggregate import Scale
 from karat.stats.paired.compare import Pairing
-from karat.stats.percentiles.values import make_units
-from karat.stats.value import summarise
+from karat.stats.value import make_units, summarise
 
 SPECS = (
     "brier(column(right))",
@@ -82,8 +80,8 @@ def intervals(times: int) -> None:
     for spec in SPECS:
         metric = parse(spec)
         units = make_units(metric.finish, (statistics := statistics_of(spec, confidence, right)).shape[1])
-        units.add(statistics, np.arange(len(right), dtype=np.uint64) if isinstance(units, Units) else None)
-        true = summarise(units, Scale(metric.finish, (None, None))).value if isinstance(units, CurveRows) else None
+        units.add(statistics, np.arange(len(right), dtype=np.uint64) if units.keeps == "sums" else None)
+        true = summarise(units, Scale(metric.finish, (None, None))).value if units.keeps == "curve" else None
         if true is None:
             totals = statistics.sum(axis=0)
             true = float(metric.finish(totals)) if metric.finish else float(totals[0] / len(right))

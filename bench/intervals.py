@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from karat.judges.replies.criteria import clipped_mean
 from karat.judges.replies.forms import correct_given_attempted, f_of_attempts
 from karat.metrics.tools.call_counts import f1_of, precision_of, recall_of
-from karat.stats.aggregate import Bounds, Finish, Units
+from karat.stats.aggregate import Bounds, Finish
 from karat.stats.intervals.interval import interval
+from karat.stats.sums.units import Units
 
 Array = NDArray[np.float64]
 random = np.random.default_rng(7)

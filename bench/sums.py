@@ -27,9 +27,9 @@ from karat.core.metric.rows import Rows
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run
 from karat.runs.scoring.totals import Totals
-from karat.stats.aggregate import Units
 from karat.stats.inference import Inference
 from karat.stats.sums import blocks, exact
+from karat.stats.sums.units import Units
 
 Array = NDArray[Any]
 BATCH = 32_768

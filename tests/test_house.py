@@ -168,6 +168,18 @@ def test_every_room_has_a_floor():
     assert rooms <= set(HEIGHT)
 
 
+KINDS = {"InOrder", "Percentile", "Curve", "Cut", "Accumulator", "Units", "Tally", "Values", "CurveRows"}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_no_finish_and_no_accumulator_is_asked_for_its_class(name):
+    """A finish says what keeps its rows (`kept_by`), and the accumulator has the methods."""
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+            asked = {getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node.args[1])}
+            assert not asked & KINDS, f"{name}, line {node.lineno}: isinstance of {asked & KINDS}"
+
+
 def test_there_is_one_context_variable():
     holders = [name for name, path in MODULES.items() if "ContextVar(" in path.read_text("utf-8")]
     assert holders == ["karat.core.context"]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from karat.core.metric.definition import Cut
-from karat.stats.aggregate import Units
 from karat.stats.intervals.interval import interval
+from karat.stats.sums.units import Units
 
 pytestmark = pytest.mark.slow
 

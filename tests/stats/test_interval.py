@@ -5,10 +5,11 @@ import pytest
 from scipy import stats
 
 from karat.core.errors import DataError, SpecError
-from karat.stats.aggregate import LIMIT, Units
+from karat.stats.aggregate import LIMIT
 from karat.stats.intervals.bootstrap import DRAWS, draw, studentise
 from karat.stats.intervals.interval import interval
 from karat.stats.intervals.wilson import jackknife, unit_weight, wilson_interval
+from karat.stats.sums.units import Units
 
 random = np.random.default_rng(0)
 SHARE = (0.0, 1.0)

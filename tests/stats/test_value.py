@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from karat.stats.aggregate import Scale, Units
+from karat.stats.aggregate import Scale
+from karat.stats.sums.units import Units
 from karat.stats.value import Value, summarise
 
 

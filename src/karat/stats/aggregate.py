@@ -1,27 +1,27 @@
-"""Row statistics, added up by unit in bounded memory, and how totals become values."""
+"""What accumulators of row statistics share, and how what they keep becomes a value with its interval."""
 
 from __future__ import annotations
 
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.core.errors import RowError, SpecError
+from karat.core.columns.kinds import Array
+from karat.core.errors import RowError
 from karat.core.metric.definition import Direction
-from karat.core.metric.in_order import InOrder
-from karat.stats.sums.blocks import BLOCKS, blocks
-from karat.stats.sums.table import SumTable, read_array
+from karat.core.metric.in_order import Kept
+from karat.stats.inference import Inference
 
 Finish: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # totals (..., width) to values (...)
 Bounds: TypeAlias = tuple[float | None, float | None]  # the least and the greatest value; None where there is none
+Estimated: TypeAlias = tuple[float | None, float | None, float | None]  # a value and the ends of its interval
 
-LIMIT = 16_384  # units kept apart; beyond that, they are combined into BLOCKS groups
-CHUNK = 8_192  # rows added at a time, so that their statistics stay in the processor's cache
+LIMIT = 16_384  # units, or different scores, that are kept apart
 
 
 @dataclass(frozen=True)
@@ -42,225 +42,69 @@ def points(bounds: Bounds) -> float:
     return 100.0 if bounds == (0, 1) else 1.0
 
 
-class Units:
-    """Totals of row statistics by sampling unit: the unit that a resampling method draws.
+class Accumulator(ABC):
+    """Keeps the row statistics of a metric in bounded memory: their value, with its interval, is computed at the end.
 
-    A unit is a row or, if `clustered`, all rows with the same key. More than `LIMIT` units are combined into `BLOCKS`
-    groups by a hash of their keys and the `seed`: `collapsed`. Memory stays bounded. Sums are exact and rounded once:
-    the same rows give the same bits in whatever batches they are added and in whatever order parts of them are merged.
-
-    `keys`, uint64, are those of the units, ascending; or the numbers of the groups, some of which may hold no row.
-
-    >>> units = Units(width=1)
-    >>> units.add(np.array([[1.0], [0.0], [1.0]]))
-    >>> units.rows, units.totals.sum(axis=0).tolist()
-    (3, [2.0])
+    Parts of a table, merged in any order, are what the whole table is. `width` is the number of statistics a row,
+    `clustered` says whether rows belong together, `collapsed` whether there was more than is kept apart.
     """
+
+    keeps: ClassVar[Kept]
 
     def __init__(self, width: int, *, clustered: bool = False, seed: int = 0) -> None:
         self.width = width
         self.clustered = clustered
         self.seed = seed
         self.collapsed = False
-        self.keys: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._rows: NDArray[np.float64] = np.empty((0, width))  # their statistics, while each row is a unit
-        self._table = self._empty(0)  # else the sums
-        self._sums: NDArray[np.float64] | None = None
-
-    def __len__(self) -> int:
-        """The number of units that hold a row."""
-        return len(self._rows) + int(np.count_nonzero(self._table.sizes))
 
     @property
+    @abstractmethod
     def rows(self) -> int:
         """The number of rows added."""
-        return len(self._rows) + int(self._table.sizes.sum())
 
-    @property
-    def sums(self) -> NDArray[np.float64]:
-        """The totals, squares and sizes of the units side by side."""
-        if self._sums is None:
-            rows = [*self._columns(self._rows), np.ones(len(self._rows))]
-            self._sums = np.column_stack(rows) if self._keeps_rows else self._table.rounded()
-        return self._sums
+    @abstractmethod
+    def add(self, statistics: Array, keys: Array | None = None, /) -> None:
+        """Add the statistics of scored rows, shape (rows, width), and the keys of their units, shape (rows,)."""
 
-    @property
-    def sizes(self) -> NDArray[np.float64]:
-        """The number of rows of each unit, shape (units,)."""
-        return self.sums[:, -1]
+    @abstractmethod
+    def estimate(self, scale: Scale, inference: Inference, unit_weight: float | None = None) -> Estimated:
+        """The value of the rows, of which there are some, and the ends of its interval; `unit_weight` as `interval`."""
 
-    @property
-    def totals(self) -> NDArray[np.float64]:
-        """The summed statistics of each unit, shape (units, width)."""
-        return self.sums[:, : self.width]
+    def fill(self, scale: Scale, score: float, failed: int) -> float:  # noqa: ARG002  (see `Units`)
+        """The value if `failed` further rows had this score, the worst or the best: here rows have no share in it."""
+        return score
 
-    @property
-    def squares(self) -> NDArray[np.float64]:
-        """The summed squares of a single statistic of each unit, shape (units, 1); of several none, (units, 0)."""
-        return self.sums[:, self.width : -1]
+    def view(self, *, clustered: bool) -> Self:
+        """The same rows, taken for independent ones or for rows of clusters that are not known."""
+        rows = copy(self)
+        rows.clustered = clustered
+        return rows
 
-    @property
-    def total(self) -> NDArray[np.float64]:
-        """The statistics summed over all rows and rounded once, shape (width,): the same bits in any order."""
-        if not self._keeps_rows:
-            return self._table.total()[: self.width]
-        try:
-            return np.array([math.fsum(column) for column in self._rows.T])
-        except OverflowError:
-            return np.array(self._rows.sum(axis=0))
-
-    def value(self, finish: Finish | None) -> float:
-        """The value of all rows; NaN where it is undefined."""
-        if finish is None and self.width != 1:
-            raise SpecError(f"a metric with {self.width} statistics a row needs a finish")
-        with np.errstate(all="ignore"):
-            return float(np.divide(self.total[0], self.rows) if finish is None else finish(self.total))
-
-    def add(self, statistics: NDArray[np.float64], keys: NDArray[np.uint64] | None = None) -> None:
-        """Add the statistics of scored rows, shape (rows, width), and the keys of their units, shape (rows,).
-
-        The keys are those of the rows' clusters if clustered, else the rows' numbers in their table, from 0, each of
-        which comes once; without keys, rows are numbered on from those added. `RowError` for a statistic that is not
-        finite and for keys that do not fit the rows.
-        """
-        if statistics.ndim != 2 or statistics.shape[1] != self.width:
-            raise RowError(f"statistics of shape (rows, {self.width}) expected, found {statistics.shape}")
-        if keys is None and not self.clustered:
-            keys = np.arange(self.rows, self.rows + len(statistics), dtype=np.uint64)
-        if keys is None or len(keys) != len(statistics):
-            expected = f"{len(statistics)} {'cluster keys' if self.clustered else 'row numbers'}"
-            raise RowError(f"{expected} expected, found {'none' if keys is None else len(keys)}")
-        if keys.dtype != np.uint64:
-            raise RowError(f"keys of uint64 expected, found {keys.dtype}")
-        if not np.isfinite(statistics).all():
-            at = int(np.isfinite(statistics).all(axis=1).argmin())
-            row = self.rows + at if self.clustered else keys[at]
-            raise RowError(f"row {row}: a finite statistic expected, found {statistics[at].tolist()}")
-        self._fold(keys, statistics)
-
-    def merge(self, other: Units) -> None:
-        """Add another accumulator's units: parts of a table, merged in any order, are what the whole table is.
-
-        `RowError` for another width, clustering or seed, and for a row that is in both, while each row is a unit.
-        """
+    def merge(self, other: Self) -> None:
+        """Add what another accumulator keeps; `RowError` for another width, clustering or seed."""
         if (self.width, self.clustered, self.seed) != (other.width, other.clustered, other.seed):
             raise RowError("units of equal width, clustering and seed expected")
-        if other._keeps_rows:
-            self._fold(other.keys, other._rows)
-            return
-        if other.collapsed:
-            self._collapse()
-        at = other.keys.astype(np.int64) if other.collapsed else self._locate(other.keys)
-        self._table.absorb(at, other._table)
-        self._sums = None
-
-    def by_row(self) -> Units:
-        """These sums as those of rows that are independent, which is what a mean within bounds needs to know."""
-        rows = copy(self)
-        rows.clustered, rows.collapsed = False, True
-        return rows
+        self._merge(other)
 
     def state(self) -> tuple[dict[str, Any], list[bytes]]:
         """What `restore` needs: JSON values, and arrays as bytes. The same rows have the same state."""
+        more, stored = self._state()
         about = {"width": self.width, "clustered": self.clustered, "seed": self.seed, "collapsed": self.collapsed}
-        steps = np.diff(self.keys, prepend=np.uint64(0)).astype("<u8").tobytes()  # they take less space than keys
-        if self._keeps_rows:
-            return about, [steps, self._rows.astype("<f8").tobytes()]
-        limbs, stored = self._table.state()
-        return {**about, "limbs": limbs}, [steps, *stored]
+        return {"keeps": self.keeps, **about, **more}, stored
 
     @classmethod
-    def restore(cls, about: Mapping[str, Any], stored: Iterator[bytes]) -> Units:
-        """The units whose `state` this is; their arrays are taken from the front of `stored`."""
-        units = cls(about["width"], clustered=about["clustered"], seed=about["seed"])
-        units.collapsed = about["collapsed"]
-        units.keys = np.cumsum(read_array(next(stored), "<u8"), dtype=np.uint64)
-        if units._keeps_rows:
-            units._rows = read_array(next(stored), "<f8").reshape(-1, units.width)
-        else:
-            units._table = SumTable.restore(about["limbs"], stored)
-        return units
+    def restore(cls, about: Mapping[str, Any], stored: Iterator[bytes]) -> Self:
+        """The accumulator whose `state` this is; its arrays are taken from the front of `stored`."""
+        kept = cls(about["width"], clustered=about["clustered"], seed=about["seed"])
+        kept.collapsed = about["collapsed"]
+        kept._restore(about, stored)
+        return kept
 
-    @property
-    def _keeps_rows(self) -> bool:
-        """Whether each row is a unit."""
-        return not (self.clustered or self.collapsed)
+    @abstractmethod
+    def _merge(self, other: Self) -> None: ...
 
-    def _empty(self, units: int) -> SumTable:
-        return SumTable(units, self.width + (self.width == 1))
+    @abstractmethod
+    def _state(self) -> tuple[dict[str, Any], list[bytes]]: ...
 
-    def _columns(self, statistics: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """What is summed: the statistics and, of a single one, the squares, which the variance of a mean needs."""
-        yield from statistics.T
-        if self.width == 1:
-            with np.errstate(over="ignore"):
-                yield statistics[:, 0] ** 2
-
-    def _fold(self, keys: NDArray[np.uint64], statistics: NDArray[np.float64]) -> None:
-        self._sums = None
-        if self._keeps_rows and len(self.keys) + len(keys) <= LIMIT:
-            self._keep(keys, statistics)
-            return
-        if not self.clustered:
-            self._collapse()
-        at = self._locate(keys)
-        for start in range(0, len(at), CHUNK):
-            part = slice(start, start + CHUNK)
-            self._table.add(at[part], self._columns(statistics[part]))
-
-    def _keep(self, keys: NDArray[np.uint64], statistics: NDArray[np.float64]) -> None:
-        """Keep rows as they are, in the order of their numbers."""
-        keys, rows = np.concatenate([self.keys, keys]), np.concatenate([self._rows, statistics])
-        if (keys[1:] <= keys[:-1]).any():
-            order = np.argsort(keys)
-            keys, rows = keys[order], rows[order]
-            if (twice := keys[1:] == keys[:-1]).any():
-                raise RowError(f"row {keys[twice.argmax()]} is added twice")
-        self.keys, self._rows = keys, rows
-
-    def _locate(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The place of each key's unit, after making room for new units."""
-        if not self.collapsed and len(keys) > LIMIT and len(np.unique(keys[: LIMIT + 1])) > LIMIT:
-            self._collapse()  # where few keys repeat, this is quicker than to find all
-        if not self.collapsed:
-            different, at = np.unique(keys, return_inverse=True)
-            every, _ = np.unique(np.concatenate([self.keys, different]), return_index=True)  # alone it loads numpy.ma
-            if len(every) <= LIMIT:
-                if len(every) > len(self.keys):
-                    self._regroup(every, np.searchsorted(every, self.keys))
-                return np.searchsorted(every, different)[at]
-            self._collapse()
-        return blocks(keys, self.seed)
-
-    def _collapse(self) -> None:
-        if not self.collapsed:
-            self._regroup(np.arange(BLOCKS, dtype=np.uint64), blocks(self.keys, self.seed))
-            self.collapsed = True
-
-    def _regroup(self, keys: NDArray[np.uint64], at: NDArray[np.int64]) -> None:
-        """Replace the units by those of other keys; `at` has the new place of each."""
-        table = self._empty(len(keys))
-        if self._keeps_rows:
-            table.add(at, self._columns(self._rows))
-        else:
-            table.absorb(at, self._table)
-        self.keys, self._rows, self._table = keys, np.empty((0, self.width)), table
-
-
-def observe(units: Units, finish: Finish | None) -> tuple[NDArray[np.float64], Finish]:
-    """The quantities that are summed over units, shape (units, statistics), and the function from sums to values.
-
-    Raises `SpecError` for several statistics without a finish, and for values that no sums have.
-    """
-    if isinstance(finish, InOrder):
-        raise SpecError("percentiles are not computed from sums, nor are curves: this is not known of them")
-    if finish is not None:
-        return units.totals, finish
-    if units.width != 1:
-        raise SpecError(f"a metric with {units.width} statistics a row needs a finish")
-    return np.column_stack([units.totals, units.sizes]), _divide
-
-
-def _divide(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    mean: NDArray[np.float64] = sums[..., 0] / sums[..., 1]
-    return mean
+    @abstractmethod
+    def _restore(self, about: Mapping[str, Any], stored: Iterator[bytes]) -> None: ...

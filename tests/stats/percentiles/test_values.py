@@ -11,10 +11,11 @@ from scipy.stats import binom
 from karat.core.errors import RowError, SpecError
 from karat.core.metric.in_order import Percentile
 from karat.metrics.confidence.curves import RocArea
-from karat.stats.aggregate import Scale, Units
+from karat.stats.aggregate import Scale
 from karat.stats.confidence.curve_rows import CurveRows
-from karat.stats.percentiles.values import Values, find_order, make_units, restore_units
-from karat.stats.value import summarise
+from karat.stats.percentiles.values import Values, find_order
+from karat.stats.sums.units import Units
+from karat.stats.value import make_units, restore_units, summarise
 
 FLOATS = st.floats(-1e6, 1e6)
 
@@ -100,6 +101,8 @@ def test_what_keeps_a_metrics_statistics_is_restored_as_what_it_was(finish, clus
     assert type(again) is type(kept)
     assert again.state() == (about, stored)
     assert (again.rows, again.clustered) == (9, clustered)
+    with pytest.raises(RowError, match="units of equal width, clustering and seed"):
+        again.merge(make_units(finish, kept.width, clustered=not clustered))
 
 
 def test_sums_have_no_percentile():

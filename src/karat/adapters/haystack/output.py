@@ -12,8 +12,8 @@ from haystack.core.component.types import OutputSocket
 from haystack.dataclasses import ChatMessage, ExtractedAnswer, GeneratedAnswer
 
 from karat.core.errors import RowError
-from karat.stats.aggregate import Units
 from karat.stats.intervals.interval import interval
+from karat.stats.sums.units import Units
 
 Evaluator = TypeVar("Evaluator")
 

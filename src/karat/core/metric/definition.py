@@ -42,6 +42,11 @@ class Cut:
         return values
 
 
+def before_cut(finish: Any) -> Any:
+    """The finish whose values a `Cut` cuts; any other finish itself."""
+    return getattr(finish, "uncut", finish)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """What a decorated function declares about a metric, without the values of its settings.

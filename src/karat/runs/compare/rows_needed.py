@@ -16,7 +16,6 @@ from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, list_specs, open_system
 from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
-from karat.stats.aggregate import Units
 from karat.stats.paired.sample_size import (
     NoSampleSize,
     SampleSize,
@@ -24,6 +23,7 @@ from karat.stats.paired.sample_size import (
     sample_size_from_scores,
 )
 from karat.stats.reliability.repetition import Answers, plan_answers
+from karat.stats.sums.units import Units
 
 _VARIANCES = "intraclass_correlation"
 

@@ -16,8 +16,7 @@ from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.inference import Inference
-from karat.stats.percentiles.values import make_units
-from karat.stats.value import Value, summarise
+from karat.stats.value import Value, make_units, summarise
 
 if TYPE_CHECKING:
     from karat.runs.labels.labels import Labels

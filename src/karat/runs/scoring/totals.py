@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 from karat.core.columns.arrow import from_bytes, lists_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
-from karat.core.metric.in_order import InOrder
+from karat.core.metric.in_order import kept_by
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.runs.columns.groups import collect_groups, group_rows
@@ -26,16 +25,14 @@ from karat.runs.columns.ids import KeySample, hash_ids
 from karat.runs.scoring.arguments import NONE
 from karat.runs.scoring.clusters import ClusterFinder, Clusters, gold_column
 from karat.runs.scoring.plan import Plan
-from karat.stats.aggregate import Scale, Units
-from karat.stats.confidence.curve_rows import CurveRows
+from karat.stats.aggregate import Accumulator, Scale
 from karat.stats.inference import Inference
-from karat.stats.percentiles.values import Values, make_units, restore_units
-from karat.stats.value import Value, summarise
+from karat.stats.value import Value, make_units, restore_units, summarise
 
 if TYPE_CHECKING:
     from karat.runs.scoring.correction import CorrectedTotals
 
-HEAD, FORMAT = b"karat totals ", b"2\n"  # a state begins with them, and with a checksum of what follows
+HEAD, FORMAT = b"karat totals ", b"3\n"  # a state begins with them, and with a checksum of what follows
 CHECKSUM = 16  # bytes
 FREQUENT = 1000  # items of lists whose counts a result has
 
@@ -51,7 +48,7 @@ class Total:
     metric: Metric
     inference: Inference
     clustered: Sequence[bool] = (False,)
-    units: list[Units | Values | CurveRows | None] = field(default_factory=list)
+    units: list[Accumulator | None] = field(default_factory=list)
     n: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
@@ -67,7 +64,7 @@ class Total:
         if not scored.all():
             statistics, keys = statistics[scored], [each[scored] for each in keys]
         if not self.units:
-            kinds = self.clustered[:1] if isinstance(self.metric.finish, InOrder) else self.clustered
+            kinds = self.clustered if kept_by(self.metric.finish) == "sums" else self.clustered[:1]
             make = partial(make_units, self.metric.finish, statistics.shape[1], seed=self.inference.seed)
             self.units = [make(clustered=each) for each in kinds]
         for units, each in zip(self.units, keys, strict=False):
@@ -100,20 +97,18 @@ class Total:
     def _drop_rows(self) -> None:
         """Drop the units by row where those of a column that may have clusters tell as much."""
         rows, bounded = (self.units or [None])[0], None not in (self.metric.definition.low, self.metric.definition.high)
-        if len(self.units) > 1 and isinstance(rows, Units) and rows.collapsed and bounded and not self.metric.finish:
+        if len(self.units) > 1 and rows is not None and rows.collapsed and bounded and self.metric.finish is None:
             self.units[0] = None
 
     def value(self, place: int = 0) -> Value:
         """The value of the rows added so far, by the units of the keys at this place."""
         definition = self.metric.definition
-        units = self.units[min(place, len(self.units) - 1)] if self.units else Units(1)
-        if units is None and isinstance(other := self.units[1], Units):
-            units = other.by_row()
+        kept = self.units or [make_units(self.metric.finish, 1)]
+        units = kept[min(place, len(kept) - 1)]
         if units is None:
-            raise AssertionError("units by row were dropped, and there are no others")
-        if place and not isinstance(units, Units):
-            units = copy(units)
-            units.clustered = True  # it has no keys: there is no interval then
+            units = next(each for each in kept if each is not None).view(clustered=False)
+        elif place >= len(kept):
+            units = units.view(clustered=True)  # it has no keys: there is no interval then
         scale = Scale(self.metric.finish, (definition.low, definition.high), definition.direction)
         return summarise(units, scale, failed=self.n - units.rows, inference=self.inference)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from karat.core.errors import ColumnError, DataError, KaratError, SpecError
 from karat.core.metric.definition import Definition, Direction
-from karat.core.metric.in_order import Percentile
+from karat.core.metric.in_order import kept_by
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec, parse, parse_own
 from karat.data.json.objects import JsonObject, Printed
@@ -26,7 +26,7 @@ from karat.data.storage.checksums import FileSum, parse_json, read_checked, read
 from karat.data.storage.whole_files import write_bytes
 from karat.runs.columns.lengths import Lengths
 from karat.runs.store.folders import MANIFEST
-from karat.stats.aggregate import Scale
+from karat.stats.aggregate import Finish, Scale
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.value import Value
 
@@ -59,10 +59,10 @@ class ScoredMetric:
         return Scale(self.percentile, (self.low, self.high), self.direction)
 
     @property
-    def percentile(self) -> Percentile | None:
+    def percentile(self) -> Finish | None:
         """The finish of a percentile, whose statistics are the scores; None for any other metric."""
         finish = parse(self.spec).finish if self.counts and self.spec.startswith("percentile(") else None
-        return finish if isinstance(finish, Percentile) else None
+        return finish if kept_by(finish) == "values" else None
 
 
 def describe_metric(metric: Metric, column: str, *, signed: bool = True) -> ScoredMetric:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import RowError
-from karat.core.metric.in_order import Curve
-from karat.stats.aggregate import Bounds
+from karat.stats.aggregate import Estimated, Scale
 from karat.stats.confidence.deviation import jackknife_variance
+from karat.stats.inference import Inference
 from karat.stats.intervals.wilson import effective_interval
-from karat.stats.sums.table import read_array
+from karat.stats.sums.tally import Tally
 
 DISTINCT = 65_536  # confidences told apart; of more, each is rounded to a multiple of 1 / DISTINCT
 _UNIT = 2.0**36  # scores are summed as whole numbers of 1 / _UNIT, so that their sums are exact in any order
@@ -24,28 +22,25 @@ _HALF = 18
 _WAITING = 1 << 18  # rows that wait to be sorted
 
 
-class CurveRows:
+class CurveRows(Tally):
     """How many rows have each confidence, and the sum of their scores: exact up to 65,536 different confidences.
 
     Of more, confidences are rounded to multiples of 1/65,536. Parts of a table, merged in any order, are what the whole
     table is.
     """
 
-    def __init__(self, *, clustered: bool = False) -> None:
-        self.width, self.clustered = 2, clustered
-        self._rounded = False
-        self._confidences: NDArray[np.float64] = np.empty(0)  # ascending
-        self._counts: NDArray[np.int64] = np.empty((2, 0), np.int64)  # rows, and their scores
+    keeps = "curve"
+    most = DISTINCT
+
+    def __init__(self, width: int = 2, *, clustered: bool = False, seed: int = 0) -> None:
+        super().__init__(width, clustered=clustered, seed=seed)
         self._new: list[Array] = []  # statistics of rows that are not sorted yet
         self._waiting = 0
-
-    def __len__(self) -> int:
-        return self.rows
 
     @property
     def rows(self) -> int:
         """The number of rows added."""
-        return int(self._counts[0].sum()) + self._waiting
+        return super().rows + self._waiting
 
     def add(self, statistics: Array, _keys: Array | None = None) -> None:
         """Add rows: their confidences and scores, shape (rows, 2); `RowError` for one that is not from 0 to 1."""
@@ -55,47 +50,24 @@ class CurveRows:
         self._new.append(statistics)
         self._waiting += len(statistics)
         if self._waiting > _WAITING:
-            self._sort()
-
-    def merge(self, other: CurveRows) -> None:
-        """Add another part's rows."""
-        self._sort()
-        other._sort()
-        self._rounded = self._rounded or other._rounded
-        self._put(other._confidences, other._counts)
-
-    def state(self) -> tuple[dict[str, Any], list[bytes]]:
-        """What `restore` needs: JSON values, and arrays as bytes. The same rows have the same state."""
-        self._sort()
-        about = {"rounded": self._rounded, "clustered": self.clustered}
-        return {"curve": about}, [self._confidences.astype("<f8").tobytes(), self._counts.astype("<i8").tobytes()]
-
-    @classmethod
-    def restore(cls, about: Mapping[str, Any], stored: Iterator[bytes]) -> CurveRows:
-        """The rows whose `state` this is; their arrays are taken from the front of `stored`."""
-        kept = cls(clustered=about["curve"]["clustered"])
-        kept._rounded = about["curve"]["rounded"]
-        kept._confidences = read_array(next(stored), "<f8")
-        kept._counts = read_array(next(stored), "<i8").reshape(2, -1)
-        return kept
+            self._settle()
 
     def table(self) -> tuple[Array, Array, Array]:
         """The different confidences, ascending; how many rows have each; and the sums of their scores."""
-        self._sort()
+        self._settle()
         rows, scores = self._counts.astype(np.float64)
-        return self._confidences, rows, scores / _UNIT
+        return self._numbers, rows, scores / _UNIT
 
-    def estimate(
-        self, curve: Curve, bounds: Bounds, confidence: float
-    ) -> tuple[float | None, float | None, float | None]:
+    def estimate(self, scale: Scale, inference: Inference, unit_weight: float | None = None) -> Estimated:  # noqa: ARG002
         """The value and the ends of its interval: Wilson's, with the variance of a jackknife over rows.
 
         None where the curve is undefined; where rows share a cluster there is a value, and no interval.
         """
+        curve: Any = scale.finish
         table = self.table()
         with np.errstate(all="ignore"):
             value = float(curve.value(*table))
-        low, high = bounds
+        low, high = scale.bounds
         if not math.isfinite(value):
             return None, None, None
         if self.clustered or low is None or high is None:
@@ -105,17 +77,17 @@ class CurveRows:
             return value, low, high
         rows = float(self.rows)
         size = 1 / curve.trials(rows, float(table[2].sum())), rows - 1
-        return value, *effective_interval(value, variance, size, (low, high), confidence)
+        return value, *effective_interval(value, variance, size, (low, high), inference.confidence)
 
-    def _sort(self) -> None:
+    def _settle(self) -> None:
         if not self._new:
             return
         statistics = np.concatenate(self._new)
         self._new, self._waiting = [], 0
         confidences, scores = statistics[:, 0] + 0.0, np.rint(statistics[:, 1] * _UNIT)
-        if not self._rounded:
-            self._rounded = bool(np.count_nonzero(np.diff(np.sort(confidences))) >= DISTINCT)
-        if not self._rounded:
+        if not self.collapsed:
+            self.collapsed = bool(np.count_nonzero(np.diff(np.sort(confidences))) >= DISTINCT)
+        if not self.collapsed:
             self._put(confidences, np.stack([np.ones(len(scores)), scores]).astype(np.int64))
             return
         at = np.rint(confidences * DISTINCT).astype(np.int64)
@@ -127,30 +99,11 @@ class CurveRows:
         found = np.flatnonzero(counts[0])
         self._put(found / DISTINCT, counts[:, found])
 
-    def _put(self, confidences: Array, counts: Array) -> None:
-        confidences = np.concatenate([self._confidences, confidences])
-        counts = np.concatenate([self._counts, counts], axis=1)
-        if not self._rounded:
-            confidences, counts = _add_up(confidences, counts)
-            self._rounded = len(confidences) > DISTINCT
-        if self._rounded:
-            confidences, counts = _round(confidences, counts)
-        self._confidences, self._counts = confidences, counts
-
-
-def _add_up(confidences: Array, counts: Array) -> tuple[Array, Array]:
-    """The different confidences, ascending, and the sums of their counts."""
-    order = np.argsort(confidences)
-    confidences = confidences[order]
-    first = np.flatnonzero(np.diff(confidences, prepend=-1.0))
-    return confidences[first], np.add.reduceat(counts[:, order], first, axis=1)
-
-
-def _round(confidences: Array, counts: Array) -> tuple[Array, Array]:
-    """`_add_up` of the confidences as multiples of 1 / DISTINCT."""
-    at = np.rint(confidences * DISTINCT).astype(np.int64)
-    parts = counts[0], counts[1] >> _HALF, counts[1] & ((1 << _HALF) - 1)
-    rows, high, low = (np.bincount(at, each) for each in parts)  # exact as floats
-    found = np.flatnonzero(rows)
-    rows, high, low = (each[found].astype(np.int64) for each in (rows, high, low))
-    return found / DISTINCT, np.stack([rows, (high << _HALF) + low])
+    def _bin(self, numbers: Array, counts: Array) -> tuple[Array, Array]:
+        """Confidences as multiples of 1 / DISTINCT."""
+        at = np.rint(numbers * DISTINCT).astype(np.int64)
+        parts = counts[0], counts[1] >> _HALF, counts[1] & ((1 << _HALF) - 1)
+        rows, high, low = (np.bincount(at, each) for each in parts)  # exact as floats
+        found = np.flatnonzero(rows)
+        rows, high, low = (each[found].astype(np.int64) for each in (rows, high, low))
+        return found / DISTINCT, np.stack([rows, (high << _HALF) + low])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.errors import DataError, RowError
-from karat.stats.aggregate import Bounds, Scale, Units
+from karat.stats.aggregate import Bounds, Scale
 from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.difference import Ends, Moves, subtract
 from karat.stats.corrected.fit import Fit, add_up, mean_score, p_value
@@ -20,6 +20,7 @@ from karat.stats.inference import Inference
 from karat.stats.intervals.interval import interval
 from karat.stats.intervals.wilson import ROUNDING
 from karat.stats.paired.systems import Systems
+from karat.stats.sums.units import Units
 
 
 def corrected_mean(

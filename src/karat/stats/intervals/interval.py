@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from karat.core.errors import SpecError
-from karat.core.metric.definition import Cut
-from karat.stats.aggregate import Bounds, Finish, Units, observe
+from karat.core.metric.definition import before_cut
+from karat.stats.aggregate import Bounds, Finish
 from karat.stats.intervals.bootstrap import bootstrap_interval
-from karat.stats.intervals.wilson import bounded_interval
+from karat.stats.intervals.wilson import Summed, bounded_interval
 
 
 def interval(
-    units: Units,
+    units: Summed,
     finish: Finish | None = None,
     *,
     bounds: Bounds,
@@ -30,6 +30,7 @@ def interval(
     statistics without a finish.
 
     >>> import numpy as np
+    >>> from karat.stats.sums.units import Units
     >>> units = Units(width=1)
     >>> units.add(np.ones((5, 1)))
     >>> low, high = interval(units, bounds=(0.0, 1.0))
@@ -38,7 +39,7 @@ def interval(
     """
     if not 0 < confidence < 1:
         raise SpecError(f"confidence between 0 and 1 expected, found {confidence}")
-    observed, value_of = observe(units, finish)
+    observed, value_of = units.observe(finish)
     low, high = bounds
     if len(units) == 0:
         return None, None
@@ -51,9 +52,10 @@ def interval(
         return lowest, highest
     if len(units) == 1:
         return low, high
-    if isinstance(finish, Cut):  # where it is cut, a value does not move with its rows, and seems sure
-        each = finish.uncut(observed)
+    uncut = before_cut(finish)
+    if uncut is not finish:  # where it is cut, a value does not move with its rows, and seems sure
+        each = uncut(observed)
         around = min(low, float(each.min())), max(high, float(each.max()))
-        ends = bounded_interval(units, finish.uncut, around, confidence, unit_weight)
+        ends = bounded_interval(units, uncut, around, confidence, unit_weight)
         return min(max(ends[0], low), high), min(max(ends[1], low), high)
     return bounded_interval(units, finish, (low, high), confidence, unit_weight)

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.errors import DataError
-from karat.stats.aggregate import Finish, Units, observe
+from karat.stats.aggregate import Finish
 from karat.stats.intervals.student import student_quantile
 
 Ends: TypeAlias = tuple[float, float]  # of an interval
 PRIOR = 0.375  # unseen units at an end, where all seen are; by simulation: docs/explanation/statistics.md
 ROUNDING = 1e-9  # how far sums of floats may overstep a bound
+
+
+class Summed(Protocol):
+    """Rows summed by unit: the side of `karat.stats.sums.units.Units` that intervals need."""
+
+    clustered: bool
+    collapsed: bool
+
+    def __len__(self) -> int: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def sizes(self) -> NDArray[np.float64]: ...
+
+    @property
+    def squares(self) -> NDArray[np.float64]: ...
+
+    def observe(self, finish: Finish | None, /) -> tuple[NDArray[np.float64], Finish]: ...
 
 
 def wilson_interval(share: float, trials: float, deviations: float) -> Ends:
@@ -32,7 +52,7 @@ def wilson_interval(share: float, trials: float, deviations: float) -> Ends:
 
 
 def bounded_interval(
-    units: Units, finish: Finish | None, bounds: Ends, confidence: float, weight: float | None = None
+    units: Summed, finish: Finish | None, bounds: Ends, confidence: float, weight: float | None = None
 ) -> Ends:
     """Wilson's interval of any value within its bounds; the whole range where a single unit decides the value.
 
@@ -42,7 +62,7 @@ def bounded_interval(
 
     Raises `DataError` for scores beyond the bounds.
     """
-    observed, value_of = observe(units, finish)
+    observed, value_of = units.observe(finish)
     low, high = bounds
     span = high - low
     share = (float(value_of(observed.sum(axis=0))) - low) / span
@@ -113,7 +133,7 @@ def jackknife(observed: NDArray[np.float64], value_of: Finish) -> float:
     return float(left.var()) * (len(left) - 1) if np.isfinite(left).all() else math.inf
 
 
-def unit_weight(units: Units) -> float:
+def unit_weight(units: Summed) -> float:
     """The inverse of the effective number of units: Σm²/(Σm)² for units of sizes m.
 
     For hashed groups of units, the share of row pairs that are in one group by chance (1/groups) is subtracted.

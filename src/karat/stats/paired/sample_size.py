@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from karat.core.errors import DataError
 from karat.data.json.objects import JsonObject
-from karat.stats.aggregate import Scale, Units, observe
+from karat.stats.aggregate import Scale
 from karat.stats.intervals.wilson import ROUNDING, jackknife
 from karat.stats.paired.comparison import Comparison
 from karat.stats.paired.power import paired_deviation, pairs_needed, rows_needed, smallest_share, smallest_visible
+from karat.stats.sums.units import Units
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _spread(units: Units, scale: Scale) -> tuple[float | None, bool]:
         return None, False
     rows = units.rows
     if scale.finish is not None or units.clustered:
-        variance = jackknife(*observe(units, scale.finish)) * rows
+        variance = jackknife(*units.observe(scale.finish)) * rows
         return (math.sqrt(variance) if math.isfinite(variance) else None), False
     total, squares = float(units.totals.sum()), float(units.squares.sum())
     binary = scale.bounds == (0.0, 1.0) and squares > (1 - ROUNDING) * total

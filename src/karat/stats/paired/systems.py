@@ -13,7 +13,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import RowError
 from karat.core.metric.in_order import kept_by
-from karat.stats.aggregate import LIMIT, Bounds, Finish, Scale, Units, observe
+from karat.stats.aggregate import LIMIT, Bounds, Finish, Scale
 from karat.stats.confidence.paired import move_curve
 from karat.stats.inference import Inference
 from karat.stats.intervals.student import student_quantile
@@ -23,6 +23,7 @@ from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
 from karat.stats.paired.pair_tests import PairTests
 from karat.stats.percentiles.paired import exceed, move_percentile
 from karat.stats.sums.blocks import blocks
+from karat.stats.sums.units import Units
 
 Moved: TypeAlias = Callable[[Array, Any], tuple[float, Array]]
 _MOVED: dict[str, Moved] = {"values": move_percentile, "curve": move_curve}
@@ -178,7 +179,7 @@ class _Sums:
         """
         if self._finish is None and not (units.clustered or units.collapsed):
             return units.totals[:, 0]
-        observed, value_of = observe(units, self._finish)
+        observed, value_of = units.observe(self._finish)
         total, count = observed.sum(axis=0), len(observed)
         with np.errstate(all="ignore"):
             return count * value_of(total) - (count - 1) * value_of(total - observed)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import RowError
-from karat.core.metric.in_order import Curve, Percentile
-from karat.stats.aggregate import LIMIT, Bounds, Finish, Units
-from karat.stats.confidence.curve_rows import CurveRows
-from karat.stats.sums.table import read_array
+from karat.stats.aggregate import LIMIT, Bounds, Estimated, Scale
+from karat.stats.inference import Inference
+from karat.stats.sums.tally import Tally, add_up
 
 _SHIFT = 44  # bits of a float64 that a bin leaves out: it is 1/256 of an octave wide
 
 
-class Values:
+class Values(Tally):
     """Scores and how often each occurs: exact up to 16,384 different ones, of more, bins of 0.4 % of the score.
 
     Parts of a table, merged in any order, are what the whole table is.
@@ -31,44 +28,23 @@ class Values:
     (2.5, (1.0, 10.0))
     """
 
-    def __init__(self, *, clustered: bool = False) -> None:
-        self.width, self.clustered = 1, clustered
-        self._binned = False
-        self._scores: NDArray[np.float64] = np.empty(0)  # ascending
-        self._counts: NDArray[np.int64] = np.empty(0, np.int64)
+    keeps = "values"
+    most = LIMIT
 
-    def __len__(self) -> int:
-        return self.rows
-
-    @property
-    def rows(self) -> int:
-        """The number of rows added."""
-        return int(self._counts.sum())
+    def __init__(self, width: int = 1, *, clustered: bool = False, seed: int = 0) -> None:
+        super().__init__(width, clustered=clustered, seed=seed)
 
     def add(self, statistics: Array, _keys: Array | None = None) -> None:
         """Add the scores of rows, shape (rows, 1); `RowError` for one that is not finite."""
         if not np.isfinite(statistics).all():
             at = int(np.isfinite(statistics).all(axis=1).argmin())
             raise RowError(f"row {at}: a finite statistic expected, found {statistics[at].tolist()}")
-        self._put(statistics[:, 0], np.ones(len(statistics), np.int64))
+        self._put(statistics[:, 0] + 0.0, np.ones((1, len(statistics)), np.int64))
 
-    def merge(self, other: Values) -> None:
-        """Add another part's scores."""
-        self._binned = self._binned or other._binned
-        self._put(other._scores, other._counts)
-
-    def state(self) -> tuple[dict[str, Any], list[bytes]]:
-        """What `restore` needs: JSON values, and arrays as bytes. The same rows have the same state."""
-        about = {"binned": self._binned, "clustered": self.clustered}
-        return {"values": about}, [self._scores.astype("<f8").tobytes(), self._counts.astype("<i8").tobytes()]
-
-    @classmethod
-    def restore(cls, about: Mapping[str, Any], stored: Iterator[bytes]) -> Values:
-        """The values whose `state` this is; their arrays are taken from the front of `stored`."""
-        values = cls(clustered=about["values"]["clustered"])
-        values._binned = about["values"]["binned"]
-        values._scores, values._counts = read_array(next(stored), "<f8"), read_array(next(stored), "<i8")
-        return values
+    def estimate(self, scale: Scale, inference: Inference, unit_weight: float | None = None) -> Estimated:  # noqa: ARG002
+        """The percentile, and the ends of its `interval`."""
+        finish: Any = scale.finish
+        return self.percentile(finish.share), *self.interval(finish.share, inference.confidence)
 
     def percentile(self, share: float) -> float:
         """The score below which a share of the rows is, between two scores by linear interpolation; NaN without rows.
@@ -97,33 +73,10 @@ class Values:
 
     def _find(self, place: int) -> float:
         """The score at a place in their order, from 0."""
-        return float(self._scores[np.searchsorted(np.cumsum(self._counts), place, side="right")])
+        return float(self._numbers[np.searchsorted(np.cumsum(self._counts), place, side="right")])
 
-    def _put(self, scores: Array, counts: Array) -> None:
-        scores, counts = np.concatenate([self._scores, scores + 0.0]), np.concatenate([self._counts, counts])
-        if self._binned:
-            scores = _bin(scores)
-        different, at = np.unique(scores, return_inverse=True)
-        if len(different) > LIMIT and not self._binned:
-            self._binned = True
-            different, at = np.unique(_bin(scores), return_inverse=True)
-        self._scores, self._counts = different, np.zeros(len(different), np.int64)
-        np.add.at(self._counts, at.reshape(-1), counts)
-
-
-def make_units(
-    finish: Finish | None, width: int, *, clustered: bool = False, seed: int = 0
-) -> Units | Values | CurveRows:
-    """What keeps the statistics of a metric: values for a percentile, rows for a curve, else sums by unit."""
-    if isinstance(finish, Percentile):
-        return Values(clustered=clustered)
-    return CurveRows(clustered=clustered) if isinstance(finish, Curve) else Units(width, clustered=clustered, seed=seed)
-
-
-def restore_units(about: Mapping[str, Any], stored: Iterator[bytes]) -> Any:
-    """What kept the statistics whose state this is."""
-    kept = Values if "values" in about else CurveRows if "curve" in about else Units
-    return kept.restore(about, stored)
+    def _bin(self, numbers: Array, counts: Array) -> tuple[Array, Array]:
+        return add_up(_middles(numbers), counts)
 
 
 def find_order(rows: int, share: float, confidence: float) -> tuple[int, int]:
@@ -145,7 +98,7 @@ def find_order(rows: int, share: float, confidence: float) -> tuple[int, int]:
     return int(np.count_nonzero(below <= tail)) - 1, int(np.count_nonzero(below < 1 - tail))
 
 
-def _bin(scores: Array) -> Array:
+def _middles(scores: Array) -> Array:
     """Each score as the middle of its bin; bins are as wide relative to the score, and in its order."""
     bits = np.ascontiguousarray(scores).view(np.int64)
     middle = (bits >> _SHIFT << _SHIFT) | (1 << (_SHIFT - 1))

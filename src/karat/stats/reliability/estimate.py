@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.aggregate import Scale, Units
+from karat.stats.aggregate import Scale
 from karat.stats.inference import Inference
+from karat.stats.sums.units import Units
 from karat.stats.value import Estimate, summarise
 
 FEWEST = 5  # rows or clusters below which no mean is reported

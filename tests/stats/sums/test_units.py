@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from karat.core.errors import RowError
-from karat.stats.aggregate import BLOCKS, LIMIT, Units
+from karat.stats.aggregate import LIMIT
+from karat.stats.sums.blocks import BLOCKS
+from karat.stats.sums.units import Units
 
 random = np.random.default_rng(0)
 FEW, MANY = LIMIT // 2, 2 * LIMIT + 77

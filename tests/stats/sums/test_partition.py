@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.stats import aggregate
-from karat.stats.aggregate import Scale, Units
+from karat.core.errors import RowError
+from karat.stats.aggregate import Scale
+from karat.stats.sums.units import Units
 from karat.stats.value import summarise
 
 NUMBERS = st.one_of(
@@ -50,8 +51,8 @@ def test_any_parts_are_the_whole(table, seed):
     statistics, keys, clustered, units_seed = table
     random = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(aggregate, "LIMIT", FEW)
-        patch.setattr(aggregate, "CHUNK", 5)
+        patch.setattr("karat.stats.sums.units.LIMIT", FEW)
+        patch.setattr("karat.stats.sums.units.CHUNK", 5)
         patch.setattr("karat.stats.intervals.bootstrap.DRAWS", 50)
         whole = Units(statistics.shape[1], clustered=clustered, seed=units_seed)
         whole.add(statistics, keys)
@@ -79,7 +80,7 @@ def test_merging_restored_units_keeps_the_row_that_is_in_both_out():
     units = Units(1)
     units.add(np.ones((3, 1)), np.array([5, 9, 7], np.uint64))
     about, stored = units.state()
-    with pytest.raises(aggregate.RowError, match="row 5 is added twice"):
+    with pytest.raises(RowError, match="row 5 is added twice"):
         units.merge(Units.restore(about, iter(stored)))
     assert units.keys.tolist() == [5, 7, 9]
     assert units.rows == 3
