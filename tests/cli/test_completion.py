@@ -1,4 +1,4 @@
-"""Completion by a shell: the script of bash in a real bash, the others by what their scripts get."""
+"""Completion by a shell: in real ones where they are installed, else by what their scripts get."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
-from karat.cli.options import completion
+from karat.cli.options import completion, shells  # noqa: F401  (registers them)
 
-BREAKS = " \t\n\"'><=;|&(:"  # bash's own COMP_WORDBREAKS
+WORDS = re.compile(r"""(?:\\.|'[^']*'?|"[^"]*"?|[^\s:=])+|[:=]+""")  # as bash cuts a line
 
 
 @pytest.fixture
@@ -36,23 +36,30 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def offers(folder, monkeypatch):
-    """What is offered after a line in bash, without a process."""
+    """What a shell's script is told to offer after a line, without a process; FILES and FOLDERS it lists by itself."""
 
     def complete(line, shell="bash"):
-        for name, value in {"KARAT_LINE": line, "KARAT_BREAKS": BREAKS, "COMP_WORDS": line}.items():
-            monkeypatch.setenv(name, value)
-        words = line.split(" ")
+        words = WORDS.findall(line) if shell == "bash" else line.split(" ")
+        words += [""] * (shell == "bash" and line.endswith(" "))
+        monkeypatch.setenv("COMP_WORDS", "\n".join(words))
         monkeypatch.setenv("COMP_CWORD", words[-1] if shell == "fish" else str(len(words) - 1))
         done = CliRunner().invoke(
             main, prog_name="karat", env={"_KARAT_COMPLETE": f"{shell}_complete"}, complete_var="_KARAT_COMPLETE"
         )
         assert done.exit_code == 0, done.output
-        return done.stdout.split("\n")[:-1] if done.stdout.strip() else []
+        lines = done.stdout.split("\n")[:-1] if done.stdout.strip() else []
+        return [as_read(each) for each in lines] if shell == "bash" else lines
 
     return complete
 
 
-FILES = ["answers.jsonl", "data/", r"first\ answers.csv", "karat-runs/", "mine.toml"]
+def as_read(line):
+    """What the script of bash reads from a line."""
+    kind, value = re.sub(r"\\(.)", r"\1", line).split(",", 1)
+    return {"plain": value, "file": FILES, "dir": FOLDERS}[kind]
+
+
+FILES, FOLDERS = "FILES", "FOLDERS"
 COLUMNS = ["id", r"my\ topic", "prediction", "gold"]
 
 
@@ -62,20 +69,25 @@ COLUMNS = ["id", r"my\ topic", "prediction", "gold"]
         ("karat sh", ["show"]),
         ("karat runs ex", ["export"]),
         ("karat show --wor", ["--worst"]),
-        ("karat score ", FILES),
-        ("karat score data/m", ["data/more.csv"]),
-        ("karat score ./data", ["./data/"]),
-        ("karat score -m f1 -o an", ["answers.jsonl"]),
-        ("karat show fir", ["first", r"first\ answers.csv"]),  # a run, and a file
-        ("karat show 'first a", ["first answers.csv"]),
-        ("karat compare first ", ["first", *FILES]),
+        ("karat score ", [FILES]),
+        ("karat score data/m", [FILES]),
+        ("karat score -m f1 -o an", [FILES]),
+        ("karat show fir", [FILES, "first"]),  # bash lists files where no name fits
+        ("karat compare first ", [FILES, "first"]),
         ("karat runs show ", ["first"]),
         ("karat runs remove fi", ["first"]),
         ("karat score answers.jsonl --by ", COLUMNS),
         ("karat score answers.jsonl --by=my", [r"my\ topic"]),
-        ("karat score answers.jsonl --gold data/more.csv --on ", ["id", r"my\ topic", "prediction", "gold", "nr"]),
+        ("karat score answers.jsonl --gold data/more.csv --on ", [*COLUMNS, "nr"]),
         ("karat compare first answers.jsonl --by my", [r"my\ topic"]),
         ("karat score missing.jsonl --by ", []),
+        ("karat score answers.jsonl --by 'my", ["my topic"]),
+        ("karat runs show first --on i", ["id"]),
+        ("karat score answers.jsonl --map pre", [f"prediction={column}" for column in COLUMNS]),
+        ("karat score missing.jsonl --map pre", ["prediction="]),
+        ("karat score answers.jsonl --human go", [FILES, "gold"]),
+        ("karat score answers.jsonl --engine ", ["threads", "processes", "ray", "spark"]),
+        ("karat score answers.jsonl --where x", []),
         ("karat score answers.jsonl --map re", ["reference=", "retrieved=", "relevant="]),
         ("karat score answers.jsonl --map reference=g", ["gold"]),  # bash cuts words at =
         ("karat score answers.jsonl -m token_f", ["token_f1"]),
@@ -85,8 +97,8 @@ COLUMNS = ["id", r"my\ topic", "prediction", "gold"]
         ("karat show first -m token_f1", ["token_f1", r"token_f1\(normalize=\'none\'\)"]),
         ("karat metrics mrr", ["mrr"]),
         ("karat judge --scale o", ["ordinal"]),
-        ("karat init ", ["data/", "karat-runs/"]),  # folders alone
-        ("karat demo -o da", ["data/"]),
+        ("karat init ", [FOLDERS]),
+        ("karat demo -o da", [FOLDERS]),
         ("karat schema ju", ["judge"]),
     ],
 )
@@ -98,7 +110,7 @@ def test_all_metrics_are_offered_without_being_imported():
     from karat.core.metric.registry import all_metrics, all_presets
     from karat.judges import own_judges
 
-    offered = set(completion._own_metrics())
+    offered = set(completion.own_metrics())
     own = [each for each in all_metrics() if each.definition.function.__module__.startswith("karat.metrics.")]
     names = {name for each in own for name in (each.name, *each.definition.aliases)}
     presets = {f"preset:{preset.name}" for preset in all_presets()}
@@ -109,20 +121,23 @@ def test_all_metrics_are_offered_without_being_imported():
 def test_without_a_file_to_read_nothing_heavy_is_imported(folder, line):
     code = "import sys; from karat.cli.main import main; main(prog_name='karat', standalone_mode=False)"
     code = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
-    environment = {**os.environ, "KARAT_LINE": line, "KARAT_BREAKS": BREAKS, "_KARAT_COMPLETE": "bash_complete"}
+    words = {"COMP_WORDS": line.replace(" ", "\n"), "COMP_CWORD": str(line.count(" "))}
+    environment = {**os.environ, **words, "_KARAT_COMPLETE": "bash_complete"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout
     assert not {"numpy", "pyarrow", "duckdb", "regex", "rich.console"} & set(done.stderr.split())
 
 
 def test_zsh_and_fish_get_runs_and_files_together(offers):
-    assert offers("karat show fi", "zsh") == ["plain", "first", "_", "file", "fi", "_"]
-    assert offers("karat show fi", "fish") == ["plain,first", "file,fi"]
+    assert offers("karat show fi", "zsh") == ["file", "fi", "_", "plain", "first", "_"]
+    assert offers("karat show fi", "fish") == ["file,fi", "plain,first"]
     assert offers("karat score -m judge:con", "zsh") == [
         *("plain", "judge:conciseness", "_"),
         *("plain", "judge:context_relevance", "_"),
     ]
     assert offers("karat score answers.jsonl --by=pr", "zsh") == ["plain", "--by=prediction", "_"]
+    assert offers("karat score --gold=d", "zsh") == ["plain", "--gold=data/", "_"]
+    assert offers("karat demo --output=", "fish") == ["plain,--output=data/", "plain,--output=karat-runs/"]
     scripts = {"zsh": "compdef _karat_completion karat", "fish": 'string split --max 1 ","'}
     for shell, line in scripts.items():
         done = CliRunner().invoke(main, prog_name="karat", env={"_KARAT_COMPLETE": f"{shell}_source"})
@@ -184,9 +199,10 @@ def test_tab_in_a_real_bash(program):
         press("karat score -m judge:tox\t!", "karat score -m judge:toxicity !")
         press("karat score answers.jsonl --map reference=go\t!", "--map reference=gold !")
         press("karat score --gold=ans\t!", "--gold=answers.jsonl !")
-        press("karat init dat\t!", "karat init data/!")
-        press("karat show firs\t\t\t", "first\\ answers.csv")  # both are listed
-        press("karat score x --where dat\t!", "--where data/!")  # where nothing is known, the names of files
+        press("karat score answers.jsonl --map pre\tgol\t!", "--map prediction=gold !")
+        press("karat init dat\tmo!", "karat init data/mo!")
+        press("karat show firs\t!", "karat show first !")  # a run before a file
+        press("karat show first\\ \t!", "karat show first\\ answers.csv !")
 
 
 def test_tab_in_a_real_zsh(program):

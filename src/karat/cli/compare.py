@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from karat.cli.options.completion import COLUMN, ROWS
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option
@@ -17,11 +18,11 @@ WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 
 
 @click.command()
-@click.argument("systems", nargs=-1, required=True, metavar="A B [C]...")
+@click.argument("systems", type=ROWS, nargs=-1, required=True, metavar="A B [C]...")
 @scored_metric_option
-@click.option("--by", metavar="COLUMN", help="Also compare for each value of this column.")
+@click.option("--by", type=COLUMN, help="Also compare for each value of this column.")
 @cluster_option
-@click.option("--on", metavar="COLUMN", help="The id that matches the rows of the systems.")
+@click.option("--on", type=COLUMN, help="The id that matches the rows of the systems.")
 @click.option(
     "--flipped", type=Whole(min=0), default=0, metavar="N",
     help="Show N rows on which a system does worst against A, and N on which it does best.",

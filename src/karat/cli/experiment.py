@@ -10,15 +10,16 @@ from typing import Any
 import click
 
 from karat.cli.options import scoring
+from karat.cli.options.completion import COLUMN, DATA, FILE
 from karat.cli.options.gates import Gates, read_gate
 from karat.cli.options.models import ask_models, model_options
 
 
 @click.command()
-@click.argument("task", metavar="FILE.py:FUNCTION")
-@click.option("--data", required=True, metavar="FILE", help="The rows: questions, with their gold.")
-@click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; the task does not see it.")
-@click.option("--on", metavar="COLUMN", help="The id that joins --data and --gold (LEFT=RIGHT where names differ).")
+@click.argument("task", type=FILE, metavar="FILE.py:FUNCTION")
+@click.option("--data", required=True, type=DATA, help="The rows: questions, with their gold.")
+@click.option("--gold", type=DATA, help="A second file with the gold, joined by --on; the task does not see it.")
+@click.option("--on", type=COLUMN, help="The id that joins --data and --gold (LEFT=RIGHT where names differ).")
 @click.option(
     "--repetitions", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Answers to each row."
 )

@@ -119,4 +119,4 @@ def main() -> None:
 
 
 if "_KARAT_COMPLETE" in os.environ:  # a shell asks what may be typed next
-    import_module("karat.cli.options.completion")
+    import_module("karat.cli.options.shells")

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from karat.cli.options.completion import SPEC
+
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
     from karat.core.metric.registry import Preset
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", type=SPEC, required=False)
 def metrics(name: str | None) -> None:
     """List the metrics, judges and presets, or explain the one called NAME.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.completion import COLUMN, ROWS
 from karat.cli.options.numbers import Real
 from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.scoring import scored_metric_option
@@ -24,7 +25,7 @@ _SHARE = Real(0.000001, 0.999999)
 
 @click.command()
 @click.option(
-    "--run", "runs", multiple=True, required=True, metavar="A",
+    "--run", "runs", multiple=True, required=True, type=ROWS, metavar="A",
     help="A run or a scored file; from a second one follows how much two systems differ on a row.",
 )  # fmt: skip
 @click.option(
@@ -43,7 +44,7 @@ _SHARE = Real(0.000001, 0.999999)
     "questions. A was scored with intraclass_correlation.",
 )  # fmt: skip
 @label_options
-@click.option("--on", metavar="COLUMN", help="The id that joins A with --human; default: one that tells rows apart.")
+@click.option("--on", type=COLUMN, help="The id that joins A with --human; default: one that tells rows apart.")
 @scored_metric_option
 @click.option("--power", type=_SHARE, default=0.8, show_default=True, help="The probability of finding it.")
 @click.option("--level", type=_SHARE, default=0.05, show_default=True, help="The level of the test.")

@@ -7,23 +7,22 @@ from typing import Any
 
 import click
 
+from karat.cli.options.completion import COLUMN, FILE, MAPPING, ROWS
 from karat.cli.options.numbers import Whole
 from karat.cli.options.scoring import cluster_option, confidence_option, read_pair, scored_metric_option
 from karat.cli.options.tables import TableFiles, table_options
 
 
 @click.command()
-@click.argument("systems", nargs=-1, metavar="[SYSTEM]...")
+@click.argument("systems", type=ROWS, nargs=-1, metavar="[SYSTEM]...")
 @scored_metric_option
-@click.option("--by", metavar="COLUMN", help="Also rank for each value of this column.")
+@click.option("--by", type=COLUMN, help="Also rank for each value of this column.")
 @cluster_option
-@click.option("--on", metavar="COLUMN", help="The id that matches the rows of the systems.")
+@click.option("--on", type=COLUMN, help="The id that matches the rows of the systems.")
 @click.option("--common", is_flag=True, help="Rank on the rows that all systems have; say how many were left out.")
 @click.option("--allow-different", is_flag=True, help="Rank even runs whose metrics, settings or gold differ.")
-@click.option("--verdicts", metavar="FILE", help="Rank by verdicts on pairs: a row with systems a, b and the winner.")
-@click.option(
-    "--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column of --verdicts is a, b, winner."
-)
+@click.option("--verdicts", type=FILE, help="Rank by verdicts on pairs: a row with systems a, b and the winner.")
+@click.option("--map", "mapping", multiple=True, type=MAPPING, help="Which column of --verdicts is a, b, winner.")
 @click.option("--label-map", metavar="MAP", help="What labels of --verdicts are: win=1,loss=0,draw=0.5 of the first.")
 @click.option("--no-order-effect", is_flag=True, help="Do not estimate what standing first does to the verdicts.")
 @click.option(

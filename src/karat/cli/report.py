@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
+from karat.cli.options.completion import COLUMN, FILE, ROWS
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The page to write.")
+@click.argument("runs", type=ROWS, nargs=-1, required=True, metavar="RUN...")
+@click.option("-o", "--output", default="report.html", show_default=True, type=FILE, help="The page to write.")
 @click.option("--overwrite", is_flag=True, help="Replace any file; else only a report on the same runs is replaced.")
 @click.option("--title", metavar="TEXT", help="The title; default: the names of the runs.")
 @click.option(
@@ -24,11 +25,11 @@ from karat.cli.options.scoring import cluster_option, confidence_option, scored_
     "--no-texts", is_flag=True,
     help="Leave out questions, gold, answers and what judges say; ids and names of files stay.",
 )  # fmt: skip
-@click.option("--redact", multiple=True, metavar="COLUMN", help="Leave out a column, its name too.")
+@click.option("--redact", multiple=True, type=COLUMN, help="Leave out a column, its name too.")
 @scored_metric_option
-@click.option("--by", metavar="COLUMN", help="Also report for each value of this column.")
+@click.option("--by", type=COLUMN, help="Also report for each value of this column.")
 @cluster_option
-@click.option("--on", metavar="COLUMN", help="The id that matches the rows of the runs.")
+@click.option("--on", type=COLUMN, help="The id that matches the rows of the runs.")
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @correction_options
 @confidence_option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from karat.cli.options.completion import COLUMN, FILE, OUT, RUN
 from karat.cli.options.people import correction_options, read_label_options
 from karat.cli.options.tables import spelling_options
 from karat.cli.options.targets import TARGETS, publish_run
@@ -41,10 +42,10 @@ def runs(context: click.Context, as_json: bool) -> None:
 
 
 @runs.command()
-@click.argument("name")
+@click.argument("name", type=RUN)
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and the values as one JSON object.")
 @correction_options
-@click.option("--on", metavar="COLUMN", help="The id that joins the rows with --human (LEFT=RIGHT if it differs).")
+@click.option("--on", type=COLUMN, help="The id that joins the rows with --human (LEFT=RIGHT if it differs).")
 def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
     """Show the values of the run NAME and how they were computed.
 
@@ -76,8 +77,8 @@ def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
 
 
 @runs.command()
-@click.argument("name")
-@click.option("-o", "--output", required=True, metavar="OUT", help="The file; its ending is the format.")
+@click.argument("name", type=RUN)
+@click.option("-o", "--output", required=True, type=OUT, help="The file; its ending is the format.")
 @click.option("--values", is_flag=True, help="Write the values instead of the rows to .csv, .json, .parquet, …")
 @spelling_options
 def export(name: str, output: str, **options: bool) -> None:
@@ -94,9 +95,9 @@ def export(name: str, output: str, **options: bool) -> None:
 
 
 @runs.command()
-@click.argument("name")
+@click.argument("name", type=RUN)
 @click.option("--to", "target", required=True, type=click.Choice(list(TARGETS)), help="The tool or the format.")
-@click.option("-o", "--output", metavar="FILE", help="The file to write, for every-eval-ever and huggingface.")
+@click.option("-o", "--output", type=FILE, help="The file to write, for every-eval-ever and huggingface.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="What the target has to know besides.")
 def publish(name: str, target: str, output: str | None, settings: tuple[str, ...]) -> None:
     """Send the run NAME, or a file of scored rows, to another tool, or write it in a format that others read.
@@ -116,7 +117,7 @@ def publish(name: str, target: str, output: str | None, settings: tuple[str, ...
 
 
 @runs.command()
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("names", type=RUN, metavar="[NAME]...", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of text.")
 @click.pass_context
 def verify(context: click.Context, names: tuple[str, ...], as_json: bool) -> None:
@@ -142,7 +143,7 @@ def verify(context: click.Context, names: tuple[str, ...], as_json: bool) -> Non
 
 
 @runs.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("names", type=RUN, metavar="NAME...", nargs=-1, required=True)
 def remove(names: tuple[str, ...]) -> None:
     """Remove runs, finished or not, with all that is kept of them."""
     from karat.runs.store.kept import remove_run  # noqa: PLC0415  (heavy)

@@ -6,11 +6,12 @@ import json
 
 import click
 
+from karat.cli.options.completion import SCHEMA
 from karat.cli.options.schemas import load_schema, schema_names
 
 
 @click.command()
-@click.argument("command", nargs=-1, metavar="[COMMAND]...")
+@click.argument("command", type=SCHEMA, nargs=-1, metavar="[COMMAND]...")
 def schema(command: tuple[str, ...]) -> None:
     """Print the JSON Schema of what COMMAND prints with --json; without COMMAND, the commands that have one.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options import scoring
+from karat.cli.options.completion import COLUMN, DATA
 from karat.cli.options.engines import engine_options, read_engine
 from karat.cli.options.gates import Gates, read_gate
 from karat.cli.options.hidden_pandas import hide_pandas
@@ -23,15 +24,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", required=False)
-@click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on; or qrels.")
-@click.option(
-    "--on", metavar="COLUMN", help="The id that joins FILE with --gold and --human (LEFT=RIGHT if it differs)."
-)
+@click.argument("file", type=DATA, required=False)
+@click.option("--gold", type=DATA, help="A second file with the gold, joined by --on; or qrels.")
+@click.option("--on", type=COLUMN, help="The id that joins FILE with --gold and --human (LEFT=RIGHT if it differs).")
 @click.option(
     "--predictions",
     multiple=True,
-    metavar="COLUMN",
+    type=COLUMN,
     help='Columns with the answers of several systems, or a pattern such as "answer_*": each is scored, and compared.',
 )
 @span_options

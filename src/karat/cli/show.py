@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from karat.cli.options.completion import COLUMN, ROWS, SCORED
 from karat.cli.options.numbers import Whole
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _COUNT = Whole(min=1)
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN [RUN]...")
+@click.argument("runs", type=ROWS, nargs=-1, required=True, metavar="RUN [RUN]...")
 @click.option(
     "--worst", type=_COUNT, metavar="N", help=f"The N rows with the worst scores; the default, with N = {_MOST}."
 )
@@ -27,11 +28,11 @@ _COUNT = Whole(min=1)
 @click.option("--unscored", type=_COUNT, metavar="N", help="The first N rows without a score.")
 @click.option("--first", type=_COUNT, metavar="N", help="The first N rows by --order; of several runs the default.")
 @click.option("--counts", "counted", is_flag=True, help="Count rows by what they share, and by score and difference.")
-@click.option("-m", "--metric", "spec", metavar="SPEC", help="The metric that ranks the rows; default: the first.")
+@click.option("-m", "--metric", "spec", type=SCORED, help="The metric that ranks the rows; default: the first.")
 @click.option("--where", metavar="SQL", help="Only rows for which this holds; RUN.COLUMN names one of several runs.")
 @click.option("--order", metavar="SQL", help="Of --first: SQL such as `length DESC, id`; default: as in the first RUN.")
-@click.option("--on", metavar="COLUMN", help="The id that matches the rows of several runs.")
-@click.option("--show", "columns", multiple=True, metavar="COLUMN", help="Another column to show.")
+@click.option("--on", type=COLUMN, help="The id that matches the rows of several runs.")
+@click.option("--show", "columns", multiple=True, type=COLUMN, help="Another column to show.")
 @click.option("--whole", is_flag=True, help="Show long texts whole.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def show(

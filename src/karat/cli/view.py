@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options.browser import has_desktop
+from karat.cli.options.completion import COLUMN, FILE, ROWS, SPEC
 from karat.cli.options.folder import Folder
 from karat.cli.options.people import read_choices
 from karat.core.errors import DataError
@@ -25,14 +26,14 @@ _MOST_LABELS = 10  # a key each
 @click.argument("folder", required=False, type=Folder())
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; default: any free one.")
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
-@click.option("--labels", metavar="FILE", help="Label rows on the page: the file of karat label, made or continued.")
-@click.option("--rows", multiple=True, metavar="ROWS",
+@click.option("--labels", type=FILE, help="Label rows on the page: the file of karat label, made or continued.")
+@click.option("--rows", multiple=True, type=ROWS,
               help="What is labelled, such as a file of karat label-next; default: the runs picked.")  # fmt: skip
 @click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
-@click.option("-m", "--metric", metavar="SPEC", help="A judge, whose labels are offered: judge:correctness.")
+@click.option("-m", "--metric", type=SPEC, help="A judge, whose labels are offered: judge:correctness.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
-@click.option("--on", metavar="COLUMN", help="The id of the rows to label; default: a column with the name of an id.")
-@click.option("--show", multiple=True, metavar="COLUMN",
+@click.option("--on", type=COLUMN, help="The id of the rows to label; default: a column with the name of an id.")
+@click.option("--show", multiple=True, type=COLUMN,
               help="A column that is shown to whoever labels; default: question, answer and gold.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
               help="Where to listen; others than this machine's own need --expose.")  # fmt: skip

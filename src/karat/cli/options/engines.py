@@ -7,11 +7,12 @@ from typing import Any
 
 from click import UsageError, option
 
+from karat.cli.options.completion import ENGINE
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.scoring import Command, add_options
 
 _OPTIONS = [
-    option("--engine", metavar="NAME", help="Where Parquet files are scored: threads, processes, ray, spark."),
+    option("--engine", type=ENGINE, help="Where Parquet files are scored: threads, processes, ray, spark."),
     option("--address", metavar="ADDRESS", help="The cluster of --engine ray: ray://HOST:10001, auto or local."),
     option(
         "--gpus", type=Real(min=0, min_open=True), metavar="N",

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from click import UsageError, option
 
+from karat.cli.options.completion import COLUMN, LABELS
 from karat.cli.options.scoring import Command, add_options
 
 if TYPE_CHECKING:
     from karat.runs.labels.labels import Labels
 
 _OPTIONS = [
-    option("--human", multiple=True, metavar="LABELS", help="Labels by people: a file, joined by --on, or a column."),
+    option("--human", multiple=True, type=LABELS, help="Labels by people: a file, joined by --on, or a column."),
     option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0, or bad<fair<good."),
-    option("--label-column", "label_columns", multiple=True, metavar="COLUMN", help="A column of labels in the file."),
+    option("--label-column", "label_columns", multiple=True, type=COLUMN, help="A column of labels in the file."),
 ]
 _CORRECTION = [
-    option("--strata", metavar="COLUMN", help="Rows to label were drawn separately from each of its values."),
+    option("--strata", type=COLUMN, help="Rows to label were drawn separately from each of its values."),
     option("--these-rows", is_flag=True, help="Correct to the value of exactly these rows, not of rows like them."),
     option(
         "--human-threshold", metavar="NUMBER|fit",

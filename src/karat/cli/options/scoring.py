@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click import option
 
+from karat.cli.options.completion import COLUMN, MAPPING, OUT, SCORED, SPEC
 from karat.cli.options.controls import show_controls
 from karat.cli.options.numbers import Real, Whole
 
@@ -38,24 +39,24 @@ def confidence_option(meaning: str, default: float | None = 0.95) -> Callable[[C
 
 
 cluster_option = option(
-    "--cluster", metavar="COLUMN",
+    "--cluster", type=COLUMN,
     help="Rows that share its value are not independent; by default an id or a question that repeats. "
     "`none`: each row is by itself.",
 )  # fmt: skip
 _SCORED = "A metric that was scored; default: all."
-scored_metric_option = option("-m", "--metric", "metrics", multiple=True, metavar="SPEC", help=_SCORED)
+scored_metric_option = option("-m", "--metric", "metrics", multiple=True, type=SCORED, help=_SCORED)
 
 _OPTIONS = [
     option(
-        "-m", "--metric", "metrics", multiple=True, required=True, metavar="SPEC", help="A metric: see `karat metrics`."
+        "-m", "--metric", "metrics", multiple=True, required=True, type=SPEC, help="A metric: see `karat metrics`."
     ),
     option(
-        "--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, reference, …"
+        "--map", "mapping", multiple=True, type=MAPPING, help="Which column is the prediction, reference, …"
     ),
-    option("-o", "--output", metavar="OUT", help="Write the scored rows to this file; its ending is the format."),
+    option("-o", "--output", type=OUT, help="Write the scored rows to this file; its ending is the format."),
     option("--run", metavar="NAME", help="Keep the whole run under this name: see `karat runs`."),
     option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."),
-    option("--by", metavar="COLUMN", callback=_one, multiple=True, help="Also a value for each value of this column."),
+    option("--by", type=COLUMN, callback=_one, multiple=True, help="Also a value for each value of this column."),
     cluster_option,
     option("--where", metavar="SQL", help="Only rows for which this holds."),
     option("--limit", type=Whole(min=0), metavar="N", help="Only the first N rows."),

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import click
 from click import option
 
+from karat.cli.options.completion import OUT
 from karat.cli.options.scoring import add_options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -20,7 +21,7 @@ _OPTIONS = [
 ]
 _LABEL = option("--label", default="", metavar="NAME", help="In .tex: a float with a caption and this label.")
 _OUTPUT = option(
-    "-o", "--output", "outputs", metavar="OUT", multiple=True,
+    "-o", "--output", "outputs", type=OUT, multiple=True,
     help="Also write it to this file: .md (a comment on a pull request), .tex, .html, .json, .csv, .parquet, …",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options import scoring
+from karat.cli.options.completion import COLUMN, DATA, FILE, MAPPING, ROWS, SCORED
 from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import label_options, read_label_options
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("system", metavar="ROWS")
-@click.option("-m", "--metric", "metrics", multiple=True, metavar="SPEC", help="A judge, or any score; default: all.")
+@click.argument("system", type=ROWS, metavar="ROWS")
+@click.option("-m", "--metric", "metrics", multiple=True, type=SCORED, help="A judge, or any score; default: all.")
 @click.option(
-    "--column", "columns", multiple=True, metavar="COLUMN",
+    "--column", "columns", multiple=True, type=COLUMN,
     help="A column of ROWS with scores or labels of another judge; without -m, only these are examined.",
 )  # fmt: skip
 @label_options
-@click.option("--on", metavar="COLUMN", help="The id that joins ROWS with labels and --gold; default: one that fits.")
+@click.option("--on", type=COLUMN, help="The id that joins ROWS with labels and --gold; default: one that fits.")
 @click.option(
     "--scale", type=click.Choice(["nominal", "ordinal", "interval"]), default="interval", show_default=True,
     help="Labels are names, have an order, or are numbers.",
 )  # fmt: skip
-@click.option("--by", metavar="COLUMN", help="Also for each value of this column.")
-@click.option("--cluster", metavar="COLUMN", help="Rows that share its value are not independent.")
+@click.option("--by", type=COLUMN, help="Also for each value of this column.")
+@click.option("--cluster", type=COLUMN, help="Rows that share its value are not independent.")
 @click.option(
     "--errors", type=Whole(min=0), default=0, metavar="N",
     help="Show N rows of false praise, and N of false blame, for each score.",
@@ -47,15 +48,15 @@ if TYPE_CHECKING:
     "--reword", "rewordings", multiple=True, metavar="NAME",
     help="Ask in other words too: role, choices, layout, reminder, all of these, or a judge's file.",
 )  # fmt: skip
-@click.option("--gold", metavar="FILE", help="A second file with the gold, joined by --on.")
-@click.option("--map", "mapping", multiple=True, metavar="ROLE=COLUMN", help="Which column is the prediction, …")
+@click.option("--gold", type=DATA, help="A second file with the gold, joined by --on.")
+@click.option("--map", "mapping", multiple=True, type=MAPPING, help="Which column is the prediction, …")
 @click.option("--where", metavar="SQL", help="Only rows for which this holds.")
 @click.option("--limit", type=Whole(min=0), metavar="N", help="Only the first N rows.")
-@click.option("--answer", metavar="COLUMN", help="The answers whose length counts; default: the predictions.")
-@click.option("--author", multiple=True, metavar="COLUMN", help="The model that wrote the answer; two for pairs.")
+@click.option("--answer", type=COLUMN, help="The answers whose length counts; default: the predictions.")
+@click.option("--author", multiple=True, type=COLUMN, help="The model that wrote the answer; two for pairs.")
 @click.option("--own", multiple=True, metavar="NAME", help="An author that is the judge's own model.")
-@click.option("--calibration", metavar="FILE", help="Say whether a kept calibration still holds for the judges.")
-@click.option("--keep-calibration", metavar="FILE", help="With --human: write how the judges compare with people.")
+@click.option("--calibration", type=FILE, help="Say whether a kept calibration still holds for the judges.")
+@click.option("--keep-calibration", type=FILE, help="With --human: write how the judges compare with people.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @scoring.confidence_option("Of the intervals.")
 @click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of a threshold's bootstrap.")

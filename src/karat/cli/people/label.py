@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.completion import COLUMN, FILE, ROWS, SPEC
 from karat.cli.options.controls import show_controls
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import read_choices
@@ -48,13 +49,13 @@ q  stop; the same command goes on here
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="ROWS...")
-@click.option("-o", "--output", required=True, metavar="FILE", help="The labels, as .jsonl; an existing file goes on.")
+@click.argument("sources", type=ROWS, nargs=-1, required=True, metavar="ROWS...")
+@click.option("-o", "--output", required=True, type=FILE, help="The labels, as .jsonl; an existing file goes on.")
 @click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
-@click.option("-m", "--metric", metavar="SPEC", help="A judge, whose labels are offered: judge:correctness.")
+@click.option("-m", "--metric", type=SPEC, help="A judge, whose labels are offered: judge:correctness.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
-@click.option("--on", metavar="COLUMN", help="The id of the rows; default: one that tells the rows apart.")
-@click.option("--show", multiple=True, metavar="COLUMN", help="A column to show; default: question, answer and gold.")
+@click.option("--on", type=COLUMN, help="The id of the rows; default: one that tells the rows apart.")
+@click.option("--show", multiple=True, type=COLUMN, help="A column to show; default: question, answer and gold.")
 @click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the order of the rows.")
 def label(
     sources: tuple[str, ...],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from karat.cli.options.completion import COLUMN, OUT, ROWS
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import label_options, read_label_options
 from karat.cli.options.scoring import scored_metric_option
@@ -17,9 +18,9 @@ _GAIN = 1.05  # labels' worth of each label, from which a proposal is said to ga
 
 
 @click.command("label-next")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN [RUN]...")
+@click.argument("runs", type=ROWS, nargs=-1, required=True, metavar="RUN [RUN]...")
 @click.option("-n", "--count", type=Whole(min=1), required=True, help="How many rows to label.")
-@click.option("-o", "--output", required=True, metavar="OUT", help="Write them to this file; its ending is the format.")
+@click.option("-o", "--output", required=True, type=OUT, help="Write them to this file; its ending is the format.")
 @scored_metric_option
 @click.option(
     "--by", type=click.Choice(["uniform", "uncertainty", "disagreement", "slice", "active"]), default="uniform",
@@ -27,10 +28,10 @@ _GAIN = 1.05  # labels' worth of each label, from which a proposal is said to ga
     help="All rows alike; or rather those of uncertain scores, on which metrics disagree, of slices in which the judge "
     "errs, or at scores at which the labels so far found it to err.",
 )  # fmt: skip
-@click.option("--slice", "slices", metavar="COLUMN", help="The column of the slices, for --by slice.")
+@click.option("--slice", "slices", type=COLUMN, help="The column of the slices, for --by slice.")
 @label_options
-@click.option("--on", metavar="COLUMN", help="The id of the rows; default: one that tells the rows apart.")
-@click.option("--show", multiple=True, metavar="COLUMN", help="A column to write; default: question, answer and gold.")
+@click.option("--on", type=COLUMN, help="The id of the rows; default: one that tells the rows apart.")
+@click.option("--show", multiple=True, type=COLUMN, help="A column to write; default: question, answer and gold.")
 @click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the draw.")
 def label_next(
     runs: tuple[str, ...],

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from karat.cli.options.browser import has_desktop, is_terminal
+from karat.cli.options.completion import FOLDER
 
 EXAMPLE = Path(__file__).with_name("example")
 COMMANDS = (
@@ -28,7 +29,7 @@ With your own files:
 
 
 @click.command()
-@click.option("-o", "--output", metavar="FOLDER", help="Keep files and runs in this new folder, not a temporary one.")
+@click.option("-o", "--output", type=FOLDER, help="Keep files and runs in this new folder, not a temporary one.")
 @click.option("--no-open", is_flag=True, help="Do not open the report in a browser.")
 @click.pass_context
 def demo(context: click.Context, output: str | None, *, no_open: bool) -> None:
