@@ -7,6 +7,7 @@ from importlib import import_module
 import pytest
 
 import karat
+from karat.runs.compare.run_values import value_of
 from karat.runs.store.run import open_run
 from karat.testing import assert_at_least, assert_better
 
@@ -153,7 +154,7 @@ def test_marked_cases_are_rows_of_one_run_that_is_kept_and_compared(pytester):
     kept = session(pytester, 12, "--karat-save", "main")
     assert kept.ret == 0
     kept.stdout.fnmatch_lines(["*= karat: test_answers =*", "exact_match * 1.0000 * 12 * 0", "run test_answers-main*"])
-    assert open_run(pytester.path / "karat-runs/test_answers-main").value("em").value == 1
+    assert value_of(open_run(pytester.path / "karat-runs/test_answers-main"), "em").value == 1
     again = session(pytester, 11)
     assert again.ret == 0, "one row fewer is no proof"
     again.stdout.fnmatch_lines(["exact_match * 0.9167 *"])

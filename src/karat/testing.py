@@ -37,13 +37,14 @@ def assert_at_least(bound: float, system: System, metric: str | Metric, *, surel
     without a value fails. Raises `SpecError` for a metric that was not scored.
     """
     __tracebackhide__ = True
+    from karat.runs.compare.run_values import value_of  # noqa: PLC0415
     from karat.runs.compare.scored_rows import find_rows  # noqa: PLC0415  (heavy)
     from karat.runs.match.systems import open_system  # noqa: PLC0415
     from karat.stats.value import format_value  # noqa: PLC0415
 
     run = open_system(system, "the result", metric)
     scored = run.manifest.metric(metric if isinstance(metric, str) else metric.spec)
-    value, more = run.value(scored.spec), scored.direction == "maximize"
+    value, more = value_of(run, scored.spec), scored.direction == "maximize"
     reached = value.value if not surely else value.low if more else value.high
     if reached is not None and (reached >= bound if more else reached <= bound):
         return

@@ -63,6 +63,7 @@ def run_rows(data: bytes) -> None:
 def scored_file(data: bytes) -> None:
     """A file of scored rows is refused, or has a score, or none, for each row."""
     from karat.core.errors import KaratError
+    from karat.runs.compare.run_values import value_of
     from karat.runs.store.run import open_scored
 
     for suffix in ("jsonl", "csv"):
@@ -70,7 +71,7 @@ def scored_file(data: bytes) -> None:
             run = open_scored(write(f"scored.{suffix}", data))
             for spec in run.specs:
                 scores = run.scores(spec)
-                value = run.value(spec)
+                value = value_of(run, spec)
                 assert len(scores) == value.n
                 assert value.scored == int(np.isfinite(scores).sum())
 
@@ -162,6 +163,7 @@ def _use_run(data: bytes, file: str) -> None:
     from karat.core.errors import KaratError
     from karat.data.storage.checksums import sum_bytes
     from karat.runs.compare.compare import compare
+    from karat.runs.compare.run_values import value_of
     from karat.runs.store.run import open_run
     from karat.viewer.page.catalog import Catalog
     from karat.viewer.page.guard import encode
@@ -181,7 +183,7 @@ def _use_run(data: bytes, file: str) -> None:
         run = open_run("strange")
         for spec in run.specs:
             with suppress(KaratError):
-                run.value(spec)
+                value_of(run, spec)
             with suppress(KaratError):
                 run.scores(spec)
                 run.statistics(spec)

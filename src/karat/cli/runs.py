@@ -88,7 +88,7 @@ def export(name: str, output: str, **options: bool) -> None:
     the values. .xml: JUnit, a suite for each metric and a test case for each row, which fails with the lowest score
     there can be and is an error without a score.
     """
-    from karat.runs.store.export import export_run  # noqa: PLC0415  (heavy)
+    from karat.runs.export import export_run  # noqa: PLC0415  (heavy)
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
     export_run(open_run(name), output, **options)

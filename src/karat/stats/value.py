@@ -6,9 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from karat.core.metric.in_order import Kept, kept_by
 from karat.data.json.objects import JsonObject
 from karat.stats.aggregate import Accumulator, Finish, Scale
@@ -117,25 +114,3 @@ def make_units(finish: Finish | None, width: int, *, clustered: bool = False, se
 def restore_units(about: Mapping[str, Any], stored: Iterator[bytes]) -> Accumulator:
     """What kept the statistics whose `state` this is."""
     return _KEEPERS[about["keeps"]].restore(about, stored)
-
-
-def value_of_rows(
-    statistics: NDArray[np.float64],
-    scale: Scale,
-    *,
-    clusters: NDArray[np.uint64] | None = None,
-    rows: NDArray[np.int64] | None = None,
-    inference: Inference = Inference(),  # noqa: B008
-) -> Value:
-    """The value of rows whose statistics are kept, shape (n, k), NaN where a row is unscored.
-
-    `clusters` are the keys of the rows' clusters, shape (n,); `rows` the numbers of those to take, by default all.
-
-    >>> value_of_rows(np.array([[1.0], [0.0], [np.nan]]), Scale(), rows=np.array([0, 2])).as_dict()["value"]
-    1.0
-    """
-    rows = np.arange(len(statistics)) if rows is None else rows
-    scored = rows[~np.isnan(statistics[rows]).any(axis=1)]
-    units = make_units(scale.finish, statistics.shape[1], clustered=clusters is not None, seed=inference.seed)
-    units.add(statistics[scored], scored.astype(np.uint64) if clusters is None else clusters[scored])
-    return summarise(units, scale, failed=len(rows) - len(scored), inference=inference)

@@ -17,6 +17,7 @@ from karat.cli.main import main
 from karat.cli.options.schemas import load_schema
 from karat.data.storage import checksums
 from karat.errors import DataError
+from karat.runs.compare.run_values import value_of
 from karat.runs.scoring.tasks import parts
 from karat.runs.scoring.tasks.local import Threads
 from karat.runs.store.folders import run_folder
@@ -220,7 +221,7 @@ def test_verify_names_the_damaged_file_and_says_what_it_cannot_verify(folder):
     assert lines["stopped"] == "4 files, all as they were written"
     done = CliRunner().invoke(main, ["runs", "verify", "right", "old", str(folder / "right")])
     assert done.exit_code == 0
-    assert open_run("old").value("em") == open_run("right").value("em")
+    assert value_of(open_run("old"), "em") == value_of(open_run("right"), "em")
     done = CliRunner().invoke(main, ["runs", "verify", "none"])
     assert (done.exit_code, "there is no run 'none'" in done.stderr) == (1, True)
 

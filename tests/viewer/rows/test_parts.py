@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import karat
 from karat.cli.main import main
 from karat.core.errors import DataError
+from karat.runs.export import export_run
 from karat.runs.labels.rows_to_label import open_rows_to_label
 from karat.runs.scoring.tasks import parts as parts_module
-from karat.runs.store.export import export_run
 from karat.runs.store.run import open_run
 from karat.viewer.page.catalog import Catalog
 from karat.viewer.rows.columns import find_facets

@@ -13,6 +13,7 @@ from karat.core.errors import DataError
 from karat.core.metric.spec import parse
 from karat.core.version import __version__
 from karat.judges.judge import JudgeFunction
+from karat.runs.compare.run_values import value_of
 from karat.runs.match.systems import System, open_system
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
@@ -94,7 +95,7 @@ def _configuration(metric: ScoredMetric) -> dict[str, Any]:
 
 
 def _score(run: Run, metric: ScoredMetric) -> dict[str, Any]:
-    value = run.value(metric.spec)
+    value = value_of(run, metric.spec)
     if value.value is None:
         raise DataError(f"{run.name}: {metric.spec} has no value, which the format wants")
     found: dict[str, Any] = {"num_samples": value.scored}

@@ -8,6 +8,7 @@ from pathlib import Path
 from karat.core.atomic import write_text
 from karat.core.errors import DataError, SpecError
 from karat.core.version import __version__
+from karat.runs.compare.run_values import value_of
 from karat.runs.match.systems import System, open_system
 from karat.stats.value import format_value
 
@@ -40,7 +41,7 @@ def write_results(
     if user and not source:
         raise SpecError("user needs a source: the address of what proves the value")
     spec = run.manifest.metric(metric or run.specs[0]).spec
-    value = run.value(spec)
+    value = value_of(run, spec)
     if value.value is None:
         raise DataError(f"{run.name}: {spec} has no value")
     level = 100 * run.manifest.settings.get("confidence", 0.95)

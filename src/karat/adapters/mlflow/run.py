@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from karat.core.errors import DataError, MissingExtra
+from karat.runs.compare.run_values import value_of
 from karat.runs.compare.scored_rows import ScoredRow, read_rows
 from karat.runs.match.systems import System, open_system
 
@@ -41,7 +42,7 @@ def log_run(system: System, *, experiment: str | None = None) -> str:
         tags = {"karat.run": manifest.name, "karat.call": manifest.call, **signatures}
         mlflow.set_tags({name: each for name, each in tags.items() if each})
         for spec, name in names.items():
-            value = run.value(spec)
+            value = value_of(run, spec)
             found = {"": value.value, ".low": value.low, ".high": value.high, ".unscored": value.failed}
             mlflow.log_metrics({name + part: each for part, each in found.items() if each is not None})
         mlflow.log_dict(json.loads(json.dumps(asdict(manifest), default=str)), "karat/manifest.json")

@@ -9,7 +9,7 @@ mean of the scores) and `values.json`. Of large files the rows and the counts ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -46,7 +46,6 @@ from karat.runs.store.folders import (
 from karat.runs.store.lock import is_locked
 from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest, read_values
 from karat.runs.store.parts import PartsFolder
-from karat.stats.value import Value, value_of_rows
 
 State: TypeAlias = Literal["finished", "running", "stopped", "capped"]
 
@@ -215,16 +214,6 @@ class Run:
             expected = f"expected counts of {self.starts[-1]} rows, found {found}"
             raise DataError(f"{join_path(self.path, STATISTICS)}: {expected}")
         return files
-
-    def value(self, spec: str) -> Value:
-        """A metric's value: the stored one, else the one of the rows, as for a scored file."""
-        metric = self.manifest.metric(spec)
-        for entry in self.values.get("metrics", ()):
-            if entry["spec"] == metric.spec:
-                return Value(**{each.name: entry[each.name] for each in fields(Value)})
-        statistics = self.statistics(metric.spec)
-        missing = np.full((self.unscored, statistics.shape[1]), np.nan)
-        return value_of_rows(np.concatenate([statistics, missing]), metric.scale)
 
     def reasons(self) -> list[str | None] | None:
         """For each row why it is unscored; None where the rows have no such column."""

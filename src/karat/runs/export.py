@@ -13,6 +13,7 @@ import numpy as np
 
 from karat.core.columns.python_values import to_python
 from karat.data.write import is_writable, refuse_overwriting, write
+from karat.runs.compare.run_values import value_of
 from karat.runs.store.run import Run
 from karat.runs.table.document import check_document, write_lines
 from karat.runs.table.value_table import MetricValue, value_document, value_table
@@ -52,7 +53,7 @@ def _read_values(run: Run) -> Iterator[MetricValue]:
     """The value of each metric, then those of its groups; of a scored file it is computed."""
     stored: dict[str, dict[str, Any]] = {entry["spec"]: entry for entry in run.values.get("metrics", ())}
     for metric in run.manifest.metrics:
-        whole: dict[str, Any] = stored.get(metric.spec) or run.value(metric.spec).as_dict()
+        whole: dict[str, Any] = stored.get(metric.spec) or value_of(run, metric.spec).as_dict()
         for label, entry in ((None, whole), *whole.get("groups", {}).items()):
             value = Value(**{each.name: entry[each.name] for each in fields(Value)})
             corrected = Corrected(**entry["corrected"]) if entry.get("corrected") else None
