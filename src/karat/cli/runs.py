@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields as dataclass_fields
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from karat.cli.options.completion import COLUMN, FILE, OUT, RUN
+from karat.cli.options.numbers import Whole
 from karat.cli.options.people import correction_options, read_label_options
+from karat.cli.options.scoring import cluster_option, confidence_option
 from karat.cli.options.tables import spelling_options
 from karat.cli.options.targets import TARGETS, publish_run
 
@@ -44,25 +45,25 @@ def runs(context: click.Context, as_json: bool) -> None:
 @runs.command()
 @click.argument("name", type=RUN)
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and the values as one JSON object.")
+@confidence_option("Of the intervals; default: as scored.", None)
+@click.option("--seed", type=Whole(min=0), metavar="N", help="Of the random numbers; default: as scored.")
+@cluster_option
 @correction_options
 @click.option("--on", type=COLUMN, help="The id that joins the rows with --human (LEFT=RIGHT if it differs).")
 def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
     """Show the values of the run NAME and how they were computed.
 
-    With --human, the values that people would give stand beside them, as if the run had been scored with these labels.
+    With --confidence, --seed or --cluster, the intervals are those of a run that was scored so. With --human, the
+    values that people would give stand beside them, as if the run had been scored with these labels.
     """
     from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415
-    from karat.runs.compare.run_values import values_as_scored  # noqa: PLC0415
+    from karat.runs.compare.run_values import read_values  # noqa: PLC0415
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
     run = open_run(name)
-    run = replace(run, values=values_as_scored(run))
-    human = read_label_options(options, run.name)
-    if human is not None:
-        from karat.runs.scoring.correction import correct_run  # noqa: PLC0415  (only where people labelled rows)
-
-        run = replace(run, values=correct_run(run, human, on))
+    asked = {name: options.pop(name) for name in ("confidence", "seed", "cluster")}
+    run = read_values(run, **asked, human=read_label_options(options, run.name), on=on)
     if as_json:
         from karat.cli.options.printed import ShownRun  # noqa: PLC0415  (heavy)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.runs.columns.groups import cluster_keys, group_rows
+from karat.core.errors import SpecError
+from karat.data.join.join import split_on
+from karat.runs.columns.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
@@ -95,6 +97,39 @@ class RunValues:
                     found[spec, label] = Corrected(**each["corrected"])
         return found
 
+    def compute(self, slices: Mapping[str, Array], *, corrected: bool = False) -> dict[str, Any]:
+        """What `values.json` holds, with the values computed from the rows; `corrected`: labels are at hand."""
+        run = self.run
+        if run.values.get("human") and not corrected:
+            remedy = "give the labels again with human (--human)"
+            raise SpecError(f"{run.name}: its values were corrected by people when it was scored; {remedy}")
+        metrics = []
+        for each in run.manifest.metrics:
+            values = {label: value.as_dict() for label, value in self.read(each.spec, slices).items()}
+            kept = {name: entry for name, entry in self.stored(each.spec).items() if name in ("counts", "caution")}
+            entry = {"spec": each.spec, "signature": each.signature, **values.pop(None), **kept}
+            metrics.append(entry | ({"groups": values} if slices else {}))
+        rest = {name: entry for name, entry in run.values.items() if name not in ("clusters", "human", "metrics")}
+        if self._keys is not None:
+            rest["clusters"] = {"column": self.cluster, "count": len(np.unique(self._keys)), "rows": len(self._keys)}
+        n = (run.manifest.n or 0) + run.unscored
+        return {"n": n, "mapping": dict(run.manifest.mapping), **rest, "metrics": metrics}
+
+    def correct(
+        self, values: Mapping[str, Any], human: Labels, on: tuple[str, str] | None, slices: Mapping[str, Array]
+    ) -> dict[str, Any]:
+        """What `values.json` holds, with the values that people would give beside these."""
+        totals = self.corrected(human, on, slices)
+        whole, grouped = totals.values()
+        entries = [{**entry, "corrected": whole[entry["spec"]].as_dict()} for entry in values["metrics"]]
+        for entry in entries:
+            beside = grouped.get(entry["spec"], {})
+            entry["groups"] = {
+                label: {**value, **({"corrected": beside[label].as_dict()} if label in beside else {})}
+                for label, value in entry.get("groups", {}).items()
+            }
+        return {**values, "human": totals.human(), "metrics": entries}
+
     @cached_property
     def are_stored(self) -> bool:
         """Whether the run was scored with this inference and these clusters, so that its stored values are these."""
@@ -140,18 +175,44 @@ class RunValues:
         }
 
 
-def values_as_scored(run: Run) -> dict[str, Any]:
-    """The stored values of a run; those of the rows so far where it is not finished."""
-    if run.values:
-        return dict(run.values)
-    by, found = run.manifest.settings.get("by"), RunValues.as_scored(run)
+def read_values(
+    run: Run,
+    *,
+    confidence: float | None = None,
+    seed: int | None = None,
+    cluster: str | None = None,
+    human: Labels | None = None,
+    on: str | None = None,
+) -> Run:
+    """The run with the values that `karat.score` would keep for its rows under these settings.
+
+    None is the setting of the scoring; the rows are those that are scored so far. `human` corrects the values by
+    people's labels; `on` names the ids in the rows and in the labels, LEFT=RIGHT where these differ.
+
+    Raises `ColumnError` for a column that is not there, `SpecError` for other intervals of values that were corrected
+    when they were scored, without these labels, and what joining labels raises.
+
+    >>> import karat
+    >>> from karat.runs.match.systems import open_system
+    >>> rows = {"prediction": ["yes", "no", "yes", "no"], "gold": ["yes"] * 4, "topic": ["a", "a", "b", "b"]}
+    >>> run = open_system(karat.score(rows, "em"), "the result")
+    >>> (entry,) = read_values(run, confidence=0.5, cluster="topic").values["metrics"]
+    >>> entry["value"], round(entry["low"], 3)
+    (0.5, 0.178)
+    """
+    known, settings = scored_inference(run), run.manifest.settings
+    inference = Inference(known.confidence if confidence is None else confidence, known.seed if seed is None else seed)
+    column, by = find_clusters([run], cluster), settings.get("by")
+    if column is not None:
+        check_group_column(run.schema, column, run.name)
+    found = RunValues(run, inference, column)
     slices = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
-    metrics = []
-    for each in run.manifest.metrics:
-        values = {label: value.as_dict() for label, value in found.read(each.spec, slices).items()}
-        entry = {"spec": each.spec, "signature": each.signature, **values.pop(None)}
-        metrics.append(entry | ({"groups": values} if slices else {}))
-    return {"n": (run.manifest.n or 0) + run.unscored, "mapping": dict(run.manifest.mapping), "metrics": metrics}
+    values = dict(run.values) if found.are_stored else found.compute(slices, corrected=human is not None)
+    if human is not None:
+        values = found.correct(values, human, None if on is None else split_on(on), slices)
+    asked = {"confidence": confidence, "seed": seed, "cluster": cluster}
+    chosen = {name: setting for name, setting in asked.items() if setting is not None}
+    return replace(run, values=values, manifest=replace(run.manifest, settings={**settings, **chosen}))
 
 
 def scored_inference(run: Run) -> Inference:

@@ -15,13 +15,11 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.data.join.join import split_on
 from karat.data.source import Source
-from karat.runs.columns.groups import cluster_keys, group_rows
 from karat.runs.labels.choices import choices_by_spec, known_choices
 from karat.runs.labels.join import LabelledRows, join_labels, no_estimate, why_not_corrected
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.reversal import describe_reversal
 from karat.runs.scoring.arguments import Selection
-from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.manifest import ScoredMetric, describe_metric
 from karat.runs.store.run import Run
 from karat.stats.corrected.corrected import Corrected
@@ -109,28 +107,6 @@ class CorrectedTotals:
         found = self.correction.rows.as_dict()
         notes = [*found.get("notes", ()), *self._reversals]
         return {**found, "notes": notes} if notes else found
-
-
-def correct_run(run: Run, human: Labels, on: str | None = None) -> dict[str, Any]:
-    """The values of a stored run, with those that people would give beside them, as scoring with these labels has them.
-
-    `on` names the ids in the rows and in the labels, LEFT=RIGHT where these differ; raises what `join_labels` raises.
-    """
-    settings = run.manifest.settings
-    inference = Inference(settings.get("confidence", 0.95), settings.get("seed", 0))
-    by, cluster = settings.get("by"), find_clusters([run])
-    keys = None if cluster is None else cluster_keys(run.column(cluster).combine_chunks())
-    groups = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
-    named = None if on is None else split_on(on)
-    totals = correct_kept(run, human, named, keys, groups, inference)
-    whole, grouped = totals.values()
-    entries = [{**entry, "corrected": whole[entry["spec"]].as_dict()} for entry in run.values["metrics"]]
-    for entry in entries:
-        if "groups" in entry:
-            corrected = grouped[entry["spec"]]
-            entry["groups"] = {label: value | ({"corrected": corrected[label].as_dict()} if label in corrected else {})
-                               for label, value in entry["groups"].items()}  # fmt: skip
-    return {**run.values, "human": totals.human(), "metrics": entries}
 
 
 def correct_kept(

@@ -8,11 +8,11 @@ from typing import Any
 from karat.core.columns.ids import ROW_IDS
 from karat.core.errors import KaratError, SpecError
 from karat.data.roles import singular
+from karat.runs.compare.run_values import read_values
 from karat.runs.judge.examine import examine
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.table import read_labels
-from karat.runs.scoring.correction import correct_run
 from karat.runs.store.run import Run
 from karat.viewer.page.catalog import display_metrics
 from karat.viewer.page.label_file import LabelFile
@@ -40,7 +40,7 @@ def _agree(space: Workspace, run: Run, file: LabelFile, on: str, by: str | None)
     labels = read_labels(str(file.path), on=_ROW_ID, choices=known_choices(run.specs).values(), system=run.name)
     answer: dict[str, Any] = {"agreement": examine(run, human=labels, on=on, by=by).as_dict(), "corrected": None}
     with suppress(KaratError):  # the labels are on no metric's scale
-        values = correct_run(run, Labels(labels), on)
+        values = read_values(run, human=Labels(labels), on=on).values
         command = space.command("runs", "show", space.name(run), human=file.path, on=on, json=True)
         answer |= {"corrected": {"values": values, "command": command}, "display": display_metrics(run)}
     return answer
