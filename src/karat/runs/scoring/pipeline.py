@@ -190,7 +190,7 @@ def _write_rows(
         totals.correct(batch.rows, batch.scored, batch.numbers)
         rows = batch.append_scores()
         if writer.add(rows, batch.scored, part.to_bytes):
-            totals.merge_bytes(part.to_bytes())
+            totals.merge(part)
             part = Totals(plain)
         if wanted:
             yield rows
@@ -205,7 +205,7 @@ def _write_rows(
             yield from add(asked)
             writer.end()
         yield from add(rest)
-    totals.merge_bytes(part.to_bytes())
+    totals.merge(part)
 
 
 def _collect(batches: Iterable[pa.RecordBatch], rows: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

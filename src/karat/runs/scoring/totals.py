@@ -166,9 +166,8 @@ class MetricTotals:
 class Totals:
     """The totals of all metrics of a run, and what was `counted` of its rows: documents, and lengths of texts.
 
-    Totals of parts of a table are merged as bytes; values
-    and intervals are the same whatever the parts, and reasons, labels and groups come in the order of merging.
-    `corrected` has the scores of all rows where people's labels correct them, else it is None.
+    Totals of parts of a table are merged; values and intervals are the same whatever the parts, and reasons, labels and
+    groups come in the order of merging. `corrected` has the scores of all rows where people's labels correct them.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -189,12 +188,8 @@ class Totals:
         self._ids = None if plan.selection.id is None else KeySample(plan.selection.id)
         self._source = plan.source.name
         signed = [[each.spec, each.signature] for each in plan.metrics]
-        self._of = {
-            "metrics": signed,
-            "by": self._by,
-            "clusters": list(self._clusters.columns),
-            "seed": plan.inference.seed,
-        }
+        columns = list(self._clusters.columns)
+        self._of = {"metrics": signed, "by": self._by, "clusters": columns, "seed": plan.inference.seed}
 
     def add(
         self, batch: pa.RecordBatch, scored: Sequence[Rows], counted: Mapping[str, Counter[str]], numbers: Array
@@ -271,6 +266,13 @@ class Totals:
             totals.merge(part, stored)
         self._count(about["counted"])
         self.n += about["n"]
+
+    def merge(self, other: Totals) -> None:
+        """Add the totals of other rows, which are not to be used any longer."""
+        if self.n:
+            self.merge_bytes(other.to_bytes())
+        else:
+            self.__dict__ |= {**vars(other), "corrected": self.corrected}
 
     def _count(self, counted: Mapping[str, Mapping[str, int]]) -> None:
         for name, counts in counted.items():
