@@ -30,7 +30,7 @@ class Stop(Exception):
 @pytest.mark.parametrize("stopped", [None, 37, 80])
 def test_batches_that_are_cut_give_the_same(tmp_path, monkeypatch, scores, stopped):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
-    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE"):
+    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE", "SECONDS_A_BYTE"):
         monkeypatch.setattr(in_order, name, 0.0)
 
     def score(run, **options):

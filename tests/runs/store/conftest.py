@@ -8,6 +8,6 @@ from karat.runs.store import in_order
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
-    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE"):  # written after each batch
+    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE", "SECONDS_A_BYTE"):  # written after each batch
         monkeypatch.setattr(in_order, name, 0.0)
     return tmp_path / "kept"

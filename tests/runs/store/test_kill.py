@@ -34,7 +34,7 @@ def sync(path, really=atomic.sync):
     really(path)
 
 atomic.sync = unfinished.sync = sync
-in_order.MIN_SECONDS = in_order.MIN_SHARE = in_order.PAUSE = 0.0  # written after each batch
+in_order.MIN_SECONDS = in_order.MIN_SHARE = in_order.PAUSE = in_order.SECONDS_A_BYTE = 0.0  # after each batch
 
 @karat.metric(source="ours")
 def slow(question: karat.kinds.Text) -> karat.kinds.Score:

@@ -161,7 +161,7 @@ from karat.runs.store import in_order
 from karat.runs.store import lock as locks
 
 parts.TASK_ROWS, parts.LEAST_ROWS = 20, 1
-in_order.MIN_SECONDS = in_order.MIN_SHARE = in_order.PAUSE = 0.0
+in_order.MIN_SECONDS = in_order.MIN_SHARE = in_order.PAUSE = in_order.SECONDS_A_BYTE = 0.0
 locks.BEAT, locks.EXPIRY = 0.4, 1.5
 path, kind, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -329,7 +329,7 @@ def test_a_writer_that_was_taken_for_killed_does_not_finish(s3, rows):
 
 
 def test_rows_behind_a_part_that_is_gone_are_scored_again(rows, s3, monkeypatch):
-    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE", "LEAST_BYTES"):  # a part a batch
+    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE", "MOST_BYTES"):  # a part a batch
         monkeypatch.setattr(in_order, name, 0.0)
     whole = karat.score(pq.read_table(rows), "em", run="whole").run
 

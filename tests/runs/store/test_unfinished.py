@@ -11,6 +11,7 @@ import karat
 from karat.errors import DataError
 from karat.runs.compare.run_values import value_of
 from karat.runs.scoring.tasks import batches as scored_batches
+from karat.runs.store import in_order
 from karat.runs.store.run import open_run
 
 N = 60
@@ -30,13 +31,13 @@ class Stop(Exception):
     pass
 
 
-def stop(rows):
+def stop(rows, run="a"):
     def progress(done, _):
         if done > 30:
             raise Stop
 
     with pytest.raises(Stop):
-        karat.score(rows, METRICS, run="a", progress=progress)
+        karat.score(rows, METRICS, run=run, progress=progress)
 
 
 def test_the_rows_of_a_run_that_is_not_finished_are_read_and_compared(tmp_path, monkeypatch):
@@ -70,3 +71,17 @@ def test_a_run_of_which_nothing_is_written_yet_has_no_rows(folder):
         DataError, match="run a was not finished, and none of its rows is written yet: continue it with"
     ):
         open_run("a")
+
+
+@pytest.mark.parametrize(("most", "parts"), [(1 << 20, []), (2000, [28, 28, 4])])
+def test_bytes_alone_decide_which_rows_are_in_a_part(folder, monkeypatch, most, parts):
+    monkeypatch.setattr(in_order, "MOST_BYTES", most)
+    often = karat.score(TABLE.to_reader(max_chunksize=7), METRICS, run="often").run
+    stop(TABLE.to_reader(max_chunksize=7), "stopped")
+    karat.score(TABLE.to_reader(max_chunksize=7), METRICS, run="stopped", resume=True)
+    monkeypatch.setattr(in_order, "MIN_SECONDS", 1e9)
+    seldom = karat.score(TABLE.to_reader(max_chunksize=7), METRICS, run="seldom").run
+    assert often.values == seldom.values
+    for name in ("often", "stopped", "seldom"):
+        files = sorted((folder / name / "rows").glob("part-*")) if parts else [folder / name / "rows.parquet"]
+        assert [pq.read_metadata(file).num_rows for file in files] == (parts or [N])

@@ -1,7 +1,8 @@
 """A run whose parts follow one another: the rows are scored in their order, and written from time to time.
 
-The last part is written again, as another one, until it is large; so a small run has one part. When it is continued the
-rows are read again and compared with their digests, and only those behind the last part are scored.
+The last part is written again, as another one, until it is large: its bytes alone decide, so that the same rows are in
+the same parts however long they take. A smaller run has one part. When it is continued the rows are read again and
+compared with their digests, and only those behind the last part are scored.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from karat.runs.store.unfinished import Started, check_columns, describe_columns
 MIN_SECONDS = 1.0  # between two writings
 MIN_SHARE = 0.01  # of the run's time so far, between two writings: even long runs have few
 PAUSE = 20  # times as long as the last writing took, between two writings
-LEAST_BYTES = 16 << 20  # in a part that no rows are added to
-MOST_BYTES = 64 << 20  # in memory before they are written
+SECONDS_A_BYTE = 1 / (4 << 20)  # in memory, between two writings: rows that come faster are cheap to score again
+MOST_BYTES = 64 << 20  # in memory; no rows are added to a part that has as many
 
 
 @dataclass
@@ -74,12 +75,12 @@ class RunWriter:
         self._refuse(role for role in self._digests_before if role not in self.columns)
         self._next = 1 + max(self.folder.list_tasks(), default=-1)
         self._kept = self.before
-        if self.parts and self.parts[-1].files[_rows_file(self.parts[-1])].size < LEAST_BYTES:
+        if self.parts and not self.parts[-1].ended:
             self.last = self.parts.pop()
             self._pending = list(self.read(self.last))
             self._bytes = sum(rows.nbytes for rows, _ in self._pending)
         for each in self.parts:
-            written = read_schema(join_path(self.folder.written, _rows_file(each)))
+            written = _name_items(read_schema(join_path(self.folder.written, _rows_file(each))), self.output.schema)
             check_columns(self.started.manifest.name, describe_columns(written), self.output.schema)
 
     @property
@@ -123,9 +124,8 @@ class RunWriter:
         self._bytes += rows.nbytes
         self.state = state
         now = monotonic()
-        if self._bytes < MOST_BYTES and now - self._written < max(
-            MIN_SECONDS, MIN_SHARE * (now - self._started), self._pause
-        ):
+        pauses = MIN_SECONDS, MIN_SHARE * (now - self._started), self._pause, SECONDS_A_BYTE * self._bytes
+        if self._bytes < MOST_BYTES and now - self._written < max(pauses):
             return False
         self.flush()
         return not self._pending
@@ -145,12 +145,13 @@ class RunWriter:
                 part.add(rows, scored)
         self.started.check()
         done = Done(self._next, self._rows - first, self.state(), dict(self.warned), self._digests.by_role, part.files)
-        done = replace(self.folder.keep(replace(done, first=first)), state=b"")
+        ended = self._bytes >= MOST_BYTES
+        done = replace(self.folder.keep(replace(done, first=first, ended=ended)), state=b"")
         if self.last is not None:
             self.folder.remove(self.last.task)
             self.folder.remove_others(name for each in (*self.parts, done) for name in each.files)
         self.last, self._next, self._kept = done, self._next + 1, self._rows
-        if self._bytes >= LEAST_BYTES:
+        if ended:
             self.parts.append(done)
             self.last, self._pending, self._bytes = None, [], 0
         self._written = monotonic()
@@ -190,6 +191,12 @@ class RunWriter:
 
 def _rows_file(part: Done) -> str:
     return next(name for name in part.files if name.startswith("rows/"))
+
+
+def _name_items(written: pa.Schema, now: pa.Schema) -> pa.Schema:
+    """The columns of a file; where types are equal, those of now, as Parquet has its own names for items of lists."""
+    known = {each.name: each for each in now}
+    return pa.schema([new if (new := known.get(each.name, each)).type == each.type else each for each in written])
 
 
 def _whole(parts: Iterator[Array]) -> Array:
