@@ -44,7 +44,7 @@ def test_a_run_that_a_cap_ends_is_resumed_where_it_was_ended(server, more):
     assert server.calls == 10
     assert "run first is not finished: a cap is reached" in capped.stderr
     assert "20 requests were not sent; the same command with --resume --max-calls 30 sends them" in capped.stderr
-    assert re.search(r"30 +10 +20", capped.stdout)
+    assert re.search(r"30 +20 +0\.3333 to", capped.stdout)
     listed = CliRunner().invoke(main, ["runs", "--json"])
     assert [json.loads(listed.stdout)[name] for name in ("n", "state")] == [10, "capped"]
     shown = CliRunner().invoke(main, ["runs", "show", "first"])
