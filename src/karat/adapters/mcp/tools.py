@@ -13,7 +13,7 @@ from karat.data.storage.addresses import is_address
 from karat.judges.rubric import own_judges
 from karat.runs.compare.compare import compare
 from karat.runs.compare.rows_needed import plan_rows
-from karat.runs.compare.run_values import value_of, values_as_scored
+from karat.runs.compare.run_values import read_values, value_of
 from karat.runs.compare.scored_rows import find_rows
 from karat.runs.match.systems import open_system
 from karat.runs.scoring.pipeline import score
@@ -42,7 +42,7 @@ class Tools:
     def show_run(self, run: str) -> dict[str, Any]:
         """Show a run: its manifest (what was scored, from which data, how) and its values with their intervals."""
         opened = self._open(run)
-        return {"manifest": asdict(opened.manifest), "values": values_as_scored(opened)}
+        return {"manifest": asdict(opened.manifest), "values": read_values(opened).values}
 
     def show_rows(
         self, run: str, metric: str = "", order: Literal["worst", "best", "unscored"] = "worst", count: int = 10
