@@ -80,10 +80,10 @@ def test_files_and_runs_are_compared_with_slices(tmp_path, monkeypatch):
         assert whole[spec].verdict == "better", spec
         comparison = whole[spec].comparison
         assert comparison.low <= comparison.difference <= comparison.high
-    assert whole["auroc"].comparison.test == "swap"
+    assert whole["auroc"].comparison.test == "student"
 
 
-def test_curves_are_not_ranked_and_clusters_leave_their_values_without_an_interval(tmp_path, monkeypatch):
+def test_curves_are_ranked_and_clusters_leave_their_values_without_an_interval(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     result = karat.score(table(), ALL, cluster="topic")
     for spec in (each for each in ALL if each != "log_loss(em)"):  # it has no interval of two clusters
@@ -92,8 +92,9 @@ def test_curves_are_not_ranked_and_clusters_leave_their_values_without_an_interv
         assert (value.low is None) == (spec in CURVES)
     for name in "ab":
         karat.score(table(), "auroc(em)", run=name)
-    with pytest.raises(SpecError, match="not ranked"):
-        karat.rank("a", "b")
+    (ranking,) = karat.rank("a", "b").rankings
+    assert [each.rank for each in ranking.systems] == [1, 1]
+    assert [(each.difference, each.p) for each in ranking.pairs] == [(0, 1)]
 
 
 def test_more_confidences_than_are_told_apart_are_rounded():

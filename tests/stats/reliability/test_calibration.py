@@ -1,6 +1,3 @@
-import json
-from dataclasses import asdict
-
 import numpy as np
 import pytest
 
@@ -30,11 +27,6 @@ def test_each_of_few_scores_has_a_bin_of_its_own():
     assert [(each.low, each.high, each.n) for each in found.bins] == [(0, 0, 1), (0.5, 0.5, 2), (1, 1, 1)]
     assert found.ece.reason == "fewer than 5 rows (4)"
     assert found.ece_by_chance is None
-
-
-def test_a_calibration_is_plain_json():
-    found = calibrate(SCORES[:50], PEOPLE[:50])
-    assert json.loads(json.dumps(found.as_dict())) == json.loads(json.dumps(asdict(found)))
 
 
 def test_the_error_by_chance_is_that_of_a_calibrated_judge():

@@ -80,7 +80,7 @@ class Content:
         table, seed = self._table, self.inference.seed
         scores = [
             MetricScores(spec, np.array([table.numbers(Field("score", metric=spec, system=at))
-                                         for at in range(len(table.runs))]), metric.scale.direction == "minimize")
+                                         for at in range(len(table.runs))]), metric.by_run[0].direction == "minimize")
             for spec, metric in zip(table.specs, table.metrics, strict=True)
         ]  # fmt: skip
         choice = choose_rows(scores, most, seed)

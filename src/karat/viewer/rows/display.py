@@ -197,8 +197,9 @@ class _System:
 
 
 def _cell(cells: Mapping[str, Any], name: str | None) -> Any:
-    """The cell of a column; None where a run has no such column."""
-    return None if name is None else cells[name]
+    """The cell of a column; None where a run has no such column, and for NaN, which JSON does not have."""
+    cell = None if name is None else cells[name]
+    return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 def _first(systems: Sequence[_System], cells: Sequence[Mapping[str, Any]], role: str) -> list[str]:
@@ -252,7 +253,9 @@ def _show_cell(text: str | None, most: int) -> dict[str, Any] | None:
 
 
 def _number(value: Any) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
+    """A number, which text files hold as text; None for what is missing or has no end."""
+    number = math.nan if value in {None, ""} else float(value)
+    return number if math.isfinite(number) else None
 
 
 def _differences(first: Sequence[float | None], scores: Sequence[float | None] | None) -> list[float | None]:
