@@ -45,7 +45,7 @@ class SystemValues:
         slices = {label: rows for label, rows in self.slices.items() if label in drawn}
         values = [
             MetricValue(
-                each.spec, label, value, corrected.get((each.spec, label)), each.by_run[0].scale.bounds,
+                each.spec, label, value, corrected.get((each.spec, label)), each.scale.bounds,
                 "" if label else cautions.get(each.spec, ""),
             )
             for each in metrics
