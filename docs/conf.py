@@ -145,10 +145,11 @@ def find_public(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
 
 
 def show_public_titles(_app: Sphinx, doctree: nodes.document, _page: str) -> None:
-    """Give links to types their public name as a tooltip."""
+    """Give links to types their public name as a tooltip; one that no public module has is shown by its name alone."""
     for link in doctree.findall(nodes.reference):
-        if "reftitle" in link:
-            link["reftitle"] = public_homes().get(link["reftitle"], link["reftitle"])
+        title = link.get("reftitle", "")
+        if title.startswith("karat."):
+            link["reftitle"] = public_homes().get(title, title.rpartition(".")[2])
 
 
 def setup(app: Sphinx) -> None:
