@@ -16,7 +16,6 @@ import tarfile
 import zipfile
 from contextlib import closing
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -171,8 +170,8 @@ def test_columns_with_one_name_are_refused(tmp_path):
 @pytest.mark.parametrize("value", ["[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000, "[" * 500 + "]" * 500])
 @pytest.mark.parametrize(("name", "before"), [("a.jsonl", ""), ("a.jsonl", '{"prediction": "x"}\n'), ("a.json", "")])
 def test_json_too_deep_is_refused(tmp_path, value, name, before):
-    if len(value) == 1000 and before and duckdb.__version__ < "2":
-        pytest.skip("DuckDB before 2.0 reads it")
+    if len(value) == 1000 and before:
+        pytest.skip("DuckDB reads it where an earlier row shows the type")
     with pytest.raises(RowError, match="more than 128 deep"):
         rows(put(tmp_path, name, f'{before}{{"prediction": {value}, "n": 1}}\n'), {"prediction"})
 
