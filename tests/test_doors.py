@@ -215,11 +215,11 @@ def check_texts(compared, ranked, folder):
     words = flags({"confidence": compared.confidence})
     texts["compared", "terminal"] = CliRunner().invoke(main, ["compare", *SYSTEMS, *words]).stdout
     for finding in compared.findings:
-        digits = f"{abs(finding.comparison.difference):.4g}"
-        points = f"{100 * abs(finding.comparison.difference):.1f}"
+        size = abs(finding.comparison.difference)
+        spelled = (f"{size:.4f}", f"{size:.4g}", f"{100 * size:.1f}")  # tables, sentences, points
         for (about, ending), text in texts.items():
             if about == "compared":
-                assert points in text or digits in text, (finding.metric, ending, text)
+                assert any(each in text for each in spelled), (finding.metric, ending, text)
     for ranking in ranked.rankings:
         for value in ranking.values:
             for ending in ("md", "tex"):
