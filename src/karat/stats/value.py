@@ -91,6 +91,7 @@ def summarise(
 
     `unit_weight` as in `interval`.
 
+    >>> import numpy as np
     >>> units = Units(width=1)
     >>> units.add(np.array([[1.0], [0.0], [1.0]]))
     >>> value = summarise(units, Scale(), failed=1)

@@ -153,7 +153,7 @@ def test_a_run_that_was_scored_by_row_stays_so(tmp_path, monkeypatch):
     for at in range(2):
         karat.score(make(id=by_row, question=asked, seed=at), "em", run=f"run{at}", cluster="none")
     assert karat.compare("run0", "run1").findings[0].comparison.test == "mcnemar"
-    assert karat.compare("run0", "run1", cluster="question").findings[0].comparison.test == "sign_flip"
+    assert karat.compare("run0", "run1", cluster="question").findings[0].comparison.test == "student"
 
 
 def test_the_command_names_the_column_and_the_number_of_clusters(tmp_path, monkeypatch):

@@ -216,7 +216,7 @@ def test_the_command_prints_the_corrected_value_and_what_it_is_worth():
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     corrected = scored(by="topic").corrected["em"]
-    assert f"{corrected.value:.4f}   {corrected.low:.4f} – {corrected.high:.4f}" in done.stdout
+    assert f"{corrected.value:.4f}   {corrected.low:.4f} to {corrected.high:.4f}" in done.stdout
     assert f"120 labels with the scores are worth {corrected.effective:.0f} labels alone; prediction-" in done.stdout
     assert "labels by people: labels.csv, 120 of 400 rows, one annotator" in done.stdout
     assert "exact_match, alone: no estimate: at least 2 labels expected, found 0 for 1 rows" in done.stdout

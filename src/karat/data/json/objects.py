@@ -151,7 +151,7 @@ def _describe_object(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             required += [] if attribute in sparse else [name]
     return {
         "type": "object",
-        "description": inspect.getdoc(kind),
+        "description": (inspect.getdoc(kind) or "").partition(">>> ")[0].strip(),  # without its example
         "properties": properties,
         "required": list(dict.fromkeys(required)),
         "additionalProperties": False,

@@ -198,7 +198,7 @@ def read_values(
     >>> run = open_system(karat.score(rows, "em"), "the result")
     >>> (entry,) = read_values(run, confidence=0.5, cluster="topic").values["metrics"]
     >>> entry["value"], round(entry["low"], 3)
-    (0.5, 0.178)
+    (0.5, 0.285)
     """
     known, settings = scored_inference(run), run.manifest.settings
     inference = Inference(known.confidence if confidence is None else confidence, known.seed if seed is None else seed)
