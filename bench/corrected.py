@@ -27,10 +27,10 @@ from karat.stats.corrected.allocation import (
     share_of_round,
     uncertain,
 )
-from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.cross_prediction import cross_predict
 from karat.stats.corrected.estimate import corrected_difference, corrected_mean
 from karat.stats.corrected.judged import Judged
+from karat.stats.corrected.value import Corrected
 
 Array = NDArray[np.float64]
 random = np.random.default_rng(15)

@@ -16,7 +16,7 @@ import numpy as np
 from karat.core.metric.in_order import Percentile
 from karat.stats.aggregate import Scale
 from karat.stats.paired.compare import Pairing
-from karat.stats.percentiles.values import Values
+from karat.stats.percentiles.values import ScoreCounts
 
 SIZES, SHARES = (50, 200, 1_000), (0.5, 0.9, 0.95)
 random = np.random.default_rng(0)
@@ -29,7 +29,7 @@ def simulate(n: int, share: float, times: int) -> tuple[float, float, float]:
     for _ in range(times):
         hard = random.normal(size=n)
         a, b = (np.exp(hard + random.normal(size=n) / 2)[:, None] for _ in range(2))
-        values, pairing = Values(), Pairing(Scale(Percentile(share), (None, None)), 1)
+        values, pairing = ScoreCounts(), Pairing(Scale(Percentile(share), (None, None)), 1)
         values.add(a)
         low, high = values.interval(share, 0.95)
         held += (low is None or low <= true) and (high is None or true <= high)

@@ -43,7 +43,7 @@ TASKS = {  # the headings of the reference, and the modules of karat.metrics who
     "Short answers": ("text.match", "text.overlap"),
     "Longer texts and translation": ("text.bleu", "text.rouge", "text.translation"),
     "Edit distance and error rates": ("text.edit",),
-    "Choices and labels": ("answers.choice", "answers.label"),
+    "Choices and labels": ("answers.multiple_choice", "answers.label"),
     "Numbers, mathematics and JSON": ("answers.",),
     "Retrieval": ("retrieval.",),
     "Tool calls": ("tools.",),

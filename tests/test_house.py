@@ -168,7 +168,7 @@ def test_every_room_has_a_floor():
     assert rooms <= set(HEIGHT)
 
 
-KINDS = {"InOrder", "Percentile", "Curve", "Cut", "Accumulator", "Units", "Tally", "Values", "CurveRows"}
+KINDS = {"InOrder", "Percentile", "Curve", "Cut", "Accumulator", "Units", "Tally", "ScoreCounts", "CurveRows"}
 
 
 @pytest.mark.parametrize("name", TREES)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from karat.stats.corrected.label_count import LabelCount
     from karat.stats.paired.sample_size import NoSampleSize, SampleSize
-    from karat.stats.reliability.repetition import Answers
+    from karat.stats.reliability.repetition import VarianceComponents
 
 _SHARE = Real(0.000001, 0.999999)
 
@@ -78,7 +78,7 @@ def power(
     most = 2 if difference is not None else 1
     if len(runs) > most:
         raise click.UsageError(f"--run: expected one run{' or two' if most == 2 else ''}, found {len(runs)}")
-    lines: Mapping[str, tuple[SampleSize | NoSampleSize | LabelCount | Answers, str]]
+    lines: Mapping[str, tuple[SampleSize | NoSampleSize | LabelCount | VarianceComponents, str]]
     if answers:
         lines = _count_answers(runs[0], options["metrics"])
     elif width is not None:
@@ -106,13 +106,13 @@ def _count_rows(
     return {spec: (plan, _describe(plan)) for spec, plan in plans.items()}
 
 
-def _count_answers(run: str, metrics: list[str]) -> dict[str, tuple[Answers, str]]:
+def _count_answers(run: str, metrics: list[str]) -> dict[str, tuple[VarianceComponents, str]]:
     from karat.runs.compare.rows_needed import plan_more_answers  # noqa: PLC0415  (heavy)
 
     return {spec: (plan, _describe_answers(plan)) for spec, plan in plan_more_answers(run, metrics=metrics).items()}
 
 
-def _describe_answers(plan: Answers) -> str:
+def _describe_answers(plan: VarianceComponents) -> str:
     at_hand = (
         f"{plan.questions} questions with {plan.answers:.3g} answers each have a standard error of {plan.error:.4f}"
     )

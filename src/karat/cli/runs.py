@@ -223,7 +223,7 @@ def _describe(run: Run) -> list[tuple[str, str]]:
 def _result(run: Run) -> Result:
     from karat.runs.scoring.clusters import Clusters  # noqa: PLC0415  (heavy)
     from karat.runs.scoring.result import Result, Values  # noqa: PLC0415
-    from karat.stats.corrected.corrected import Corrected  # noqa: PLC0415
+    from karat.stats.corrected.value import Corrected  # noqa: PLC0415
     from karat.stats.value import Value  # noqa: PLC0415
 
     def value(fields: dict[str, Any]) -> Value:

@@ -17,7 +17,7 @@ from karat.runs.compare.run_values import value_of
 from karat.runs.store.run import Run
 from karat.runs.table.document import check_document, write_lines
 from karat.runs.table.value_table import MetricValue, value_document, value_table
-from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.value import Corrected
 from karat.stats.value import Value
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -11,10 +11,10 @@ from karat.data.json.objects import JsonObject
 from karat.stats.aggregate import Accumulator, Finish, Scale
 from karat.stats.confidence.curve_rows import CurveRows
 from karat.stats.inference import Inference
-from karat.stats.percentiles.values import Values
+from karat.stats.percentiles.values import ScoreCounts
 from karat.stats.sums.units import Units
 
-_KEEPERS: dict[Kept, type[Accumulator]] = {each.keeps: each for each in (Units, Values, CurveRows)}
+_KEEPERS: dict[Kept, type[Accumulator]] = {each.keeps: each for each in (Units, ScoreCounts, CurveRows)}
 
 
 @dataclass(frozen=True)

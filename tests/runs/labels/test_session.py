@@ -15,11 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import karat
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
-from karat.runs.labels.rows_to_label import Row, open_rows_to_label
+from karat.runs.labels.rows_to_label import RowToLabel, open_rows_to_label
 from karat.runs.labels.session import FinishedRow, Mark, Session
 from karat.runs.labels.table import read_labels
 
-ROWS = [Row(str(at), None, None) for at in range(30)]
+ROWS = [RowToLabel(str(at), None, None) for at in range(30)]
 CHOICES = {"good": 1.0, "bad": 0.0}
 
 
@@ -128,7 +128,7 @@ def test_a_note_that_is_no_text_is_kept_as_well_as_can_be(path):
 
 
 def test_probabilities_and_systems_reach_the_labels(path):
-    rows = [Row("1", "a", 0.5), Row("1", "b", 0.25)]
+    rows = [RowToLabel("1", "a", 0.5), RowToLabel("1", "b", 0.25)]
     label_all(session(path, rows=rows))
     for system, probability in (("a", 0.5), ("b", 0.25)):
         labels = read_labels(path, on="id", system=system)
@@ -138,7 +138,7 @@ def test_probabilities_and_systems_reach_the_labels(path):
 def test_a_journal_of_something_else_is_refused(path):
     label_all(session(path))
     with pytest.raises(DataError, match=r"labels.jsonl, line 1: the row '\d+' is not among those to label"):
-        session(path, rows=[Row("x", None, None)])
+        session(path, rows=[RowToLabel("x", None, None)])
     with pytest.raises(DataError, match=r"line 1: the label good=1 is not among yes=1, no=0: go on with .*--label-map"):
         Session(ROWS, path, "ada", {"yes": 1, "no": 0})
     for text in ("id,label\n1,good\n", '{"id": "1", "prediction": "a"}', '{"id": "1"}\n{"id": "2"', '{"id'):
@@ -162,7 +162,7 @@ def test_only_known_labels_of_known_rows_are_taken(path):
 
 
 def test_the_rows_of_an_id_follow_each_other_in_random_order_of_systems(path):
-    rows = [Row(str(at), system, None) for system in "abc" for at in range(200)]
+    rows = [RowToLabel(str(at), system, None) for system in "abc" for at in range(200)]
     order = [rows[at] for at in session(path, rows=rows).order]
     triples = [order[at : at + 3] for at in range(0, 600, 3)]
     assert all(len({row.id for row in triple}) == 1 for triple in triples)
@@ -189,9 +189,10 @@ def test_a_label_is_for_the_row_that_was_shown(path):
 
 def test_no_label_of_two_processes_at_once_is_lost_or_doubled(path):
     program = """if True:
-        from karat.runs.labels.rows_to_label import Row
+        from karat.runs.labels.rows_to_label import RowToLabel
         from karat.runs.labels.session import FinishedRow, Session
-        session = Session([Row(str(at), None, None) for at in range(30)], "labels.jsonl", "ada", {"good": 1, "bad": 0})
+        rows = [RowToLabel(str(at), None, None) for at in range(30)]
+        session = Session(rows, "labels.jsonl", "ada", {"good": 1, "bad": 0})
         while (at := session.current) is not None:
             try:
                 session.label("NAME", at)
@@ -286,7 +287,7 @@ def test_neither_scores_nor_the_system_are_shown():
     opened = open_rows_to_label([SHOWN])
     assert opened.shown == ("question", "contexts", "gold", "answer")
     assert opened.read(0) == {"question": "?", "contexts": ["a", "b"], "gold": "x", "answer": "y"}
-    assert opened.rows == [Row("7", None, None), Row("8", None, None)]
+    assert opened.rows == [RowToLabel("7", None, None), RowToLabel("8", None, None)]
     assert open_rows_to_label([SHOWN], show=["answer"]).read(1) == {"answer": "z"}
 
 
@@ -295,7 +296,7 @@ def test_a_run_shows_what_was_scored(path):
     karat.score(rows, "em", map={"prediction": "said", "reference": "truth"}, run="first")
     opened = open_rows_to_label(["first"], on="qid")
     assert opened.shown == ("gold", "answer")
-    assert opened.rows == [Row("a", None, 0.5), Row("b", None, 1.0)]
+    assert opened.rows == [RowToLabel("a", None, 0.5), RowToLabel("b", None, 1.0)]
     other = path.with_name("other.jsonl")
     other.write_text('{"qid": 7, "said": 1.10, "truth": [1, "b"]}\n')
     both = open_rows_to_label(["first", str(other)], on="qid", show=["said"])

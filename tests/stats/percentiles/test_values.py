@@ -13,7 +13,7 @@ from karat.core.metric.in_order import Percentile
 from karat.metrics.confidence.curves import RocArea
 from karat.stats.aggregate import Scale
 from karat.stats.confidence.curve_rows import CurveRows
-from karat.stats.percentiles.values import Values, find_order
+from karat.stats.percentiles.values import ScoreCounts, find_order
 from karat.stats.sums.units import Units
 from karat.stats.value import make_units, restore_units, summarise
 
@@ -21,12 +21,12 @@ FLOATS = st.floats(-1e6, 1e6)
 
 
 def keep(*parts):
-    whole = Values()
+    whole = ScoreCounts()
     for part in parts:
-        one = Values()
+        one = ScoreCounts()
         one.add(np.asarray(part, float)[:, None])
         about, stored = one.state()
-        whole.merge(Values.restore(about, iter(stored)))
+        whole.merge(ScoreCounts.restore(about, iter(stored)))
     return whole
 
 
@@ -80,21 +80,21 @@ def test_intervals_hold_the_percentile_of_the_population_by_simulation():
 
 def test_few_rows_have_no_upper_end_and_rows_in_clusters_no_interval():
     scale = Scale(Percentile(0.95), (0.0, None), "minimize")
-    few, clustered = Values(), Values(clustered=True)
+    few, clustered = ScoreCounts(), ScoreCounts(clustered=True)
     for each in (few, clustered):
         each.add(np.arange(1.0, 21.0)[:, None])
     value = summarise(few, scale, failed=2)
     assert (value.value, value.high, value.n, value.failed) == (pytest.approx(19.05), None, 22, 2)
     assert value.low == 17
     assert (summarise(clustered, scale).low, summarise(clustered, scale).high) == (None, None)
-    assert summarise(Values(), scale).value is None
+    assert summarise(ScoreCounts(), scale).value is None
 
 
 @pytest.mark.parametrize("finish", [None, np.prod, Percentile(0.5), RocArea()])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_what_keeps_a_metrics_statistics_is_restored_as_what_it_was(finish, clustered):
     kept = make_units(finish, 2 - isinstance(finish, Percentile), clustered=clustered)
-    assert type(kept) is {Percentile: Values, RocArea: CurveRows}.get(type(finish), Units)
+    assert type(kept) is {Percentile: ScoreCounts, RocArea: CurveRows}.get(type(finish), Units)
     kept.add(np.random.default_rng(0).random((9, kept.width)), np.arange(9, dtype=np.uint64) // (1 + clustered))
     about, stored = kept.state()
     again = restore_units(about, iter(stored))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import karat
 from karat.cli.main import main
 from karat.core.errors import ColumnError, DataError, SpecError
-from karat.viewer.report.choice import MetricScores, choose_rows
+from karat.viewer.report.chosen_rows import MetricScores, choose_rows
 from karat.viewer.report.rows import pack
 
 HOSTILE = '</script><img src=x onerror="alert(1)"><!-- \u202eevil\u2028 & \x00'

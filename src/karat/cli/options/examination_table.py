@@ -8,8 +8,8 @@ from itertools import chain, islice
 from karat.cli.options.item_table import ITEMS
 from karat.cli.options.screen import Screen, open_screen
 from karat.runs.compare.scored_rows import show_text
-from karat.runs.judge.examination import Disagreement, Examination, Examined, Pair
-from karat.runs.judge.people import People
+from karat.runs.judge.examination import Disagreement, Examination, Examined, RaterPair
+from karat.runs.judge.people import HumanAgreement
 from karat.runs.judge.raters import PEOPLE, name_label
 from karat.runs.labels.choices import judge_choices
 from karat.stats.value import Estimate, format_value, spell
@@ -128,7 +128,7 @@ def _figures(judge: Examined) -> Iterator[tuple[str, Estimate]]:
             yield f"score gained by rewording: {name}", shift
 
 
-def _figures_of_people(people: People) -> Iterator[tuple[str, Estimate]]:
+def _figures_of_people(people: HumanAgreement) -> Iterator[tuple[str, Estimate]]:
     for name, each in (
         ("false praise", people.false_praise),
         ("false blame", people.false_blame),
@@ -153,12 +153,12 @@ def _print_next_step(screen: Screen, judges: Sequence[Examined], system: str) ->
     screen.line(f"  karat judge {system} --human labels.jsonl --on id …", "dim")
 
 
-def _is_sliced(pair: Pair) -> bool:
+def _is_sliced(pair: RaterPair) -> bool:
     """Whether a pair is about people in one slice; all others are in --json."""
     return pair.slice is not None and PEOPLE in (pair.first, pair.second)
 
 
-def _list_figures(pair: Pair) -> Iterator[list[str]]:
+def _list_figures(pair: RaterPair) -> Iterator[list[str]]:
     names = [pair.first, pair.second]
     for name, each in pair.figures.items():
         if each.value is not None:
@@ -166,7 +166,7 @@ def _list_figures(pair: Pair) -> Iterator[list[str]]:
             names = ["", ""]
 
 
-def _list_slice(pair: Pair) -> Iterator[list[str]]:
+def _list_slice(pair: RaterPair) -> Iterator[list[str]]:
     names = [pair.slice or "", pair.first, pair.second]
     known = [name for name in _SLICED if name in pair.figures and pair.figures[name].value is not None]
     for name in known[:2]:
@@ -182,7 +182,7 @@ def _cells(estimate: Estimate) -> list[str]:
     return [format_value(estimate.value), interval, f"{estimate.n}"]
 
 
-def _print_confusion(screen: Screen, pair: Pair, choices: Mapping[str, float]) -> None:
+def _print_confusion(screen: Screen, pair: RaterPair, choices: Mapping[str, float]) -> None:
     """The rows of each label of the first rater, by the label of the second."""
     if pair.confusion is None:
         return

@@ -15,7 +15,7 @@ from karat.runs.store.manifest import Manifest, StoredValues
 from karat.runs.store.verify import Verified
 from karat.stats.corrected.label_count import LabelCount
 from karat.stats.paired.sample_size import NoSampleSize, SampleSize
-from karat.stats.reliability.repetition import Answers
+from karat.stats.reliability.repetition import VarianceComponents
 from karat.viewer.rows.facets import Facet, Histogram, Items
 
 ShownOrder: TypeAlias = Literal[Order, "first"]
@@ -102,7 +102,7 @@ _PRINTED: Mapping[str, Any] = {
     "compare": Compared,
     "experiment": StoredValues,
     "judge": Examination,
-    "power": Mapping[str, SampleSize | LabelCount | Answers | NoSampleSize],
+    "power": Mapping[str, SampleSize | LabelCount | VarianceComponents | NoSampleSize],
     "rank": Ranked,
     "runs": KeptRun,
     "runs show": ShownRun,

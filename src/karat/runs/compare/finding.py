@@ -9,7 +9,7 @@ from typing import ClassVar
 from karat.data.json.objects import JsonObject, Printed
 from karat.runs.table.table import Cell, half_width, spell_value
 from karat.stats.aggregate import Bounds, points
-from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.value import Corrected
 from karat.stats.paired.comparison import Comparison, Test, Verdict
 from karat.stats.paired.multiple import HolmTest, holm_tests
 from karat.stats.paired.power import smallest_share, smallest_visible
@@ -189,7 +189,7 @@ class Finding(JsonObject):
 
 
 @dataclass(frozen=True)
-class Pair:
+class RankedPair:
     """Two systems in a ranking: `system` is the one with the better value, `difference` its value minus the other's.
 
     `low` and `high` are the ends of the difference's interval, `p` is that of the `test`, and `p_adjusted` is corrected

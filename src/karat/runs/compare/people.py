@@ -16,9 +16,9 @@ from karat.runs.match.labelled import label_rows
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
-from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.estimate import corrected_difference
 from karat.stats.corrected.influence import take
+from karat.stats.corrected.value import Corrected
 from karat.stats.inference import Inference
 
 

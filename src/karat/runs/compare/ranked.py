@@ -11,7 +11,7 @@ import numpy as np
 
 from karat.core.metric.definition import Direction
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.compare.finding import Pair
+from karat.runs.compare.finding import RankedPair
 from karat.runs.table.document import Document, make_frame
 from karat.runs.table.notebook import show_tables
 from karat.runs.table.paper import Figure, paper_columns, paper_rows
@@ -101,11 +101,11 @@ class Ranking(Evidence):
         ]
 
     @property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[RankedPair]:
         """Every pair, in the order of the systems."""
         return list(self._pairs())
 
-    def _pairs(self) -> Iterator[Pair]:
+    def _pairs(self) -> Iterator[RankedPair]:
         order, tests = self.standing.order, self.tests
         numbers = (tests.difference, tests.low, tests.high, tests.p, self.standing.adjusted)
         for place, one in enumerate(order):
@@ -113,7 +113,9 @@ class Ranking(Evidence):
                 found = (None if np.isnan(each[one, other]) else float(each[one, other]) for each in numbers)
                 difference, low, high, p, adjusted = found
                 separated, test = bool(self.standing.separated[one, other]), tests.test[one, other]
-                yield Pair(self.names[one], self.names[other], difference, low, high, p, test, adjusted, separated)
+                yield RankedPair(
+                    self.names[one], self.names[other], difference, low, high, p, test, adjusted, separated
+                )
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,7 +22,7 @@ from karat.stats.paired.sample_size import (
     sample_size_from_comparison,
     sample_size_from_scores,
 )
-from karat.stats.reliability.repetition import Answers, plan_answers
+from karat.stats.reliability.repetition import VarianceComponents, plan_answers
 from karat.stats.sums.units import Units
 
 _VARIANCES = "intraclass_correlation"
@@ -80,7 +80,9 @@ def _plan_each(plans: Mapping[str, Callable[[], SampleSize]]) -> dict[str, Sampl
     return found
 
 
-def plan_more_answers(system: System, *, metrics: str | Metric | Iterable[str | Metric] = ()) -> dict[str, Answers]:
+def plan_more_answers(
+    system: System, *, metrics: str | Metric | Iterable[str | Metric] = ()
+) -> dict[str, VarianceComponents]:
     """For each metric of answers, what halves its standard error: more questions, or more answers to each.
 
     The run was scored with `intraclass_correlation` of that metric, whose statistics hold the variances. Raises

@@ -16,7 +16,7 @@ from karat.runs.columns.groups import check_group_column, cluster_keys, group_ro
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
-from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.value import Corrected
 from karat.stats.inference import Inference
 from karat.stats.value import Value, make_units, summarise
 

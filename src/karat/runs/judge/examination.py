@@ -17,7 +17,7 @@ from karat.data.json.objects import JsonObject, Printed, to_json
 from karat.runs.compare.scored_rows import name_rows, read_texts
 from karat.runs.judge.coefficients import Scale
 from karat.runs.judge.kept_calibration import KeptCalibration, save_calibrations
-from karat.runs.judge.people import People
+from karat.runs.judge.people import HumanAgreement
 from karat.runs.judge.raters import Rater, Raters
 from karat.runs.judge.reliability import Bias, Noise, Position, Replies, Rewordings
 from karat.stats.agreement.confusion import Confusion
@@ -27,7 +27,7 @@ Kind = Literal["false praise", "false blame", "different"]
 
 
 @dataclass(frozen=True)
-class Pair:
+class RaterPair:
     """Two raters, over all rows or one slice; `first` and `second` are both `people` for people among themselves.
 
     `figures` has each coefficient by name. `confusion` counts the labels of both (first: rows, second: columns); None
@@ -75,7 +75,7 @@ class Examined:
     signature: str | None
     n: int
     scored: int
-    people: People | None
+    people: HumanAgreement | None
     replies: Replies | None
     noise: Noise | None
     position: Position | None
@@ -103,7 +103,7 @@ class Examination(JsonObject):
     annotators: tuple[str, ...]
     labels: Mapping[str, float]
     n: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RaterPair, ...]
     judges: tuple[Examined, ...]
     errors: tuple[Disagreement, ...]
     notes: tuple[str, ...]
@@ -119,7 +119,7 @@ class Examination(JsonObject):
                 return each
         raise KeyError(f"no score {score}; there are: {', '.join(each.score for each in self.judges)}")
 
-    def pair(self, first: str, second: str = "people", slice: str | None = None) -> Pair:  # noqa: A002
+    def pair(self, first: str, second: str = "people", slice: str | None = None) -> RaterPair:  # noqa: A002
         """The pair of these two raters; `KeyError` where there is none."""
         for each in self.pairs:
             if (each.first, each.second, each.slice) == (first, second, slice):
@@ -152,7 +152,7 @@ class Examination(JsonObject):
 
 
 def list_errors(
-    raters: Raters, rater: Rater, people: People, calls: Array | None, scale: Scale, most: int
+    raters: Raters, rater: Rater, people: HumanAgreement, calls: Array | None, scale: Scale, most: int
 ) -> Iterator[Disagreement]:
     """At most `most` rows of false praise and as many of false blame, the greatest first; all kinds alike where labels
     are names of more than two things.

@@ -15,12 +15,12 @@ from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
 from karat.runs.judge.coefficients import LEVELS, Scale, compare_people, compare_raters
-from karat.runs.judge.examination import Disagreement, Examination, Examined, Pair, list_errors
+from karat.runs.judge.examination import Disagreement, Examination, Examined, RaterPair, list_errors
 from karat.runs.judge.kept_calibration import find_calibration, read_calibrations
-from karat.runs.judge.opening import LabelMap, Selection, open_rated
-from karat.runs.judge.people import People, compare_with_people
+from karat.runs.judge.opening import ExaminationPlan, LabelMap, open_rated
+from karat.runs.judge.people import HumanAgreement, compare_with_people
 from karat.runs.judge.raters import PEOPLE, Rater, Raters, find_consensus, read_raters
-from karat.runs.judge.reliability import Answers, Reliability
+from karat.runs.judge.reliability import JudgedAnswers, Reliability
 from karat.runs.judge.sentences import describe
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.table import note_names
@@ -114,11 +114,13 @@ def examine(
         raise SpecError(f"ask={ask!r}: a whole number from 0 is expected")
     inference = Inference(confidence, seed)
     kept = None if calibration is None else read_calibrations(calibration)
-    answers = Answers(answer, _names(author), _names(own))
+    answers = JudgedAnswers(answer, _names(author), _names(own))
     reads = [("author", name) for name in answers.author] + ([] if answer is None else [("answer", answer)])
     listed = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     parsed = parse_all(listed) if listed else []
-    chosen = Selection(parsed, columns, label_map, on, by, cluster, ask, rewordings, map, gold, where, limit, reads)
+    chosen = ExaminationPlan(
+        parsed, columns, label_map, on, by, cluster, ask, rewordings, map, gold, where, limit, reads
+    )
     opened = open_rated(system, chosen, Labels.of(human, label_map), progress)
     raters = read_raters(opened, chosen)
     pairs = [_estimate(raters, None, names, each, inference) for names, each in _compare(raters, None)]
@@ -149,7 +151,7 @@ def examine(
     )
 
 
-def _gather(rater: Rater, people: People | None, figures: Reliability) -> Examined:
+def _gather(rater: Rater, people: HumanAgreement | None, figures: Reliability) -> Examined:
     """All that was found about a rater, and what to give for the rest."""
     parts: dict[str, Any] = {
         "people": people,
@@ -199,14 +201,14 @@ def _compare(raters: Raters, rows: Array | None) -> Iterator[tuple[tuple[str, st
 
 def _estimate(
     raters: Raters, label: str | None, names: tuple[str, str], figures: Mapping[str, Coefficient], inference: Inference
-) -> Pair:
+) -> RaterPair:
     part = slice(None) if label is None else raters.slices[label]
     clusters = None if raters.clusters is None else np.unique(raters.clusters[part], return_inverse=True)[1]
     estimates = {name: each.estimate(clusters, inference.confidence) for name, each in figures.items()}
     confusion = None
     if names[0] != names[1] and estimates["accuracy"].value is not None:
         confusion = confusion_matrix(*(raters.column(name)[part] for name in names))
-    return Pair(*names, label, estimates, confusion)
+    return RaterPair(*names, label, estimates, confusion)
 
 
 def _note(raters: Raters) -> Iterator[str]:

@@ -40,7 +40,7 @@ LabelMap: TypeAlias = Mapping[str, float] | str | None
 
 
 @dataclass(frozen=True)
-class Selection:
+class ExaminationPlan:
     """What is examined: `metrics` and further `columns` of scores, on which rows, and what judges are asked.
 
     `repetitions`: how many verdicts judges give on each row, and one for each of the `rewordings`. `map`, `gold`, `on`,
@@ -88,7 +88,7 @@ class Opened:
     table: pa.Table | None = None
 
 
-def open_rated(system: Any, chosen: Selection, human: Labels | None, progress: Progress | None = None) -> Opened:
+def open_rated(system: Any, chosen: ExaminationPlan, human: Labels | None, progress: Progress | None = None) -> Opened:
     """Open a system and people's labels of its rows; scores that it does not hold are computed, or asked for.
 
     Raises what opening, scoring, reading and matching labels raise.
@@ -135,7 +135,7 @@ def _read_people(run: Run, human: Labels | None, on: str | None) -> Opened:
     return Opened(run, (labels, match_labels(labels, ids, run.name)))
 
 
-def _score(data: Any, chosen: Selection, human: Labels | None, progress: Progress | None) -> Opened:
+def _score(data: Any, chosen: ExaminationPlan, human: Labels | None, progress: Progress | None) -> Opened:
     """Score the rows, only the labelled ones where there are labels, and ask judges about them."""
     run, gold = data if isinstance(data, Run) else None, chosen.gold
     source = run.source if run else open_sources(data, gold, None if gold is None else chosen.on, ranked=False)

@@ -42,7 +42,7 @@ class CutFigure:
 
 
 @dataclass(frozen=True)
-class Cut:
+class BestThreshold:
     """The best threshold of a score, with its interval, and figures at it; `reason`: why there is none."""
 
     value: float | None
@@ -75,7 +75,7 @@ class Slice(Gap):
 
 
 @dataclass(frozen=True)
-class People:
+class HumanAgreement:
     """One score compared with people, on the `labelled` rows that have both.
 
     `direction`: whether more or less of the score is better. `turned`: less is better, and labels say how good a row
@@ -107,7 +107,7 @@ class People:
     error_cut: float | None
     on_cut: int
     bias: Estimate | None
-    cut: Cut | None
+    cut: BestThreshold | None
     calibration: Calibration | None
     slices: Mapping[str, Slice]
     reversal: str | None
@@ -115,7 +115,7 @@ class People:
 
 def compare_with_people(
     raters: Raters, rater: Rater, scale: Scale, inference: Inference
-) -> tuple[People, Array | None]:
+) -> tuple[HumanAgreement, Array | None]:
     """A score beside people, and its label of each row, shape (rows,), on the scale of people's.
 
     A score with other values than labels is cut at its best threshold; None where there is no such label.
@@ -135,7 +135,7 @@ class _Comparison:
     figure: str
     inference: Inference
 
-    def describe(self, scale: Scale) -> tuple[People, Array | None]:
+    def describe(self, scale: Scale) -> tuple[HumanAgreement, Array | None]:
         beside, raters = self.beside, self.raters
         values = np.unique(beside.label[~np.isnan(beside.label)])
         cut = beside.find_threshold(self.inference)
@@ -146,7 +146,7 @@ class _Comparison:
         praise, blame = (None if each is None else self.estimate(each) for each in (found.praise, found.blame))
         less, span = beside.minimize and not beside.turned, beside.range
         on_scale = span is not None and not beside.turned and not (scale == "nominal" and len(values) > 2)
-        people = People(
+        people = HumanAgreement(
             labelled=int((~np.isnan(beside.score) & ~np.isnan(raters.mean_label)).sum()),
             direction="minimize" if beside.minimize else "maximize",
             turned=beside.turned,
@@ -198,7 +198,7 @@ class _Comparison:
         judged = Judged(beside.signed, beside.label, chances, raters.keys)
         return describe_reversal(self.rater.name, judged, self.inference.confidence, turned=beside.turned)
 
-    def describe_cut(self, cut: Threshold) -> Cut:
+    def describe_cut(self, cut: Threshold) -> BestThreshold:
         def figure(measure: Callable[..., Coefficient]) -> CutFigure:
             return CutFigure(
                 *(
@@ -210,7 +210,7 @@ class _Comparison:
         value, low, high = cut.value, cut.low, cut.high
         if self.beside.turned and value is not None and low is not None and high is not None:
             value, low, high = -value, -high, -low
-        return Cut(value, low, high, cut.reason, *map(figure, (accuracy, cohen_kappa, youden_index)))
+        return BestThreshold(value, low, high, cut.reason, *map(figure, (accuracy, cohen_kappa, youden_index)))
 
     def list_people(self, calls: Array) -> Array | None:
         """People's labels of the rows that have a score and two labels, NaN in others; None where there are none."""

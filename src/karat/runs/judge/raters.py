@@ -20,7 +20,7 @@ from karat.data.storage.file_names import name_row
 from karat.judges.rubric import Rubric
 from karat.runs.columns.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.columns.score_columns import decode_numbers
-from karat.runs.judge.opening import LabelMap, Opened, Selection, check_column
+from karat.runs.judge.opening import ExaminationPlan, LabelMap, Opened, check_column
 from karat.runs.judge.praise import Beside
 from karat.runs.judge.votes import Votes
 from karat.runs.labels.choices import check_label_map, choices_by_spec, parse_label_map
@@ -141,7 +141,7 @@ def name_label(choices: Mapping[str, float], score: float) -> str:
     return next((name for name, each in choices.items() if each == score), f"{score:g}")
 
 
-def read_raters(opened: Opened, chosen: Selection) -> Raters:
+def read_raters(opened: Opened, chosen: ExaminationPlan) -> Raters:
     """Read the scores of the rows that people labelled, or of all rows.
 
     Raises `SpecError` where there is nothing to compare, and `ColumnError` for a column that does not exist.

@@ -26,7 +26,7 @@ from karat.stats.value import Estimate
 
 
 @dataclass(frozen=True)
-class Answers:
+class JudgedAnswers:
     """Which columns hold the judged answers, one or two, and their authors; and which authors are the judge's model."""
 
     answer: str | None = None
@@ -96,7 +96,7 @@ class Rewordings:
 class Reliability:
     """What the votes and the scores of one rater show; a part that the data cannot show is None."""
 
-    def __init__(self, raters: Raters, rater: Rater, answers: Answers, inference: Inference) -> None:
+    def __init__(self, raters: Raters, rater: Rater, answers: JudgedAnswers, inference: Inference) -> None:
         self._raters, self._rater, self._answers, self._inference = raters, rater, answers, inference
         self._of_rows = partial(estimate, weights=raters.weights, keys=raters.keys, inference=inference)
         low, high = ((0.0, 1.0)[at] if each is None else each for at, each in enumerate(rater.limits))

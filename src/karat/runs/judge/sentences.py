@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from karat.runs.judge.people import Gap, People, Slice
+from karat.runs.judge.people import Gap, HumanAgreement, Slice
 from karat.runs.judge.reliability import Bias
 from karat.stats.value import Estimate, spell
 
@@ -54,7 +54,7 @@ def describe(found: Examined, figures: Mapping[str, Estimate], among_people: Map
 
 
 def _describe_people(
-    score: str, people: People, figures: Mapping[str, Estimate], among_people: Mapping[str, Estimate]
+    score: str, people: HumanAgreement, figures: Mapping[str, Estimate], among_people: Mapping[str, Estimate]
 ) -> Iterator[str]:
     if people.value.value is None:
         yield f"{score}: nothing can be said: {people.value.reason}"
@@ -72,7 +72,7 @@ def _describe_people(
             yield f"{score} is worse in {name}: {_describe_slice(people, each)}"
 
 
-def _describe_level(score: str, people: People) -> str:
+def _describe_level(score: str, people: HumanAgreement) -> str:
     value = people.value
     rows = f"{value.n} rows{' on which most people agree' if people.tied else ''}"
     if people.figure == "accuracy":
@@ -93,7 +93,7 @@ def _describe_chance(figures: Mapping[str, Estimate]) -> Iterator[str]:
     yield shown if kappa.low > 0 else f"{shown}: that it is better than chance could not be shown"
 
 
-def _describe_company(score: str, people: People, among_people: Mapping[str, Estimate]) -> Iterator[str]:
+def _describe_company(score: str, people: HumanAgreement, among_people: Mapping[str, Estimate]) -> Iterator[str]:
     """The score beside people, as people beside each other."""
     gap = people.with_people
     if gap is None:
@@ -117,14 +117,14 @@ def _describe_gap(gap: Gap) -> str:
     return f"{_number(gap.value)} against {_number(gap.other)}, difference {_number(gap.difference)}"
 
 
-def _describe_slice(people: People, found: Slice) -> str:
+def _describe_slice(people: HumanAgreement, found: Slice) -> str:
     here, there = (_number(each) for each in (found.value, found.other))
     alike = found.figure == "accuracy" and people.same_label is not None
     title = "agreement with a person" if alike else _TITLES[found.figure]
     return f"{title} {here} in {found.value.n} rows, {there} in the others, difference {_number(found.difference)}"
 
 
-def _describe_errors(people: People) -> Iterator[str]:
+def _describe_errors(people: HumanAgreement) -> Iterator[str]:
     praise, blame, bias = people.false_praise, people.false_blame, people.bias
     parts = []
     if praise is not None and blame is not None and people.labels:
@@ -156,7 +156,7 @@ def describe_cut(cut: float, on_cut: int) -> str:
     return f"cut at {spell(cut, '.4g')}" + (f", on which {lie}, each half an error" if on_cut else "")
 
 
-def _describe_cut(score: str, people: People) -> Iterator[str]:
+def _describe_cut(score: str, people: HumanAgreement) -> Iterator[str]:
     cut = people.cut
     if cut is None:
         return
@@ -170,7 +170,7 @@ def _describe_cut(score: str, people: People) -> Iterator[str]:
     yield f"{shown}: accuracy {_percent(cut.accuracy.corrected)} on rows that did not choose it, {other}"
 
 
-def _describe_calibration(people: People) -> Iterator[str]:
+def _describe_calibration(people: HumanAgreement) -> Iterator[str]:
     if people.calibration is None:
         return
     error, chance = people.calibration.ece, people.calibration.ece_by_chance

@@ -19,9 +19,9 @@ from karat.runs.labels.table import LabelTable, match_labels, note_names, read_l
 from karat.runs.store.manifest import ScoredMetric
 from karat.stats.aggregate import Bounds
 from karat.stats.agreement.threshold import fit_threshold
-from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.cross_prediction import cross_predict
 from karat.stats.corrected.judged import Judged
+from karat.stats.corrected.value import Corrected
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ BESIDE = ("label", "annotator", PROBABILITY, SYSTEM)
 
 
 @dataclass(frozen=True)
-class Row:
+class RowToLabel:
     """One row to label; `system` and `probability` are None where the rows have none."""
 
     id: str
@@ -51,7 +51,7 @@ class Row:
 class RowsToLabel:
     """The rows of one or several systems. `shown` are the titles of the columns that an annotator sees, in order."""
 
-    rows: Sequence[Row]
+    rows: Sequence[RowToLabel]
     shown: tuple[str, ...]
     tables: Sequence[DiskTable]
 
@@ -86,7 +86,7 @@ def open_rows_to_label(sources: Sequence[Any], on: str | None = None, show: Sequ
     """
     opened = [_open(each) for each in sources]
     systems = [name for name, _, _ in opened]
-    rows, tables, shown = list[Row](), [], dict[str, None]()
+    rows, tables, shown = list[RowToLabel](), [], dict[str, None]()
     for name, source, known in opened:
         ids, columns = _find(source, name, on, show, known)
         own = list(_read_rows(source, ids, name if len(sources) > 1 else None))
@@ -151,7 +151,7 @@ def _is_proposed(source: Source) -> bool:
     return {PROBABILITY, "label"} <= set(source.schema.names)
 
 
-def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
+def _read_rows(source: Source, on: str, system: str | None) -> Iterator[RowToLabel]:
     seen: dict[tuple[str | None, str], int] = {}
     beside = [
         name for name in (PROBABILITY, *([SYSTEM] if _is_proposed(source) else ())) if name in source.schema.names
@@ -174,7 +174,7 @@ def _read_rows(source: Source, on: str, system: str | None) -> Iterator[Row]:
             if chance is not None and not 0 < chance <= 1:
                 expected = "expected a number above 0 and up to 1"
                 raise DataError(f"{name_row(source.name, len(seen))}: the probability is {chance:g}; {expected}")
-            yield Row(row, of, chance)
+            yield RowToLabel(row, of, chance)
 
 
 def _show(column: pa.Array) -> Any:

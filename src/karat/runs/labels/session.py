@@ -16,7 +16,7 @@ import numpy as np
 
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.runs.labels.journal import Journal
-from karat.runs.labels.rows_to_label import Row
+from karat.runs.labels.rows_to_label import RowToLabel
 
 
 class Mark(NamedTuple):
@@ -60,7 +60,7 @@ class Session:
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "labels.jsonl")
-    >>> rows = [Row("a", None, None), Row("b", None, None)]
+    >>> rows = [RowToLabel("a", None, None), RowToLabel("b", None, None)]
     >>> session, other = (Session(rows, path, "ada", {"good": 1, "bad": 0}) for window in range(2))
     >>> session.label("good", session.current); session.skip(other.current)
     >>> other.label("bad", other.undo(), note="too long")
@@ -70,7 +70,7 @@ class Session:
     """
 
     def __init__(
-        self, rows: Sequence[Row], path: str | Path, annotator: str, choices: Mapping[str, float], seed: int = 0
+        self, rows: Sequence[RowToLabel], path: str | Path, annotator: str, choices: Mapping[str, float], seed: int = 0
     ) -> None:
         if not annotator.strip():
             raise SpecError("a name of the annotator is expected")
@@ -174,7 +174,7 @@ def _clean(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _shuffle(rows: Sequence[Row], seed: int) -> list[int]:
+def _shuffle(rows: Sequence[RowToLabel], seed: int) -> list[int]:
     """The positions of all rows, shuffled by id and then by system."""
     random = np.random.default_rng(seed)
     ids = list(dict.fromkeys(row.id for row in rows))

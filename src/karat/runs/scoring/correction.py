@@ -22,10 +22,10 @@ from karat.runs.labels.reversal import describe_reversal
 from karat.runs.scoring.arguments import Selection
 from karat.runs.store.manifest import ScoredMetric, describe_metric
 from karat.runs.store.run import Run
-from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.estimate import corrected_mean
 from karat.stats.corrected.influence import take
 from karat.stats.corrected.judged import Judged
+from karat.stats.corrected.value import Corrected
 from karat.stats.inference import Inference
 
 

@@ -25,7 +25,7 @@ from karat.stats.value import Value, format_value
 if TYPE_CHECKING:
     from karat.runs.scoring.clusters import Clusters
     from karat.runs.store.run import Run
-    from karat.stats.corrected.corrected import Corrected
+    from karat.stats.corrected.value import Corrected
 
 Of = TypeVar("Of")
 _REASONS = 3  # of each metric in a notebook

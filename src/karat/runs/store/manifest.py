@@ -27,7 +27,7 @@ from karat.data.storage.whole_files import write_bytes
 from karat.runs.columns.lengths import Lengths
 from karat.runs.store.folders import MANIFEST
 from karat.stats.aggregate import Finish, Scale
-from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.value import Corrected
 from karat.stats.value import Value
 
 FORMAT = 1

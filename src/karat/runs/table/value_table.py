@@ -11,7 +11,7 @@ from karat.runs.table.document import Document
 from karat.runs.table.notebook import show_tables
 from karat.runs.table.table import Column, Row, Table, spell_estimate, spell_range
 from karat.stats.aggregate import Bounds, points
-from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.value import Corrected
 from karat.stats.value import Value
 
 

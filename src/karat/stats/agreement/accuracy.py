@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from karat.core.errors import RowError
 from karat.stats.agreement.coefficient import Coefficient, shares_of, undefined
-from karat.stats.agreement.distance import Distance, Labels
+from karat.stats.agreement.distance import CodedLabels, Distance
 from karat.stats.intervals.wilson import Ends
 
 Scores: TypeAlias = NDArray[np.float64]
@@ -38,7 +38,7 @@ def pairwise_accuracy(ratings: Scores, *, weights: Weights = None) -> Coefficien
     0.7777777777777778
     """
     number = (~np.isnan(ratings)).sum(axis=1)
-    labels = Labels.of(ratings)
+    labels = CodedLabels.of(ratings)
     apart = Distance.of(labels, "nominal").within(labels.codes)
     agreed = 1 - apart / np.maximum(number * (number - 1), 1)
     return mean(np.where(number > 1, agreed, np.nan), weights=weights, empty="no row has two labels")

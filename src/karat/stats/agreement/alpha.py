@@ -8,7 +8,7 @@ import numpy as np
 
 from karat.stats.agreement.accuracy import Scores, Weights
 from karat.stats.agreement.coefficient import Coefficient, shares_of, undefined
-from karat.stats.agreement.distance import Distance, Labels, Level
+from karat.stats.agreement.distance import CodedLabels, Distance, Level
 from karat.stats.agreement.rare_label import allow_for_rare_label
 
 
@@ -51,7 +51,7 @@ def _alpha(ratings: Scores, level: Level, weights: Weights) -> Coefficient:
     used = number > 1
     if not used.any():
         return undefined("no row has two labels", len(ratings))
-    labels = Labels.of(ratings[used])
+    labels = CodedLabels.of(ratings[used])
     if len(labels) == 1:
         return undefined(f"every label is {labels.values[0]:g}", len(ratings))
     shares, number = shares_of(used, weights), number[used]

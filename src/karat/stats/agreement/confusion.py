@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from karat.stats.agreement.accuracy import Scores, both
-from karat.stats.agreement.distance import Labels
+from karat.stats.agreement.distance import CodedLabels
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def confusion_matrix(a: Scores, b: Scores) -> Confusion:
     >>> confusion_matrix(np.array([1.0, 1, 0]), np.array([1.0, 0, 0])).counts
     ((1, 0), (1, 1))
     """
-    labels = Labels.of(np.column_stack([a, b])[both(a, b)])
+    labels = CodedLabels.of(np.column_stack([a, b])[both(a, b)])
     size = len(labels)
     cells = labels.codes @ np.array([size, 1])
     counts = np.bincount(cells, minlength=size**2).reshape(size, size).tolist()

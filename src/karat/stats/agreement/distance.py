@@ -20,7 +20,7 @@ _POWERS = {"nominal": 0, "linear": 1, "quadratic": 2, "ordinal": 2}
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class CodedLabels:
     """The labels of some raters as numbers of categories.
 
     `values`, shape (categories,), are the different labels in ascending order; `codes`, shape (rows, raters), is the
@@ -31,7 +31,7 @@ class Labels:
     codes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, ratings: NDArray[np.float64], categories: NDArray[np.float64] | None = None) -> Labels:
+    def of(cls, ratings: NDArray[np.float64], categories: NDArray[np.float64] | None = None) -> CodedLabels:
         """Number the labels; `categories` are those that may not all occur, NaN is a missing label."""
         seen = ~np.isnan(ratings)
         values, codes = np.unique(ratings[seen], return_inverse=True)
@@ -68,7 +68,7 @@ class Distance:
     power: int
 
     @classmethod
-    def of(cls, labels: Labels, level: Level, counts: NDArray[np.float64] | None = None) -> Distance:
+    def of(cls, labels: CodedLabels, level: Level, counts: NDArray[np.float64] | None = None) -> Distance:
         """The distance of a level; `ordinal` needs the count of each category, from which mean ranks follow.
 
         Raises `SpecError` for an unknown level.

@@ -6,7 +6,7 @@ import numpy as np
 
 from karat.stats.agreement.accuracy import Scores, Weights
 from karat.stats.agreement.coefficient import Coefficient, shares_of, undefined
-from karat.stats.agreement.distance import Distance, Labels, Level
+from karat.stats.agreement.distance import CodedLabels, Distance, Level
 
 
 def gwet_ac(
@@ -26,7 +26,7 @@ def gwet_ac(
     """
     number = (~np.isnan(ratings)).sum(axis=1)
     used = number > 1
-    labels = Labels.of(ratings, categories)
+    labels = CodedLabels.of(ratings, categories)
     if not used.any() or len(labels) < 2:
         every = f"every label is {labels.values[0]:g}, and no other is known" if len(labels) == 1 else ""
         return undefined(every if used.any() else "no row has two labels", len(ratings))

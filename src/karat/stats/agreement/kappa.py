@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from karat.stats.agreement.accuracy import NO_ROWS, Scores, Weights, both
 from karat.stats.agreement.coefficient import Coefficient, shares_of, undefined
-from karat.stats.agreement.distance import Distance, Labels, Level
+from karat.stats.agreement.distance import CodedLabels, Distance, Level
 from karat.stats.agreement.rare_label import allow_for_rare_label
 
 
@@ -39,7 +39,7 @@ def _kappa(ratings: Scores, level: Level, categories: Scores | None, weights: We
     for rater, name in ((0, "first"), (1, "second")):
         if np.ptp(ratings[used, rater]) == 0:
             return undefined(f"the {name} rater gives one label only, {ratings[used][0, rater]:g}", len(used))
-    labels = Labels.of(ratings[used], categories)
+    labels = CodedLabels.of(ratings[used], categories)
     shares = shares_of(used, weights)
     kept, (first, second) = shares[used], labels.codes.T
     counts = [np.asarray(np.bincount(codes, kept, len(labels)), np.float64) for codes in (first, second)]

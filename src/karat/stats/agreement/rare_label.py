@@ -9,7 +9,7 @@ import numpy as np
 
 from karat.stats.agreement.accuracy import Scores, Weights
 from karat.stats.agreement.coefficient import Coefficient
-from karat.stats.agreement.distance import MOST_CATEGORIES, Labels
+from karat.stats.agreement.distance import MOST_CATEGORIES, CodedLabels
 
 ENOUGH = 5  # rows in which raters agree on a label; by simulation: docs/explanation/statistics.md
 
@@ -25,7 +25,7 @@ def allow_for_rare_label(
     every rater would give.
     """
     found = measure(ratings, weights)
-    labels = Labels.of(ratings)
+    labels = CodedLabels.of(ratings)
     if found.reason is not None or len(labels) > MOST_CATEGORIES:
         return found
     counts = np.bincount(labels.codes[labels.codes >= 0])

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from karat.core.errors import DataError, RowError
 from karat.stats.aggregate import Bounds, Scale
-from karat.stats.corrected.corrected import Corrected
 from karat.stats.corrected.difference import Ends, Moves, subtract
 from karat.stats.corrected.fit import Fit, add_up, mean_score, p_value
 from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.judged import Judged
+from karat.stats.corrected.value import Corrected
 from karat.stats.inference import Inference
 from karat.stats.intervals.interval import interval
 from karat.stats.intervals.wilson import ROUNDING

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.stats.aggregate import Bounds
-from karat.stats.corrected.corrected import Corrected, Method
 from karat.stats.corrected.influence import Influence
 from karat.stats.corrected.interval import Spread
 from karat.stats.corrected.judged import Judged
+from karat.stats.corrected.value import Corrected, Method
 
 FEWEST = 10  # labelled rows or clusters from which the judge's weight is estimated
 NORMAL = NormalDist()

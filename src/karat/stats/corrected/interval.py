@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.stats.aggregate import Bounds
-from karat.stats.corrected.corrected import Method
+from karat.stats.corrected.value import Method
 from karat.stats.intervals.bootstrap import Studentised, studentise
 from karat.stats.intervals.student import student_quantile
 from karat.stats.intervals.wilson import effective_interval

@@ -9,7 +9,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.metric.in_order import Percentile
 from karat.stats.intervals.student import student_quantile
-from karat.stats.percentiles.values import Values, find_order
+from karat.stats.percentiles.values import ScoreCounts, find_order
 
 _SURE = 0.95  # of the order statistics whose distance says how dense scores are
 
@@ -28,7 +28,7 @@ def move_percentile(statistics: Array, finish: Percentile) -> tuple[float, Array
     (20.5, 0.524)
     """
     scores, share, rows = statistics[:, 0], finish.share, len(statistics)
-    kept = Values()
+    kept = ScoreCounts()
     kept.add(statistics)
     value = kept.percentile(share)
     low, high = find_order(rows, share, _SURE)

@@ -17,12 +17,12 @@ from karat.stats.sums.tally import Tally, add_up
 _SHIFT = 44  # bits of a float64 that a bin leaves out: it is 1/256 of an octave wide
 
 
-class Values(Tally):
+class ScoreCounts(Tally):
     """Scores and how often each occurs: exact up to 16,384 different ones, of more, bins of 0.4 % of the score.
 
     Parts of a table, merged in any order, are what the whole table is.
 
-    >>> values = Values()
+    >>> values = ScoreCounts()
     >>> values.add(np.array([[3.0], [1.0], [2.0], [10.0]]))
     >>> values.percentile(0.5), values.interval(0.5, 0.8)
     (2.5, (1.0, 10.0))

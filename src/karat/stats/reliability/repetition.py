@@ -67,7 +67,7 @@ def noise_share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Answers(JsonObject):
+class VarianceComponents(JsonObject):
     """What the standard error of a mean over questions is made of, where each has several answers.
 
     `between` and `within` are the variances between questions and between the answers to one. With `answers` to each of
@@ -88,7 +88,7 @@ class Answers(JsonObject):
     answers_needed: int | None
 
 
-def plan_answers(sums: NDArray[np.float64]) -> Answers:
+def plan_answers(sums: NDArray[np.float64]) -> VarianceComponents:
     """What halves the standard error: more questions, or more answers to each; from sums of `variance_statistics`.
 
     Raises `DataError` where the variances are not known: of one question, or where no question has two answers.
@@ -106,7 +106,7 @@ def plan_answers(sums: NDArray[np.float64]) -> Answers:
     room = variance / 4 - between / questions
     needed = math.ceil(within / (questions * room) * (1 - CLOSE)) if room > CLOSE * variance else None
     error, least = math.sqrt(variance), math.sqrt(between / questions)
-    return Answers(questions, answers, between, within, error, least, 4 * questions, needed)
+    return VarianceComponents(questions, answers, between, within, error, least, 4 * questions, needed)
 
 
 def verdict_codes(labels: Sequence[Sequence[str | None]], scores: NDArray[np.float64]) -> NDArray[np.float64]:

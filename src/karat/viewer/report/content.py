@@ -22,11 +22,11 @@ from karat.runs.table.value_table import MetricValue, value_tables
 from karat.stats.aggregate import points
 from karat.stats.inference import Inference
 from karat.viewer.answers import answer_compared, answer_ranked, describe_best, describe_metric
-from karat.viewer.report.choice import MetricScores, choose_rows
+from karat.viewer.report.chosen_rows import MetricScores, choose_rows
 from karat.viewer.report.document import Head
 from karat.viewer.report.redaction import Redaction
 from karat.viewer.report.rows import SAMPLE, cut_name, describe_choice, hold_rows
-from karat.viewer.report.values import SystemValues, as_answer
+from karat.viewer.report.values import MatchedValues, as_answer
 from karat.viewer.rows.display import describe_table
 from karat.viewer.rows.facets import count_bins, list_histograms
 from karat.viewer.rows.fields import Field
@@ -123,7 +123,7 @@ class Content:
     def _values(self) -> list[tuple[list[MetricValue], list[str]]]:
         """The values of each system, of a single one by slice too, and what a reader has to know of them."""
         slices = {} if self.compared else self._slices
-        values = SystemValues(self.matched, self.inference, self.human, self.on, self.by, slices)
+        values = MatchedValues(self.matched, self.inference, self.human, self.on, self.by, slices)
         return [values.read(at, self._drawn) for at in range(len(self.matched.runs))]
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from karat.viewer.report.choice import Choice
+from karat.viewer.report.chosen_rows import ChosenRows
 from karat.viewer.rows.display import read_cells, show_rows, show_text
 from karat.viewer.rows.fields import Field
 from karat.viewer.rows.table import MISSING, RowTable
@@ -28,7 +28,7 @@ def cut_name(name: str) -> str:
     return name if len(name) <= _LONG else f"{name[: _LONG - 1]}…"
 
 
-def hold_rows(table: RowTable, choice: Choice, by: str | None, *, numbered: bool) -> list[dict[str, Any]]:
+def hold_rows(table: RowTable, choice: ChosenRows, by: str | None, *, numbered: bool) -> list[dict[str, Any]]:
     """The chosen rows; `numbered`: without their ids."""
     cells = read_cells(table, choice.rows, whole=True)
     shown = show_rows(table, choice.rows, whole=True, most=_limit(cells), found=cells)
@@ -46,7 +46,7 @@ def hold_rows(table: RowTable, choice: Choice, by: str | None, *, numbered: bool
     return shown
 
 
-def describe_choice(choice: Choice, n: int, seed: int) -> str:
+def describe_choice(choice: ChosenRows, n: int, seed: int) -> str:
     """Which rows these are."""
     if len(choice.rows) == n:
         return f"All {n} rows are here."

@@ -16,12 +16,12 @@ from karat.runs.match.labelled import labels_by_run
 from karat.runs.match.match import Matched
 from karat.runs.match.systems import find_lengths
 from karat.runs.table.value_table import MetricValue
-from karat.stats.corrected.corrected import Corrected
+from karat.stats.corrected.value import Corrected
 from karat.stats.inference import Inference
 
 
 @dataclass(frozen=True)
-class SystemValues:
+class MatchedValues:
     """The values of all systems over matched rows; `slices`, the row numbers by label, are those of a single one.
 
     `on` names the ids in the rows and in the labels of `human`; None: they are found.

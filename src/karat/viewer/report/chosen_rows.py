@@ -29,7 +29,7 @@ class MetricScores:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenRows:
     """The numbers of the chosen rows, in order; how many were taken for which reason; those of the random sample."""
 
     rows: Array
@@ -37,7 +37,7 @@ class Choice:
     sampled: frozenset[int]
 
 
-def choose_rows(metrics: Sequence[MetricScores], most: int, seed: int) -> Choice:
+def choose_rows(metrics: Sequence[MetricScores], most: int, seed: int) -> ChosenRows:
     """At most this many rows; each counts for the first reason for which it is taken.
 
     >>> scores = np.array([[0, 0, 1, 1.0], [0, 1, 1, np.nan]])
@@ -60,7 +60,7 @@ def choose_rows(metrics: Sequence[MetricScores], most: int, seed: int) -> Choice
         sample.append(row)
         taken.setdefault(row, "sample")
     counts["sample"] = len(taken) - sum(counts.values())
-    return Choice(np.array(sorted(taken), np.int64), counts, frozenset(sample))
+    return ChosenRows(np.array(sorted(taken), np.int64), counts, frozenset(sample))
 
 
 def _in_turn(ranked: Sequence[Iterable[int]]) -> Iterator[int]:
