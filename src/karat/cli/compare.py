@@ -10,7 +10,7 @@ import click
 
 from karat.cli.options.completion import COLUMN, ROWS
 from karat.cli.options.numbers import Whole
-from karat.cli.options.people import correction_options, read_label_options
+from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option
 from karat.cli.options.tables import TableFiles, table_options
 
@@ -43,6 +43,7 @@ def compare(
     systems: tuple[str, ...],
     *,
     table: TableFiles,
+    people: LabelOptions,
     as_json: bool,
     fail_if_worse: bool,
     **options: Any,
@@ -63,7 +64,7 @@ def compare(
         raise click.UsageError("expected at least two systems: karat compare A B")
     from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
 
-    options["human"] = read_label_options(options, systems=systems)
+    options["human"] = people.read(systems=systems)
     table.check(*systems)
     compared = compare_systems(*systems, **options)
     table.write(compared)

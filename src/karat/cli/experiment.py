@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import click
 
 from karat.cli.options import scoring
 from karat.cli.options.completion import COLUMN, DATA, FILE
-from karat.cli.options.gates import Gates, read_gate
-from karat.cli.options.models import ask_models, model_options
+from karat.cli.options.gates import Gates
+from karat.cli.options.models import ModelOptions, ask_models, model_options
 
 
 @click.command()
@@ -34,11 +34,9 @@ def experiment(
     task: str,
     data: str,
     metrics: tuple[str, ...],
-    mapping: tuple[str, ...],
     as_json: bool,
-    floors: tuple[str, ...],
-    unscored: float | None,
-    model_settings: Mapping[str, Any],
+    gates: Gates,
+    asking: ModelOptions,
     **options: Any,
 ) -> None:
     """Call FUNCTION of FILE.py for every row, and score what it returns.
@@ -53,25 +51,23 @@ def experiment(
     karat experiment task.py:answer --data questions.jsonl -m em --run first --repetitions 5
     karat experiment task.py:answer --data questions.jsonl -m em --run first --repetitions 5 --resume
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if model_settings["dry_run"]:
+    if asking.dry_run:
         raise click.UsageError("--dry-run: the calls of judges depend on the answers: keep these, and score them dry")
-    roles = dict(scoring.read_pair(each, "--map") for each in mapping)
-    gates = Gates([read_gate(each) for each in floors], unscored)
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.experiment.experiment import experiment as run_experiment  # noqa: PLC0415
 
-    timeout = model_settings["timeout"] or 60.0
-    run, resume, concurrency = options["run"], model_settings["resume"], model_settings["concurrency"] or 64
+    timeout = asking.timeout or 60.0
+    run, resume, concurrency = options["run"], asking.resume, asking.concurrency or 64
     if resume and run is None:
         raise click.UsageError("--resume continues a run that was stopped: --run NAME says which")
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}
-    same = [task, str(Path(data).absolute()), roles, rows]
+    same = [task, str(Path(data).absolute()), options["map"], rows]
     with warnings.catch_warnings(record=True) as warned, scoring.report_interruption(run):
         parsed = parse_all(metrics)
-        if model_settings["batch"] or not any(metric.asks_model for metric in parsed):
-            model_settings = {**model_settings, "concurrency": None, "timeout": None}  # they are the task's alone
-        options |= {"map": roles, "resume": resume, "concurrency": concurrency, "timeout": timeout}
-        with ask_models(parsed, model_settings, same, run=run) as chosen, scoring.progress_bar() as progress:
+        if asking.batch or not any(metric.asks_model for metric in parsed):
+            asking = replace(asking, concurrency=None, timeout=None)  # they are the task's alone
+        options |= {"resume": resume, "concurrency": concurrency, "timeout": timeout}
+        with ask_models(parsed, asking, same, run=run) as chosen, scoring.progress_bar() as progress:
             gates = gates.check(parsed, chosen, options["by"], [data, options["gold"]])
             warnings.simplefilter("always", UserWarning)
             result = run_experiment(data, task, chosen, progress=progress, **options)

@@ -10,7 +10,7 @@ import click
 
 from karat.cli.options.completion import COLUMN, ROWS
 from karat.cli.options.numbers import Real
-from karat.cli.options.people import label_options, read_label_options
+from karat.cli.options.people import LabelOptions, label_options
 from karat.cli.options.scoring import scored_metric_option
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def power(
     *,
     answers: bool,
     as_json: bool,
+    people: LabelOptions,
     **options: Any,
 ) -> None:
     """Say how many rows are needed to find a difference between two systems, and what the rows at hand can see.
@@ -82,9 +83,9 @@ def power(
     if answers:
         lines = _count_answers(runs[0], options["metrics"])
     elif width is not None:
-        lines = _count_labels(runs[0], width, options)
+        lines = _count_labels(runs[0], width, people, options)
     else:
-        lines = _count_rows(runs, difference, options)
+        lines = _count_rows(runs, difference, people, options)
     if as_json:
         click.echo(json.dumps({spec: plan.as_dict() for spec, (plan, _) in lines.items()}, ensure_ascii=False))
         return
@@ -96,11 +97,11 @@ def power(
 
 
 def _count_rows(
-    runs: tuple[str, ...], difference: float | None, options: dict[str, Any]
+    runs: tuple[str, ...], difference: float | None, people: LabelOptions, options: dict[str, Any]
 ) -> dict[str, tuple[SampleSize | NoSampleSize, str]]:
     from karat.runs.compare.rows_needed import plan_rows  # noqa: PLC0415  (heavy)
 
-    if wrong := [flag for flag in ("human", "on", "label_map", "label_columns") if options.pop(flag)]:
+    if wrong := [flag for flag, value in {**vars(people), "on": options.pop("on")}.items() if value]:
         raise click.UsageError(f"--{wrong[0].replace('_', '-')} needs --width")
     plans = plan_rows(runs[0] if len(runs) == 1 else (runs[0], runs[1]), difference or 0.0, **options)
     return {spec: (plan, _describe(plan)) for spec, plan in plans.items()}
@@ -122,8 +123,10 @@ def _describe_answers(plan: VarianceComponents) -> str:
     return f"{at_hand}; {half}, or {plan.answers_needed} answers to each of these"
 
 
-def _count_labels(run: str, width: float, options: dict[str, Any]) -> dict[str, tuple[LabelCount, str]]:
-    pilot = read_label_options(options)
+def _count_labels(
+    run: str, width: float, people: LabelOptions, options: dict[str, Any]
+) -> dict[str, tuple[LabelCount, str]]:
+    pilot = people.read()
     from karat.runs.sampling.labels_needed import plan_labels, plan_labels_from_pilot  # noqa: PLC0415  (heavy)
 
     shared = {"metrics": options["metrics"], "confidence": round(1 - options["level"], 12)}

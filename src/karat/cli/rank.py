@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from karat.cli.options.completion import COLUMN, FILE, MAPPING, ROWS
+from karat.cli.options.completion import COLUMN, FILE, ROWS
 from karat.cli.options.numbers import Whole
-from karat.cli.options.scoring import cluster_option, confidence_option, read_pair, scored_metric_option
+from karat.cli.options.scoring import cluster_option, confidence_option, map_option, scored_metric_option
 from karat.cli.options.tables import TableFiles, table_options
 
 
@@ -22,7 +22,7 @@ from karat.cli.options.tables import TableFiles, table_options
 @click.option("--common", is_flag=True, help="Rank on the rows that all systems have; say how many were left out.")
 @click.option("--allow-different", is_flag=True, help="Rank even runs whose metrics, settings or gold differ.")
 @click.option("--verdicts", type=FILE, help="Rank by verdicts on pairs: a row with systems a, b and the winner.")
-@click.option("--map", "mapping", multiple=True, type=MAPPING, help="Which column of --verdicts is a, b, winner.")
+@map_option("Which column of --verdicts is a, b, winner.")
 @click.option("--label-map", metavar="MAP", help="What labels of --verdicts are: win=1,loss=0,draw=0.5 of the first.")
 @click.option("--no-order-effect", is_flag=True, help="Do not estimate what standing first does to the verdicts.")
 @click.option(
@@ -71,7 +71,7 @@ def rank(
 def _rank(systems: tuple[str, ...], options: dict[str, Any]) -> Any:
     from karat.runs.compare.rank import rank as rank_systems  # noqa: PLC0415  (heavy)
 
-    _refuse(options, ["mapping", "label_map", "no_order_effect"], "says how verdicts are read: --verdicts FILE")
+    _refuse(options, ["map", "label_map", "no_order_effect"], "says how verdicts are read: --verdicts FILE")
     if len(systems) < 2:
         raise click.UsageError("expected at least two systems, karat rank A B, or --verdicts FILE")
     names = ("metrics", "by", "cluster", "on", "common", "allow_different", "correction", "confidence", "seed")
@@ -86,15 +86,13 @@ def _rank_verdicts(systems: tuple[str, ...], options: dict[str, Any]) -> Any:
     _refuse(options, ["metrics", "by", "on", "common", "allow_different"], "is of scored rows, and not of --verdicts")
     return rank_verdicts(
         options["verdicts"],
-        map=dict(read_pair(text, "--map") for text in options["mapping"]),
         order_effect=not options["no_order_effect"],
-        **{name: options[name] for name in ("label_map", "cluster", "correction", "confidence")},
+        **{name: options[name] for name in ("map", "label_map", "cluster", "correction", "confidence")},
     )
 
 
 def _refuse(options: dict[str, Any], names: list[str], why: str) -> None:
     """Raise `UsageError` for an option that has no meaning here."""
-    flags = {"mapping": "map", "metrics": "metric"}
     for name in names:
         if options[name]:
-            raise click.UsageError(f"--{flags.get(name, name).replace('_', '-')} {why}")
+            raise click.UsageError(f"--{name.replace('_', '-').replace('metrics', 'metric')} {why}")

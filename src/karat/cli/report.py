@@ -8,7 +8,7 @@ import click
 
 from karat.cli.options.completion import COLUMN, FILE, ROWS
 from karat.cli.options.numbers import Whole
-from karat.cli.options.people import correction_options, read_label_options
+from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option
 
 
@@ -36,7 +36,7 @@ from karat.cli.options.scoring import cluster_option, confidence_option, scored_
     "Of all intervals; 1 minus it is the level of the tests. Default: 0.95; for a single run that of its scoring.", None
 )
 @click.option("--seed", type=Whole(min=0), help="Of the random numbers. Default: 0; for a single run its own.")
-def report(runs: tuple[str, ...], *, output: str, no_texts: bool, **options: Any) -> None:
+def report(runs: tuple[str, ...], *, output: str, no_texts: bool, people: LabelOptions, **options: Any) -> None:
     """Write one HTML file about RUN, or about how several differ from the first.
 
     It needs nothing else, fetches nothing, and can be sent by mail: the verdict in a sentence, values with intervals,
@@ -50,5 +50,5 @@ def report(runs: tuple[str, ...], *, output: str, no_texts: bool, **options: Any
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.viewer.report.report import report as write_report  # noqa: PLC0415  (heavy)
 
-    options["human"] = read_label_options(options, systems=runs)
+    options["human"] = people.read(systems=runs)
     click.echo(f"wrote {write_report(*runs, output=output, texts=not no_texts, **options)}", err=True)

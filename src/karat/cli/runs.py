@@ -11,7 +11,7 @@ import click
 
 from karat.cli.options.completion import COLUMN, FILE, OUT, RUN
 from karat.cli.options.numbers import Whole
-from karat.cli.options.people import correction_options, read_label_options
+from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.scoring import cluster_option, confidence_option
 from karat.cli.options.tables import spelling_options
 from karat.cli.options.targets import TARGETS, publish_run
@@ -50,7 +50,7 @@ def runs(context: click.Context, as_json: bool) -> None:
 @cluster_option
 @correction_options
 @click.option("--on", type=COLUMN, help="The id that joins the rows with --human (LEFT=RIGHT if it differs).")
-def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
+def show(name: str, as_json: bool, on: str | None, people: LabelOptions, **asked: Any) -> None:
     """Show the values of the run NAME and how they were computed.
 
     With --confidence, --seed or --cluster, the intervals are those of a run that was scored so. With --human, the
@@ -62,8 +62,7 @@ def show(name: str, as_json: bool, on: str | None, **options: Any) -> None:
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
     run = open_run(name)
-    asked = {name: options.pop(name) for name in ("confidence", "seed", "cluster")}
-    run = read_values(run, **asked, human=read_label_options(options, run.name), on=on)
+    run = read_values(run, **asked, human=people.read(run.name), on=on)
     if as_json:
         from karat.cli.options.printed import ShownRun  # noqa: PLC0415  (heavy)
 

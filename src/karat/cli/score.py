@@ -11,12 +11,12 @@ import click
 
 from karat.cli.options import scoring
 from karat.cli.options.completion import COLUMN, DATA
-from karat.cli.options.engines import engine_options, read_engine
-from karat.cli.options.gates import Gates, read_gate
+from karat.cli.options.engines import EngineOptions, engine_options
+from karat.cli.options.gates import Gates
 from karat.cli.options.hidden_pandas import hide_pandas
-from karat.cli.options.models import ask_models, model_options
-from karat.cli.options.people import correction_options, read_label_options
-from karat.cli.options.phoenix import annotate, check_span_map, open_outbox, read_data, span_options
+from karat.cli.options.models import ModelOptions, ask_models, model_options
+from karat.cli.options.people import LabelOptions, correction_options
+from karat.cli.options.phoenix import SpanOptions, annotate, check_span_map, span_options
 
 if TYPE_CHECKING:
     from karat.runs.compare.comparison import Compared
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 def score(
     file: str | None,
     metrics: tuple[str, ...],
-    mapping: tuple[str, ...],
     as_json: bool,
-    floors: tuple[str, ...],
     predictions: tuple[str, ...],
-    unscored: float | None,
-    model_settings: Mapping[str, Any],
-    span_settings: Mapping[str, Any],
+    gates: Gates,
+    asking: ModelOptions,
+    spans: SpanOptions,
+    people: LabelOptions,
+    engine: EngineOptions,
     **options: Any,
 ) -> None:
     """Score the answers in FILE (`-`: standard input; a glob: many) and print each metric's value.
@@ -65,45 +65,47 @@ def score(
     karat score "nightly/*.parquet" -m em --run nightly --engine ray --address ray://head:10001
     karat score --phoenix http://localhost:6006 --project NAME --since 2h -m judge:refusal --model NAME --annotate
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    roles = dict(scoring.read_pair(each, "--map") for each in mapping)
+    spans.check(file)
     if file is None and options["gold"] is None:
-        check_span_map(roles, metrics)
-    gates = Gates([read_gate(each) for each in floors], unscored)
+        check_span_map(options["map"], metrics)
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.scoring.pipeline import score as score_rows  # noqa: PLC0415
 
-    dry_run = model_settings["dry_run"]
-    if dry_run:
+    if dry_run := asking.dry_run:
         options["output"] = options["run"] = None
-    options["resume"] = options["run"] is not None and model_settings["resume"]
-    options["human"] = read_label_options(options, options["run"])
-    read_engine(options)
-    if dry_run:  # one process counts the calls
-        options["engine"] = None
-    outbox = None if dry_run else open_outbox(span_settings)
+    options["resume"] = options["run"] is not None and asking.resume
+    options["human"] = people.read(options["run"])
+    chosen_engine = engine.read()
+    options |= {"engine": None if dry_run else chosen_engine, "max_failed_tasks": engine.max_failed_tasks}
+    outbox = None if dry_run else spans.open_outbox()
     options["keep"] = outbox is not None  # the command prints no rows
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}
-    rows |= {name: value for name, value in span_settings.items() if value}
-    same = [None if file is None else str(Path(file).absolute()), roles, rows, *([predictions] if predictions else [])]
+    rows |= {name: value for name, value in vars(spans).items() if value}
+    same = [
+        None if file is None else str(Path(file).absolute()),
+        options["map"],
+        rows,
+        *([predictions] if predictions else []),
+    ]
     with (
         warnings.catch_warnings(record=True) as warned,
         scoring.report_interruption(options["run"]),
-        read_data(file, span_settings) as data,
+        spans.read(file) as data,
     ):
         parsed = parse_all(metrics)
         if isinstance(data, str):  # what Phoenix' client reads are frames of pandas
             hide_pandas(parsed)
         with (
-            ask_models(parsed, model_settings, same, run=options["run"], several=bool(predictions)) as chosen,
+            ask_models(parsed, asking, same, run=options["run"], several=bool(predictions)) as chosen,
             scoring.progress_bar() as progress,
         ):
             paid = any(each.asks_model for each in parsed)
             gates = gates.check(parsed, chosen, options["by"], [file, options["gold"]] if paid else [])
             warnings.simplefilter("always", UserWarning)
             if predictions:
-                results = _score_systems(data, chosen, predictions, map=roles, progress=progress, **options)
+                results = _score_systems(data, chosen, predictions, progress=progress, **options)
             else:
-                results = {"": score_rows(data, chosen, map=roles, progress=progress, **options)}
+                results = {"": score_rows(data, chosen, progress=progress, **options)}
     if dry_run:
         return
     lines = [str(warning.message) for warning in warned]
@@ -111,8 +113,8 @@ def score(
     try:
         scoring.print_report(results, lines, gates, as_json=as_json, by=options["by"], compared=compared)
     finally:  # also where a value is under its floor
-        if outbox is not None:
-            annotate(results[""], span_settings["phoenix"], outbox)
+        if outbox is not None and spans.phoenix is not None:
+            annotate(results[""], spans.phoenix, outbox)
 
 
 def _score_systems(data: Any, metrics: Any, predictions: tuple[str, ...], **options: Any) -> Mapping[str, Result]:

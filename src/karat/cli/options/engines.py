@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from click import UsageError, option
 
 from karat.cli.options.completion import ENGINE
 from karat.cli.options.numbers import Real, Whole
-from karat.cli.options.scoring import Command, add_options
+from karat.cli.options.scoring import option_group
 
 _OPTIONS = [
     option("--engine", type=ENGINE, help="Where Parquet files are scored: threads, processes, ray, spark."),
@@ -27,21 +27,33 @@ _OPTIONS = [
 ]  # fmt: skip
 
 
-def engine_options(command: Command) -> Command:
-    """Give a command the flags of engines."""
-    return add_options(command, _OPTIONS)
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where the work of a command is carried out, and what is about a cluster."""
 
+    engine: str | None
+    address: str | None
+    gpus: float | None
+    remote: str | None
+    cluster_judges: bool
+    max_failed_tasks: int
 
-def read_engine(options: dict[str, Any]) -> None:
-    """Take what is about a cluster out of a command's options, and give it to the engine."""
-    members = {"address": "address", "gpus": "gpus", "remote": "remote", "cluster_judges": "judges"}
-    for flag, member in members.items():
-        if (value := options.pop(flag)) in (None, False):
-            continue
+    def read(self) -> Any:
+        """The engine, with what is about its cluster; None for none."""
+        members = {"address": self.address, "gpus": self.gpus, "remote": self.remote, "judges": self.cluster_judges}
+        given = {member: value for member, value in members.items() if value not in (None, False)}
+        if not given:
+            return self.engine
         from karat.runs.scoring.tasks.local import find_engine  # noqa: PLC0415  (heavy)
 
-        engine: Any = None if options["engine"] is None else find_engine(options["engine"])
-        if not hasattr(engine, member):
-            name = "spark" if flag == "remote" else "ray"
-            raise UsageError(f"--{flag.replace('_', '-')} is that of a cluster: it needs --engine {name}")
-        options["engine"] = replace(engine, **{member: value})
+        engine: Any = None if self.engine is None else find_engine(self.engine)
+        for member in given:
+            if not hasattr(engine, member):
+                flag = "cluster-judges" if member == "judges" else member
+                name = "spark" if member == "remote" else "ray"
+                raise UsageError(f"--{flag} is that of a cluster: it needs --engine {name}")
+        return replace(engine, **given)
+
+
+engine_options = option_group("engine", EngineOptions, _OPTIONS)
+"""Give a command the flags of engines; it gets them as `engine`."""

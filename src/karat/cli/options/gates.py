@@ -78,9 +78,9 @@ def read_gate(text: str) -> Gate:
 
 @dataclass(frozen=True)
 class Gates:
-    """All gates of a command; `unscored` is the largest share of rows that may have no score."""
+    """All gates of a command: `floors`, and the largest share of rows that may be `unscored`."""
 
-    gates: Sequence[Gate]
+    floors: Sequence[Gate]
     unscored: float | None = None
 
     def check(self, metrics: Sequence[Metric], asked: Sequence[Metric], by: str | None, files: Sequence[Any]) -> Gates:
@@ -91,14 +91,14 @@ class Gates:
         slice.
         """
         numbers = {metric.spec: at for each in (metrics, asked) for at, metric in enumerate(each)}
-        found = [replace(gate, at=_find(gate, numbers, by)) for gate in self.gates]
+        found = [replace(gate, at=_find(gate, numbers, by)) for gate in self.floors]
         if by is not None and (wanted := [gate for gate in found if gate.column is not None]):
             _check_slices(wanted, by, files)
-        return replace(self, gates=found)
+        return replace(self, floors=found)
 
     def failures(self, result: Result) -> Iterator[str]:
         """A line for each value that does not reach its gate, and for each metric with too few scores."""
-        for gate in self.gates:
+        for gate in self.floors:
             yield from gate.failures(result)
         for spec, value in result.values.items():
             if self.unscored is not None and value.failed > self.unscored * value.n:

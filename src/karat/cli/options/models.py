@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial, wraps
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click import option
 
 from karat.cli.options.numbers import Real, Whole
-from karat.cli.options.scoring import CAPPED, add_options
+from karat.cli.options.scoring import CAPPED, Command, option_group
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
     from karat.models.governor.dry_run import Estimate
     from karat.models.governor.governor import Governor
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 _LIMITS = ("timeout", "concurrency", "rpm", "tpm", "budget", "max_calls", "price")
 _SENT = ("max_tokens", "reasoning_effort", "extra_body")
-_NAMES = ("models", "base_url", *_SENT, *_LIMITS, "batch", "resume", "dry_run", "no_cache")
 _ABOVE_0 = Real(0, min_open=True)
 _ABSENT: tuple[Any, ...] = (None, False, ())
 RESUME = "replies so far are kept: the same command with --resume continues"
@@ -78,83 +77,105 @@ _OPTIONS = [
 ]
 
 
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which models are asked, and what they may use."""
+
+    models: tuple[str, ...]
+    base_url: str | None
+    max_tokens: int | None
+    reasoning_effort: str | None
+    extra_body: Mapping[str, Any] | None
+    timeout: float | None
+    concurrency: int | None
+    rpm: int | None
+    tpm: int | None
+    budget: float | None
+    max_calls: int | None
+    price: tuple[float, float] | None
+    batch: bool
+    resume: bool
+    dry_run: bool
+    no_cache: bool
+
+
 def model_options(command: Command) -> Command:
-    """Give a command the flags of models; it gets their values as one mapping, `model_settings`."""
+    """Give a command the flags of models; it gets them as `asking`."""
 
     @wraps(command)
-    def wrapped(**values: Any) -> Any:
-        if values["models"] and not values["dry_run"]:
+    def wrapped(asking: ModelOptions, **values: Any) -> Any:
+        if asking.models and not asking.dry_run:
             from karat.models.openai.client import preload  # noqa: PLC0415
 
             preload()
-        return command(model_settings={name: values.pop(name) for name in _NAMES}, **values)
+        return command(asking=asking, **values)
 
-    return cast("Command", add_options(wrapped, _OPTIONS))
+    return option_group("asking", ModelOptions, _OPTIONS)(cast("Command", wrapped))
 
 
 @contextmanager
 def ask_models(
     metrics: Sequence[Metric],
-    settings: Mapping[str, Any],
+    asking: ModelOptions,
     same: Any,
     *,
     run: str | None,
     several: bool = False,
     beforehand: bool = False,
 ) -> Iterator[Sequence[Metric]]:
-    """Let the metrics that ask a model do so by these settings, and print at the end what the models used.
+    """Let the metrics that ask a model do so by these flags, and print at the end what the models used.
 
     The value is the metrics to score with. `run` is the name of a run that is kept; `same` is everything that must be
     the same for another to be continued, or where the call makes `several` runs. With `beforehand`, what a dry run
     estimates goes to standard error.
     """
     if not any(metric.asks_model for metric in metrics):
-        about_models = {name: value for name, value in settings.items() if name != "resume" or run is None}
+        about_models = {name: value for name, value in vars(asking).items() if name != "resume" or run is None}
         if present := [name for name, value in about_models.items() if value not in _ABSENT]:
             flag = present[0].replace("_", "-").replace("models", "model")
             other = "; --run NAME keeps a run that it can continue" if flag == "resume" else ""
             raise click.UsageError(f"--{flag} is about models, but no metric asks one: -m judge:NAME{other}")
         yield metrics
         return
-    if settings["resume"] and settings["no_cache"] and run is None:
+    if asking.resume and asking.no_cache and run is None:
         raise click.UsageError("--resume uses cached replies, and --no-cache caches none")
-    if settings["batch"]:
-        _check_batch(settings)
+    if asking.batch:
+        _check_batch(asking)
     from karat.core.context import change_context  # noqa: PLC0415
     from karat.judges import use_governor  # noqa: PLC0415  (heavy)
     from karat.models.governor.dry_run import model_factory  # noqa: PLC0415
     from karat.models.governor.faults import ModelError  # noqa: PLC0415
 
-    metrics = list(_with_request(_with_model(metrics, settings["models"]), settings))
-    same = json.dumps([same, [metric.signature for metric in metrics], settings["base_url"]])
-    governor = _governor(settings, same, None if several else run)
+    metrics = list(_with_request(_with_model(metrics, asking.models), asking))
+    same = json.dumps([same, [metric.signature for metric in metrics], asking.base_url])
+    governor = _governor(asking, same, None if several else run)
     try:
-        connect = model_factory(settings["base_url"]) if settings["dry_run"] else None
+        connect = model_factory(asking.base_url) if asking.dry_run else None
         with (
-            use_governor(governor, base_url=settings["base_url"], connect=connect),
-            change_context(rehearses=settings["dry_run"]),
+            use_governor(governor, base_url=asking.base_url, connect=connect),
+            change_context(rehearses=asking.dry_run),
         ):
             yield metrics
     except (KeyboardInterrupt, SystemExit):  # a signal
-        click.echo(_describe_usage(governor) + _how_to_continue(governor, settings), err=True)
+        click.echo(_describe_usage(governor) + _how_to_continue(governor, asking), err=True)
         raise
     except ModelError as error:
-        raise click.ClickException(str(error) + _how_to_continue(governor, settings)) from error
-    if settings["dry_run"]:
-        click.echo(_describe_estimate(governor.estimate, settings), err=beforehand)
+        raise click.ClickException(str(error) + _how_to_continue(governor, asking)) from error
+    if asking.dry_run:
+        click.echo(_describe_estimate(governor.estimate, asking), err=beforehand)
     else:
         click.echo(_describe_usage(governor), err=True)
         if governor.totals.capped:
             click.get_current_context().meta[CAPPED] = True
-            click.echo(_how_to_ask_the_rest(governor, settings), err=True)
+            click.echo(_how_to_ask_the_rest(governor, asking), err=True)
 
 
-def _how_to_ask_the_rest(governor: Governor, settings: Mapping[str, Any]) -> str:
+def _how_to_ask_the_rest(governor: Governor, asking: ModelOptions) -> str:
     """The caps that would have been enough, as far as is known, and how to send what they have kept."""
     caps, unsent = governor.local.caps, governor.totals.capped
-    calls = f"--max-calls {caps.calls + unsent}" if settings["max_calls"] is not None else ""
+    calls = f"--max-calls {caps.calls + unsent}" if asking.max_calls is not None else ""
     spent = caps.spent * (1 + unsent / max(1, caps.calls))
-    budget = f"--budget {spent:.2g}" if settings["budget"] is not None else ""
+    budget = f"--budget {spent:.2g}" if asking.budget is not None else ""
     enough = " ".join(filter(None, [calls, budget]))
     if governor.local.run is None:
         return f"a cap is reached: {unsent} requests were not sent; about {enough} would have been enough"
@@ -176,9 +197,9 @@ def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Me
         raise click.UsageError("--model: every judge names its own model already")
 
 
-def _with_request(metrics: Iterable[Metric], settings: Mapping[str, Any]) -> Iterator[Metric]:
+def _with_request(metrics: Iterable[Metric], asking: ModelOptions) -> Iterator[Metric]:
     """Each metric; judges send what the flags say."""
-    sent, judges = {name: settings[name] for name in _SENT if settings[name] is not None}, 0
+    sent, judges = {name: getattr(asking, name) for name in _SENT if getattr(asking, name) is not None}, 0
     for metric in metrics:
         judges += metric.judge is not None
         yield _using(metric, **sent) if sent and metric.judge is not None else metric
@@ -193,8 +214,8 @@ def _using(metric: Metric, **settings: Any) -> Metric:
     return metric.using(metric=_using(cast("Metric", metric.definition.inner), **settings))
 
 
-def _governor(settings: Mapping[str, Any], same: str, run: str | None) -> Any:
-    """The governor that the settings describe, for the run of this name, else for the same call."""
+def _governor(asking: ModelOptions, same: str, run: str | None) -> Any:
+    """The governor that the flags describe, for the run of this name, else for the same call."""
     from hashlib import sha256  # noqa: PLC0415  (heavy)
 
     from karat.models.governor.dry_run import CountingGovernor  # noqa: PLC0415
@@ -202,36 +223,36 @@ def _governor(settings: Mapping[str, Any], same: str, run: str | None) -> Any:
     from karat.models.reply_cache import ReplyCache  # noqa: PLC0415
     from karat.runs.store.folders import is_started, run_key  # noqa: PLC0415
 
-    store = ReplyCache(replies=not settings["no_cache"]) if run or not settings["no_cache"] else None
-    if settings["dry_run"]:
+    store = ReplyCache(replies=not asking.no_cache) if run or not asking.no_cache else None
+    if asking.dry_run:
         return CountingGovernor(store)
     name = sha256(same.encode()).hexdigest()[:16] if run is None else run_key(run)
-    if store is not None and not (settings["resume"] if run is None else is_started(run)):
+    if store is not None and not (asking.resume if run is None else is_started(run)):
         store.forget_run(name)
-    limits = {name: settings[name] for name in _LIMITS if settings[name] is not None}
+    limits = {name: getattr(asking, name) for name in _LIMITS if getattr(asking, name) is not None}
     limits["report"] = partial(click.echo, err=True)
-    if settings["batch"] and store is not None:
+    if asking.batch and store is not None:
         from karat.models.batch.governor import BatchGovernor  # noqa: PLC0415
 
         return BatchGovernor(**limits, store=store, run=name)
     return Governor(**limits, store=store, run=None if store is None else name)
 
 
-def _check_batch(settings: Mapping[str, Any]) -> None:
+def _check_batch(asking: ModelOptions) -> None:
     """Refuse flags that contradict batches."""
     for flag in ("rpm", "tpm", "concurrency", "timeout"):
-        if settings[flag] is not None:
+        if getattr(asking, flag) is not None:
             raise click.UsageError(f"--{flag} does not apply to --batch: the endpoint decides when it answers a batch")
-    if settings["no_cache"]:
+    if asking.no_cache:
         raise click.UsageError("--batch keeps in the cache what was uploaded, and --no-cache caches nothing")
-    if settings["budget"] is not None and settings["price"] is None and not settings["dry_run"]:
+    if asking.budget is not None and asking.price is None and not asking.dry_run:
         raise click.UsageError("--batch with --budget needs --price IN,OUT: a batch is paid for as a whole")
 
 
-def _how_to_continue(governor: Any, settings: Mapping[str, Any]) -> str:
+def _how_to_continue(governor: Any, asking: ModelOptions) -> str:
     """What the user reads after a stop: which batches go on without karat, and how to continue."""
-    lines = [RESUME] if governor.totals.calls and not settings["no_cache"] else []
-    if settings["batch"] and (batches := governor.open_batches()):
+    lines = [RESUME] if governor.totals.calls and not asking.no_cache else []
+    if asking.batch and (batches := governor.open_batches()):
         lines.insert(0, f"the endpoint goes on with {', '.join(batches)}")
     return "".join(f"\n{line}" for line in lines)
 
@@ -250,11 +271,11 @@ def _describe_usage(governor: Governor) -> str:
     return f"{line}; since the run began: {used['calls']:,} calls" + (f", ${used['cost']:.4f}" if used["cost"] else "")
 
 
-def _describe_estimate(estimate: Estimate, settings: Mapping[str, Any]) -> str:
+def _describe_estimate(estimate: Estimate, asking: ModelOptions) -> str:
     """The calls that would be made, and about what they would use: if every first reply is valid, and at most."""
     cost = "give --price IN,OUT for the cost"
-    if price := settings["price"]:
-        cost = f"about ${estimate.cost(price) * (0.5 if settings['batch'] else 1):.4f}"
+    if price := asking.price:
+        cost = f"about ${estimate.cost(price) * (0.5 if asking.batch else 1):.4f}"
     calls = f"{estimate.calls} calls, of which {estimate.cached} are in the cache"
     calls += f" and {estimate.repeated} repeat others" if estimate.repeated else ""
     line = f"{calls}; about {estimate.input_tokens} tokens in, {estimate.output_tokens} out; {cost}"
@@ -262,5 +283,5 @@ def _describe_estimate(estimate: Estimate, settings: Mapping[str, Any]) -> str:
         return line
     most = f"{estimate.calls + again.calls} calls"
     if price:
-        most += f" and ${(estimate.cost(price) + again.cost(price)) * (0.5 if settings['batch'] else 1):.4f}"
+        most += f" and ${(estimate.cost(price) + again.cost(price)) * (0.5 if asking.batch else 1):.4f}"
     return f"{line}; at most {most}, where no reply can be read at first and each is asked for again"

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from click import UsageError, option
+from click import Context, Parameter, UsageError, option
 
 from karat.cli.options.completion import COLUMN, LABELS
-from karat.cli.options.scoring import Command, add_options
+from karat.cli.options.scoring import option_group
 
 if TYPE_CHECKING:
     from karat.runs.labels.labels import Labels
+
+
+def _read_threshold(_: Context, __: Parameter, text: str | None) -> float | str | None:
+    if text is None or text == "fit":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--human-threshold {text!r}: a number or fit expected") from None
+
 
 _OPTIONS = [
     option("--human", multiple=True, type=LABELS, help="Labels by people: a file, joined by --on, or a column."),
@@ -23,55 +33,52 @@ _CORRECTION = [
     option("--strata", type=COLUMN, help="Rows to label were drawn separately from each of its values."),
     option("--these-rows", is_flag=True, help="Correct to the value of exactly these rows, not of rows like them."),
     option(
-        "--human-threshold", metavar="NUMBER|fit",
+        "--human-threshold", metavar="NUMBER|fit", callback=_read_threshold,
         help="Scores from here on count as yes, where people's labels are yes and no; fit: find it from the labels.",
     ),
 ]  # fmt: skip
 
 
-def correction_options(command: Command) -> Command:
-    """Give a command the flags of labels, and of how they correct."""
-    return add_options(command, [*_OPTIONS, *_CORRECTION])
+@dataclass(frozen=True)
+class LabelOptions:
+    """What a command is told of labels by people, and of how they correct."""
+
+    human: tuple[str, ...]
+    label_map: str | None
+    label_columns: tuple[str, ...]
+    strata: str | None = None
+    these_rows: bool = False
+    human_threshold: float | Literal["fit"] | None = None
+
+    def read(self, system: str | None = None, *, systems: Sequence[str] = ()) -> Labels | None:
+        """The labels; None where there is no `--human`.
+
+        `system` is the run whose rows are scored. Of several `systems`, each may have a file of its own, SYSTEM=FILE;
+        of one, that says which of the systems in a file is meant.
+        """
+        if not self.human:
+            if self.strata or self.these_rows or self.human_threshold is not None:
+                raise UsageError("--strata, --these-rows and --human-threshold say how labels correct: --human LABELS")
+            return None
+        from karat.runs.labels.labels import Labels  # noqa: PLC0415  (only where people labelled rows)
+
+        source: Any = self.human
+        files = _name_files(source)
+        if systems and files:
+            source = _by_system(files, systems)
+        else:
+            if len({name for name, _ in files}) == 1:
+                system, source = files[0][0], [file for _, file in files]
+            source = source[0] if len(source) == 1 else list(source)
+        return Labels(
+            source, self.label_map, self.label_columns, system, self.strata, self.these_rows, self.human_threshold
+        )
 
 
-def label_options(command: Command) -> Command:
-    """Give a command the flags of labels."""
-    return add_options(command, _OPTIONS)
-
-
-def read_label_options(
-    options: dict[str, Any], system: str | None = None, *, systems: Sequence[str] = ()
-) -> Labels | None:
-    """Take the flags of labels out of a command's options; None where there is no `--human`.
-
-    `system` is the run whose rows are scored. Of several `systems`, each may have a file of its own, SYSTEM=FILE; of
-    one, that says which of the systems in a file is meant.
-    """
-    source, label_map, columns = (options.pop(name) for name in ("human", "label_map", "label_columns"))
-    strata, finite = options.pop("strata", None), options.pop("these_rows", False)
-    threshold = _read_threshold(options.pop("human_threshold", None))
-    if not source:
-        if strata or finite or threshold is not None:
-            raise UsageError("--strata, --these-rows and --human-threshold say how labels correct: --human LABELS")
-        return None
-    from karat.runs.labels.labels import Labels  # noqa: PLC0415  (only where people labelled rows)
-
-    files = _name_files(source)
-    if not systems and len({name for name, _ in files}) == 1:
-        system, source = files[0][0], [file for _, file in files]
-    human = Labels(source[0] if len(source) == 1 else list(source), label_map, columns, system)
-    if systems and files:
-        human = replace(human, source=_by_system(files, systems))
-    return replace(human, strata=strata, finite=finite, threshold=threshold)
-
-
-def _read_threshold(text: str | None) -> float | Literal["fit"] | None:
-    if text is None or text == "fit":
-        return text  # type: ignore[return-value]
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(f"--human-threshold {text!r}: a number or fit expected") from None
+label_options = option_group("people", LabelOptions, _OPTIONS)
+"""Give a command the flags of labels; it gets them as `people`."""
+correction_options = option_group("people", LabelOptions, [*_OPTIONS, *_CORRECTION])
+"""The same, with those of how labels correct."""
 
 
 def _by_system(files: Sequence[tuple[str, str]], systems: Sequence[str]) -> dict[str, str]:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 from click import option
 
-from karat.cli.options.scoring import add_options, progress_bar
+from karat.cli.options.scoring import option_group, progress_bar
 
 if TYPE_CHECKING:
     from karat.adapters.phoenix.server.outbox import Logged
     from karat.runs.scoring.result import Result
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 UNLOGGED = 5  # exit code: scored, but not all scores are in Phoenix
 
-_NAMES = ("phoenix", "project", "since", "kind", "annotate")
 _OPTIONS = [
     option("--phoenix", metavar="URL", help="Read spans from a running Phoenix, not FILE; key: $PHOENIX_API_KEY."),
     option("--project", metavar="NAME", help="Phoenix: the project of the spans; default: `default`."),
@@ -32,50 +29,61 @@ _OPTIONS = [
 ]
 
 
-def span_options(command: Command) -> Command:
-    """Give a command the flags of spans; it gets their values as one mapping, `span_settings`."""
+@dataclass(frozen=True)
+class SpanOptions:
+    """Which spans are scored, and whether their scores are logged."""
 
-    @wraps(command)
-    def wrapped(**values: Any) -> Any:
-        settings = {name: values.pop(name) for name in _NAMES}
-        _check(values["file"], settings)
-        return command(span_settings=settings, **values)
+    phoenix: str | None
+    project: str | None
+    since: str | None
+    kind: str | None
+    annotate: bool
 
-    return cast("Command", add_options(wrapped, _OPTIONS))
+    def check(self, file: str | None) -> None:
+        """Raise `click.UsageError` where flags and file contradict each other."""
+        if file is None and self.phoenix is None:
+            raise click.UsageError("Missing argument 'FILE'; or --phoenix URL for the spans of a running Phoenix.")
+        if self.annotate and self.phoenix is None:
+            raise click.UsageError("--annotate logs scores to a running Phoenix: --phoenix URL says which")
+        if file is not None and self.phoenix is not None and not self.annotate:
+            expected = "one of them, or FILE with --phoenix URL --annotate"
+            raise click.UsageError(f"FILE and --phoenix both name spans: expected {expected}")
+        if self.project is not None and (self.phoenix is None or file is not None):
+            expected = "--phoenix URL, without FILE"
+            raise click.UsageError(f"--project is about spans read from a running Phoenix: expected {expected}")
+
+    @contextmanager
+    def read(self, file: str | None) -> Iterator[Any]:
+        """The data to score: the file, the spans in it, or the spans of a running Phoenix."""
+        if file is None and self.phoenix is not None:
+            from karat.adapters.phoenix.server.connection import spans  # noqa: PLC0415  (heavy)
+
+            chosen = {"since": self.since, "kind": self.kind}
+            with progress_bar("reading", "spans") as progress:
+                source = spans(self.phoenix, self.project or "default", **chosen, progress=progress)
+            yield source
+        elif self.since or self.kind:
+            from karat.data.open import spans as exported  # noqa: PLC0415  (heavy)
+
+            yield exported(file, kind=self.kind, since=self.since)
+        else:
+            yield file
+
+    def open_outbox(self) -> Path | None:
+        """The file for annotations that cannot be logged; None without `--annotate`.
+
+        It is called before anything is scored, so that an unusable Phoenix or folder is reported first.
+        """
+        if not self.annotate or self.phoenix is None:
+            return None
+        from karat.adapters.phoenix.server.outbox import check, new_outbox  # noqa: PLC0415  (heavy)
+
+        check(self.phoenix, outbox := new_outbox())
+        return outbox
 
 
-def _check(file: str | None, settings: Mapping[str, Any]) -> None:
-    url = settings["phoenix"]
-    if file is None and url is None:
-        raise click.UsageError("Missing argument 'FILE'; or --phoenix URL for the spans of a running Phoenix.")
-    if settings["annotate"] and url is None:
-        raise click.UsageError("--annotate logs scores to a running Phoenix: --phoenix URL says which")
-    if file is not None and url is not None and not settings["annotate"]:
-        expected = "one of them, or FILE with --phoenix URL --annotate"
-        raise click.UsageError(f"FILE and --phoenix both name spans: expected {expected}")
-    if settings["project"] is not None and (url is None or file is not None):
-        expected = "--phoenix URL, without FILE"
-        raise click.UsageError(f"--project is about spans read from a running Phoenix: expected {expected}")
-
-
-@contextmanager
-def read_data(file: str | None, settings: Mapping[str, Any]) -> Iterator[Any]:
-    """The data to score: the file, the spans in it, or the spans of a running Phoenix."""
-    if file is None:
-        from karat.adapters.phoenix.server.connection import spans  # noqa: PLC0415  (heavy)
-
-        with progress_bar("reading", "spans") as progress:
-            source = spans(
-                settings["phoenix"], settings["project"] or "default", since=settings["since"], kind=settings["kind"],
-                progress=progress,
-            )  # fmt: skip
-        yield source
-    elif settings["since"] or settings["kind"]:
-        from karat.data.open import spans as exported  # noqa: PLC0415  (heavy)
-
-        yield exported(file, kind=settings["kind"], since=settings["since"])
-    else:
-        yield file
+span_options = option_group("spans", SpanOptions, _OPTIONS)
+"""Give a command the flags of spans; it gets them as `spans`."""
 
 
 def check_span_map(roles: Mapping[str, str], metrics: Sequence[str]) -> None:
@@ -93,19 +101,6 @@ def annotate(result: Result, url: str, outbox: Path) -> None:
     with report_unlogged(outbox, url), progress_bar("logging", "annotations") as progress:
         logged = log_annotations(result, url, outbox=outbox, progress=progress)
     report_logged(logged, url)
-
-
-def open_outbox(settings: Mapping[str, Any]) -> Path | None:
-    """The file for annotations that cannot be logged; None without `--annotate`.
-
-    It is called before anything is scored, so that an unusable Phoenix or folder is reported first.
-    """
-    if not settings["annotate"]:
-        return None
-    from karat.adapters.phoenix.server.outbox import check, new_outbox  # noqa: PLC0415  (heavy)
-
-    check(settings["phoenix"], outbox := new_outbox())
-    return outbox
 
 
 @contextmanager

@@ -6,18 +6,19 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import fields
+from functools import reduce, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click import option
 
 from karat.cli.options.completion import COLUMN, MAPPING, OUT, SCORED, SPEC
 from karat.cli.options.controls import show_controls
+from karat.cli.options.gates import Gates, read_gate
 from karat.cli.options.numbers import Real, Whole
 
 if TYPE_CHECKING:
-    from karat.cli.options.gates import Gates
     from karat.runs.compare.comparison import Compared
     from karat.runs.scoring.result import Result
 
@@ -31,6 +32,32 @@ def _one(_: click.Context, parameter: click.Parameter, columns: tuple[str, ...])
     if len(columns) > 1:
         raise click.BadParameter(f"expected one column, found {len(columns)}: {', '.join(columns)}", param=parameter)
     return columns[0] if columns else None
+
+
+def option_group(
+    name: str, kind: type, options: Sequence[Callable[[Command], Command]]
+) -> Callable[[Command], Command]:
+    """Give a command these flags, in this order; it gets their values as one `name`, a frozen value of this kind."""
+    members = [each.name for each in fields(kind)]
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def wrapped(**values: Any) -> Any:
+            chosen = {member: values.pop(member) for member in members if member in values}
+            return command(**{name: kind(**chosen)}, **values)
+
+        return add_options(cast("Command", wrapped), options)
+
+    return decorate
+
+
+def map_option(meaning: str) -> Callable[[Command], Command]:
+    """The flag `--map`, as a mapping from roles to columns; `meaning` is its help."""
+
+    def read(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+        return dict(read_pair(text, parameter.opts[0]) for text in texts)
+
+    return option("--map", "map", multiple=True, type=MAPPING, callback=read, help=meaning)
 
 
 def confidence_option(meaning: str, default: float | None = 0.95) -> Callable[[Command], Command]:
@@ -50,9 +77,7 @@ _OPTIONS = [
     option(
         "-m", "--metric", "metrics", multiple=True, required=True, type=SPEC, help="A metric: see `karat metrics`."
     ),
-    option(
-        "--map", "mapping", multiple=True, type=MAPPING, help="Which column is the prediction, reference, …"
-    ),
+    map_option("Which column is the prediction, reference, …"),
     option("-o", "--output", type=OUT, help="Write the scored rows to this file; its ending is the format."),
     option("--run", metavar="NAME", help="Keep the whole run under this name: see `karat runs`."),
     option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."),
@@ -62,8 +87,11 @@ _OPTIONS = [
     option("--limit", type=Whole(min=0), metavar="N", help="Only the first N rows."),
     option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the intervals by resampling."),
     confidence_option("Of the intervals."),
+]  # fmt: skip
+_GATES = [
     option(
         "--fail-under", "floors", multiple=True, metavar="[SPEC=]VALUE",
+        callback=lambda _, __, texts: tuple(map(read_gate, texts)),
         help="Exit with 3 if a value (of this metric, else of any) is lower; for errors and rates of them: higher. "
         "Of a slice and the lower end of its interval: `SPEC[COLUMN=VALUE].low=NUMBER`.",
     ),
@@ -75,8 +103,8 @@ _OPTIONS = [
 
 
 def scoring_options(command: Command) -> Command:
-    """Give a command the flags of scoring."""
-    return add_options(command, _OPTIONS)
+    """Give a command the flags of scoring, and those of `gates`."""
+    return add_options(option_group("gates", Gates, _GATES)(command), _OPTIONS)
 
 
 def add_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import click
 from click import option
 
 from karat.cli.options.completion import OUT
-from karat.cli.options.scoring import add_options
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+from karat.cli.options.scoring import Command, add_options, option_group
 
 _OPTIONS = [
     option("--percent", is_flag=True, help="In .md and .tex: values from 0 to 1 in per cent, differences in points."),
@@ -63,12 +59,5 @@ def spelling_options(command: Command) -> Command:
     return add_options(command, _OPTIONS)
 
 
-def table_options(command: Command) -> Command:
-    """Give a command the options of files with tables; it gets them as one `TableFiles`, `table`."""
-    names = ("outputs", "percent", "plus_minus", "label")
-
-    @wraps(command)
-    def wrapped(**values: Any) -> Any:
-        return command(table=TableFiles(*(values.pop(name) for name in names)), **values)
-
-    return cast("Command", add_options(wrapped, [_OUTPUT, *_OPTIONS, _LABEL]))
+table_options = option_group("table", TableFiles, [_OUTPUT, *_OPTIONS, _LABEL])
+"""Give a command the options of files with tables; it gets them as one `TableFiles`, `table`."""

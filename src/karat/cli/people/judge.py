@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from karat.cli.options import scoring
-from karat.cli.options.completion import COLUMN, DATA, FILE, MAPPING, ROWS, SCORED
-from karat.cli.options.models import ask_models, model_options
+from karat.cli.options.completion import COLUMN, DATA, FILE, ROWS, SCORED
+from karat.cli.options.models import ModelOptions, ask_models, model_options
 from karat.cli.options.numbers import Whole
-from karat.cli.options.people import label_options, read_label_options
+from karat.cli.options.people import LabelOptions, label_options
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     help="Ask in other words too: role, choices, layout, reminder, all of these, or a judge's file.",
 )  # fmt: skip
 @click.option("--gold", type=DATA, help="A second file with the gold, joined by --on.")
-@click.option("--map", "mapping", multiple=True, type=MAPPING, help="Which column is the prediction, …")
+@scoring.map_option("Which column is the prediction, …")
 @click.option("--where", metavar="SQL", help="Only rows for which this holds.")
 @click.option("--limit", type=Whole(min=0), metavar="N", help="Only the first N rows.")
 @click.option("--answer", type=COLUMN, help="The answers whose length counts; default: the predictions.")
@@ -65,10 +66,10 @@ if TYPE_CHECKING:
 def judge(
     system: str,
     metrics: tuple[str, ...],
-    mapping: tuple[str, ...],
     keep_calibration: str | None,
     as_json: bool,
-    model_settings: Mapping[str, Any],
+    people: LabelOptions,
+    asking: ModelOptions,
     **options: Any,
 ) -> None:
     """Examine judges: how far scores of ROWS agree with people and each other, and how far they can be relied on.
@@ -85,16 +86,15 @@ def judge(
     karat judge answers.jsonl -m judge:correctness --model NAME --ask 3 --human labels.csv --on id --by topic
     karat judge pairs.jsonl -m judge:pairwise --model NAME --ask 3 --author model_a --author model_b
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if keep_calibration is not None and not options["human"]:
+    if keep_calibration is not None and not people.human:
         raise click.UsageError("--keep-calibration compares judges with people: --human names their labels")
     asks = bool(options["ask"] or options["rewordings"])
     if asks and not metrics:
         raise click.UsageError("--ask and --reword ask the judges that -m names: -m judge:NAME")
-    if not asks and (model_settings["models"] or model_settings["dry_run"]):
+    if not asks and (asking.models or asking.dry_run):
         raise click.UsageError("--model and --dry-run are about models, and none is asked: --ask N asks a judge")
-    label_map = options["label_map"]  # of --column too
-    options |= {"human": read_label_options(options), "label_map": label_map}
-    options["map"] = dict(scoring.read_pair(each, "--map") for each in mapping) or None
+    options |= {"human": people.read(), "label_map": people.label_map}  # the map is that of --column too
+    options["map"] = options["map"] or None
     same = ["judge", str(Path(system).absolute()), {name: str(value) for name, value in options.items()}]
     from karat.runs.judge.examine import examine  # noqa: PLC0415  (heavy)
 
@@ -107,24 +107,24 @@ def judge(
 
     parsed = parse_all(metrics)
     data = system if find_run(system) is not None else open_source(system)
-    dry_run = model_settings["dry_run"]
+    dry_run = asking.dry_run
     if dry_run or any(metric.asks_model for metric in parsed):
-        estimate = {**model_settings, "dry_run": True}
+        estimate = replace(asking, dry_run=True)
         with warnings.catch_warnings(record=True), ask_models(
             parsed, estimate, same, run=None, beforehand=not dry_run
         ) as chosen:  # fmt: skip
             examine(data, chosen, **options)
     if dry_run:
         return
-    with _asking(parsed, model_settings, same) as chosen, scoring.progress_bar() as progress:
+    with _asking(parsed, asking, same) as chosen, scoring.progress_bar() as progress:
         found = examine(data, chosen, progress=progress, **options)
     _show(found, system, keep_calibration, as_json=as_json)
 
 
 @contextmanager
-def _asking(metrics: Sequence[Metric], settings: Mapping[str, Any], same: Any) -> Iterator[Sequence[Metric]]:
+def _asking(metrics: Sequence[Metric], asking: ModelOptions, same: Any) -> Iterator[Sequence[Metric]]:
     """Let judges be asked; warnings follow what the models used."""
-    with warnings.catch_warnings(record=True) as warned, ask_models(metrics, settings, same, run=None) as chosen:
+    with warnings.catch_warnings(record=True) as warned, ask_models(metrics, asking, same, run=None) as chosen:
         warnings.simplefilter("always", UserWarning)
         yield chosen
     for warning in warned:

@@ -8,7 +8,7 @@ import click
 
 from karat.cli.options.completion import COLUMN, OUT, ROWS
 from karat.cli.options.numbers import Whole
-from karat.cli.options.people import label_options, read_label_options
+from karat.cli.options.people import LabelOptions, label_options
 from karat.cli.options.scoring import scored_metric_option
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def label_next(
     count: int,
     by: By,
     output: str,
+    people: LabelOptions,
     **options: Any,
 ) -> None:
     """Propose which rows of RUN, a run or a file, people should label next for the narrowest interval.
@@ -55,10 +56,10 @@ def label_next(
     karat label-next before -n 100 --by active -m judge:correctness --human labels.csv -o more.csv
     karat label-next before after -n 50 -o labels.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    people = read_label_options(options, systems=runs if len(runs) > 1 else ())
+    labels = people.read(systems=runs if len(runs) > 1 else ())
     from karat.runs.sampling.next_rows import Draw, propose  # noqa: PLC0415  (heavy)
 
-    proposal = propose(runs, Draw(count, by=by, **options), people, output)
+    proposal = propose(runs, Draw(count, by=by, **options), labels, output)
     kept = f" after the {proposal.earlier} that are labelled" if proposal.earlier else ""
     each = f", each with the answers of {' and '.join(runs)}" if len(runs) > 1 else ""
     least, most = min(proposal.probabilities), max(proposal.probabilities)
