@@ -153,7 +153,9 @@ def test_people_correct_label_and_plan_by_a_column(write):
     assert found.low < truth.mean() < found.high
     assert found.effective > 100
     assert plan_labels_from_pilot(name, 0.1, human, metrics=spec)[next(iter(result.corrected))].pilot == 100
-    assert karat.label_next(name, 10, metrics=spec, human="labels.csv", by="active", show=["gpt4"]).num_rows == 110
+    assert (
+        karat.label_next(name, 10, metrics=spec, human="labels.csv", by="active", show=["gpt4"]).table.num_rows == 110
+    )
     assert karat.examine(name, spec, human="labels.csv", on="id").judges[0].people
     compared = karat.compare(name, name, metrics=spec, human={name: "labels.csv", f"{name} (2)": "labels.csv"}, on="id")
     assert compared.findings[0].corrected.value == 0

@@ -47,20 +47,20 @@ def fill(table, share=1.0):
 
 
 def test_rows_are_proposed_blind_and_with_their_probability(run):
-    table = karat.label_next(run, 40)
+    table = karat.label_next(run, 40).table
     assert table.column_names == ["id", "label", "probability", "question", "gold", "prediction"]
     assert table.num_rows == len(set(table["id"].to_pylist())) == 40
     assert table["label"].null_count == 40
     assert np.allclose(table["probability"], 0.1)
-    assert karat.label_next(run, 40) == table
-    assert karat.label_next(run, 40, seed=1) != table
+    assert karat.label_next(run, 40).table == table
+    assert karat.label_next(run, 40, seed=1).table != table
 
 
 @pytest.mark.parametrize("by", ["uniform", "active", "slice", "uncertainty"])
 def test_a_second_round_holds_both(run, by):
-    first = fill(karat.label_next(run, 40))
+    first = fill(karat.label_next(run, 40).table)
     settings = {"slice": {"slices": "topic"}, "uniform": {}}.get(by, {}) | {"metrics": "token_f1"}
-    table = karat.label_next(run, 30, by=by, human=first, label_map="good=1,bad=0", **settings)
+    table = karat.label_next(run, 30, by=by, human=first, label_map="good=1,bad=0", **settings).table
     assert table.num_rows == 70
     assert table["id"].to_pylist()[:40] == [row["id"] for row in first]
     assert table["label"].to_pylist() == [row["label"] for row in first] + [None] * 30
@@ -74,10 +74,10 @@ def test_a_second_round_holds_both(run, by):
 def test_labels_of_several_people_stay_apart(run):
     first = [
         {"id": row["id"], "annotator": who, "label": label, "probability": row["probability"]}
-        for row in karat.label_next(run, 20).to_pylist()
+        for row in karat.label_next(run, 20).table.to_pylist()
         for who, label in (("ada", 1), ("bob", 0))
     ]
-    table = karat.label_next(run, 10, human=first)
+    table = karat.label_next(run, 10, human=first).table
     assert table.num_rows == 50
     assert table["annotator"].to_pylist()[:2] == ["ada", "bob"]
     assert table["label"].to_pylist()[:2] == ["1", "0"]
@@ -90,11 +90,11 @@ def test_labels_of_several_people_stay_apart(run):
 def test_only_rows_without_a_label_are_offered_for_labelling(run, tmp_path, ending):
     first = [
         {"id": row["id"], "annotator": who, "label": "good", "probability": row["probability"]}
-        for row in karat.label_next(run, 20).to_pylist()
+        for row in karat.label_next(run, 20).table.to_pylist()
         for who in ("ada", "bob")
     ]
     out = tmp_path / f"next.{ending}"
-    table = karat.label_next(run, 10, human=first, label_map="good=1,bad=0", output=out)
+    table = karat.label_next(run, 10, human=first, label_map="good=1,bad=0", output=out).table
     rows = open_rows_to_label([str(out)])
     assert [row.id for row in rows.rows] == table["id"].to_pylist()[40:]
     assert rows.rows[0].probability == table["probability"][40].as_py()
@@ -103,7 +103,7 @@ def test_only_rows_without_a_label_are_offered_for_labelling(run, tmp_path, endi
 
 def test_a_uniform_draw_needs_no_scores(tmp_path):
     (tmp_path / "rows.csv").write_text("id,question,answer\n" + "".join(f"q{at},?,yes\n" for at in range(20)))
-    table = karat.label_next(tmp_path / "rows.csv", 5)
+    table = karat.label_next(tmp_path / "rows.csv", 5).table
     assert table.column_names == ["id", "label", "probability", "question", "answer"]
     assert np.allclose(table["probability"], 0.25)
     with pytest.raises(DataError, match="holds no scores"):
@@ -111,17 +111,19 @@ def test_a_uniform_draw_needs_no_scores(tmp_path):
 
 
 def test_rows_on_which_metrics_disagree_are_preferred(run):
-    table = karat.label_next(run, 60, by="disagreement", metrics=["em", "token_f1"])
+    table = karat.label_next(run, 60, by="disagreement", metrics=["em", "token_f1"]).table
     chances = dict(zip(table["prediction"].to_pylist(), table["probability"].to_pylist(), strict=True))
     assert chances["yes it is"] > 3 * chances["yes"]
     assert min(chances.values()) == pytest.approx(0.25 * 60 / N)
 
 
 def test_slices_in_which_the_judge_errs_are_preferred(run):
-    first = fill(karat.label_next(run, 100))
+    first = fill(karat.label_next(run, 100).table)
     for row in first:
         row["label"] = "good" if (int(row["id"][1:]) < 100) != (row["prediction"] == "yes") else "bad"
-    table = karat.label_next(run, 50, by="slice", slices="topic", metrics="em", human=first, label_map="good=1,bad=0")
+    table = karat.label_next(
+        run, 50, by="slice", slices="topic", metrics="em", human=first, label_map="good=1,bad=0"
+    ).table
     fresh = table.slice(100).to_pylist()
     chances = {int(row["id"][1:]) < 100: row["probability"] for row in fresh}
     assert chances[True] > 1.3 * chances[False]
@@ -143,7 +145,7 @@ def test_the_command_writes_what_people_fill_in(run, tmp_path):
     assert done.output.startswith(f"{more}: 10 rows to label after the 20 that are labelled, drawn with probabilities")
     labels = read_labels(more, on="id", label_map="good=1,bad=0")
     assert len(labels) == 20
-    ids = karat.label_next(run, 1)["id"].type
+    ids = karat.label_next(run, 1).table["id"].type
     assert len(match_labels(labels, labels.ids.cast(ids), "more")) == 20
 
 
@@ -165,7 +167,7 @@ def test_the_command_says_what_the_proposed_rows_are_worth(run, tmp_path, by, er
     """The judge errs on every second short answer, on a fifth of all answers, or all labels are the same."""
     options = ["-m", "token_f1", "--by", by, *(["-m", "em"] if by == "disagreement" else [])]
     if errs is not None:
-        first = karat.label_next(run, 100)
+        first = karat.label_next(run, 100).table
         scores = dict(zip(*(open_run(run).column(name).to_pylist() for name in ("id", "token_f1")), strict=True))
         lines = ["id,label"]
         for at, row in enumerate(first.to_pylist()):

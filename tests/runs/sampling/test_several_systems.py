@@ -44,7 +44,7 @@ def label_all(source, output):
 
 
 def test_each_row_is_drawn_with_the_answers_of_all_systems(runs):
-    table = karat.label_next(runs, 30, output="next.csv")
+    table = karat.label_next(runs, 30, output="next.csv").table
     assert table.column_names == ["id", "system", "label", "probability", "question", "gold", "prediction"]
     lines = table.to_pylist()
     assert len(lines) == 60
@@ -63,7 +63,7 @@ def test_two_rounds_are_labelled_blind_and_compared(runs):
     rows = label_all("next.csv", "first.jsonl")
     assert {row.system for row in rows.rows} == set(runs)
     assert "system" not in rows.read(0)
-    second = karat.label_next(runs, 30, by="active", metrics="em", human="first.jsonl", output="more.csv")
+    second = karat.label_next(runs, 30, by="active", metrics="em", human="first.jsonl", output="more.csv").table
     assert second["label"].null_count == 60
     assert second.num_rows == 140
     label_all("more.csv", "second.jsonl")
@@ -81,11 +81,11 @@ def test_two_rounds_are_labelled_blind_and_compared(runs):
 
 
 def test_answers_that_are_missing_beside_a_label_are_asked_for(runs):
-    table = karat.label_next(runs, 20)
+    table = karat.label_next(runs, 20).table
     given = table.to_pylist()
     gone = given[0:10:2]
     lines = [{**line, "label": "good"} for line in given if line not in gone]
-    done = karat.label_next(runs, 10, human=lines, label_map=CHOICES).to_pylist()
+    done = karat.label_next(runs, 10, human=lines, label_map=CHOICES).table.to_pylist()
     empty = [(line["id"], line["system"]) for line in done if line["label"] is None]
     assert len(done) == 60
     assert len(empty) == 25
@@ -100,9 +100,9 @@ def test_rows_with_a_doubtful_difference_are_preferred(runs):
     systems = [karat.score({**rows, "prediction": each}, "em", keep=True) for each in (["yes"] * N, doubtful)]
     filled = [
         {**line, "label": "good" if line["prediction"].startswith("yes") else "bad"}
-        for line in karat.label_next(systems, 60).to_pylist()
+        for line in karat.label_next(systems, 60).table.to_pylist()
     ]
-    fresh = karat.label_next(systems, 30, by="active", human=filled, label_map=CHOICES).to_pylist()[120:]
+    fresh = karat.label_next(systems, 30, by="active", human=filled, label_map=CHOICES).table.to_pylist()[120:]
     chances = [
         {line["probability"] for line in fresh if (int(line["id"][1:]) < N // 2) == sure} for sure in (True, False)
     ]
@@ -110,7 +110,7 @@ def test_rows_with_a_doubtful_difference_are_preferred(runs):
 
 
 def test_scores_alone_can_choose(runs):
-    table = karat.label_next(runs, 30, by="disagreement")
+    table = karat.label_next(runs, 30, by="disagreement").table
     assert table["probability"].to_numpy().max() > 1.5 * table["probability"].to_numpy().min()
     with pytest.raises(SpecError, match="for probabilities of a good label, which 10 labels or more have to show"):
         karat.label_next(runs, 30, by="uncertainty", metrics="token_f1")
@@ -164,12 +164,12 @@ def test_systems_may_call_the_column_that_pairs_their_rows_differently():
     asked, gold = [f"what {at}" for at in range(20)], ["x"] * 20
     first = karat.score({"question": asked, "gold": gold, "prediction": asked}, "em", keep=True)
     other = karat.score({"query": asked[::-1], "gold": gold, "prediction": asked[::-1]}, "em", keep=True)
-    drawn = karat.label_next([first, other], 3).to_pylist()
+    drawn = karat.label_next([first, other], 3).table.to_pylist()
     assert [line["question"] for line in drawn] == [line["prediction"] for line in drawn]
     assert [line["system"] for line in drawn] == ["A", "B"] * 3
     labelled = [{**line, "label": float(line["system"] == "B")} for line in drawn]
     assert karat.compare(first, other, human=labelled).findings[0].corrected.labelled == 3
-    assert karat.label_next([first, other], 2, human=labelled).num_rows == 10
+    assert karat.label_next([first, other], 2, human=labelled).table.num_rows == 10
     apart = {name: [line for line in labelled if line["system"] == name] for name in "AB"}
     apart["B"] = [{"query" if name == "question" else name: cell for name, cell in line.items()} for line in apart["B"]]
     assert karat.compare(first, other, human=apart).findings[0].corrected.labelled == 3
@@ -180,4 +180,6 @@ def test_what_differs_between_the_systems_is_said(runs):
     karat.score({**rows, "gold": ["yes", *["Yes!"] * (N - 1)]}, ["em", "token_f1"], run="other")
     done = CliRunner().invoke(main, ["label-next", "before", "other", "-n", "5", "-o", "next.csv"])
     assert done.exit_code == 0, done.output
-    assert f"before and other were scored against different gold: it differs in {N - 1} of {N} rows" in done.output
+    note = f"before and other were scored against different gold: it differs in {N - 1} of {N} rows"
+    assert note in done.output
+    assert any(note in each for each in karat.label_next(["before", "other"], 5).notes)

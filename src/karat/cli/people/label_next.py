@@ -57,9 +57,9 @@ def label_next(
     karat label-next before after -n 50 -o labels.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     labels = people.read(systems=runs if len(runs) > 1 else ())
-    from karat.runs.sampling.next_rows import Draw, propose  # noqa: PLC0415  (heavy)
+    from karat.runs.sampling.next_rows import label_next as propose  # noqa: PLC0415  (heavy)
 
-    proposal = propose(runs, Draw(count, by=by, **options), labels, output)
+    proposal = propose(runs, count, by=by, human=labels, output=output, **options)
     kept = f" after the {proposal.earlier} that are labelled" if proposal.earlier else ""
     each = f", each with the answers of {' and '.join(runs)}" if len(runs) > 1 else ""
     least, most = min(proposal.probabilities), max(proposal.probabilities)

@@ -36,21 +36,12 @@ _LEAST = 10  # labels from which the judge's errors are learned
 
 
 @dataclass(frozen=True)
-class Draw:
-    """How many rows are drawn and how, with the parameters of `label_next`."""
-
-    count: int
-    metrics: Metrics = ()
-    by: By = "uniform"
-    slices: str | None = None
-    on: str | None = None
-    seed: int = 0
-    show: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
 class Proposal:
     """The rows to label: `table` as it is written, and the `probabilities` of the rows that were drawn.
+
+    `table` has the id, an empty `label`, the `probability` with which each row was drawn, and what a person needs to
+    see: question, contexts, reference and prediction, or the columns `show`, but no scores. Rows that have a label
+    already stand first, with their labels and with the probabilities that count once this round is added.
 
     `earlier` rows have labels already, and `missing` answers of these have none. `worth`: how many rows drawn uniformly
     the drawn ones should be worth; None for a uniform draw, where the labels show no error, and where there are too few
@@ -80,14 +71,11 @@ def label_next(
     seed: int = 0,
     output: str | Path | None = None,
     show: Sequence[str] = (),
-) -> pa.Table:
+) -> Proposal:
     """Draw `count` rows that people should label next, and write them to `output`.
 
-    The columns are the id, an empty `label`, the `probability` with which each row was drawn, and what a person needs
-    to see: question, contexts, reference and prediction, or the columns `show`, but no scores. `system` is a run, a
-    result or a file, which needs no scores for a uniform draw. Rows that already have a label in `human` stand first,
-    with their labels and with the probabilities that count once this round is added: the file takes the place of the
-    earlier ones.
+    `system` is a run, a result or a file, which needs no scores for a uniform draw. The file takes the place of the
+    earlier labels in `human`. `show` names the columns that a person needs to see, by default those of known roles.
 
     Of several systems, as a list, each row is drawn for all of them, with a line for the answer of each and a column
     `system`; the rows are those that say most about the differences from the first. Answers without a label to rows
@@ -106,33 +94,28 @@ def label_next(
     >>> import karat
     >>> rows = {"id": range(100), "prediction": ["yes", "no"] * 50, "gold": ["yes"] * 100}
     >>> proposed = label_next(karat.score(rows, "em", keep=True), 10)
-    >>> proposed.num_rows, round(proposed["probability"][0].as_py(), 6), proposed.column_names
+    >>> proposed.table.num_rows, float(proposed.probabilities[0].round(6)), proposed.table.column_names
     (10, 0.1, ['id', 'label', 'probability', 'gold', 'prediction'])
     """
+    human = Labels.of(human, label_map)
     several = list(system) if isinstance(system, Sequence) and not isinstance(system, str) else [system]
-    return propose(several, Draw(count, metrics, by, slices, on, seed, show), Labels.of(human, label_map), output).table
-
-
-def propose(systems: Sequence[System], draw: Draw, human: Labels | None, output: str | Path | None) -> Proposal:
-    """What `label_next` does, with what the proposed rows are expected to be worth."""
-    count, by = draw.count, draw.by
     if count < 1 or by not in get_args(By):
         problem = f"expected one of {', '.join(get_args(By))}{did_you_mean(by, get_args(By))}"
         raise SpecError(f"count={count}: expected 1 or more" if count < 1 else f"by={by!r}: {problem}")
-    wanted = list_specs(draw.metrics)
+    wanted = list_specs(metrics)
     scored = bool(wanted) or by != "uniform"
-    rows = label_systems(systems, wanted, draw.on, human, scored=scored)
+    rows = label_systems(several, wanted, on, human, scored=scored)
     earlier = np.flatnonzero(rows.drawn)
     free = ~rows.drawn
     if count > free.sum():
         raise DataError(f"{rows.name}: {count} rows to label expected, found {free.sum()} without a label")
-    strata = None if draw.slices is None else cluster_keys(rows.matched.column(draw.slices)).astype(np.int64)
+    strata = None if slices is None else cluster_keys(rows.matched.column(slices)).astype(np.int64)
     expected = _expect(rows, by, strata)
     chances = probabilities_of(expected.error, count, free, most=share_of_round(len(earlier), count, len(rows)))
-    drawn = draw_rows(np.where(free, chances, 0.0), draw.seed, strata)
+    drawn = draw_rows(np.where(free, chances, 0.0), seed, strata)
     known = np.full(len(rows), len(earlier) / len(rows)) if rows.probabilities is None else rows.probabilities
     chances[earlier], chances[drawn] = add_rounds(known[earlier], chances[drawn], len(rows))
-    table = tabulate(rows, drawn, chances, draw.show)
+    table = tabulate(rows, drawn, chances, show)
     if output is not None:
         write_labels(table, output, rows, None if human is None else human.source)
     each = expected.worth(free, known)
