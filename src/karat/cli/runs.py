@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,8 +16,8 @@ from karat.cli.options.tables import spelling_options
 from karat.cli.options.targets import TARGETS, publish_run
 
 if TYPE_CHECKING:
-    from karat.cli.options.printed import KeptRun
     from karat.runs.scoring.result import Result
+    from karat.runs.store.kept import KeptRun
     from karat.runs.store.manifest import StoredValues
     from karat.runs.store.run import Run
 
@@ -154,21 +153,9 @@ def remove(names: tuple[str, ...]) -> None:
 
 def _list(*, as_json: bool) -> None:
     """Print a line for each run: when it was begun, its rows and its values."""
-    from karat.cli.options.printed import KeptRun  # noqa: PLC0415  (heavy)
-    from karat.core.errors import DataError  # noqa: PLC0415
-    from karat.runs.store.folders import run_names, unfinished_runs  # noqa: PLC0415
-    from karat.runs.store.run import open_run  # noqa: PLC0415
+    from karat.runs.store.kept import list_runs  # noqa: PLC0415  (heavy)
 
-    def describe(name: str) -> KeptRun:
-        try:
-            run = open_run(name)
-        except DataError as error:
-            return KeptRun(name, state=str(error))
-        values = {metric["spec"]: metric["value"] for metric in run.values.get("metrics", ())}
-        return KeptRun(name, run.manifest.created, run.manifest.n, run.state, values)
-
-    with ThreadPoolExecutor() as pool:  # each waits for a store, where the runs are in one
-        listed = sorted(pool.map(describe, [*run_names(), *unfinished_runs()]), key=lambda run: run.created)
+    listed = list_runs()
     if as_json:
         for each in listed:
             click.echo(json.dumps(each.as_dict(), ensure_ascii=False))
@@ -195,7 +182,7 @@ def _print(listed: list[KeptRun]) -> None:
     rows = []
     for run in listed:
         values = "  ".join(f"{spec} {format_value(value)}" for spec, value in run.values.items())
-        state = values if run.state == "finished" else _STATES.get(run.state, run.state)
+        state = values if run.state == "finished" else run.problem or _STATES[run.state]
         created = run.created.replace("+00:00", "Z")
         rows.append([run.name, created, "" if run.n is None else str(run.n), state])
     screen.table(["run", "begun", "n", "values"], rows, left=4)

@@ -13,7 +13,7 @@ from karat.data.storage.addresses import is_address
 from karat.judges.rubric import own_judges
 from karat.runs.compare.compare import compare
 from karat.runs.compare.rows_needed import plan_rows
-from karat.runs.compare.run_values import read_values, value_of
+from karat.runs.compare.run_values import read_values
 from karat.runs.compare.scored_rows import find_rows
 from karat.runs.match.systems import open_system
 from karat.runs.scoring.pipeline import score
@@ -36,8 +36,8 @@ class Tools:
         self.judges = judges
 
     def list_runs(self) -> dict[str, Any]:
-        """List the runs that are kept: name, when it was begun, number of rows, and the value of each metric."""
-        return {"runs": [_outline(run) for run in list_runs()]}
+        """List the runs that are kept: name, when it was begun, number of rows, state, and the value of each metric."""
+        return {"runs": [run.as_dict() for run in list_runs()]}
 
     def show_run(self, run: str) -> dict[str, Any]:
         """Show a run: its manifest (what was scored, from which data, how) and its values with their intervals."""
@@ -143,8 +143,3 @@ class Tools:
         if not self.judges and (metric.asks_model or metric.definition.remote):
             raise SpecError(f"{metric.spec} uses a model: the server was started without --allow-models")
         return metric
-
-
-def _outline(run: Run) -> dict[str, Any]:
-    values = {spec: value_of(run, spec).value for spec in run.specs}
-    return {"name": run.name, "created": run.manifest.created, "n": run.manifest.n, "values": values}

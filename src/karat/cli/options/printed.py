@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from karat.data.json.objects import JsonObject, json_schema
@@ -11,6 +11,7 @@ from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranked import Ranked
 from karat.runs.compare.scored_rows import Order, ScoredRow
 from karat.runs.judge.examination import Examination
+from karat.runs.store.kept import KeptRun
 from karat.runs.store.manifest import Manifest, StoredValues
 from karat.runs.store.verify import Verified
 from karat.stats.corrected.label_count import LabelCount
@@ -30,21 +31,6 @@ class SystemValues(JsonObject):
 
     systems: Mapping[str, StoredValues]
     compared: Compared | None
-
-
-@dataclass(frozen=True)
-class KeptRun(JsonObject):
-    """One line for each run.
-
-    `created`: when it was begun, ISO 8601; empty where that is not known. `n`: the number of rows, so far. `state`:
-    "finished", "running", "stopped", "capped", or why it cannot be read. `values`: by metric.
-    """
-
-    name: str
-    created: str = ""
-    n: int | None = None
-    state: str = "finished"
-    values: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar, Literal
 
 from karat.core.errors import DataError, did_you_mean
+from karat.data.json.objects import JsonObject, Printed
 from karat.data.storage.addresses import join_path
 from karat.data.storage.remote_files import list_names
 from karat.data.storage.whole_files import remove_file, remove_folder
@@ -21,12 +26,55 @@ from karat.runs.store.folders import (
     unfinished_runs,
 )
 from karat.runs.store.lock import lock
-from karat.runs.store.run import Run, open_run
+from karat.runs.store.manifest import ScoredMetric
+from karat.runs.store.run import State, find_state, open_run, open_unfinished
 
 
-def list_runs() -> list[Run]:
-    """All finished runs, sorted by the time at which they were started."""
-    return sorted(map(open_run, run_names()), key=lambda run: (run.manifest.created, run.name))
+@dataclass(frozen=True)
+class KeptRun(JsonObject):
+    """One line for each run.
+
+    `created`: when it was begun, ISO 8601; empty where that is not known. `n`: the number of rows, so far. `state`:
+    "damaged" where it cannot be read; `problem` says why. `values`: by metric, of a finished run.
+    """
+
+    name: str
+    created: str = ""
+    n: int | None = None
+    state: State | Literal["damaged"] = "finished"
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    problem: str = ""
+    metrics: tuple[ScoredMetric, ...] = field(default=(), repr=False)  # those of its manifest
+
+    printed: ClassVar = Printed(sparse=("problem",), hidden=("metrics",))
+
+
+def list_runs() -> list[KeptRun]:
+    """All runs, finished or not, sorted by the time at which they were started; `open_run` opens one by its name."""
+    with ThreadPoolExecutor() as pool:  # each waits for a store, where the runs are in one
+        listed = [*pool.map(_describe_kept, run_names()), *pool.map(_describe_unfinished, unfinished_runs())]
+    return sorted(listed, key=lambda run: (run.created, run.name))
+
+
+def _describe_kept(name: str) -> KeptRun:
+    try:
+        run = open_run(name)
+    except DataError as error:
+        return KeptRun(name, state="damaged", problem=str(error))
+    values = {metric["spec"]: metric["value"] for metric in run.values["metrics"]}
+    return KeptRun(name, run.manifest.created, run.manifest.n, values=values, metrics=run.manifest.metrics)
+
+
+def _describe_unfinished(name: str) -> KeptRun:
+    """A run that is written, or was stopped; an experiment has no manifest while it asks for answers."""
+    folder = run_folder(name)
+    if not has_manifest(partial_folder(folder)):
+        return KeptRun(name, n=0, state=find_state(folder))
+    try:
+        run = open_unfinished(folder)
+    except DataError as error:
+        return KeptRun(name, state="damaged", problem=str(error))
+    return KeptRun(name, run.manifest.created, run.manifest.n, run.state, metrics=run.manifest.metrics)
 
 
 def remove_run(name: str) -> None:

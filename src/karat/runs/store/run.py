@@ -36,6 +36,7 @@ from karat.runs.store.folders import (
     ROWS,
     STATISTICS,
     VALUES,
+    answers_folder,
     explain_missing,
     find_folder,
     find_run,
@@ -245,23 +246,29 @@ def open_run(name: str | Path) -> Run:
 
     Raises `DataError`, with the nearest name, where it does not exist, or none of its rows is written yet.
     """
-    if (path := find_run(name)) is None:
-        return _open_unfinished(name)
-    manifest = replace(read_manifest(path), name=Path(path).absolute().name)  # it may be a link, a copy, or renamed
-    return Run(path, manifest, read_values(join_path(path, VALUES), manifest.files.get(VALUES)))
-
-
-def _open_unfinished(name: str | Path) -> Run:
-    if (folder := find_folder(name, unfinished=True)) is None:
+    if (path := find_run(name)) is not None:
+        manifest = replace(read_manifest(path), name=Path(path).absolute().name)  # it may be a link, a copy, or renamed
+        return Run(path, manifest, read_values(join_path(path, VALUES), manifest.files.get(VALUES)))
+    folder = find_folder(name, unfinished=True)
+    if folder is None or not (run := open_unfinished(folder)).manifest.n:
         raise DataError(explain_missing(str(name)))
+    return run
+
+
+def open_unfinished(folder: str | Path) -> Run:
+    """What is written of a run that is not finished, of which there may be no row yet."""
     manifest, parts = read_manifest(partial_folder(folder)), PartsFolder(folder).finished().values()
-    if not (scored := sum(each.rows for each in parts)):
-        raise DataError(explain_missing(str(name)))
+    scored = sum(each.rows for each in parts)
     files = {file: written for each in parts for file, written in each.files.items()}
     unscored = max(0, (manifest.n or 0) - scored)
-    stopped: State = "capped" if (manifest.models or {}).get("capped") else "stopped"
-    state: State = "running" if is_locked(lock_file(folder)) else stopped
+    state = find_state(folder, capped=bool((manifest.models or {}).get("capped")))
     return Run(written_folder(folder), replace(manifest, n=scored, files=files), {}, state=state, unscored=unscored)
+
+
+def find_state(folder: str | Path, *, capped: bool = False) -> State:
+    """The state of a run that is not finished; `capped`: a cap has ended the last attempt."""
+    locks = [lock_file(folder), *([answers / "lock"] if isinstance(answers := answers_folder(folder), Path) else [])]
+    return "running" if any(map(is_locked, locks)) else "capped" if capped else "stopped"
 
 
 def open_scored(path: str | Path) -> Run:

@@ -172,7 +172,8 @@ def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
     ]
     as_stored = json.loads(json.dumps(decided))  # tuples become lists, as in a stored manifest
     check_unchanged(manifest.name, *zip(*as_stored, strict=True))
-    return replace(manifest, created=before.created, models=before.models)
+    models = before.models and {**before.models, "capped": 0}  # what caps kept back is counted by attempt
+    return replace(manifest, created=before.created, models=models)
 
 
 def _join_endpoints(name: str, before: Sequence[str], now: Sequence[str]) -> list[str]:
