@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from karat.cli.options.controls import show_controls
 from karat.cli.options.layout import break_lines, lay_out, wrap
 from karat.cli.options.screen import Screen, open_screen
+from karat.runs.table.table import Table
 
 HEADINGS = ["metric", "topic", "value", "95 % interval", "n"]
 NAMES = st.one_of(
@@ -90,7 +91,7 @@ def test_a_table_becomes_narrower_step_by_step():
 def test_a_pipe_is_plain_and_as_wide_as_its_lines(open_with):
     screen, printed = open_with()
     screen.line("a ← b " * 99, "dim")
-    screen.table(HEADINGS[:2], [["[bold]not markup[/]", "東京\ntwo lines"], ["", "é"]], left=2)
+    screen.table(Table.of_texts(HEADINGS[:2], [["[bold]not markup[/]", "東京\ntwo lines"], ["", "é"]], names=2))
     assert printed().splitlines() == [
         ("a ← b " * 99),
         "metric                topic",
@@ -122,14 +123,14 @@ def test_the_environment_sets_width_and_colours(open_with, terminal, environment
 
 def test_an_encoding_without_lines_gets_others(open_with):
     screen, printed = open_with("ascii")
-    screen.table(["a"], [["b"]], left=1)
+    screen.table(Table.of_texts(["a"], [["b"]]))
     assert printed() == "a\n-\nb\n"
 
 
 def test_what_could_change_the_terminal_is_shown(open_with):
     screen, printed = open_with(terminal=True, COLUMNS="80")
     screen.line("\x1b]0;title\x07 a\u202eb \ud800", "dim")
-    screen.table(["\x9b2J"], [["\u2066x\r"]], left=1)
+    screen.table(Table.of_texts(["\x9b2J"], [["\u2066x\r"]]))
     text = re.sub("\x1b\\[[02]m", "", printed())
     assert not [char for char in text if char != "\n" and unicodedata.category(char) in ("Cc", "Cf", "Cs")]
     assert "<U+001B>]0;title<U+0007> a<U+202E>b <U+D800>" in text

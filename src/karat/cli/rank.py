@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,16 @@ from karat.cli.options.completion import COLUMN, FILE, ROWS
 from karat.cli.options.numbers import Whole
 from karat.cli.options.scoring import cluster_option, confidence_option, map_option, scored_metric_option
 from karat.cli.options.tables import TableFiles, table_options
+
+if TYPE_CHECKING:
+    from karat.runs.compare.ranked import Ranked
+
+_TESTS = {
+    "mcnemar": "McNemar's test",
+    "student": "Student's paired test",
+    "exceedance": "test of exceedance",
+    "wald": "Wald's test",
+}
 
 
 @click.command()
@@ -60,12 +70,36 @@ def rank(
     if as_json:
         click.echo(json.dumps(ranked.as_dict(), ensure_ascii=False))
     else:
-        from karat.cli.options.rank_table import print_ranked  # noqa: PLC0415  (heavy)
-
-        print_ranked(ranked, pairs=pairs)
+        _print(ranked, pairs=pairs)
     for each in ranked.rankings:
         if each.slice is None and not each.scored:
             raise click.ClickException(f"nothing was ranked by {each.metric}: no row is scored in all systems")
+
+
+def _print(ranked: Ranked, *, pairs: bool) -> None:
+    """Print each ranking: the systems, the best first, with their groups, and with `pairs` every pair."""
+    from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.ranked import METHODS  # noqa: PLC0415
+
+    screen = open_screen()
+    if ranked.by is not None:
+        screen.line(f"{ranked.rankings[0].n} rows, matched by {ranked.by}", "dim")
+    for note in ranked.notes:
+        screen.line(note, "dim")
+    for ranking, table in zip(ranked.rankings, ranked.tables(), strict=True):
+        screen.line(f"{ranking.heading}: {ranking.scored} {'rows' if ranked.by else 'verdicts'}")
+        screen.table(table)
+        every = ranking.pairs
+        separated = sum(each.separated for each in every)
+        level, corrected = f"{1 - ranked.confidence:g}", f"p corrected for {ranked.family} tests"
+        tests = " or ".join(_TESTS[test] for test in sorted({each.test for each in every}))
+        screen.line(
+            f"{separated} of {len(every)} pairs are separated: {tests}, {corrected} "
+            f"({METHODS[ranked.correction]}) at most {level}; systems that share a letter do not differ "
+            "significantly"
+        )
+        if pairs:
+            screen.table(ranked.pair_table(ranking))
 
 
 def _rank(systems: tuple[str, ...], options: dict[str, Any]) -> Any:

@@ -173,6 +173,7 @@ _STATES = {
 def _print(listed: list[KeptRun]) -> None:
     from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
     from karat.runs.store.folders import runs_folder  # noqa: PLC0415
+    from karat.runs.table.table import Table  # noqa: PLC0415
     from karat.stats.value import format_value  # noqa: PLC0415
 
     screen = open_screen()
@@ -185,7 +186,7 @@ def _print(listed: list[KeptRun]) -> None:
         state = values if run.state == "finished" else run.problem or _STATES[run.state]
         created = run.created.replace("+00:00", "Z")
         rows.append([run.name, created, "" if run.n is None else str(run.n), state])
-    screen.table(["run", "begun", "n", "values"], rows, left=4)
+    screen.table(Table.of_texts(["run", "begun", "n", "values"], rows, names=4))
 
 
 def _describe(run: Run) -> list[tuple[str, str]]:

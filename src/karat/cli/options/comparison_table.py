@@ -15,7 +15,7 @@ def print_comparison(compared: Compared, by: str | None) -> None:
     screen.line(f"{compared.n} rows, compared row by row, by {compared.by}", "dim")
     for note in compared.notes:
         screen.line(note, "dim")
-    screen.show(compared.table(), by)
+    screen.table(compared.table(), by)
     for finding in compared.findings:
         screen.line(f"{finding.heading}: {finding.sentence}", _STYLES[finding.verdict])
         if finding.corrected_sentence is not None:

@@ -12,6 +12,7 @@ from karat.cli.options.printed import CountedRows
 from karat.cli.options.screen import Screen
 from karat.runs.compare.row_query import select_rows
 from karat.runs.store.run import Run
+from karat.runs.table.table import Table
 from karat.stats.value import spell
 from karat.viewer.rows.facets import count_bins, count_facets, count_items, list_facets, list_histograms
 from karat.viewer.rows.table import match_rows
@@ -38,7 +39,7 @@ def count_matched_rows(runs: Sequence[Run], spec: str, where: str | None = None,
 
 def print_counts(screen: Screen, counts: CountedRows) -> None:
     """Print what `count_matched_rows` found, as a table for each field."""
-    every, names = counts.total == counts.n, counts.runs
+    shown, names = 3 if counts.total == counts.n else 4, counts.runs
     facets = (each for each in counts.facets if len(each["values"]) > 1)
     for each in (*facets, *counts.histograms):
         rows = list(_list_bins(each) if "edges" in each else _list_labels(each))
@@ -46,7 +47,7 @@ def print_counts(screen: Screen, counts: CountedRows) -> None:
         cells = ((label, "─" * round(_BAR * kept / most), f"{kept:,}", f"{whole:,}") for label, kept, whole in rows)
         screen.line("")
         headings = [_name_field(each["field"], names), "", "rows", "of all"]
-        screen.table(headings[: 3 if every else 4], (row[: 3 if every else 4] for row in cells), left=2)
+        screen.table(Table.of_texts(headings[:shown], (row[:shown] for row in cells), names=2))
 
     for at, name in enumerate(names):
         lists = [each for each in counts.items if each["system"] == at]

@@ -12,6 +12,7 @@ from karat.runs.judge.examination import Disagreement, Examination, Examined, Ra
 from karat.runs.judge.people import HumanAgreement
 from karat.runs.judge.raters import PEOPLE, name_label
 from karat.runs.labels.choices import judge_choices
+from karat.runs.table.table import Table
 from karat.stats.value import Estimate, format_value, spell
 
 TITLES = {
@@ -51,12 +52,13 @@ def print_examination(found: Examination, system: str) -> None:
             screen.line(sentence)
     whole = [pair for pair in found.pairs if pair.slice is None]
     if rows := [cells for pair in whole for cells in _list_figures(pair)]:
-        screen.table(["first", "second", "coefficient", "value", "interval", "n"], rows, left=3)
+        screen.table(Table.of_texts(["first", "second", "coefficient", "value", "interval", "n"], rows, names=3))
     for pair in whole:
         if reasons := dict.fromkeys(each.reason for each in pair.figures.values() if each.reason):
             screen.line(f"{pair.first}, {pair.second}: no estimate: {'; '.join(filter(None, reasons))}", "dim")
     if sliced := [cells for pair in found.pairs if _is_sliced(pair) for cells in _list_slice(pair)]:
-        screen.table(["slice", "first", "second", "coefficient", "value", "interval", "n"], sliced, left=4)
+        headings = ["slice", "first", "second", "coefficient", "value", "interval", "n"]
+        screen.table(Table.of_texts(headings, sliced, names=4))
     for pair in whole:
         _print_confusion(screen, pair, found.labels)
     _print_figures(screen, found.judges)
@@ -78,14 +80,11 @@ def _print_figures(screen: Screen, judges: Sequence[Examined]) -> None:
             [name, *(format_value(each[name].value) if name in each else "–" for each in known)]
             for name in dict.fromkeys(chain.from_iterable(known))
         )
-        screen.table(["", *letters], rows, left=1)
+        screen.table(Table.of_texts(["", *letters], rows))
     for judge, figures in zip(judges, known, strict=True):
         if figures:
-            screen.table(
-                [judge.score, "value", "interval", "n"],
-                [[name, *_cells(each)] for name, each in figures.items()],
-                left=1,
-            )
+            rows = ([name, *_cells(each)] for name, each in figures.items())
+            screen.table(Table.of_texts([judge.score, "value", "interval", "n"], rows))
         for name, each in _figures(judge):
             if each.value is None:
                 screen.line(f"{name}: {each}", "dim")
@@ -96,7 +95,7 @@ def _print_figures(screen: Screen, judges: Sequence[Examined]) -> None:
                 screen.line(f"  {part.low:.2f} – {part.high:.2f}  n {part.n}  {score}  {part.people}")
         if judge.criteria:
             counts = ([each, *map(str, counts.values())] for each, counts in judge.criteria.items())
-            screen.table(["criterion", "passed", "failed", "differ"], islice(counts, ITEMS), left=1)
+            screen.table(Table.of_texts(["criterion", "passed", "failed", "differ"], islice(counts, ITEMS)))
             more = f"; {len(judge.criteria) - ITEMS} more criteria: --json" if len(judge.criteria) > ITEMS else ""
             rows_ = "passed, failed: verdicts of the repetitions; differ: rows where these are not alike"
             screen.line(f"{rows_}{more}", "dim")
@@ -189,7 +188,7 @@ def _print_confusion(screen: Screen, pair: RaterPair, choices: Mapping[str, floa
     labels = [name_label(choices, value) for value in pair.confusion.labels]
     screen.line(f"{pair.first} (down) by {pair.second} (across)")
     rows = zip(labels, pair.confusion.counts, strict=True)
-    screen.table(["", *labels], [[label, *map(str, counts)] for label, counts in rows], left=1)
+    screen.table(Table.of_texts(["", *labels], ([label, *map(str, counts)] for label, counts in rows)))
 
 
 def _describe_error(error: Disagreement, choices: Mapping[str, float]) -> Iterator[str]:

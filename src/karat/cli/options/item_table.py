@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from karat.cli.options.screen import Screen
+from karat.runs.table.table import Table
 
 ITEMS = 12  # those that are wrong most often
 
@@ -21,6 +22,6 @@ def print_items(screen: Screen, title: str, counts: Mapping[str, Mapping[str, in
     ordered = sorted(items, key=lambda item: (-sum(items[item][-len(wrong) :]), item))
     screen.line("")
     rows = ([item, *(f"{count:,}" for count in items[item])] for item in ordered[:ITEMS])
-    screen.table([title, *counts], rows, left=1)
+    screen.table(Table.of_texts([title, *counts], rows))
     if len(ordered) > ITEMS:
         screen.line(f"and {len(ordered) - ITEMS:,} more; --json has up to 1,000 of each", "dim")

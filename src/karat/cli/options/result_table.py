@@ -33,7 +33,7 @@ def print_result(result: Result, by: str | None) -> None:
         for line in _describe_join(result):
             screen.line(line)
     failed = any(value.failed for value in result.values.values())
-    screen.show(result.values_table(), by)
+    screen.table(result.values_table(), by)
     _print_cautions(screen, result)
     if failed:
         screen.line("worst to best: the value if every unscored row had the worst, or the best, score", "dim")

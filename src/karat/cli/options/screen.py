@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,20 +71,17 @@ class Screen:
             self._print(label + self._style(text, start, stop, style, marked))
             label = indent
 
-    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> None:
-        """Print a table whose first `left` columns are names, aligned left, the others numbers, aligned right."""
-        for line in lay_out(headings, rows, left=left, width=self.width):
-            self._print(line)
-
-    def show(self, table: Table, by: str | None = None) -> None:
-        """Print a table of figures; its details only where there is room for them. `by`: the column of its slices."""
+    def table(self, table: Table, by: str | None = None) -> None:
+        """Print a table; its details only where there is room for them. `by`: the column of its slices."""
         from karat.runs.table.table import Style  # noqa: PLC0415  (heavy)
 
         wide, style = self.width >= _WIDE, Style()
         texts = zip(table.rows, table.texts(style, detail=wide), strict=True)
         rows = ([f"  {first}" if row.part else first, *others] for row, (first, *others) in texts)
         name, *headings = table.headings(style, detail=wide)
-        self.table([f"{name}, {by}" if by else name, *headings], rows, left=table.names)
+        headings = [f"{name}, {by}" if by else name, *headings]
+        for line in lay_out(headings, rows, left=table.names, width=self.width):
+            self._print(line)
 
     def _style(self, text: str, start: int, stop: int, style: str, marked: Sequence[tuple[int, int]] | None) -> str:
         if not (self.colour and style):

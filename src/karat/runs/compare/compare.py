@@ -89,6 +89,7 @@ def compare(
         systems=tuple(run.name for run in runs),
         n=len(rows),
         by=rows.key,
+        family=findings[0].family,
         findings=findings,
         flipped=find_flips(runs, shared, rows, flipped),
         notes=(

@@ -14,7 +14,7 @@ from karat.runs.compare.finding import Finding, spell_difference, spell_ends
 from karat.runs.compare.flips import Flip
 from karat.runs.table.document import Document, check_document, make_frame
 from karat.runs.table.figure import draw
-from karat.runs.table.markdown import escape_markdown, fit, fold, markdown_rows, markdown_table
+from karat.runs.table.markdown import escape_markdown, fit, fold, markdown_table
 from karat.runs.table.notebook import show_tables
 from karat.runs.table.paper import Figure, paper_columns, paper_rows
 from karat.runs.table.table import Cell, Column, Row, Table, spell_p, spell_value
@@ -24,7 +24,7 @@ from karat.stats.value import spell
 _LONG = 300  # characters of a text in a comment
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Compared(JsonObject):
     """Systems compared on the same rows, each against the first.
 
@@ -37,37 +37,16 @@ class Compared(JsonObject):
     systems: tuple[str, ...]
     n: int
     by: str
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    confidence: float
+    family: int
+    intervals_adjusted: bool = False  # for the number of tests, as p is
+    notes: tuple[str, ...]
     findings: tuple[Finding, ...]
     flipped: tuple[Flip, ...]
-    notes: tuple[str, ...]
-    confidence: float
-    left_out: Mapping[str, int] = field(default_factory=dict)
     created: tuple[str, ...] = ()
-    intervals_adjusted: bool = False  # for the number of tests, as p is
 
-    printed: ClassVar = Printed(
-        first=(
-            "systems",
-            "n",
-            "by",
-            "left_out",
-            "confidence",
-            "family",
-            "intervals_adjusted",
-            "notes",
-            "findings",
-            "flipped",
-        ),
-        also=("family",),
-        hidden=("created",),
-        sparse=("left_out",),
-        names={"by": "aligned_by"},
-    )
-
-    @property
-    def family(self) -> int:
-        """The number of tests that p is corrected for."""
-        return self.findings[0].family
+    printed: ClassVar = Printed(hidden=("created",), sparse=("left_out",), names={"by": "aligned_by"})
 
     @property
     def worse(self) -> tuple[Finding, ...]:
@@ -210,12 +189,12 @@ class Compared(JsonObject):
         names = ("row", "question", *(self.systems if len(self.systems) == 2 else ("first", "system")), "scores")
         rows = (
             (
-                *(escape_markdown(_cut(text)) for text in (each.id, each.question, *each.predictions)),
-                escape_markdown(f"{each.metric} {spell(each.scores[0], '.4g')} → {spell(each.scores[1], '.4g')}"),
+                *map(_cut, (each.id, each.question, *each.predictions)),
+                f"{each.metric} {spell(each.scores[0], '.4g')} → {spell(each.scores[1], '.4g')}",
             )
             for each in self.flipped
         )
-        return markdown_rows([escape_markdown(name) for name in names], rows, left=5)
+        return markdown_table(Table.of_texts(names, rows, names=5))
 
     def _age(self) -> str:
         """When the first system was scored, and how long before the others."""

@@ -61,12 +61,12 @@ def rank(
     found = [each for metric in shared for each in _rank(paired, metric, inference, by)]
     names = tuple(run.name for run in runs)
     lengths = {run.name: find_lengths(run) for run in runs}
-    return Ranked(
-        systems=names,
+    return order_systems(
+        names,
+        found,
+        correction,
+        confidence,
         by=rows.key,
-        rankings=order_systems(names, found, correction, confidence),
-        correction=correction,
-        confidence=confidence,
         notes=(
             *paired.notes,
             *_note_missing(names, found),

@@ -21,6 +21,7 @@ from karat.stats.paired.pair_tests import PairTests
 from karat.stats.ranking.standing import Correction, Standing, stand
 from karat.stats.value import Estimate, Value, format_value, spell
 
+METHODS: Mapping[Correction, str] = {"holm": "Holm", "bh": "Benjamini and Hochberg"}
 _RANKS = (Column("rank"), Column("may be"))
 
 
@@ -118,45 +119,26 @@ class Ranking(Evidence):
                 )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Ranked(JsonObject):
     """Systems in an order, by one or more metrics, and by slices of the rows.
 
-    `by`: the column that matches the rows of the systems, or "order"; None for verdicts. `correction` is that of the
-    `family` tests: "holm" or "bh". `notes`: remarks for the reader. `estimates`, of verdicts: how often ties are, and
+    `by`: the column that matches the rows of the systems, or "order"; None for verdicts. `correction` of p for the
+    `family` tests is "holm" or "bh". `notes`: remarks for the reader. `estimates`, of verdicts: how often ties are, and
     what the order of the two answers does.
     """
 
     systems: tuple[str, ...]
     by: str | None
-    rankings: tuple[Ranking, ...]
-    correction: Correction
     confidence: float
+    correction: Correction
+    family: int
+    intervals_adjusted: bool = False  # for the number of tests, as p is
     notes: tuple[str, ...] = ()
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
-    intervals_adjusted: bool = False  # for the number of tests, as p is
+    rankings: tuple[Ranking, ...]
 
-    printed: ClassVar = Printed(
-        first=(
-            "systems",
-            "by",
-            "confidence",
-            "correction",
-            "family",
-            "intervals_adjusted",
-            "notes",
-            "estimates",
-            "rankings",
-        ),
-        also=("family",),
-        sparse=("estimates",),
-        names={"by": "aligned_by"},
-    )
-
-    @property
-    def family(self) -> int:
-        """The number of tests that p is corrected for."""
-        return sum(int(np.isfinite(each.tests.p[np.triu_indices(len(each.names), 1)]).sum()) for each in self.rankings)
+    printed: ClassVar = Printed(sparse=("estimates",), names={"by": "aligned_by"})
 
     def to_frame(self, *, pairs: bool = False) -> Any:
         """The systems of all rankings as a pandas frame, a row each; with `pairs` every pair instead.
@@ -236,8 +218,8 @@ class Ranked(JsonObject):
     @property
     def _explained(self) -> tuple[str, ...]:
         """What letters and sets of ranks mean."""
-        method = {"holm": "Holm", "bh": "Benjamini and Hochberg"}[self.correction]
-        corrected = f"p, corrected for {self.family} tests ({method}), is above {spell(1 - self.confidence, '.3g')}"
+        method, level = METHODS[self.correction], spell(1 - self.confidence, ".3g")
+        corrected = f"p, corrected for {self.family} tests ({method}), is above {level}"
         return (
             f"Systems that share a letter do not differ significantly: {corrected}.",
             f"With {100 * self.confidence:g} % confidence, all true ranks are among those that the systems may have.",
@@ -271,9 +253,9 @@ def join_letters(groups: Sequence[str]) -> str:
 
 
 def order_systems(
-    names: Sequence[str], found: Sequence[Evidence], correction: Correction, confidence: float
-) -> tuple[Ranking, ...]:
-    """A ranking of each piece of evidence; all tests are one family."""
+    names: Sequence[str], found: Sequence[Evidence], correction: Correction, confidence: float, **about: Any
+) -> Ranked:
+    """A ranking of each piece of evidence; all tests are one family. `about`: further fields of `Ranked`."""
     standings = stand(
         [[value.value for value in each.values] for each in found],
         [each.tests for each in found],
@@ -281,8 +263,14 @@ def order_systems(
         level=round(1 - confidence, 12),
         correction=correction,
     )
-    return tuple(
-        Ranking(**vars(each), names=names, standing=standing) for each, standing in zip(found, standings, strict=True)
+    pairs = zip(found, standings, strict=True)
+    return Ranked(
+        systems=tuple(names),
+        confidence=confidence,
+        correction=correction,
+        family=sum(int(np.isfinite(each.tests.p[np.triu_indices(len(names), 1)]).sum()) for each in found),
+        rankings=tuple(Ranking(**vars(each), names=names, standing=standing) for each, standing in pairs),
+        **about,
     )
 
 

@@ -101,12 +101,12 @@ def rank_verdicts(
         bounds=(None, None),
         tests=found.test(),
     )
-    return Ranked(
-        systems=tuple(names),
+    return order_systems(
+        names,
+        [evidence],
+        correction,
+        confidence,
         by=None,
-        rankings=order_systems(names, [evidence], correction, confidence),
-        correction=correction,
-        confidence=confidence,
         notes=tuple(_note(verdicts, found, cluster, order_effect=order_effect)),
         estimates={name: each for name, each in (("order", found.order), ("ties", found.ties)) if each},
     )

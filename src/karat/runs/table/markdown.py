@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from karat.runs.table.table import WORDS, Style, Table
@@ -28,18 +28,12 @@ def escape_markdown(text: str) -> str:
 def markdown_table(table: Table) -> Iterator[str]:
     """The lines of a table, with a column of verdicts where there are any; what a test supports is bold."""
     style = Style(escape_markdown, "**{}**".format, "<sup>{}</sup>".format)
-    rows = []
-    for row, (first, *cells) in zip(table.rows, table.texts(style), strict=True):
-        rows.append([f"{'&emsp;' if row.part else ''}{first}", *cells, *([WORDS[row.kind]] if table.judged else [])])
     names = [*table.headings(style), *(["verdict"] if table.judged else [])]
-    return markdown_rows(names, rows, left=table.names)
-
-
-def markdown_rows(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> Iterator[str]:
-    """A table of cells that are Markdown; all columns but the first `left` are aligned right."""
     yield f"| {' | '.join(names)} |"
-    yield f"|{'---|' * left}{'---:|' * (len(names) - left)}"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield f"|{'---|' * table.names}{'---:|' * (len(names) - table.names)}"
+    for row, cells in zip(table.rows, table.texts(style), strict=True):
+        verdict = [WORDS[row.kind]] if table.judged else []
+        yield f"| {'&emsp;' if row.part else ''}{' | '.join([*cells, *verdict])} |"
 
 
 def fold(summary: str, lines: Iterable[str]) -> Iterator[str]:

@@ -85,6 +85,12 @@ class Table:
     factor: float = 1.0
     label: str = ""
 
+    @classmethod
+    def of_texts(cls, headings: Iterable[str], rows: Iterable[Iterable[str]], *, names: int = 1) -> Table:
+        """A table of texts, of which the first `names` columns are names."""
+        columns = (Column(heading, name=at < names) for at, heading in enumerate(headings))
+        return cls(tuple(columns), tuple(Row(tuple(cells)) for cells in rows))
+
     @property
     def names(self) -> int:
         """How many columns hold names; they are the first ones."""
