@@ -180,6 +180,16 @@ def test_no_finish_and_no_accumulator_is_asked_for_its_class(name):
             assert not asked & KINDS, f"{name}, line {node.lineno}: isinstance of {asked & KINDS}"
 
 
+def test_a_public_class_name_is_defined_in_one_module():
+    modules = defaultdict(list)
+    for name, tree in TREES.items():
+        if not name.startswith("karat.adapters."):  # whose classes have the names of their frameworks
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    modules[node.name].append(name)
+    assert {name: defined for name, defined in modules.items() if len(defined) > 1} == {}
+
+
 def test_there_is_one_context_variable():
     holders = [name for name, path in MODULES.items() if "ContextVar(" in path.read_text("utf-8")]
     assert holders == ["karat.core.context"]

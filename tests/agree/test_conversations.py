@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from karat.core.columns.conversations import Call, Message, read_conversation
+from karat.core.columns.conversations import Message, ToolCall, read_conversation
 from karat.metrics import tool_call_f1
 
 ARGUMENTS = {"city": "Zürich", "days": [1, 2.5], "at": {"hour": None}}
 SAID = [
     Message("system", "Be brief."),
     Message("user", "Weather?"),
-    Message("assistant", "I look.", (Call("get_weather", ARGUMENTS, "1"), Call("get_time", {}, "2"))),
+    Message("assistant", "I look.", (ToolCall("get_weather", ARGUMENTS, "1"), ToolCall("get_time", {}, "2"))),
     Message("tool", "sunny", (), "1"),
     Message("tool", "noon", (), "2"),
     Message("assistant", "Sunny."),

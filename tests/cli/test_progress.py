@@ -13,7 +13,7 @@ from karat.cli.options import progress
 from karat.cli.options.progress import describe_progress, print_progress, show_progress
 from karat.cli.options.scoring import progress_bar
 from karat.core.context import change_context
-from karat.models.governor.budget import Totals
+from karat.models.governor.budget import CallCounts
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_terminal_gets_one_line_that_is_removed(monkeypatch, clock, width):
     monkeypatch.delenv("NO_COLOR", raising=False)
     stream = io.StringIO()
     stream.isatty = lambda: True
-    governor = SimpleNamespace(totals=Totals())
+    governor = SimpleNamespace(totals=CallCounts())
     with change_context(models=SimpleNamespace(governor=governor)), show_progress("scoring", "rows", stream) as report:
         for done in range(1, 5):
             clock.time += 1

@@ -8,7 +8,7 @@ import pytest
 import karat
 from karat.judges import Judge, use_governor
 from karat.judges.replies.criteria import Criteria
-from karat.judges.replies.forms import Fields, Label, Number
+from karat.judges.replies.forms import Fields, Label, Rating
 from karat.judges.replies.parser import ReplyError
 from karat.judges.replies.reader import read_verdict
 from karat.models.governor.governor import Governor
@@ -174,7 +174,7 @@ def test_several_calls_of_the_tool_have_one_reading_where_they_are_the_same():
         read_verdict(reply(GOOD, OTHER), form)
 
 
-SCALE, FIELDS, CRITERIA = Number(low=1, high=5), Fields(names=("polite", "brief")), Criteria(count=2)
+SCALE, FIELDS, CRITERIA = Rating(low=1, high=5), Fields(names=("polite", "brief")), Criteria(count=2)
 MET = '{"reason": "r", "verdict": "met"}'
 
 

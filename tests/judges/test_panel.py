@@ -7,7 +7,7 @@ import pytest
 
 import karat
 from karat.judges import Judge
-from karat.judges.replies.forms import Label, Number, Verdict
+from karat.judges.replies.forms import Label, Rating, Verdict
 from karat.judges.votes import Vote, combine_panel
 from karat.models.testing.fake import FakeModel
 
@@ -68,7 +68,7 @@ def test_equally_frequent_labels_give_the_mean_of_their_scores():
 
 
 def test_numbers_are_averaged_and_agree_by_their_distance():
-    form = Number(low=0, high=10)
+    form = Rating(low=0, high=10)
     votes = [Vote(Verdict(score, explanation=str(score))) for score in (0.2, 0.6, 1.0)]
     vote = combine_panel(votes, list("abc"), form)
     assert vote.score == pytest.approx(0.6)

@@ -7,7 +7,7 @@ import pytest
 
 from karat.judges.prompt import how_to_reply, prompt_prefix
 from karat.judges.replies.criteria import Criteria
-from karat.judges.replies.forms import Fields, Label, Number, Statements
+from karat.judges.replies.forms import Fields, Label, Rating, Statements
 from karat.judges.rubric import load, own_judges
 
 FORMS = [
@@ -16,8 +16,8 @@ FORMS = [
     Statements(split="prediction", verdicts={"true": 1, "false": 0}, uncounted="none"),
     Fields(names=("polite", "brief")),
     Fields(names=("polite",), explanation=False),
-    Number(low=1, high=5),
-    Number(low=-0.5, high=0.25, whole=False, explanation=False),
+    Rating(low=1, high=5),
+    Rating(low=-0.5, high=0.25, whole=False, explanation=False),
     Criteria(),
 ]
 
@@ -37,7 +37,7 @@ def test_the_form_of_a_reply_is_told_with_all_its_keys_and_choices(form):
     assert set(re.findall(r'"(?:[^"\\]|\\.)*"', outline)) - {'"…"'} == {
         json.dumps(word, ensure_ascii=False) for word in words_of(form.schema)
     }
-    if isinstance(form, Number):
+    if isinstance(form, Rating):
         assert ("whole" in outline) is form.whole
         assert [float(each) for each in re.findall(r"-?\d+\.?\d*", outline)] == [form.low, form.high]
 

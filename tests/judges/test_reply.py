@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.judges.replies.forms import Fields, Label, Number, Statements
+from karat.judges.replies.forms import Fields, Label, Rating, Statements
 from karat.judges.replies.parser import ReplyError, check, read_reply
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -15,7 +15,7 @@ jsonschema = pytest.importorskip("jsonschema")
 LABEL = Label(choices={"correct": 1, "incorrect": 0})
 STATEMENTS = Statements(split="prediction", verdicts={"supported": 1, "unsupported": 0}, uncounted="no_claim")
 FIELDS = Fields(names=("polite", "brief"))
-SCALE = Number(low=1, high=5)
+SCALE = Rating(low=1, high=5)
 GOOD = '{"explanation": "as it says", "label": "correct"}'
 
 
@@ -119,9 +119,9 @@ def test_a_field_is_0_or_1_and_nothing_else(value):
 def test_a_number_on_a_scale_is_normalised_or_as_it_is():
     assert read('{"explanation": "x", "score": 4}', SCALE).score == 0.75
     assert read('{"explanation": "x", "score": 4.0}', SCALE).score == 0.75  # JSON has one kind of number
-    assert read('{"explanation": "x", "score": 4}', Number(low=1, high=5, normalize=False)).score == 4
-    assert Number(low=1, high=5, normalize=False).range == (1, 5)
-    assert read('{"score": 0.25}', Number(low=0, high=1, whole=False, explanation=False)).score == 0.25
+    assert read('{"explanation": "x", "score": 4}', Rating(low=1, high=5, normalize=False)).score == 4
+    assert Rating(low=1, high=5, normalize=False).range == (1, 5)
+    assert read('{"score": 0.25}', Rating(low=0, high=1, whole=False, explanation=False)).score == 0.25
 
 
 @pytest.mark.parametrize("value", ["0", "6", "4.5", '"4"', "true", "NaN", "Infinity", "1e999"])
@@ -164,7 +164,7 @@ def near(draw, schema):
     return draw(st.one_of(st.sampled_from(schema["enum"]), other) if "enum" in schema else other)
 
 
-@given(st.sampled_from([LABEL, STATEMENTS, FIELDS, SCALE, Number(low=0, high=1, whole=False)]), st.data())
+@given(st.sampled_from([LABEL, STATEMENTS, FIELDS, SCALE, Rating(low=0, high=1, whole=False)]), st.data())
 def test_a_reply_is_refused_where_jsonschema_refuses_it(form, data):
     value = data.draw(near(form.schema))
     try:

@@ -14,14 +14,14 @@ UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
 def _forms() -> dict[str, Any]:
     from karat.judges.replies.criteria import Criteria
-    from karat.judges.replies.forms import Fields, Label, Number, Statements
+    from karat.judges.replies.forms import Fields, Label, Rating, Statements
 
     return {
         "label": Label(choices={"yes": 1, "no": 0, "maybe": 0.5}),
         "statements": Statements(split="prediction", verdicts={"true": 1, "false": 0}, sizes=(2,)),
         "fields": Fields(names=("polite", "short"), explanation=False),
-        "number": Number(low=1, high=5),
-        "real": Number(low=0, high=1, whole=False, normalize=False),
+        "number": Rating(low=1, high=5),
+        "real": Rating(low=0, high=1, whole=False, normalize=False),
         "criteria": Criteria(count=2),
     }
 

@@ -27,7 +27,7 @@ from typing import Any, Literal, cast, get_args
 from karat.core.errors import SpecError, did_you_mean
 from karat.data.storage.files import read_small
 from karat.judges.replies.criteria import KINDS, Criteria, Form
-from karat.judges.replies.forms import Fields, Label, Number, Statements
+from karat.judges.replies.forms import Fields, Label, Rating, Statements
 from karat.judges.replies.parser import ReplyError, check
 from karat.judges.settings import read_request
 from karat.judges.toml_reader import TomlTable
@@ -235,7 +235,7 @@ def _form(reply: TomlTable) -> Form:
     if not low < high:
         raise SpecError(f"{reply.path('low')} = {low:g} is not below high = {high:g}")
     flags = {name: reply.take(name, bool, True) for name in ("whole", "normalize", "explanation")}
-    return Number(low=low, high=high, **flags)
+    return Rating(low=low, high=high, **flags)
 
 
 def field_names(names: Any, where: str) -> tuple[str, ...]:

@@ -91,12 +91,12 @@ class NotAFormula(ValueError):
     """The text does not follow the grammar."""
 
 
-class Refused(ValueError):
+class TooComplex(ValueError):
     """The formula exceeds a limit; the message is the reason of the row."""
 
 
 def parse_formula(text: str) -> Node:
-    r"""The tree of a formula; raises `NotAFormula`, or `Refused` if it is too long, nested too deeply or too large.
+    r"""The tree of a formula; raises `NotAFormula`, or `TooComplex` if it is too long, nested too deeply or too large.
 
     >>> parse_formula(r"\frac12 + x^2").kind
     'add'
@@ -107,7 +107,7 @@ def parse_formula(text: str) -> Node:
     karat.text.latex.NotAFormula: '_' after ''
     """
     if len(text) > LENGTH:
-        raise Refused(f"a formula has more than {LENGTH} characters")
+        raise TooComplex(f"a formula has more than {LENGTH} characters")
     return _Parser(normalise_formula(text)).whole()
 
 
@@ -119,7 +119,7 @@ def tokens(text: str) -> list[str]:
     parts: list[str] = []
     for match in _TOKEN.finditer(text):
         if match["num"] and len(match["num"]) > DIGITS:
-            raise Refused(f"a number has more than {DIGITS} digits")
+            raise TooComplex(f"a number has more than {DIGITS} digits")
         if match["index"]:
             parts += [match["word"], "_", match["index"]]  # H0 is H with an index
         else:
@@ -179,7 +179,7 @@ class _Parser:
     def relation(self) -> Node:
         self.depth += 1
         if self.depth > DEPTH:
-            raise Refused(f"a formula is nested more than {DEPTH} levels deep")
+            raise TooComplex(f"a formula is nested more than {DEPTH} levels deep")
         sides, operators = [self.ratio()], []
         while self.next in _RELATIONS:
             operators.append(_RELATIONS[self.take()])
@@ -259,7 +259,7 @@ class _Parser:
         if self.next in {"^", "**"}:
             self.take()
             if self.depth > DEPTH:
-                raise Refused(f"a formula is nested more than {DEPTH} levels deep")
+                raise TooComplex(f"a formula is nested more than {DEPTH} levels deep")
             self.depth += 1
             node = Node("pow", (node, self.argument(power=True)))
             self.depth -= 1
@@ -421,7 +421,7 @@ class _Parser:
             self.at -= 1
             self.take("a term")
         if name in _BOUND:
-            raise Refused(f"\\{name} is not evaluated")
+            raise TooComplex(f"\\{name} is not evaluated")
         if not name[:1].isalpha():
             raise NotAFormula(f"\\{name}")
         return name
@@ -442,7 +442,7 @@ class _Parser:
             else:
                 low = self.argument()
         if low is None or high is None:
-            raise Refused(f"\\{name} without bounds is not evaluated")
+            raise TooComplex(f"\\{name} without bounds is not evaluated")
         if name == "int":
             return self.integral(low, high)
         if low.kind != "rel" or low.parts[1][0].kind != "sym":

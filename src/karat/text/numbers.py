@@ -43,7 +43,7 @@ _RAISED_TEN = re.compile(r"10([⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
 
 @dataclass(frozen=True)
-class Number:
+class ParsedNumber:
     """A number as it is written: 50 % has the value 50 and is a percentage.
 
     `places` is how many decimals are written, with the exponent: 2 for 1.50, 36 for 6.62e-34, None for a whole number
@@ -56,7 +56,7 @@ class Number:
     places: int | None = None
 
 
-def parse_number(text: str, *, decimal_comma: bool = True) -> Number | None:
+def parse_number(text: str, *, decimal_comma: bool = True) -> ParsedNumber | None:
     """The number that the whole text is, or None.
 
     A comma, space, apostrophe or full stop between groups of three digits separates thousands (but `1.234` is a
@@ -81,7 +81,7 @@ def parse_number(text: str, *, decimal_comma: bool = True) -> Number | None:
         return None
     if "-" in match["sign"] + match["inner"]:
         value = -value if isinstance(value, Fraction) else value.copy_negate()
-    return Number(value, match["percent"] is not None, match["unit"] is not None, _places(match))
+    return ParsedNumber(value, match["percent"] is not None, match["unit"] is not None, _places(match))
 
 
 def _places(match: re.Match[str]) -> int | None:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.core.columns.conversations import (
-    Call,
     Message,
+    ToolCall,
     UnreadableConversation,
     conversations,
     read_conversation,
@@ -21,7 +21,7 @@ ARGUMENTS = {"city": "Paris", "days": 2}
 TEXT = json.dumps(ARGUMENTS)
 SAID = [
     Message("user", "Weather?"),
-    Message("assistant", "I look.", (Call("get_weather", ARGUMENTS, "1"),)),
+    Message("assistant", "I look.", (ToolCall("get_weather", ARGUMENTS, "1"),)),
     Message("tool", "sunny", (), "1"),
     Message("assistant", "Sunny."),
 ]
@@ -149,7 +149,7 @@ def test_arguments_that_are_no_object_stay_text(arguments, read):
     (message,) = read_conversation(
         json.dumps([{"type": "function", "function": {"name": "f", "arguments": arguments}}])
     )
-    assert message.calls == (Call("f", read),)
+    assert message.calls == (ToolCall("f", read),)
 
 
 @pytest.mark.parametrize(

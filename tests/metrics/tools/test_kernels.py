@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from karat.metrics.tools import kernels
 from karat.metrics.tools.bfcl import _define as define_bfcl
 from karat.metrics.tools.call_counts import _define as define_counts
-from karat.metrics.tools.calls import Comparison
+from karat.metrics.tools.calls import CallComparison
 from karat.metrics.tools.kernels import complete, count_calls, match_allowed, match_trajectories
 from karat.metrics.tools.trajectory import _define as define_trajectory
 
@@ -71,13 +71,13 @@ def same(kernel, define, columns):
 
 def check(columns):
     for how in HOW:
-        comparison = Comparison(how)
+        comparison = CallComparison(how)
         for mode in ("strict", "unordered", "subset", "superset"):
             define = partial(define_trajectory, mode=mode, comparison=comparison)
             same(match_trajectories(columns, mode, how), define, columns)
     for how in ("exact", "ignore"):
         for tool in (None, "f", ""):
-            define = partial(define_counts, comparison=Comparison(how), order="any", tool=tool)
+            define = partial(define_counts, comparison=CallComparison(how), order="any", tool=tool)
             same(count_calls(columns, how, tool), define, columns)
 
 

@@ -18,7 +18,7 @@ from karat.cli.options.scoring import CAPPED, Command, option_group
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
-    from karat.models.governor.dry_run import Estimate
+    from karat.models.governor.dry_run import RequestEstimate
     from karat.models.governor.governor import Governor
 
 _LIMITS = ("timeout", "concurrency", "rpm", "tpm", "budget", "max_calls", "price")
@@ -271,7 +271,7 @@ def _describe_usage(governor: Governor) -> str:
     return f"{line}; since the run began: {used['calls']:,} calls" + (f", ${used['cost']:.4f}" if used["cost"] else "")
 
 
-def _describe_estimate(estimate: Estimate, asking: ModelOptions) -> str:
+def _describe_estimate(estimate: RequestEstimate, asking: ModelOptions) -> str:
     """The calls that would be made, and about what they would use: if every first reply is valid, and at most."""
     cost = "give --price IN,OUT for the cost"
     if price := asking.price:

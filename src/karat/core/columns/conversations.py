@@ -40,7 +40,7 @@ class Prose(UnreadableConversation):
         self.text = text
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """A call of a tool; its arguments are text where they are not a JSON object, its name empty where none is read."""
 
     name: str
@@ -53,13 +53,13 @@ class Message(NamedTuple):
 
     role: str
     content: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     call_id: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The message as a judge is shown it, without what it does not have.
 
-        >>> Message("assistant", "", (Call("f", {"x": 1}),)).as_json()
+        >>> Message("assistant", "", (ToolCall("f", {"x": 1}),)).as_json()
         {'role': 'assistant', 'tool_calls': [{'name': 'f', 'arguments': {'x': 1}}]}
         """
         calls = [{key: value for key, value in call._asdict().items() if value is not None} for call in self.calls]
@@ -90,7 +90,7 @@ def read_conversation(text: str) -> list[Message]:
     """The messages of a conversation in any of the known forms; raises `UnreadableConversation`.
 
     >>> read_conversation('[{"type": "function", "function": {"name": "f", "arguments": "{}"}}]')
-    [Message(role='assistant', content='', calls=(Call(name='f', arguments={}, id=None),), call_id=None)]
+    [Message(role='assistant', content='', calls=(ToolCall(name='f', arguments={}, id=None),), call_id=None)]
     >>> read_conversation('{"a": 1}')
     Traceback (most recent call last):
         ...
@@ -131,7 +131,7 @@ def _messages(value: Any) -> Iterator[Message]:
 
 def _of_list(items: list[Any]) -> Iterator[Message]:
     """Messages, calls and blocks of content: calls and blocks that follow one another are the assistant's message."""
-    calls: list[Call] = []
+    calls: list[ToolCall] = []
     blocks: list[Any] = []
     for number, item in enumerate([*items, _END], 1):
         each = parse_json(item) if isinstance(item, str) else item
@@ -196,7 +196,7 @@ def _of_steps(steps: list[Any]) -> Iterator[Message]:
             yield Message("tool", _text(result.get("content")), (), _id(result))
 
 
-def _message(role: str, content: str, calls: Iterable[Call] = (), call_id: str | None = None) -> Message:
+def _message(role: str, content: str, calls: Iterable[ToolCall] = (), call_id: str | None = None) -> Message:
     """A message; of an assistant's text without calls those that are in tags."""
     calls = tuple(calls)
     if role == "assistant" and not calls and "<tool_call>" in content:
@@ -205,16 +205,16 @@ def _message(role: str, content: str, calls: Iterable[Call] = (), call_id: str |
     return Message(role, content, calls, call_id if role in ("tool", "function") else None)
 
 
-def _tagged(text: str) -> Call:
+def _tagged(text: str) -> ToolCall:
     """The call between tags; one without a name, which equals no other, where the model wrote none that can be read."""
     try:
         found = read_call(json.loads(text))
     except ValueError:
         found = None
-    return found or Call("", text.strip())
+    return found or ToolCall("", text.strip())
 
 
-def _call(value: Any, where: str) -> Call:
+def _call(value: Any, where: str) -> ToolCall:
     if (call := read_call(value)) is None:
         raise UnreadableConversation(
             f'{where}found {_name_type(value)}; expected a tool call such as {{"name": "f", "arguments": {{"x": 1}}}}'
@@ -222,11 +222,11 @@ def _call(value: Any, where: str) -> Call:
     return call
 
 
-def read_call(value: Any) -> Call | None:
+def read_call(value: Any) -> ToolCall | None:
     """A tool call in any of the known forms; None for anything else.
 
     >>> read_call({"type": "tool_use", "id": "1", "name": "f", "input": {"x": 1}})
-    Call(name='f', arguments={'x': 1}, id='1')
+    ToolCall(name='f', arguments={'x': 1}, id='1')
     """
     if not isinstance(value, Mapping) or "role" in value:
         return None
@@ -240,10 +240,10 @@ def read_call(value: Any) -> Call | None:
         try:
             arguments = json.loads(arguments)
         except ValueError:
-            return Call(name, arguments, _id(value))
+            return ToolCall(name, arguments, _id(value))
     if not isinstance(arguments, dict):
         arguments = json.dumps(arguments) if arguments else {}
-    return Call(name, arguments, _id(value))
+    return ToolCall(name, arguments, _id(value))
 
 
 _END = object()

@@ -29,7 +29,7 @@ class TooLong(ValueError):
 
 
 @dataclass
-class Pairs:
+class PairBudget:
     """Counts the pairs that are compared for one row, each at a `cost` in pairs of words; `spend` raises `TooLong`."""
 
     unit: str

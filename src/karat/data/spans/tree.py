@@ -23,7 +23,7 @@ Part = tuple[str, pa.Array]
 
 
 @dataclass(frozen=True)
-class Items:
+class ListItems:
     """The items of lists: a tree of them, the row of each item, and for each row whether it has a list."""
 
     tree: Tree
@@ -57,7 +57,7 @@ class Tree:
         values = [self._text(column) for path in paths for column in self._at(path)]
         return pc.coalesce(*values) if values else pa.nulls(self.rows, pa.string())
 
-    def items(self, path: str, inner: Sequence[str]) -> Iterator[Items]:
+    def items(self, path: str, inner: Sequence[str]) -> Iterator[ListItems]:
         """The lists at a path, in each form that they have; `inner` are the paths within an item, empty for text."""
         for column in self._at(path):
             if _is_text(column):
@@ -67,7 +67,7 @@ class Tree:
             if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
                 row = pc.list_parent_indices(column).to_numpy()
                 inside = replace(self, parts=(("", pc.list_flatten(column)),), rows=len(row))
-                yield Items(inside, row, column.is_valid().to_numpy(zero_copy_only=False))
+                yield ListItems(inside, row, column.is_valid().to_numpy(zero_copy_only=False))
         if numbered := list(self._numbered(path)):
             yield self._gather(numbered)
 
@@ -84,7 +84,7 @@ class Tree:
                 if match := pattern.fullmatch(name):
                     yield int(match[1]), match[2] or "", leaf
 
-    def _gather(self, numbered: list[tuple[int, str, pa.Array]]) -> Items:
+    def _gather(self, numbered: list[tuple[int, str, pa.Array]]) -> ListItems:
         most = 1 + max(number for number, _, _ in numbered)
         has = np.zeros((self.rows, most), bool)
         for number, _, column in numbered:
@@ -97,7 +97,7 @@ class Tree:
             nothing = pa.nulls(self.rows, pa.string())
             each = pa.concat_arrays([of.get(number, nothing) for number in range(most)])
             parts.append((rest, each.take(flat)))
-        return Items(replace(self, parts=tuple(parts), rows=len(row)), row, np.asarray(has.any(axis=1)))
+        return ListItems(replace(self, parts=tuple(parts), rows=len(row)), row, np.asarray(has.any(axis=1)))
 
     def _text(self, column: pa.Array) -> pa.Array:
         if column.type == RAW:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.metric.definition import Cut, Finish
 from karat.core.metric.setting import Setting
-from karat.judges.replies.forms import TEXT, Fields, Label, Number, Statements, Verdict
+from karat.judges.replies.forms import TEXT, Fields, Label, Rating, Statements, Verdict
 from karat.judges.replies.parser import strict_object
 
 
@@ -129,5 +129,5 @@ clipped_mean = Cut(_mean, 0.0, 1.0)
 """The mean of the scores, cut to 0 and 1."""
 
 
-Form: TypeAlias = Label | Statements | Fields | Number | Criteria
+Form: TypeAlias = Label | Statements | Fields | Rating | Criteria
 KINDS = ("label", "statements", "fields", "number", "criteria")

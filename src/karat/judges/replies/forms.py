@@ -221,10 +221,10 @@ class Fields(Averaged):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Number(Averaged):
+class Rating(Averaged):
     """A number from `low` to `high`, `whole` or not; `normalize` maps it to 0 to 1.
 
-    >>> Number(low=1, high=5).verdict({"explanation": "", "score": 4}).score
+    >>> Rating(low=1, high=5).verdict({"explanation": "", "score": 4}).score
     0.75
     """
 

@@ -16,11 +16,11 @@ from karat.metrics.answers.algebra.canonical import Undecided
 from karat.metrics.answers.algebra.equivalence import Equivalence
 from karat.metrics.answers.algebra.rounding import Rounding, Written
 from karat.metrics.answers.algebra.worker import POOL
-from karat.text.answers.final_answer import Answer, Notation, find_answer, find_letter, find_words
+from karat.text.answers.final_answer import FinalAnswer, Notation, find_answer, find_letter, find_words
 from karat.text.formula import normalise_formula, spelling
-from karat.text.latex import FUNCTIONS, LENGTH, Node, NotAFormula, Refused, parse_formula
+from karat.text.latex import FUNCTIONS, LENGTH, Node, NotAFormula, TooComplex, parse_formula
 from karat.text.normalise import normalizer
-from karat.text.numbers import Number, parse_number
+from karat.text.numbers import ParsedNumber, parse_number
 from karat.text.times import parse_time
 
 _WORD = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2,}")
@@ -126,7 +126,7 @@ class _Comparison:
             "\\words" in normalise_formula(expected.formula[:LENGTH]) and _match_words(prediction, reference)
         )
 
-    def _match_formulas(self, predicted: Answer, expected: Answer) -> Verdict:
+    def _match_formulas(self, predicted: FinalAnswer, expected: FinalAnswer) -> Verdict:
         a, b = predicted.formula, expected.formula
         if max(len(a), len(b)) > LENGTH:
             return a == b or f"a formula has more than {LENGTH} characters"
@@ -147,7 +147,7 @@ class _Comparison:
             return _plain(a) == _plain(b)
         except Undecided:
             return a, b
-        except (Refused, RecursionError) as error:
+        except (TooComplex, RecursionError) as error:
             return str(error) or "a formula is nested too deeply"
 
     def _compare_numbers(self, a: str, b: str) -> bool | None:
@@ -164,11 +164,11 @@ class _Comparison:
         return same(_share(x), _share(y))
 
 
-def _written(number: Number) -> Written:
+def _written(number: ParsedNumber) -> Written:
     return Written(number.value, number.places)
 
 
-def _share(number: Number) -> Written:
+def _share(number: ParsedNumber) -> Written:
     if not number.percent:
         return _written(number)
     value = number.value / 100 if isinstance(number.value, Fraction) else number.value.scaleb(-2)
@@ -185,7 +185,7 @@ def _words(text: str) -> str:
     return _plain(re.sub(r"\\(?:text|mbox|math)\w*\s*|\\boxed\s*|\\[ ,;!]|[{}$~*]", " ", text[: 4 * LENGTH]))
 
 
-def _answer(text: str, notation: Notation, *, stated: bool = False) -> Answer | None:
+def _answer(text: str, notation: Notation, *, stated: bool = False) -> FinalAnswer | None:
     """The whole text if it is a formula, else the final answer in it."""
     prose = len(text) > 10 * _SHORT or (
         len(text) > _SHORT and "\\" not in text and len(_LONG_WORD.findall(text, 0, 4 * _SHORT)) > 6
@@ -202,7 +202,7 @@ def _answer(text: str, notation: Notation, *, stated: bool = False) -> Answer | 
         formula = normalise_formula(bare)
         words = "\\words" in formula or any(word not in _NAMES for word in _WORD.findall(formula))
         if not words and ("\\" in formula or _parses(formula)):
-            return Answer(bare, marked=False)
+            return FinalAnswer(bare, marked=False)
     return find_answer(text, notation, stated=stated)
 
 
@@ -210,7 +210,7 @@ def _answer(text: str, notation: Notation, *, stated: bool = False) -> Answer | 
 def _parses(text: str) -> bool:
     try:
         parse_formula(text)
-    except Refused:
+    except TooComplex:
         return True
     except ValueError:
         return False
@@ -218,7 +218,7 @@ def _parses(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _tree(answer: Answer) -> Node:
+def _tree(answer: FinalAnswer) -> Node:
     number = parse_number(answer.formula, decimal_comma=not answer.marked)
     product = answer.marked and _SPELLED_POWER.fullmatch(answer.formula)  # 2e-1 is 2e - 1
     if number and not number.unit and isinstance(number.value, Fraction) and not product:

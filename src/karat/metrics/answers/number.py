@@ -10,7 +10,7 @@ from karat.core.columns.kinds import Score, Text
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import collect_rows
 from karat.core.metric.setting import NotNegative
-from karat.text.numbers import Number, close, parse_number
+from karat.text.numbers import ParsedNumber, close, parse_number
 
 Percent = Literal["either", "value", "ignore"]
 
@@ -47,7 +47,7 @@ def numeric_match(
     return collect_rows(map(compare, prediction.to_pylist(), reference.to_pylist()))
 
 
-def same_number(a: Number, b: Number, relative: float, absolute: float, percent: Percent) -> bool:
+def same_number(a: ParsedNumber, b: ParsedNumber, relative: float, absolute: float, percent: Percent) -> bool:
     """Whether two numbers are equal within the tolerances; `percent` as in `numeric_match`."""
     if a.percent == b.percent or percent == "ignore":
         return close(a.value, b.value, relative, absolute)
@@ -56,7 +56,7 @@ def same_number(a: Number, b: Number, relative: float, absolute: float, percent:
     return close(_share(a), _share(b), relative, absolute)
 
 
-def _share(number: Number) -> Fraction | Decimal:
+def _share(number: ParsedNumber) -> Fraction | Decimal:
     if not number.percent:
         return number.value
     return number.value / 100 if isinstance(number.value, Fraction) else number.value.scaleb(-2)

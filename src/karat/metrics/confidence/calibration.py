@@ -16,7 +16,7 @@ from karat.core.metric.rows import divide
 from karat.core.metric.score import Inner
 from karat.core.metric.setting import Range
 from karat.metrics.confidence.curves import MassCalibration, calibration_error
-from karat.metrics.confidence.pairs import Pairs, Scale, check_confidence
+from karat.metrics.confidence.pairs import ConfidencePairs, Scale, check_confidence
 
 Bins: TypeAlias = Annotated[int, Range(1, 1000)]
 Norm: TypeAlias = Literal["l1", "l2", "max"]
@@ -38,7 +38,7 @@ def brier(scored: Inner, confidence: Number, *, scale: Scale = "probability") ->
     >>> brier(["Paris", "Rome"], ["Paris", "Lyon"], [0.75, 0.5]).to_pylist()
     [0.0625, 0.25]
     """
-    pairs = Pairs.of(scored, confidence, scale)
+    pairs = ConfidencePairs.of(scored, confidence, scale)
     return pairs.rows((pairs.confidence - pairs.score) ** 2)
 
 
@@ -64,7 +64,7 @@ def log_loss(
     >>> [round(loss, 4) for loss in log_loss(["Paris", "Rome"], ["Paris", "Lyon"], [0.9, 0.5]).to_pylist()]
     [0.1054, 0.6931]
     """
-    pairs = Pairs.of(scored, confidence, scale)
+    pairs = ConfidencePairs.of(scored, confidence, scale)
     sure = np.clip(pairs.confidence, clip, 1 - clip)
     return pairs.rows(-pairs.score * np.log(sure) - (1 - pairs.score) * np.log1p(-sure))
 
@@ -118,7 +118,7 @@ def ece(
     >>> round(value, 4)
     0.55
     """
-    pairs = Pairs.of(scored, confidence, scale)
+    pairs = ConfidencePairs.of(scored, confidence, scale)
     if binning == "mass":
         return pairs.rows(pairs.confidence, pairs.score)
     ones = np.ones(len(pairs.score))
@@ -189,7 +189,7 @@ def brier_term(
     >>> karat.score(rows, "brier_term(column(right))").as_dict()["metrics"][0]["value"]
     0.0625
     """
-    pairs = Pairs.of(scored, confidence, scale)
+    pairs = ConfidencePairs.of(scored, confidence, scale)
     sure, score = pairs.confidence, pairs.score
     binned = _spread(sure, bins, np.ones(len(sure)), sure, score)
     return pairs.rows(binned, sure**2, sure * score, score**2)

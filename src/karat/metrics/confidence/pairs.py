@@ -38,7 +38,7 @@ def check_share(definition: Definition) -> None:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ConfidencePairs:
     """The confidences and the scores of rows, shape (n,), and why rows have none, shape (n,); None where all have."""
 
     confidence: Array
@@ -46,7 +46,7 @@ class Pairs:
     reasons: Array | None
 
     @classmethod
-    def of(cls, scored: Inner, confidence: Number, scale: Scale) -> Pairs:
+    def of(cls, scored: Inner, confidence: Number, scale: Scale) -> ConfidencePairs:
         """The pairs of a slice; a row is unscored where its answer is, and for a number out of its range."""
         inner = scored.score()
         score, given = inner.scores(scored.metric), confidence.to_numpy()
@@ -60,14 +60,14 @@ class Pairs:
         found = found.drop((given < low) | (given > high), f"confidence is not from {low:g} to {high:g}")
         return found.drop((score < 0) | (score > 1), f"the score of {scored.metric.name} is not from 0 to 1")
 
-    def binary(self, threshold: float | None) -> Pairs:
+    def binary(self, threshold: float | None) -> ConfidencePairs:
         """The pairs with scores of 0 and 1: without a threshold, rows with other scores have none."""
         if threshold is not None:
             return replace(self, score=np.where(np.isnan(self.score), np.nan, self.score >= threshold))
         problem = "the score is neither 0 nor 1: set threshold=, the least that is right"
         return self.drop((self.score > 0) & (self.score < 1), problem)
 
-    def drop(self, rows: Array, reason: str) -> Pairs:
+    def drop(self, rows: Array, reason: str) -> ConfidencePairs:
         """The pairs, with the rows unscored that have no reason yet."""
         if not rows.any():
             return self

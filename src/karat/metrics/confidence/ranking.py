@@ -17,7 +17,7 @@ from karat.core.metric.definition import Definition
 from karat.core.metric.score import Inner
 from karat.core.metric.setting import Range, check_fraction
 from karat.metrics.confidence.curves import CoverageAccuracy, PrecisionRecallArea, RiskCoverageArea, RocArea
-from karat.metrics.confidence.pairs import Pairs, Scale, check_confidence
+from karat.metrics.confidence.pairs import ConfidencePairs, Scale, check_confidence
 
 _SKLEARN = "scikit-learn 1.9, https://scikit-learn.org/stable/modules/model_evaluation.html, {}"
 OptionalFraction = Annotated[float | None, check_fraction]
@@ -38,7 +38,7 @@ def auroc(
     >>> karat.score(rows, "auroc(column(right))").values["auroc(column(right))"].value
     0.75
     """
-    pairs = Pairs.of(scored, confidence, scale).binary(threshold)
+    pairs = ConfidencePairs.of(scored, confidence, scale).binary(threshold)
     return pairs.rows(pairs.confidence, pairs.score)
 
 
@@ -61,7 +61,7 @@ def auprc(
     >>> round(karat.score(rows, "auprc(column(right))").values["auprc(column(right))"].value, 4)
     0.8333
     """
-    pairs = Pairs.of(scored, confidence, scale).binary(threshold)
+    pairs = ConfidencePairs.of(scored, confidence, scale).binary(threshold)
     return pairs.rows(pairs.confidence, pairs.score)
 
 
@@ -89,7 +89,7 @@ def aurc(scored: Inner, confidence: Number, *, scale: Scale = "probability", exc
     >>> round(karat.score(rows, "aurc(column(right))").values["aurc(column(right))"].value, 4)
     0.3333
     """
-    pairs = Pairs.of(scored, confidence, scale)
+    pairs = ConfidencePairs.of(scored, confidence, scale)
     return pairs.rows(pairs.confidence, pairs.score)
 
 
@@ -120,5 +120,5 @@ def accuracy_at_coverage(
     >>> karat.score(rows, "accuracy_at_coverage(column(right), c=0.5)").as_dict()["metrics"][0]["value"]
     1.0
     """
-    pairs = Pairs.of(scored, confidence, scale)
+    pairs = ConfidencePairs.of(scored, confidence, scale)
     return pairs.rows(pairs.confidence, pairs.score)

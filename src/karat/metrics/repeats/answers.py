@@ -28,7 +28,7 @@ def incomplete(settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
 
 
 @dataclass(frozen=True)
-class Answers:
+class QuestionAnswers:
     """The answers to each question, of which those without a score are left out.
 
     `scores`, shape (scored,), are those of all scored answers, one question after the other; `scored`, shape
@@ -122,14 +122,14 @@ class Answers:
                 self.broken[question] = True
                 self.reasons[question] = type(reason)(f"{self.name(*at)}: {reason}")
 
-    def pretend_scored(self, scored: Array) -> Answers:
+    def pretend_scored(self, scored: Array) -> QuestionAnswers:
         """As if these answers, and no others, had scores."""
         parents = np.repeat(np.arange(len(self.given)), self.given)
         sizes = np.bincount(parents[scored], minlength=len(self.given))
         return replace(self, scores=np.zeros(len(parents))[scored], scored=scored, sizes=sizes)
 
 
-def score_answers(samples: Inner, *, binary: bool = False, same: Groups | None = None) -> Answers:
+def score_answers(samples: Inner, *, binary: bool = False, same: Groups | None = None) -> QuestionAnswers:
     """Score every answer by the inner metric; of those that are the `same`, one.
 
     With `binary`, a score of a judge that is neither 0 nor 1, such as a tie of its models, is no verdict.
@@ -141,12 +141,12 @@ def score_answers(samples: Inner, *, binary: bool = False, same: Groups | None =
     broken = np.zeros(len(given), dtype=bool)
     column = find_samples(metric.definition)
     if rows.reasons is None and metric.finish is None and metric.judge is None:
-        return Answers(metric, column, scores, np.ones(len(scores), bool), given, given, reasons, broken)
+        return QuestionAnswers(metric, column, scores, np.ones(len(scores), bool), given, given, reasons, broken)
     scored = ~np.isnan(scores)
     details = {} if metric.judge is None else join_verdicts(metric, rows, given)
     why = find_failures(rows, metric, binary=binary)
     failed = np.not_equal(why, NOTHING)
-    found = Answers(metric, column, scores, scored, given, given, reasons, broken, details)
+    found = QuestionAnswers(metric, column, scores, scored, given, given, reasons, broken, details)
     if scored.all() and not failed.any():
         return found
     parents = np.repeat(np.arange(len(given)), given)

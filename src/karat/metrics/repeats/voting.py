@@ -25,7 +25,14 @@ from karat.core.metric.rows import NOTHING
 from karat.core.metric.score import Inner, score_rows
 from karat.core.metric.setting import OptionalCount
 from karat.core.progress import advance_by_parts
-from karat.metrics.repeats.answers import Answers, check_right, find_failures, find_right, incomplete, score_answers
+from karat.metrics.repeats.answers import (
+    QuestionAnswers,
+    check_right,
+    find_failures,
+    find_right,
+    incomplete,
+    score_answers,
+)
 from karat.metrics.repeats.best import scale_of_inner
 from karat.metrics.repeats.counting import Groups, group_texts, vote
 
@@ -98,13 +105,13 @@ class _Votes:
 
     metric: Configured
     columns: Mapping[str, pa.Array]
-    answers: Answers
+    answers: QuestionAnswers
     at: float | None
     texts: pa.Array
     same: Groups
 
     @classmethod
-    def of(cls, samples: Inner, answers: Answers, at: float | None, texts: pa.Array, same: Groups) -> _Votes:
+    def of(cls, samples: Inner, answers: QuestionAnswers, at: float | None, texts: pa.Array, same: Groups) -> _Votes:
         """From all answers, their texts, and which are the same."""
         if not answers.scored.all():
             texts = texts.filter(from_numpy(answers.scored))

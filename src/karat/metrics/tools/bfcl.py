@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from karat.core.columns.column_cache import once
 from karat.core.columns.conversations import (
-    Call,
     Prose,
+    ToolCall,
     UnreadableConversation,
     parse_json,
     read_call,
@@ -114,7 +114,7 @@ def _each(column: pa.Array, read: Any) -> list[Any]:
     return once(read.__name__, (column,), lambda: [read_or_reason(text) for text in column.to_pylist()])
 
 
-def _read_reply(text: str) -> list[Call]:
+def _read_reply(text: str) -> list[ToolCall]:
     """The calls of a model, of which a text without a call has none."""
     try:
         return _read_calls(text)
@@ -122,12 +122,12 @@ def _read_reply(text: str) -> list[Call]:
         return []
 
 
-def _read_calls(text: str) -> list[Call]:
+def _read_calls(text: str) -> list[ToolCall]:
     """Calls in BFCL's form, `[{"NAME": {"ARGUMENT": …}}]`, or in that of a conversation."""
     value = parse_json(text)
     items = value if isinstance(value, list) else [value]
     if items and all(map(_is_named, items)):
-        return [Call(name, arguments) for item in items for name, arguments in item.items()]
+        return [ToolCall(name, arguments) for item in items for name, arguments in item.items()]
     return calls_of(read_conversation(text))
 
 
@@ -163,7 +163,7 @@ def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _match(calls: list[Call], expected: list[Call], tools: Mapping[str, Tool], *, underscores: bool) -> bool:
+def _match(calls: list[ToolCall], expected: list[ToolCall], tools: Mapping[str, Tool], *, underscores: bool) -> bool:
     if len(calls) != len(expected):
         return False
     rest = list(calls)
@@ -181,7 +181,7 @@ def _match(calls: list[Call], expected: list[Call], tools: Mapping[str, Tool], *
     return True
 
 
-def _is_allowed(call: Call, allowed: Mapping[str, Any], tool: Tool) -> bool:
+def _is_allowed(call: ToolCall, allowed: Mapping[str, Any], tool: Tool) -> bool:
     """Whether each argument is declared and allowed, and none that is needed is missing."""
     values = call.arguments
     if isinstance(values, str) or any(name not in values for name in tool.required):

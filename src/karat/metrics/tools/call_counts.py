@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from karat.core.columns.conversations import Call
+from karat.core.columns.conversations import ToolCall
 from karat.core.columns.kinds import Array, Counts, Messages
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows, divide
@@ -19,7 +19,7 @@ from karat.metrics.tools.calls import (
     Arguments,
     ByArgument,
     ByTool,
-    Comparison,
+    CallComparison,
     Null,
     UnscoredArgument,
     fill_calls,
@@ -69,7 +69,7 @@ def tool_call_precision(
     ...                     ['[{"name": "f", "arguments": {}}]']).to_pylist()
     [0.5]
     """
-    comparison = Comparison(arguments, by_tool or {}, by_argument or {}, partial)
+    comparison = CallComparison(arguments, by_tool or {}, by_argument or {}, partial)
     return _count(fill_calls(tool_calls), reference_tool_calls, comparison, order, tool)
 
 
@@ -92,7 +92,7 @@ def tool_call_recall(
     ...                  ['[{"name": "f", "arguments": {}}]']).to_pylist()
     [1.0]
     """
-    comparison = Comparison(arguments, by_tool or {}, by_argument or {}, partial)
+    comparison = CallComparison(arguments, by_tool or {}, by_argument or {}, partial)
     return _count(fill_calls(tool_calls), reference_tool_calls, comparison, order, tool)
 
 
@@ -133,14 +133,14 @@ def tool_call_f1(
     ...              [[{"type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}]]).to_pylist()
     [0.6666666666666666]
     """
-    comparison = Comparison(arguments, by_tool or {}, by_argument or {}, partial)
+    comparison = CallComparison(arguments, by_tool or {}, by_argument or {}, partial)
     return _count(fill_calls(tool_calls), reference_tool_calls, comparison, order, tool, listed=list_tools)
 
 
 def _count(
     predicted: pa.Array,
     expected: pa.Array,
-    comparison: Comparison,
+    comparison: CallComparison,
     order: str,
     tool: str | None,
     *,
@@ -154,11 +154,13 @@ def _count(
     return complete(count_calls(columns, comparison.arguments, tool), define, columns)
 
 
-def _define(predicted: pa.Array, expected: pa.Array, *, comparison: Comparison, order: str, tool: str | None) -> Rows:
+def _define(
+    predicted: pa.Array, expected: pa.Array, *, comparison: CallComparison, order: str, tool: str | None
+) -> Rows:
     """The definition of `_count`, with the names of the tools of each row."""
     names: list[tuple[list[str], ...] | None] = []
 
-    def count(row: tuple[list[Call], list[Call]] | str) -> tuple[float, int, int] | str:
+    def count(row: tuple[list[ToolCall], list[ToolCall]] | str) -> tuple[float, int, int] | str:
         names.append(None)
         if isinstance(row, str):
             return row

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from karat.core.columns.conversations import Call
+from karat.core.columns.conversations import ToolCall
 from karat.core.columns.kinds import Messages, Score
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows
@@ -18,7 +18,7 @@ from karat.metrics.tools.calls import (
     Arguments,
     ByArgument,
     ByTool,
-    Comparison,
+    CallComparison,
     Null,
     UnscoredArgument,
     fill_calls,
@@ -64,7 +64,7 @@ def tool_call_match(
     >>> tool_call_match(calls, [[{"name": "g", "args": {}}]], mode="superset").to_pylist()
     [1.0]
     """
-    comparison = Comparison(arguments, by_tool or {}, by_argument or {})
+    comparison = CallComparison(arguments, by_tool or {}, by_argument or {})
     columns = (fill_calls(tool_calls), reference_tool_calls)
     define = partial(_define, mode=mode, comparison=comparison, tool=tool)
     if not (comparison.is_transitive or (mode == "ordered" and comparison.is_plain)):
@@ -74,10 +74,12 @@ def tool_call_match(
     return complete(np.where(np.isnan(matched), np.nan, matched == wanted)[:, None], define, columns)
 
 
-def _define(predicted: pa.Array, expected: pa.Array, *, mode: str, comparison: Comparison, tool: str | None) -> Rows:
+def _define(
+    predicted: pa.Array, expected: pa.Array, *, mode: str, comparison: CallComparison, tool: str | None
+) -> Rows:
     """The definition of what the kernel counts, for any comparison."""
 
-    def match(row: tuple[list[Call], list[Call]] | str) -> float | str:
+    def match(row: tuple[list[ToolCall], list[ToolCall]] | str) -> float | str:
         if isinstance(row, str):
             return row
         mine, theirs = row

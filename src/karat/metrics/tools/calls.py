@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 import numpy as np
 import pyarrow as pa
 
-from karat.core.columns.conversations import Call, Message, UnreadableConversation, conversations, replies
+from karat.core.columns.conversations import Message, ToolCall, UnreadableConversation, conversations, replies
 from karat.core.columns.kinds import TEXT
 from karat.core.errors import SpecError
 from karat.core.metric.definition import Definition
@@ -72,7 +72,7 @@ ByTool: TypeAlias = Annotated[dict[str, Any] | None, check_by_tool]
 ByArgument: TypeAlias = Annotated[dict[str, Any] | None, check_by_argument]
 
 
-def read_calls(column: pa.Array, role: str, tool: str | None = None) -> list[list[Call] | str]:
+def read_calls(column: pa.Array, role: str, tool: str | None = None) -> list[list[ToolCall] | str]:
     """The calls of each row, of one tool or of all, or why the row has none that can be read."""
     read = replies if role == "tool_calls" else conversations
     return [
@@ -81,17 +81,17 @@ def read_calls(column: pa.Array, role: str, tool: str | None = None) -> list[lis
     ]
 
 
-def calls_of(messages: Sequence[Message], tool: str | None = None) -> list[Call]:
+def calls_of(messages: Sequence[Message], tool: str | None = None) -> list[ToolCall]:
     return [call for message in messages for call in message.calls if tool is None or call.name == tool]
 
 
-def too_many(mine: Sequence[Call], theirs: Sequence[Call]) -> str | None:
+def too_many(mine: Sequence[ToolCall], theirs: Sequence[ToolCall]) -> str | None:
     """Why the calls of a row are not compared: there are too many pairs."""
     reason: str | None = find_too_long(np.array([len(mine)]), np.array([len(theirs)]), "tool calls", CALLS)[0]
     return reason
 
 
-def unreadable_arguments(calls: Sequence[Call], role: str) -> str | None:
+def unreadable_arguments(calls: Sequence[ToolCall], role: str) -> str | None:
     """Why a reference cannot be compared: the arguments of a call are not an object."""
     for call in calls:
         if isinstance(call.arguments, str):
@@ -100,7 +100,7 @@ def unreadable_arguments(calls: Sequence[Call], role: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CallComparison:
     """How much a predicted call is worth beside an expected one, from 0 to 1, by the settings of a metric.
 
     Values are compared as Python compares those of JSON: 1, 1.0 and true are equal, and so in the reference
@@ -127,7 +127,7 @@ class Comparison:
     def _metrics(self) -> dict[str, Metric]:
         return {spec: _metric(argument, spec) for argument, spec in self.by_argument.items()}
 
-    def score_arguments(self, rows: Sequence[tuple[list[Call], list[Call]]]) -> None:
+    def score_arguments(self, rows: Sequence[tuple[list[ToolCall], list[ToolCall]]]) -> None:
         """Score the arguments that have a metric: those of every pair of calls of one tool, all at once by metric."""
         texts: dict[str, dict[tuple[str, str], None]] = {spec: {} for spec in self._metrics}
         for predicted, expected in rows if texts else ():
@@ -144,7 +144,7 @@ class Comparison:
                 for pair, score, reason in zip(pairs, rows_scored.scores(metric), reasons, strict=True):
                     self.scored[spec, *pair] = float(score) if reason is None else f"{spec}: {reason}"
 
-    def worth(self, call: Call, expected: Call) -> float:
+    def worth(self, call: ToolCall, expected: ToolCall) -> float:
         """1 where the calls are equal, 0 where they are not; between them with `partial` or by a metric's score.
 
         Raises `UnscoredArgument` where a metric gives no score.
@@ -166,7 +166,7 @@ class Comparison:
             scores = [self._score(call, name, mine, theirs) for name in names]
         return (sum(scores) / len(scores) if self.partial else min(scores)) if scores else 1.0
 
-    def _score(self, call: Call, name: str, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
+    def _score(self, call: ToolCall, name: str, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
         if name not in mine or name not in theirs:
             return 0.0
         if (spec := self._spec(call, name)) is None:
@@ -176,7 +176,7 @@ class Comparison:
             raise UnscoredArgument(f"argument {name!r} of {call.name!r}: {score}")
         return score
 
-    def _spec(self, call: Call, name: str) -> str | None:
+    def _spec(self, call: ToolCall, name: str) -> str | None:
         return self.by_argument.get(f"{call.name}.{name}", self.by_argument.get(name))
 
 
@@ -184,7 +184,7 @@ class UnscoredArgument(ValueError):
     """A metric gave an argument no score: why."""
 
 
-def _names(call: Call) -> set[str]:
+def _names(call: ToolCall) -> set[str]:
     return set() if isinstance(call.arguments, str) else set(call.arguments)
 
 
@@ -200,10 +200,10 @@ def _at(arguments: Any, path: str) -> Any:
 
 
 def pairs(
-    tool_calls: pa.Array, reference_tool_calls: pa.Array, tool: str | None, comparison: Comparison
-) -> Iterator[tuple[list[Call], list[Call]] | str]:
+    tool_calls: pa.Array, reference_tool_calls: pa.Array, tool: str | None, comparison: CallComparison
+) -> Iterator[tuple[list[ToolCall], list[ToolCall]] | str]:
     """The predicted and the expected calls of each row, or why the row cannot be scored."""
-    rows: list[tuple[list[Call], list[Call]] | str] = []
+    rows: list[tuple[list[ToolCall], list[ToolCall]] | str] = []
     predicted, expected = (
         read_calls(column, role, tool)
         for role, column in (("tool_calls", tool_calls), ("reference_tool_calls", reference_tool_calls))

@@ -8,11 +8,11 @@ from typing import Literal
 
 import pyarrow as pa
 
-from karat.core.columns.conversations import Call, Message, UnreadableConversation, conversations, replies
+from karat.core.columns.conversations import Message, ToolCall, UnreadableConversation, conversations, replies
 from karat.core.columns.kinds import Messages, Score
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows
-from karat.metrics.tools.calls import Arguments, ByTool, Comparison, calls_of, too_many, unreadable_arguments
+from karat.metrics.tools.calls import Arguments, ByTool, CallComparison, calls_of, too_many, unreadable_arguments
 from karat.metrics.tools.kernels import complete, match_trajectories
 
 
@@ -42,14 +42,14 @@ def trajectory_match(
     >>> trajectory_match([[{"role": "user", "content": "Hi"}, call]], [[{"role": "human"}, call]]).to_pylist()
     [1.0]
     """
-    comparison = Comparison(arguments, by_tool or {})
+    comparison = CallComparison(arguments, by_tool or {})
     columns, define = (messages, reference_messages), partial(_define, mode=mode, comparison=comparison)
     if not comparison.is_plain:
         return define(*columns)
     return complete(match_trajectories(columns, mode, arguments), define, columns)
 
 
-def _define(messages: pa.Array, reference_messages: pa.Array, *, mode: str, comparison: Comparison) -> Rows:
+def _define(messages: pa.Array, reference_messages: pa.Array, *, mode: str, comparison: CallComparison) -> Rows:
     """The definition of the kernel, for any comparison."""
 
     def match(
@@ -75,7 +75,7 @@ def _define(messages: pa.Array, reference_messages: pa.Array, *, mode: str, comp
     return collect_rows(map(match, replies(messages), conversations(reference_messages)))
 
 
-def _same_course(mine: Sequence[Message], theirs: Sequence[Message], comparison: Comparison) -> bool:
+def _same_course(mine: Sequence[Message], theirs: Sequence[Message], comparison: CallComparison) -> bool:
     return len(mine) == len(theirs) and all(
         message.role == other.role
         and len(message.calls) == len(other.calls)
@@ -84,7 +84,7 @@ def _same_course(mine: Sequence[Message], theirs: Sequence[Message], comparison:
     )
 
 
-def _takes(wanted: Sequence[Call], calls: Sequence[Call], worth: Callable[[Call, Call], float]) -> bool:
+def _takes(wanted: Sequence[ToolCall], calls: Sequence[ToolCall], worth: Callable[[ToolCall, ToolCall], float]) -> bool:
     """Whether each wanted call finds one of the calls, which is then taken."""
     rest = list(calls)
     for other in wanted:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from karat.core.context import change_context
 from karat.core.errors import KaratError, SpecError
-from karat.models.batch.journal import Journal, open_batches
+from karat.models.batch.journal import BatchJournal, open_batches
 from karat.models.batch.provider import REQUESTS, BatchState, Provider
 from karat.models.batch.queue import BatchQueue, Hooks
 from karat.models.batch.uploader import Timing
@@ -72,7 +72,7 @@ class BatchGovernor(Governor):
         limits |= {"progress": progress, "report": report}
         run = run or uuid4().hex
         super().__init__(concurrency=REQUESTS, attempts=attempts, store=store, run=run, **limits)
-        self._journal_of, self._replies, self._name = partial(Journal, store, run), store, run
+        self._journal_of, self._replies, self._name = partial(BatchJournal, store, run), store, run
         self._timing = timing or TIMING
         self._hooks = Hooks(self._price_reply, self._count_unasked, report or (lambda _: None))
         self._queues: dict[tuple[str, str], BatchQueue] = {}

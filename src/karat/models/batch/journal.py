@@ -25,7 +25,7 @@ COLUMNS = "name, requests, started, touched, file, id"
 
 
 @dataclass(frozen=True)
-class Batch:
+class PendingBatch:
     """A batch that has not ended: `file` and `id` are the endpoint's names for its file and for it, once known.
 
     `name` is ours: it is in the batch's metadata and in the name of its file. `started` and `touched` are in seconds of
@@ -40,7 +40,7 @@ class Batch:
     id: str | None
 
 
-class Journal:
+class BatchJournal:
     """The batches of one model, and which requests they hold, in the file of the cache of replies.
 
     The key of a request in the cache is its `custom_id` in a batch. A request is in at most one batch that has not
@@ -94,11 +94,11 @@ class Journal:
                 return bool(db.execute(sql, row).rowcount)
             return bool(db.execute(f"{sql} AND touched = ?", (*row, since)).rowcount)
 
-    def batch(self, name: str) -> Batch | None:
+    def batch(self, name: str) -> PendingBatch | None:
         """The batch of this name; None if it has ended."""
         with self.store.transaction() as db:
             row = db.execute(f"SELECT {COLUMNS} FROM batches WHERE name = ? AND ended IS NULL", (name,)).fetchone()  # noqa: S608
-        return row and Batch(*row)
+        return row and PendingBatch(*row)
 
     def costs(self, name: str) -> dict[str, float | None]:
         """The requests in a batch, with their estimated costs; None for those that count for another run."""

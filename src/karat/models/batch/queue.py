@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 from uuid import uuid4
 
-from karat.models.batch.journal import Journal
+from karat.models.batch.journal import BatchJournal
 from karat.models.batch.provider import BYTES, FINAL, REQUESTS, TOKEN_LIMIT, BatchState, Provider
 from karat.models.batch.results import read_results
 from karat.models.batch.uploader import Timing, Uploader
@@ -47,7 +47,7 @@ class BatchQueue:
     a reply; `proving` ends when it is known.
     """
 
-    def __init__(self, provider: Provider, journal: Journal, timing: Timing, hooks: Hooks) -> None:
+    def __init__(self, provider: Provider, journal: BatchJournal, timing: Timing, hooks: Hooks) -> None:
         self._provider, self.journal, self._timing, self._hooks = provider, journal, timing, hooks
         self.waiting: dict[str, BatchState | None] = {}
         self.proven, self.proving = False, cast("asyncio.Future[None] | None", None)

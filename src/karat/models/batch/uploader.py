@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from time import time
 from typing import NoReturn
 
-from karat.models.batch.journal import Batch, Journal
+from karat.models.batch.journal import BatchJournal, PendingBatch
 from karat.models.batch.provider import Provider, RejectedError
 
 
@@ -28,7 +28,9 @@ class Timing:
 class Uploader:
     """Uploads batches that the journal holds. `report` is called with a line for each."""
 
-    def __init__(self, provider: Provider, journal: Journal, timing: Timing, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, provider: Provider, journal: BatchJournal, timing: Timing, report: Callable[[str], None]
+    ) -> None:
         self._provider, self._journal, self._timing, self._report = provider, journal, timing, report
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> None:
@@ -41,7 +43,7 @@ class Uploader:
                 raise
             await self._create(name, file)
 
-    async def recover(self, stored: Batch) -> str | None:
+    async def recover(self, stored: PendingBatch) -> str | None:
         """The id of a batch that a process has begun to upload; None if there is nothing to be found of it.
 
         While that process may still be uploading it, or the endpoint may still be working on what it sent, wait.

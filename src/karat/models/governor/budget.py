@@ -92,7 +92,7 @@ class Usage:
 
 
 @dataclass
-class Totals:
+class CallCounts:
     """Counts of a governor so far: calls - retries = replies + failed.
 
     `cached` are replies from the cache; `failed` requests got no reply after all attempts, `capped` ones were not sent

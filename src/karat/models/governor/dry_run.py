@@ -18,7 +18,7 @@ SECOND_TOKENS = 100  # of what a second request says about the first reply
 
 
 @dataclass
-class Estimate:
+class RequestEstimate:
     """The requests of a run. The tokens are an estimate.
 
     `cached`: those with a reply in the cache. `repeated`: those that are the same as one before, whose reply will be
@@ -31,7 +31,7 @@ class Estimate:
     repeated: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    again: Estimate | None = None
+    again: RequestEstimate | None = None
 
     def cost(self, price: tuple[float, float]) -> float:
         """The cost in USD, at a price per million input and output tokens."""
@@ -58,7 +58,7 @@ class CountingGovernor(Governor):
 
     def __init__(self, store: ReplyCache | None) -> None:
         super().__init__()
-        self.estimate = Estimate()
+        self.estimate = RequestEstimate()
         self._cache, self._asked = store, set[str]()
 
     async def ask(self, model: Model, request: Request) -> Reply:
@@ -79,7 +79,7 @@ class CountingGovernor(Governor):
             reply = request.settings.get("max_tokens", LABEL_TOKENS * max(several, 1))
             self.estimate.output_tokens += reply
             if request.schema is not None:  # a judge's
-                self.estimate.again = again = self.estimate.again or Estimate()
+                self.estimate.again = again = self.estimate.again or RequestEstimate()
                 again.calls += 1
                 again.input_tokens += prompt + reply + SECOND_TOKENS  # with the first reply, and what is wrong with it
                 again.output_tokens += reply

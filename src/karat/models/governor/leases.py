@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 from uuid import uuid4
 
 from karat.core.errors import DataError
-from karat.models.governor.budget import Totals
+from karat.models.governor.budget import CallCounts
 from karat.models.governor.faults import Fault
 from karat.models.governor.permits import Call, Limits, LocalPermits, Permit
 from karat.models.reply_cache import ReplyCache
@@ -117,7 +117,7 @@ class Lender:
                     self._ended.clear()
                     await self._ended.wait()
 
-    async def usage(self) -> tuple[Totals, int, float]:
+    async def usage(self) -> tuple[CallCounts, int, float]:
         """What all workers have used, and the calls and USD that count for the caps."""
         return self._permits.totals, self._permits.caps.calls, self._permits.caps.spent
 

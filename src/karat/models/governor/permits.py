@@ -10,7 +10,7 @@ from typing import Protocol
 
 from karat.core.context import current_context
 from karat.core.errors import SpecError
-from karat.models.governor.budget import BATCH_PRICE, Caps, Price, Totals, Usage
+from karat.models.governor.budget import BATCH_PRICE, CallCounts, Caps, Price, Usage
 from karat.models.governor.faults import Fault
 from karat.models.governor.rate_limiter import RateLimiter, Slot
 from karat.models.reply_cache import ReplyCache, run_within
@@ -150,7 +150,7 @@ class LocalPermits:
         calls: int = 0,
         spent: float = 0.0,
     ) -> None:
-        self.limits, self.store, self.totals, self.run = limits, store, Totals(), run
+        self.limits, self.store, self.totals, self.run = limits, store, CallCounts(), run
         if store and run:
             calls, spent = store.spent(run)
         self.caps = Caps(limits.max_calls, limits.budget, calls=calls, spent=spent)

@@ -15,7 +15,7 @@ from karat.runs.match.shared_metrics import SharedMetric
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class MatchedPart:
     """Matched rows of one slice, or of all rows where `slice` is None; there are further parts of the same slice.
 
     `statistics` has shape (rows, systems, width), NaN where a row is not scored; `numbers` and `clusters` as in
@@ -39,7 +39,7 @@ def count_statistics(matched: Matched, metric: SharedMetric) -> int:
     return max(run.count_statistics(scored.spec) for run, scored in pairs)
 
 
-def read_parts(matched: Matched, metric: SharedMetric) -> Iterator[Part]:
+def read_parts(matched: Matched, metric: SharedMetric) -> Iterator[MatchedPart]:
     """The statistics of all systems, in the order of the matched rows."""
     rows, width, first = matched.rows, count_statistics(matched, metric), 0
     keys = None if matched.clusters is None else matched.clusters.keys
@@ -50,4 +50,4 @@ def read_parts(matched: Matched, metric: SharedMetric) -> Iterator[Part]:
         numbers, clusters = rows.numbers[here], None if keys is None else keys[here]
         parts: list[tuple[str | None, Any]] = [(None, slice(None))]
         for label, at in [*parts, *(matched.slices.split(here) if matched.slices else ())]:
-            yield Part(label, statistics[at], numbers[at], None if clusters is None else clusters[at])
+            yield MatchedPart(label, statistics[at], numbers[at], None if clusters is None else clusters[at])

@@ -24,7 +24,7 @@ SENTENCE = 500
 """At most this many characters of a sentence or line are searched for a formula without marks."""
 
 
-class Answer(NamedTuple):
+class FinalAnswer(NamedTuple):
     """A formula in a text, and whether it was between marks of LaTeX."""
 
     formula: str
@@ -75,13 +75,13 @@ _ARITHMETIC = re.compile(r"[\\=+^²]")
 _LETTERS = re.compile(r"(?:(?:[\s,;、&$(){}]|and|\\text|\\quad|\\[ ,;])*+[A-Z](?![A-Za-z]))++[\s.)}$]*")
 
 
-def find_answer(text: str, notation: Notation = "any", *, stated: bool = False) -> Answer | None:
+def find_answer(text: str, notation: Notation = "any", *, stated: bool = False) -> FinalAnswer | None:
     r"""The final formula in a text, or None; `latex` searches between marks only, `plain` only for plain numbers.
 
     With `stated=True` a number or formula among words counts only if the text says that it is the answer.
 
     >>> find_answer("So it is 4. Final Answer: The final answer is $\\frac{1}{2}$. I hope it is correct.")
-    Answer(formula='\\frac{1}{2}', marked=True)
+    FinalAnswer(formula='\\frac{1}{2}', marked=True)
     >>> find_answer("She has $12 left, so the answer is 3 apples.").formula
     '3'
     >>> find_answer("Therefore, the simplified result is x + 1.").formula
@@ -138,7 +138,7 @@ def _first_sentence(text: str) -> str:
     return text[: end.start()] if (end := _SENTENCE.search(text)) else text
 
 
-def _boxes(text: str, notation: Notation) -> Answer | None:
+def _boxes(text: str, notation: Notation) -> FinalAnswer | None:
     """The last box and the boxes before it that belong to it."""
     if notation == "plain" or "\\" not in text:
         return None
@@ -151,7 +151,7 @@ def _boxes(text: str, notation: Notation) -> Answer | None:
             rest = text[match.end() + 1 : match.end() + LOOK]
             if BOX.search(rest):
                 continue
-            return Answer(rest.partition("$")[0].partition("\n")[0], marked=True)
+            return FinalAnswer(rest.partition("$")[0].partition("\n")[0], marked=True)
         if close < end:
             continue
         if inner and not _belong(text[end : match.start()]):
@@ -160,8 +160,8 @@ def _boxes(text: str, notation: Notation) -> Answer | None:
         after = _AFTER.match(text, end + (text[end : end + 1] == "$"))
         inner.append(text[match.end() + 1 : close] + ("%" if after else ""))
     if not inner and (bare := _BARE_BOX.search(text)):
-        return Answer(bare[1], marked=True)
-    return Answer(", ".join(dict.fromkeys(inner)), marked=True) if inner else None
+        return FinalAnswer(bare[1], marked=True)
+    return FinalAnswer(", ".join(dict.fromkeys(inner)), marked=True) if inner else None
 
 
 def _belong(between: str) -> bool:
@@ -171,7 +171,7 @@ def _belong(between: str) -> bool:
     return len(between) < 70 and bool(_BETWEEN.search(between)) and not _SENTENCE.search(between.strip())
 
 
-def _last_in(text: str, notation: Notation) -> Answer | None:
+def _last_in(text: str, notation: Notation) -> FinalAnswer | None:
     """The last formula or number, searched line by line from the end: only display formulas span several lines."""
     if "$$" in text or r"\[" in text:
         return _last_within(text, notation)
@@ -184,7 +184,7 @@ def _last_in(text: str, notation: Notation) -> Answer | None:
     return None
 
 
-def _last_within(text: str, notation: Notation) -> Answer | None:
+def _last_within(text: str, notation: Notation) -> FinalAnswer | None:
     spans = _spans(text) if notation != "plain" else []
     place = spans[-1].end() if spans else 0
     if notation != "latex":
@@ -207,16 +207,16 @@ def _last_within(text: str, notation: Notation) -> Answer | None:
     return _joined(joined, text)
 
 
-def _first_in(text: str, notation: Notation) -> Answer | None:
+def _first_in(text: str, notation: Notation) -> FinalAnswer | None:
     """The formula that the first sentence gives as the answer: the first in it, but of `f(3) is 4` the second."""
     text = _first_sentence(text)
-    found: list[tuple[int, int, Answer]] = []
+    found: list[tuple[int, int, FinalAnswer]] = []
     spans = _spans(text) if notation != "plain" else []
     for span in spans:
         if found and found[-1][2].marked and (joint := _AND.fullmatch(text[found[-1][1] : span.start()])):
             start, _, before = found.pop()
             formula = f"{before.formula}{' or ' if 'or' in joint[0] or '或' in joint[0] else ', '}"
-            found.append((start, span.end(), Answer(formula + _joined([span], text).formula, marked=True)))
+            found.append((start, span.end(), FinalAnswer(formula + _joined([span], text).formula, marked=True)))
         else:
             found.append((span.start(), span.end(), _joined([span], text)))
     for start, end in zip([0, *(span.end() for span in spans)], [*(s.start() for s in spans), len(text)], strict=True):
@@ -241,7 +241,7 @@ def _spans(text: str) -> list[re.Match[str]]:
     return list(_SPANS.finditer(text)) if "\\" in text or "$" in text else []
 
 
-def _joined(spans: list[re.Match[str]], text: str) -> Answer:
+def _joined(spans: list[re.Match[str]], text: str) -> FinalAnswer:
     """Formulas between marks as one list, with the percent sign or the word "or" that stands outside them."""
     formula = ""
     for before, span in zip([None, *spans], spans, strict=False):
@@ -249,18 +249,18 @@ def _joined(spans: list[re.Match[str]], text: str) -> Answer:
             between = text[before.end() : span.start()]
             formula += " or " if "or" in between or "或" in between else ", "
         formula += span[span.lastgroup or "a"].strip()
-    return Answer(formula + ("%" if _AFTER.match(text, spans[-1].end()) else ""), marked=True)
+    return FinalAnswer(formula + ("%" if _AFTER.match(text, spans[-1].end()) else ""), marked=True)
 
 
-def _plain(number: re.Match[str]) -> Answer:
-    return Answer(number["plain"] + ("%" if number["percent"] else ""), marked=False)
+def _plain(number: re.Match[str]) -> FinalAnswer:
+    return FinalAnswer(number["plain"] + ("%" if number["percent"] else ""), marked=False)
 
 
-def _runs(text: str, start: int) -> Iterator[tuple[int, int, Answer]]:
+def _runs(text: str, start: int) -> Iterator[tuple[int, int, FinalAnswer]]:
     """Formulas without marks: runs of numbers, letters, functions and operators, without articles around them."""
     for run in _RUN.finditer(text, start):
         article = run[0][-2:] in {" a", " A", " I"} and _WORD.match(text, run.end())
         formula = _EDGES.sub("", run[0][:-2] if article else run[0])
         at = run.start() + run[0].find(formula)
         if _FORMULA.search(formula) and not _MEASURE.fullmatch(formula) and not _UNIT.match(text[max(0, at - 2) : at]):
-            yield at, at + len(formula), Answer(formula, marked=False)
+            yield at, at + len(formula), FinalAnswer(formula, marked=False)

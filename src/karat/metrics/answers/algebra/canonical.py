@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil, comb, factorial, floor, gcd, lcm
 from typing import Any, TypeAlias
 
-from karat.text.latex import Node, Refused
+from karat.text.latex import Node, TooComplex
 
 Monomial: TypeAlias = tuple[tuple[str, int], ...]
 Polynomial: TypeAlias = Mapping[Monomial, Fraction]
@@ -105,7 +105,7 @@ class CanonicalForm:
             if value is None or value.denominator != 1 or value < 0:
                 raise Undecided
             if value > 1000:
-                raise Refused("a factorial is too large to compute")
+                raise TooComplex("a factorial is too large to compute")
             return {(): Fraction(factorial(int(value)))}, ONE
         raise Undecided
 
@@ -178,7 +178,7 @@ class CanonicalForm:
         if (number := constant(quotient)) is not None:
             bits = max(number.numerator.bit_length(), number.denominator.bit_length())
             if number not in {0, 1, -1} and bits * times > BITS:
-                raise Refused("a power is too large to compute")
+                raise TooComplex("a power is too large to compute")
             if not number and value <= 0:
                 raise Undecided
             result = number**value.numerator

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from karat.text.latex import Node, Refused
+from karat.text.latex import Node, TooComplex
 
 DIGITS = 40
 """How many digits must agree if simplification proves nothing."""
@@ -69,5 +69,5 @@ def build(node: Node) -> Any:
         "root": sympy.real_root if kind == "root" and parts[1].kind == "num" and parts[1].parts[0] % 2 else sympy.root,
     }
     if kind not in operations:
-        raise Refused(f"{kind} cannot be compared")
+        raise TooComplex(f"{kind} cannot be compared")
     return operations[kind](*map(build, parts))

@@ -125,7 +125,7 @@ def serve() -> None:
     from karat.metrics.answers.algebra.equivalence import Equivalence  # noqa: PLC0415
     from karat.metrics.answers.algebra.rounding import Rounding  # noqa: PLC0415
     from karat.metrics.answers.algebra.symbolic import decide  # noqa: PLC0415
-    from karat.text.latex import NotAFormula, Refused, parse_formula  # noqa: PLC0415
+    from karat.text.latex import NotAFormula, TooComplex, parse_formula  # noqa: PLC0415
 
     _limit_memory()
     print("{}", flush=True)  # noqa: T201
@@ -136,7 +136,7 @@ def serve() -> None:
             equivalence = Equivalence(decide, rounding, ranges=request["ranges"])
             predicted, expected = parse_formula(request["prediction"]), parse_formula(request["reference"])
             answer = {"verdict": equivalence.same_answer(predicted, expected)}
-        except (Refused, NotAFormula) as error:
+        except (TooComplex, NotAFormula) as error:
             answer = {"reason": str(error)}
         except MemoryError:
             answer = {"reason": "sympy took too much memory", "spent": True}

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from karat.core.metric.definition import Configured
-from karat.core.metric.rows import Pairs
+from karat.core.metric.rows import PairBudget
 from karat.core.metric.score import score_rows
 from karat.metrics.answers.assignment import assign
-from karat.metrics.answers.json.paths import ITEM, Field
+from karat.metrics.answers.json.paths import ITEM, JsonField
 
 _MISSING = object()
 _TIE = 1e-9  # decides between assignments with as many equal leaves
@@ -33,12 +33,12 @@ class Found:
     `partial`: of those that are different, what a metric gives them. `unscored`: why a metric scores a leaf not.
     """
 
-    equal: list[Field] = field(default_factory=list)
-    different: list[Field] = field(default_factory=list)
-    missing: list[Field] = field(default_factory=list)
-    extra: list[Field] = field(default_factory=list)
-    partial: list[tuple[Field, float]] = field(default_factory=list)
-    unscored: list[tuple[Field, str]] = field(default_factory=list)
+    equal: list[JsonField] = field(default_factory=list)
+    different: list[JsonField] = field(default_factory=list)
+    missing: list[JsonField] = field(default_factory=list)
+    extra: list[JsonField] = field(default_factory=list)
+    partial: list[tuple[JsonField, float]] = field(default_factory=list)
+    unscored: list[tuple[JsonField, str]] = field(default_factory=list)
 
     def add(self, other: Found) -> None:
         for name in self.__slots__:
@@ -61,7 +61,7 @@ class LeafScores:
         self._scores: list[dict[tuple[str, str], float | str]] = [{} for _ in metrics]
         self._asked: list[dict[tuple[str, str], None]] = [{} for _ in metrics]
 
-    def add(self, at: Field, predicted: str, expected: str, found: Found) -> None:
+    def add(self, at: JsonField, predicted: str, expected: str, found: Found) -> None:
         """Add a pair of leaves of a field with a rule to those found."""
         pair, rule = (predicted, expected), at.rule or 0
         score = self._scores[rule].get(pair)
@@ -97,9 +97,9 @@ class Comparer:
 
     scores: LeafScores | None
     matched: bool
-    pairs: Pairs = field(default_factory=lambda: Pairs("fields", FIELDS))
+    pairs: PairBudget = field(default_factory=lambda: PairBudget("fields", FIELDS))
 
-    def compare(self, predicted: Any, expected: Any, at: Field, found: Found) -> None:
+    def compare(self, predicted: Any, expected: Any, at: JsonField, found: Found) -> None:
         """Add the leaves of two values at a field to those found."""
         kind, other = predicted.__class__, expected.__class__
         if kind is dict is other and predicted and expected:
@@ -122,7 +122,7 @@ class Comparer:
         else:
             self.scores.add(at, _text(predicted), _text(expected), found)
 
-    def _compare_lists(self, predicted: list[Any], expected: list[Any], at: Field, found: Found) -> None:
+    def _compare_lists(self, predicted: list[Any], expected: list[Any], at: JsonField, found: Found) -> None:
         if self.matched and self.scores is None:
             predicted, expected = self._take_equal(predicted, expected, at, found)
         paired = min(len(predicted), len(expected))
@@ -137,7 +137,7 @@ class Comparer:
             collect(item, at, found.extra)
 
     def _take_equal(
-        self, predicted: list[Any], expected: list[Any], at: Field, found: Found
+        self, predicted: list[Any], expected: list[Any], at: JsonField, found: Found
     ) -> tuple[list[Any], list[Any]]:
         """Pair equal items, which one of the best assignments does; returns the items that are left."""
         left, rest = [], list(expected)
@@ -156,7 +156,9 @@ class Comparer:
         """Whether the pairs of items matter: not for leaves of which no two are equal."""
         return self.scores is not None or any(item and item.__class__ in _NESTED for item in (*predicted, *expected))
 
-    def _match(self, predicted: list[Any], expected: list[Any], at: Field, found: Found) -> tuple[list[Any], list[Any]]:
+    def _match(
+        self, predicted: list[Any], expected: list[Any], at: JsonField, found: Found
+    ) -> tuple[list[Any], list[Any]]:
         """Compare items in the pairs of the best assignment; returns the items without a partner.
 
         What is found in pairs with lists is kept: to compare these again would double the work at each level of lists.
@@ -185,7 +187,7 @@ class Comparer:
         return alone, [item for column, item in enumerate(expected) if column not in columns]
 
 
-def collect(value: Any, at: Field, found: list[Field]) -> None:
+def collect(value: Any, at: JsonField, found: list[JsonField]) -> None:
     """Add the leaves of a value at a field."""
     if value and value.__class__ is dict:
         for name, item in value.items():

@@ -21,7 +21,7 @@ from karat.core.metric.rows import Rows, TooLong, collect_rows, divide
 from karat.core.metric.spec import parse as parse_spec
 from karat.metrics.answers.json.comparison import Comparer, Found, LeafScores, collect
 from karat.metrics.answers.json.parser import Invalid, parse
-from karat.metrics.answers.json.paths import Field, read_pattern
+from karat.metrics.answers.json.paths import JsonField, read_pattern
 
 KINDS = ("equal", "different", "missing", "extra")
 Measure: TypeAlias = Literal["f1", "precision", "recall"]
@@ -109,7 +109,7 @@ def json_fields(
     """
     rules = read_metrics(metrics)
     scores = LeafScores(list(rules.values())) if rules else None
-    root = Field.root(map(read_pattern, rules), () if path is None else read_pattern(path))
+    root = JsonField.root(map(read_pattern, rules), () if path is None else read_pattern(path))
     comparer = Comparer(scores, lists == "matched")
 
     def compare(prediction: str, reference: str) -> Found | str:

@@ -40,7 +40,7 @@ def read_pattern(text: str) -> Steps:
 
 
 @dataclass(eq=False)
-class Field:
+class JsonField:
     """A field of JSON values: where it is, and what the patterns say about it.
 
     `path`: `items[*].price`; `$` is the whole value. `rule`: the place of the longest pattern whose path it has or is
@@ -53,21 +53,21 @@ class Field:
     counted: bool
     patterns: Sequence[Steps]
     wanted: Steps
-    fields: dict[str | int, Field] = field(default_factory=dict)
+    fields: dict[str | int, JsonField] = field(default_factory=dict)
 
     @classmethod
-    def root(cls, patterns: Iterable[Steps] = (), wanted: Steps = ()) -> Field:
+    def root(cls, patterns: Iterable[Steps] = (), wanted: Steps = ()) -> JsonField:
         """The field of the whole value."""
         rules = list(patterns)
         return cls("$", (), rules.index(()) if () in rules else None, not wanted, rules, wanted)
 
-    def at(self, step: str | int) -> Field:
+    def at(self, step: str | int) -> JsonField:
         """The field of a name in objects, or of the items of a list."""
         if (found := self.fields.get(step)) is None:
             found = self.fields[step] = self._make(step)
         return found
 
-    def _make(self, step: str | int) -> Field:
+    def _make(self, step: str | int) -> JsonField:
         steps = (*self.steps, step)
         if isinstance(step, int):
             end = "[*]"
@@ -79,7 +79,7 @@ class Field:
         rule = max(fitting, key=lambda n: len(self.patterns[n]), default=self.rule)
         counted = self.counted or _ends(steps, self.wanted)
         path = (self.path if self.steps else "") + end
-        return Field(path, steps, rule, counted, self.patterns, self.wanted)
+        return JsonField(path, steps, rule, counted, self.patterns, self.wanted)
 
 
 def _ends(steps: Steps, pattern: Steps) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from karat.core.columns.kinds import Score, Text
 from karat.core.metric.decorator import metric
-from karat.core.metric.rows import Pairs, TooLong, collect_rows
+from karat.core.metric.rows import PairBudget, TooLong, collect_rows
 from karat.core.metric.setting import NotNegative
 from karat.metrics.answers.json.comparison import FIELDS
 from karat.metrics.answers.json.parser import RFC, Invalid, parse
@@ -71,7 +71,7 @@ def json_match(
         if not partial and not allowed:
             return 0.0
         try:
-            equal, leaves = _compare(predicted, expected, lists, allowed, Pairs("fields", FIELDS))
+            equal, leaves = _compare(predicted, expected, lists, allowed, PairBudget("fields", FIELDS))
         except TooLong as error:
             return str(error)
         return equal / leaves if partial else equal == leaves
@@ -92,7 +92,7 @@ def _key(value: Any, lists: str) -> Hashable:
     return type(value), value
 
 
-def _compare(predicted: Any, expected: Any, lists: str, tolerance: Decimal, spent: Pairs) -> tuple[int, int]:
+def _compare(predicted: Any, expected: Any, lists: str, tolerance: Decimal, spent: PairBudget) -> tuple[int, int]:
     """How many leaves are equal, and how many leaves there are in either value."""
     if isinstance(predicted, dict) and isinstance(expected, dict) and (predicted or expected):
         pairs = [(predicted.get(name, _MISSING), expected.get(name, _MISSING)) for name in predicted | expected]
@@ -107,7 +107,7 @@ def _compare(predicted: Any, expected: Any, lists: str, tolerance: Decimal, spen
     return sum(equal for equal, _ in counts), sum(leaves for _, leaves in counts)
 
 
-def _compare_sets(predicted: list[Any], expected: list[Any], tolerance: Decimal, spent: Pairs) -> tuple[int, int]:
+def _compare_sets(predicted: list[Any], expected: list[Any], tolerance: Decimal, spent: PairBudget) -> tuple[int, int]:
     """`_compare` for items without order: equal items first, then each with the most similar item that is left."""
     predicted_items, expected_items = ({_key(item, "set"): item for item in items} for items in (predicted, expected))
     equal = leaves = sum(_leaves(predicted_items[key]) for key in predicted_items.keys() & expected_items.keys())
