@@ -307,7 +307,7 @@ def test_no_estimate_where_there_is_too_little():
     found = karat.examine(rows, columns=["judge"], human="person", by="slice", errors=3)
     assert all(each.value is None and each.reason for pair in found.pairs for each in pair.figures.values())
     assert found.judge("judge").sentences == (
-        "judge: nothing can be said: 1 labelled row, and an interval needs 2",
+        "judge: nothing can be said: 1 row, and an interval needs 2",
         *found.judge("judge").sentences[1:],
     )
 

@@ -65,9 +65,9 @@ def test_one_verdict_and_few_rows_are_no_estimate():
     assert once.rewordings.beyond_noise.reason == "each row was judged once"
     assert once.rewordings.flips.value == 0
     few = examine(ROWS, refusal(), human=[{"id": "r1", "label": "answered"}], on="id").judges[0]
-    assert few.noise.flips.reason == "fewer than 5 rows (1)"
+    assert few.noise.flips.reason == "1 row, and an interval needs 2"
     assert few.people.labelled == 1
-    assert few.people.value.reason == "1 labelled row, and an interval needs 2"
+    assert few.people.value.reason == "1 row, and an interval needs 2"
     assert few.length["doubling"].slope.reason == "fewer than 10 rows (1)"
 
 

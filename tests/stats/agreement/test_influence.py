@@ -125,7 +125,7 @@ NAN = np.nan
     ("coefficient", "reason"),
     [
         (accuracy(np.array([NAN, 1]), np.array([1, NAN])), "no row has a label of both"),
-        (accuracy(np.array([1.0]), np.array([1.0])), "1 labelled row, and an interval needs 2"),
+        (accuracy(np.array([1.0]), np.array([1.0])), "1 row, and an interval needs 2"),
         (cohen_kappa(np.ones(9), np.eye(9)[0]), "the first rater gives one label only, 1"),
         (krippendorff_alpha(np.ones((9, 2))), "every label is 1"),
         (krippendorff_alpha(np.array([[1, NAN], [NAN, 0]])), "no row has two labels"),
@@ -141,7 +141,7 @@ def test_where_there_is_no_estimate_a_reason_says_why(coefficient, reason):
 
 def test_one_cluster_gives_no_interval():
     found = accuracy(np.ones(5), np.ones(5)).estimate(np.zeros(5, int))
-    assert found.reason == "1 labelled cluster, and an interval needs 2"
+    assert found.reason == "1 cluster, and an interval needs 2"
 
 
 def test_perfect_agreement_on_few_rows_is_not_certain():

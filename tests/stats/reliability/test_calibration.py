@@ -25,8 +25,8 @@ def test_each_of_few_scores_has_a_bin_of_its_own():
     scores = np.array([0.0, 0.5, 0.5, 1.0, np.nan, 1.0])
     found = calibrate(scores, np.array([0.0, 1.0, 0.0, 1.0, 1.0, np.nan]))
     assert [(each.low, each.high, each.n) for each in found.bins] == [(0, 0, 1), (0.5, 0.5, 2), (1, 1, 1)]
-    assert found.ece.reason == "fewer than 5 rows (4)"
-    assert found.ece_by_chance is None
+    assert found.bins[0].people.reason == "1 row, and an interval needs 2"
+    assert (found.ece.value, found.ece.n) == (0, 4)
 
 
 def test_the_error_by_chance_is_that_of_a_calibrated_judge():
@@ -55,7 +55,7 @@ def test_the_interval_of_the_expected_error_covers_it(off):
 def test_clusters_widen_the_intervals():
     scores, people = np.repeat(SCORES[:100], 5), np.repeat(PEOPLE[:100], 5)
     alone = calibrate(scores, people)
-    together = calibrate(scores, people, keys=np.repeat(np.arange(100, dtype=np.uint64), 5))
+    together = calibrate(scores, people, clusters=np.repeat(np.arange(100), 5))
     assert together.brier.value == pytest.approx(alone.brier.value)
     assert together.brier.high - together.brier.low > 1.8 * (alone.brier.high - alone.brier.low)
     assert together.ece_by_chance > 1.8 * alone.ece_by_chance

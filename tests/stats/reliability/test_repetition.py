@@ -3,17 +3,14 @@ import pytest
 
 from karat.core.columns.variance import variance_statistics
 from karat.errors import DataError
-from karat.stats.aggregate import Scale
-from karat.stats.inference import Inference
-from karat.stats.reliability.estimate import estimate
+from karat.stats.agreement.coefficient import value_of_sums
 from karat.stats.reliability.repetition import any_flip, disagreement, noise_share, plan_answers
-from karat.stats.value import Estimate
 
 SHROUT_FLEISS = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
 
 
 def judge_share(scores):
-    return estimate(variance_statistics(scores), Scale(noise_share), undefined="every score is the same")
+    return value_of_sums(variance_statistics(scores), noise_share, empty="every score is the same").estimate()
 
 
 def test_the_share_of_the_variance_is_that_of_shrout_and_fleiss():
@@ -54,12 +51,9 @@ def test_disagreement_with_others_compares_each_with_each():
 
 
 def test_no_estimate_says_why():
-    assert judge_share(np.ones((9, 3))) == Estimate.missing("every score is the same", 9)
-    assert judge_share(SHROUT_FLEISS[:4]).reason == "fewer than 5 rows (4)"
-    assert (
-        estimate(np.array([0.0, 1.0] * 5), keys=np.arange(10, dtype=np.uint64) // 5).reason
-        == "fewer than 5 clusters (2)"
-    )
+    assert judge_share(np.ones((9, 3))).reason == "every score is the same"
+    assert judge_share(SHROUT_FLEISS[:2]).reason == "a single row decides it"
+    assert judge_share(np.full((3, 2), np.nan)).reason == "there is no row"
 
 
 @pytest.mark.parametrize("flipping", [0.05, 0.3])
@@ -71,7 +65,7 @@ def test_the_interval_of_the_share_covers_it(flipping):
     for _ in range(300):
         good = random.random((80, 1)) < 0.5
         scores = (good ^ (random.random((80, 3)) < flipping)).astype(float)
-        found = estimate(variance_statistics(scores), Scale(noise_share), inference=Inference(0.9))
+        found = value_of_sums(variance_statistics(scores), noise_share, empty="").estimate(confidence=0.9)
         covered += found.low <= truth <= found.high
     assert 0.85 < covered / 300 < 0.96
 

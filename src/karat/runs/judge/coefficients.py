@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -32,8 +33,9 @@ def compare_raters(
     where the second rater says yes or no.
     """
     used = both(a, b)
-    kinds = np.union1d(np.unique(np.concatenate([a[used], b[used]])), categories)
-    several, yes_no = len(kinds) > 2, np.unique(b[used])
+    yes_no = np.unique(b[used])
+    kinds = reduce(np.union1d, (np.unique(a[used]), yes_no, categories))
+    several = len(kinds) > 2
     found: dict[str, Coefficient] = {}
     if reason := why_no_labels(a, b, categories, labels):
         found = {name: undefined(reason, len(a)) for name in ("accuracy", "cohen_kappa", "gwet_ac1")}
@@ -77,24 +79,24 @@ def why_no_labels(a: Array, b: Array, categories: Array, labels: Array | None) -
     people may lack a rare label.
     """
     used = both(a, b)
-    a, b = a[used], b[used]
-    kinds = np.union1d(np.unique(np.concatenate([a, b])), categories)
+    a, b = np.unique(a[used]), np.unique(b[used])
+    kinds = reduce(np.union1d, (a, b, categories))
     if len(kinds) > MOST_CATEGORIES:
         return f"{len(kinds)} different values are scores, not labels"
-    for scores, others in ((a, b), (b, a)) if len(categories) < 3 else ():
-        if len(two := np.unique(others)) == 2 and ((scores > two[0]) & (scores < two[1])).any():
+    for values, two in ((a, b), (b, a)) if len(categories) < 3 else ():
+        if len(two) == 2 and ((values > two[0]) & (values < two[1])).any():
             return f"one rater gives values between the two labels of the other, {two[0]:g} and {two[1]:g}"
     if len(a) and not np.intersect1d(a, b).size:
         return f"they share no label: {_list(a)} and {_list(b)}; a label map puts them on one scale"
     if labels is None or len(a) == 0:
         return None
-    known, values = np.union1d(labels, categories), np.unique(a)
-    strange = len(np.setdiff1d(values, known))
-    if strange and len(np.union1d(values, known)) > 2 and (len(known) < 3 or 2 * strange >= len(values)):
+    known = np.union1d(labels, categories)
+    strange = len(np.setdiff1d(a, known))
+    if strange and len(np.union1d(a, known)) > 2 and (len(known) < 3 or 2 * strange >= len(a)):
         return f"the score is {_list(a)}, people's labels are {_list(known)}; a label map puts them on one scale"
     return None
 
 
 def _list(values: Array) -> str:
     """The first different values."""
-    return ", ".join(f"{value:g}" for value in np.unique(values)[:5])
+    return ", ".join(f"{value:g}" for value in values[:5])

@@ -189,8 +189,8 @@ class _Comparison:
         scores, labels = (
             (each - span[0]) / (span[1] - span[0]) for each in (self.beside.score, self.raters.mean_label)
         )
-        raters = self.raters
-        return calibrate(scores, labels, weights=raters.weights, keys=raters.keys, inference=self.inference)
+        raters, confidence = self.raters, self.inference.confidence
+        return calibrate(scores, labels, weights=raters.weights, clusters=raters.clusters, confidence=confidence)
 
     def describe_reversal(self) -> str | None:
         raters, beside = self.raters, self.beside

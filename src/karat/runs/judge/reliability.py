@@ -17,9 +17,10 @@ from karat.core.columns.python_values import to_python
 from karat.core.columns.variance import variance_statistics
 from karat.core.errors import ColumnError
 from karat.runs.judge.raters import Rater, Raters
-from karat.stats.aggregate import Scale
+from karat.stats.agreement.accuracy import mean
+from karat.stats.agreement.coefficient import Coefficient, value_of_sums
 from karat.stats.inference import Inference
-from karat.stats.reliability.estimate import estimate
+from karat.stats.intervals.wilson import Ends
 from karat.stats.reliability.repetition import any_flip, disagreement, noise_share
 from karat.stats.reliability.slope import slope
 from karat.stats.value import Estimate
@@ -98,9 +99,8 @@ class Reliability:
 
     def __init__(self, raters: Raters, rater: Rater, answers: JudgedAnswers, inference: Inference) -> None:
         self._raters, self._rater, self._answers, self._inference = raters, rater, answers, inference
-        self._of_rows = partial(estimate, weights=raters.weights, keys=raters.keys, inference=inference)
         low, high = ((0.0, 1.0)[at] if each is None else each for at, each in enumerate(rater.limits))
-        self._both_ways = Scale(bounds=(low - high, high - low))
+        self._both_ways = (low - high, high - low)
         self._pairs = None if rater.rubric is None else rater.rubric.swap
         self._labelled = bool(raters.annotators)
 
@@ -110,7 +110,7 @@ class Reliability:
             return None
         asked = votes.asked.sum(axis=1)
         unreadable = np.where(asked > 0, votes.unreadable.sum(axis=1) / np.maximum(asked, 1), np.nan)
-        return Replies(int(asked.sum()), self._of_rows(unreadable), votes.errors)
+        return Replies(int(asked.sum()), self._mean_of(unreadable), votes.errors)
 
     def find_noise(self) -> Noise | None:
         """How far the repetitions differ."""
@@ -118,8 +118,8 @@ class Reliability:
             return None
         statistics, codes = variance_statistics(votes.repeated), votes.repeated_codes
         statistics[(~np.isnan(votes.repeated)).sum(axis=1) < 2] = np.nan
-        share = self._of_rows(statistics, Scale(noise_share), undefined="every score is the same")
-        return Noise(self._of_rows(disagreement(codes)), self._of_rows(any_flip(codes)), share)
+        share = value_of_sums(statistics, noise_share, weights=self._raters.weights, empty="every score is the same")
+        return Noise(self._mean_of(disagreement(codes)), self._mean_of(any_flip(codes)), self._estimate(share))
 
     def find_position(self) -> Position | None:
         """What the order of two answers does."""
@@ -131,9 +131,9 @@ class Reliability:
                 return None
             agree = self._raters.cells(stored).cast(pa.bool_()).cast(pa.float64()).to_numpy(zero_copy_only=False)
             unknown = Estimate.missing("stored verdicts do not say which order had which: --ask 1 (ask=1) asks again")
-            return Position(unknown, self._of_rows(1 - agree))
+            return Position(unknown, self._mean_of(1 - agree))
         first, consistent = (_mean(each[:, : votes.repetitions]) for each in (votes.first, votes.consistent))
-        return Position(self._of_rows(first, self._both_ways), self._of_rows(1 - consistent))
+        return Position(self._mean_of(first, self._both_ways), self._mean_of(1 - consistent))
 
     def find_rewordings(self) -> Rewordings | None:
         """What other words of the prompt do."""
@@ -142,10 +142,10 @@ class Reliability:
         codes, others = votes.repeated_codes, votes.codes[:, votes.repetitions :]
         reworded, beyond = disagreement(codes, others), Estimate.missing("each row was judged once")
         if votes.repetitions > 1:
-            beyond = self._of_rows(reworded - disagreement(codes), Scale(bounds=(-1.0, 1.0)))
+            beyond = self._mean_of(reworded - disagreement(codes), (-1.0, 1.0))
         scores = zip(votes.rewordings, votes.scores[:, votes.repetitions :].T, strict=True)
-        shifts = {name: self._of_rows(each - self._mean, self._both_ways) for name, each in scores}
-        return Rewordings(self._of_rows(reworded), beyond, shifts)
+        shifts = {name: self._mean_of(each - self._mean, self._both_ways) for name, each in scores}
+        return Rewordings(self._mean_of(reworded), beyond, shifts)
 
     def find_length(self) -> Mapping[str, Bias] | None:
         """The bias for length: for each doubling of the answer's length, and for each 100 characters."""
@@ -174,6 +174,12 @@ class Reliability:
         own = ", ".join(sorted(names)) or "the judge's model"
         reason = f"no answer is by {own}; authors: {known}; own (--own) names those that are the judge's model"
         return Bias(Estimate.missing(reason), "error" if self._labelled else "score")
+
+    def _mean_of(self, values: Array, bounds: Ends = (0.0, 1.0)) -> Estimate:
+        return self._estimate(mean(values, bounds=bounds, weights=self._raters.weights))
+
+    def _estimate(self, found: Coefficient) -> Estimate:
+        return found.estimate(self._raters.clusters, self._inference.confidence)
 
     @cached_property
     def _mean(self) -> Array:

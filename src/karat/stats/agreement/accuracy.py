@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from karat.core.errors import RowError
 from karat.stats.agreement.coefficient import Coefficient, shares_of, undefined
 from karat.stats.agreement.distance import CodedLabels, Distance
 from karat.stats.intervals.wilson import Ends
+from karat.stats.sums.exact import ExactSums
 
 Scores: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[np.float64] | None
@@ -71,7 +71,10 @@ def mean(
         return undefined(empty, len(values))
     shares, filled = shares_of(used, weights), np.where(used, values, 0.0)
     counted = np.where(used, 1.0 if weights is None else weights, 0.0)
-    value = math.fsum(counted * filled) / math.fsum(counted)  # rounded once: equal on every processor
+    sums = ExactSums(2)
+    for cell, each in enumerate((counted * filled, counted)):
+        sums.add(np.full(len(each), cell), each)
+    value = float(np.divide(*sums.rounded()))  # each rounded once: equal on every processor
     return Coefficient(value, shares * (filled - value), shares[None], bounds)
 
 

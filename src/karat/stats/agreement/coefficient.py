@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from karat.stats.aggregate import Finish
 from karat.stats.intervals.student import student_quantile
 from karat.stats.intervals.wilson import ROUNDING, Ends, effective_interval
 from karat.stats.value import Estimate
@@ -56,7 +57,7 @@ class Coefficient:
         reason = self.reason
         if reason is None and used < FEWEST:
             what = "row" if clusters is None else "cluster"
-            reason = f"{used} labelled {what}{'s' * (used != 1)}, and an interval needs {FEWEST}"
+            reason = f"{used} {what}{'s' * (used != 1)}, and an interval needs {FEWEST}"
         if reason is not None:
             return Estimate(None, None, None, self.n, reason)
         moved = add_up(self.influence, clusters)
@@ -75,6 +76,32 @@ class Coefficient:
 def undefined(reason: str, rows: int) -> Coefficient:
     """The coefficient of data for which it is not defined."""
     return Coefficient(math.nan, np.zeros(rows), np.zeros((1, rows)), (-1.0, 1.0), reason)
+
+
+def value_of_sums(
+    statistics: NDArray[np.float64], finish: Finish, *, weights: NDArray[np.float64] | None = None, empty: str
+) -> Coefficient:
+    """The value from 0 to 1 that `finish` makes of the sums of rows' statistics, shape (rows, width).
+
+    Rows with a NaN do not count. `empty`: why the value may be undefined. A row moves the value by as much as it
+    differs without the row (jackknife).
+
+    >>> ratio = value_of_sums(np.array([[1.0, 2], [0, 1], [2, 3]]), lambda sums: sums[..., 0] / sums[..., 1], empty="")
+    >>> print(ratio.estimate())
+    0.5000 (0.0813 – 0.9187)
+    """
+    used: NDArray[np.bool_] = ~np.asarray(np.isnan(statistics).any(axis=1))
+    if not used.any():
+        return undefined("there is no row", len(used))
+    rows = np.where(used[:, None], statistics if weights is None else statistics * weights[:, None], 0.0)
+    total = rows.sum(axis=0)
+    with np.errstate(all="ignore"):
+        value, without = float(finish(total)), finish(total - rows)
+    if not (math.isfinite(value) and np.isfinite(without[used]).all()):
+        return undefined("a single row decides it" if math.isfinite(value) else empty, len(used))
+    n = np.count_nonzero(used)
+    influence = np.where(used, (without[used].mean() - without) * (n - 1) / n, 0.0)
+    return Coefficient(value, influence, shares_of(used, weights)[None], (0.0, 1.0))
 
 
 def difference(

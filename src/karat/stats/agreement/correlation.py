@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from karat.stats.agreement.accuracy import NO_ROWS, Scores, Weights, both
 from karat.stats.agreement.coefficient import Coefficient, shares_of, undefined
+from karat.stats.agreement.distance import number_values
 
 Correlation: TypeAlias = Literal["pearson", "spearman", "kendall"]
 
@@ -87,7 +88,7 @@ class Ranks:
 
     @classmethod
     def of(cls, scores: Scores) -> Ranks:
-        return cls(np.unique(scores, return_inverse=True)[1])
+        return cls(number_values(scores)[1])
 
     def below(self, weights: Scores) -> Scores:
         """The weight of the rows with a lower score and half of that with the same, shape (rows,): the mean rank."""

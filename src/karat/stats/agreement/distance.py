@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array
@@ -17,6 +18,20 @@ Level: TypeAlias = Literal["nominal", "linear", "quadratic", "ordinal"]
 MOST_CATEGORIES = 20
 """With more different labels, these are scores rather than categories."""
 _POWERS = {"nominal": 0, "linear": 1, "quadratic": 2, "ordinal": 2}
+
+
+def number_values(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The different values, ascending, and the number of each value among them; without sorting where few differ.
+
+    >>> [each.tolist() for each in number_values(np.array([2.0, 1.0, 2.0]))]
+    [[1.0, 2.0], [1, 0, 1]]
+    """
+    encoded = pa.array(values + 0.0).dictionary_encode()  # -0 becomes 0
+    different, codes = (np.asarray(each) for each in (encoded.dictionary, encoded.indices))
+    order = np.argsort(different)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return different[order], places[codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +49,7 @@ class CodedLabels:
     def of(cls, ratings: NDArray[np.float64], categories: NDArray[np.float64] | None = None) -> CodedLabels:
         """Number the labels; `categories` are those that may not all occur, NaN is a missing label."""
         seen = ~np.isnan(ratings)
-        values, codes = np.unique(ratings[seen], return_inverse=True)
+        values, codes = number_values(ratings[seen])
         if categories is not None:
             every = np.union1d(values, categories)
             values, codes = every, np.searchsorted(every, values)[codes]
@@ -106,10 +121,8 @@ class Distance:
         seen = codes >= 0
         number = seen.sum(axis=1)
         if self.power == 0:
-            rows, _ = np.nonzero(seen)
-            cells, counts = np.unique(rows * len(self.positions) + codes[seen], return_counts=True)
-            same = np.bincount(cells // len(self.positions), counts.astype(np.float64) ** 2, minlength=len(codes))
-            return np.asarray(number**2 - same)
+            same = sum((codes == each).sum(axis=1) ** 2 for each in range(len(self.positions)))
+            return np.asarray(number**2 - same, np.float64)
         x = np.where(seen, self.positions[codes], 0.0)
         if self.power == 2:
             return np.asarray(np.maximum(2 * (number * (x**2).sum(axis=1) - x.sum(axis=1) ** 2), 0.0))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from karat.stats.agreement.accuracy import NO_ROWS, Scores, Weights, both
 from karat.stats.agreement.auroc import auroc, binary
 from karat.stats.agreement.coefficient import Coefficient
+from karat.stats.agreement.distance import number_values
 from karat.stats.intervals.wilson import ROUNDING
 
 Clusters: TypeAlias = NDArray[np.int64] | None
@@ -111,7 +112,7 @@ class _Cuts:
 
     def __init__(self, scores: Scores, yes: NDArray[np.bool_]) -> None:
         self.scores, self.yes = scores, yes
-        self._values, codes = np.unique(scores, return_inverse=True)
+        self._values, codes = number_values(scores)
         self.between = (self._values[:-1] + self._values[1:]) / 2
         self._cells = codes + len(self._values) * yes
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.aggregate import Scale
-from karat.stats.inference import Inference
-from karat.stats.reliability.estimate import estimate
+from karat.stats.agreement.accuracy import mean
+from karat.stats.agreement.coefficient import value_of_sums
+from karat.stats.agreement.distance import number_values
 from karat.stats.value import Estimate
 
 BINS = 10
@@ -52,46 +51,48 @@ def calibrate(
     people: NDArray[np.float64],
     *,
     weights: NDArray[np.float64] | None = None,
-    keys: NDArray[np.uint64] | None = None,
-    inference: Inference = Inference(),  # noqa: B008  (frozen)
+    clusters: NDArray[np.int64] | None = None,
+    confidence: float = 0.95,
 ) -> Calibration:
     """Compare scores from 0 to 1 with people's, shape (rows,) each. Rows where one is NaN do not count.
 
     Where there are at most ten different scores, each has a bin; else there are ten of equal width. `weights`:
-    the inverse of the probability with which a row was drawn. `keys`: equal for the rows of a cluster.
+    the inverse of the probability with which a row was drawn. `clusters`: numbers from 0, equal in rows
+    which are not independent.
 
     Sources: G. Brier, "Verification of forecasts expressed in terms of probability", Monthly Weather Review 78 (1950);
     M. Naeini, G. Cooper and M. Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
 
     >>> found = calibrate(np.array([1, 1, 1, 1, 1, 0, 0, 0.0]), np.array([1, 1, 1, 0, 0, 0, 0, 0.0]))
     >>> found.ece.value, found.brier.value, [(each.score, each.n, each.people.value) for each in found.bins]
-    (0.25, 0.25, [(0.0, 3, None), (1.0, 5, 0.6)])
+    (0.25, 0.25, [(0.0, 3, 0.0), (1.0, 5, 0.6)])
     """
     present = ~(np.isnan(scores) | np.isnan(people))
-    scores, people, keys = scores[present], people[present], None if keys is None else keys[present]
+    scores, people, clusters = scores[present], people[present], None if clusters is None else clusters[present]
     weights = np.ones(len(scores)) if weights is None else weights[present]
-    of_rows = partial(estimate, weights=weights, keys=keys, inference=inference)
     gap, (ends, bin_of) = scores - people, _bins(scores)
-    units = np.arange(len(scores)) if keys is None else np.unique(keys, return_inverse=True)[1]
+    units = np.arange(len(scores)) if clusters is None else clusters
     bins, numbers = [], np.unique(bin_of)
     shares, gaps, spreads = np.empty((3, len(numbers)))
     for at, number in enumerate(numbers.tolist()):
         rows, (low, high) = bin_of == number, ends[number]
         weight = weights[rows]
         score = float(np.average(scores[rows], weights=weight))
-        bins.append(Bin(low, high, len(weight), score, of_rows(np.where(rows, people, np.nan))))
+        here = mean(np.where(rows, people, np.nan), weights=weights).estimate(clusters, confidence)
+        bins.append(Bin(low, high, len(weight), score, here))
         shares[at], gaps[at] = weight.sum(), np.average(gap[rows], weights=weight)
         distances = np.bincount(units[rows], weight * (gap[rows] - gaps[at]))
         spreads[at] = distances @ distances
     cells = np.zeros((len(scores), len(ends) + 1))
     cells[np.arange(len(scores)), bin_of], cells[:, -1] = gap, 1.0
-    ece, brier = of_rows(cells, Scale(_expected_error)), of_rows(gap**2)
+    error = value_of_sums(cells, _expected_error, weights=weights, empty="there is no row")
+    ece, brier = (each.estimate(clusters, confidence) for each in (error, mean(gap**2, weights=weights)))
     if ece.value is None or ece.low is None:
         return Calibration(tuple(bins), ece, None, brier)
     # A bin of few rows may not vary by chance; each gets the spread of one more row, that of all bins.
-    further = spreads.sum() / max(len(np.unique(np.stack([units, bin_of]), axis=1).T) - len(bins), 1)
+    further = spreads.sum() / max(len(np.unique(units * len(ends) + bin_of)) - len(bins), 1)
     errors = np.sqrt(spreads + further) / shares
-    least, by_chance = _lowest_error(gaps, errors, shares / shares.sum(), inference.confidence)
+    least, by_chance = _lowest_error(gaps, errors, shares / shares.sum(), confidence)
     return Calibration(tuple(bins), replace(ece, low=min(ece.low, least)), by_chance, brier)
 
 
@@ -131,7 +132,7 @@ def _expected_error(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _bins(scores: NDArray[np.float64]) -> tuple[list[tuple[float, float]], NDArray[np.integer]]:
     """The ends of each bin, and the bin of each score, shape (rows,)."""
-    values, bin_of = np.unique(scores, return_inverse=True)
+    values, bin_of = number_values(scores)
     if len(values) <= BINS:
         return [(value, value) for value in values.tolist()], bin_of
     edges = [at / BINS for at in range(BINS + 1)]
