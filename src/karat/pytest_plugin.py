@@ -224,7 +224,7 @@ class _Runs:
                 return
             compared = compare(baseline, open_system(result, name), on="id", common=True)
             print_comparison(compared, by=None)
-            yield from (f"{each.heading}: {each.sentence}" for each in compared.worse)
+            yield from (f"{each.heading}: {each.decisive_sentence}" for each in compared.worse)
         except KaratError as error:
             yield str(error)
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import click
 
 from karat.cli.options.completion import COLUMN, ROWS
+from karat.cli.options.gates import WORSE, fail
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option
 from karat.cli.options.tables import TableFiles, table_options
-
-WORSE = 4  # exit code: a system is worse, under --fail-if-worse
 
 
 @click.command()
@@ -74,11 +72,8 @@ def compare(
         from karat.cli.options.comparison_table import print_comparison  # noqa: PLC0415  (heavy)
 
         print_comparison(compared, by=options["by"])
-    if fail_if_worse and compared.worse:
-        for finding in compared.worse:
-            shown = finding.sentence if finding.verdict_by_people is None else finding.corrected_sentence
-            click.echo(f"{finding.heading}: {shown}", err=True)
-        sys.exit(WORSE)
+    if fail_if_worse:
+        fail((f"{each.heading}: {each.decisive_sentence}" for each in compared.worse), WORSE)
     for finding in compared.findings:
         if finding.slice is None and (not finding.comparison.scored or (fail_if_worse and not finding.known)):
             raise click.ClickException(f"{finding.heading}, {finding.system}: {finding.sentence}")

@@ -164,7 +164,11 @@ def test_a_label_that_latex_cannot_refer_to_is_an_error(compared, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_latex_tables_compile(compared, tmp_path):
+def test_latex_tables_compile(compared, tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    three_systems()
+    karat.rank("low", "main", "branch", by="topic").save(tmp_path / "d.tex", percent=True, label="tab:d")
+    karat.compare("main", "low", "branch", by="topic").save(tmp_path / "e.tex", plus_minus=True, label="tab:e")
     compared.save(tmp_path / "a.tex", percent=True, plus_minus=True)
     score(RIGHT["main"]).save(tmp_path / "b.tex")
     names = [HOSTILE.replace("\ud800", ""), string.punctuation, "−±·↳–…≤†--é"]
@@ -173,7 +177,8 @@ def test_latex_tables_compile(compared, tmp_path):
     (tmp_path / "c.tex").write_text("\n".join(latex_table(table)), "utf-8")
     inputs = "\n".join(rf"\begin{{table}}\centering\input{{{name}.tex}}\end{{table}}" for name in "abc")
     head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
-    (tmp_path / "all.tex").write_text(f"{head}{inputs}\\end{{document}}\n")
+    floats = r"\input{d.tex}\input{e.tex} Tables \ref{tab:d} and \ref{tab:e}."
+    (tmp_path / "all.tex").write_text(f"{head}{inputs}{floats}\\end{{document}}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
     done = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, done.stdout[-2000:]

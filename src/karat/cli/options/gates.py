@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
     from karat.runs.scoring.result import Result
     from karat.stats.value import Value
+
+UNDER = 3  # exit code: a value is under its gate, or too many rows are unscored
+WORSE = 4  # exit code: a system is worse than the first
 
 _ENDS = ("low", "high", "worst", "best")
 _GATE = re.compile(
@@ -58,6 +62,13 @@ class Gate:
                 yield f"{name} is not known, {self.floor:g} was asked for"
             elif number < self.floor if metric.definition.direction == "maximize" else number > self.floor:
                 yield f"{name} is {spell(number, '.6g')}, {self.floor:g} was asked for"
+
+
+def fail(lines: Iterable[str], code: int) -> None:
+    """Print what does not reach a gate on standard error, and exit with this code; nothing where all does."""
+    if shown := list(lines):
+        click.echo("\n".join(shown), err=True)
+        sys.exit(code)
 
 
 def read_gate(text: str) -> Gate:

@@ -15,7 +15,7 @@ from click import option
 
 from karat.cli.options.completion import COLUMN, MAPPING, OUT, SCORED, SPEC
 from karat.cli.options.controls import show_controls
-from karat.cli.options.gates import Gates, read_gate
+from karat.cli.options.gates import UNDER, Gates, fail, read_gate
 from karat.cli.options.numbers import Real, Whole
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 CAPPED = f"{__name__}.capped"  # that a cap has kept requests from being sent, in the command's context
-UNDER = 3  # exit code: a value is under --fail-under, or too many rows are unscored
 
 
 def _one(_: click.Context, parameter: click.Parameter, columns: tuple[str, ...]) -> str | None:
@@ -142,10 +141,7 @@ def print_report(
     else:
         _print_results(results, compared, by)
     exit_if_capped()
-    if failures := [f"{of}{line}" for of, result in _each(results) for line in gates.failures(result)]:
-        for line in failures:
-            click.echo(line, err=True)
-        sys.exit(UNDER)
+    fail((f"{of}{line}" for of, result in _each(results) for line in gates.failures(result)), UNDER)
     for of, result in _each(results):
         if empty := [spec for spec, value in result.values.items() if not value.scored]:
             reasons = [f"; {reason}" for reason in result.reasons.get(empty[0], {})][:1]

@@ -79,6 +79,11 @@ class Finding(JsonObject):
         return self.verdict_by_people or self.verdict
 
     @property
+    def decisive_sentence(self) -> str | None:
+        """The sentence of the decision."""
+        return self.sentence if self.verdict_by_people is None else self.corrected_sentence
+
+    @property
     def could_turn(self) -> bool:
         """Whether the rows without a score in one of the two systems could change the verdict."""
         return self.comparison.could_turn(self.held)

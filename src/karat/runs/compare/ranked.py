@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -104,19 +105,13 @@ class Ranking(Evidence):
     @property
     def pairs(self) -> list[RankedPair]:
         """Every pair, in the order of the systems."""
-        return list(self._pairs())
+        return [self._pair(one, other) for one, other in combinations(self.standing.order, 2)]
 
-    def _pairs(self) -> Iterator[RankedPair]:
-        order, tests = self.standing.order, self.tests
-        numbers = (tests.difference, tests.low, tests.high, tests.p, self.standing.adjusted)
-        for place, one in enumerate(order):
-            for other in order[place + 1 :]:
-                found = (None if np.isnan(each[one, other]) else float(each[one, other]) for each in numbers)
-                difference, low, high, p, adjusted = found
-                separated, test = bool(self.standing.separated[one, other]), tests.test[one, other]
-                yield RankedPair(
-                    self.names[one], self.names[other], difference, low, high, p, test, adjusted, separated
-                )
+    def _pair(self, one: int, other: int) -> RankedPair:
+        names, found = (self.names[one], self.names[other]), self.tests.pair(one, other)
+        adjusted = None if found.p is None else float(self.standing.adjusted[one, other])
+        separated = bool(self.standing.separated[one, other])
+        return RankedPair(*names, found.difference, found.low, found.high, found.p, found.test, adjusted, separated)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

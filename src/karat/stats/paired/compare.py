@@ -111,14 +111,15 @@ class Pairing:
     def compare(self) -> Comparison:
         """Compare the systems on the rows added so far."""
         systems, scale = self._systems, self._scale
-        difference, low, high, p, error, test = _second_minus_first(systems)
-        a, b = (known(each) for each in systems.values) if systems.scored else (None, None)
+        difference, low, high, p, error, test = systems.test().pair(1, 0)
+        a, b = (
+            (None if math.isnan(each) else float(each) for each in systems.values) if systems.scored else (None, None)
+        )
         wins, losses = map(int, self._higher if scale.direction == "maximize" else self._higher[::-1])
         if systems.scored == systems.n:
             least, p_least, most, p_most = (difference, p) * 2
         elif self._filled:
-            (least, *_), (most, *_) = found = [_second_minus_first(each) for each in self._filled]
-            p_least, p_most = (each[3] for each in found)
+            (least, _, _, p_least, *_), (most, _, _, p_most, *_) = (each.test().pair(1, 0) for each in self._filled)
         else:
             p_least = p_most = None
             least, most = _widest(scale)
@@ -192,23 +193,6 @@ class Pairing:
                 raise DataError(
                     f"{name}: scores from {scale.bounds[0]} to {scale.bounds[1]} expected, found some beyond"
                 )
-
-
-def known(number: float) -> float | None:
-    """A number as Python's, None for NaN."""
-    return None if math.isnan(number) else float(number)
-
-
-def _second_minus_first(
-    systems: Systems,
-) -> tuple[float | None, float | None, float | None, float | None, float | None, Test]:
-    """The difference, the ends of its interval, p, the standard error and the test of two systems."""
-    tests = systems.test()
-    numbers = (known(each[1, 0]) for each in (tests.difference, tests.low, tests.high, tests.p, tests.error))
-    difference, low, high, p, error = numbers
-    if difference is None:
-        low = high = p = error = None
-    return difference, low, high, p, error, tests.test[1, 0]
 
 
 def _count_higher(a: Array, b: Array, finish: Finish | None) -> tuple[int, int]:

@@ -84,12 +84,8 @@ def holm_tests(ps: Sequence[float | None], level: float) -> list[HolmTest]:
     >>> holm_tests([0.01, None, 0.04], level=0.05)[0]
     HolmTest(adjusted=0.02, level=0.025, family=2)
     """
-    levels = holm_levels(ps, level)
-    # the first p above its level ends Holm's procedure: no larger p is significant, whatever its own level
-    above = [each for p, each in zip(ps, levels, strict=True) if p is not None and each is not None and p > each]
     family = sum(p is not None for p in ps)
-    adjusted = zip(holm(ps), levels, strict=True)
-    return [HolmTest(p, None if each is None else min([each, *above]), family) for p, each in adjusted]
+    return [HolmTest(*each, family) for each in zip(holm(ps), holm_levels(ps, level), strict=True)]
 
 
 def _step(ps: Sequence[float | None]) -> list[tuple[tuple[float, int], int]]:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+
+
+class TestedPair(NamedTuple):
+    """One system minus another: the difference, the ends of its interval, p, the standard error, and the test."""
+
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    error: float | None
+    test: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,3 +45,11 @@ class PairTests:
         names = np.full(p.shape, test, object) if isinstance(test, str) else test
         return cls(difference - difference.T, low - high.T, high - low.T, p + p.T + np.eye(len(p)), error + error.T,
                    names)  # fmt: skip
+
+    def pair(self, one: int, other: int) -> TestedPair:
+        """System `one` minus the `other`; None for what is not known, and for all of a difference that is not."""
+        found = (float(each[one, other]) for each in (self.difference, self.low, self.high, self.p, self.error))
+        difference, low, high, p, error = (None if math.isnan(each) else each for each in found)
+        if difference is None:
+            low = high = p = error = None
+        return TestedPair(difference, low, high, p, error, self.test[one, other])

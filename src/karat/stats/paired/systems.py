@@ -92,9 +92,8 @@ class Systems:
 
     def interval(self, confidence: float) -> Bounds:
         """The interval of the second system's value minus that of the first; None for an end that is not known."""
-        tests = self.test(confidence)
-        low, high = (float(each[1, 0]) for each in (tests.low, tests.high))
-        return None if math.isnan(low) else low, None if math.isnan(high) else high
+        found = self.test(confidence).pair(1, 0)
+        return found.low, found.high
 
     def test(self, confidence: float | None = None) -> PairTests:
         """The test of each pair: McNemar's where every score is 0 or 1 and rows are independent, else Student's.
