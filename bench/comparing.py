@@ -19,7 +19,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.aggregate import Bounds, Finish, Scale
+from karat.core.metric.definition import Finish
+from karat.stats.aggregate import Bounds, Scale
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import Pairing
 from karat.stats.paired.mcnemar import mcnemar_test, tango_interval

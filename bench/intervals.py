@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from karat.core.metric.definition import Finish
 from karat.judges.replies.criteria import clipped_mean
 from karat.judges.replies.forms import correct_given_attempted, f_of_attempts
 from karat.metrics.tools.call_counts import f1_of, precision_of, recall_of
-from karat.stats.aggregate import Bounds, Finish
+from karat.stats.aggregate import Bounds
 from karat.stats.intervals.interval import interval
 from karat.stats.sums.units import Units
 

@@ -180,14 +180,22 @@ def test_no_finish_and_no_accumulator_is_asked_for_its_class(name):
             assert not asked & KINDS, f"{name}, line {node.lineno}: isinstance of {asked & KINDS}"
 
 
-def test_a_public_class_name_is_defined_in_one_module():
-    modules = defaultdict(list)
+def defined_types(tree):
+    """The public classes of a module, and its aliases of types."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias":
+            yield node.target.id
+
+
+def test_a_public_type_has_a_name_that_no_other_module_defines():
+    modules = defaultdict(set)
     for name, tree in TREES.items():
-        if not name.startswith("karat.adapters."):  # whose classes have the names of their frameworks
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    modules[node.name].append(name)
-    assert {name: defined for name, defined in modules.items() if len(defined) > 1} == {}
+        if not name.startswith("karat.adapters."):  # their classes are named as in their frameworks
+            for defined in defined_types(tree):
+                modules[defined].add(name)
+    assert {name: each for name, each in modules.items() if len(each) > 1 and not name.startswith("_")} == {}
 
 
 def test_there_is_one_context_variable():

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
-from karat.models.request import Message
+from karat.models.request import ChatMessage
 from karat.models.testing.fake import FakeServer
 
 ROWS, CALLS = 200_000, 300
@@ -288,7 +288,7 @@ def secrets() -> str:
     return f"3 runs, {searched} files searched"
 
 
-def label(messages: Sequence[Message]) -> dict[str, str]:
+def label(messages: Sequence[ChatMessage]) -> dict[str, str]:
     """A verdict that depends on the row alone, not on the later message that asks to repair a refused reply."""
     asked = next(each["content"] for each in messages if each["role"] == "user")
     return {"explanation": "by length", "label": "correct" if len(asked) % 2 else "incorrect"}

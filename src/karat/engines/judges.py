@@ -18,7 +18,7 @@ from karat.engines.worker import score_packed_part
 from karat.models.context import current_models, use_governor
 from karat.models.event_loop import run_coroutine
 from karat.models.governor.governor import Governor
-from karat.models.governor.leases import LEASE, Answer, LeasedPermits, Lender, Message
+from karat.models.governor.leases import LEASE, LeasedPermits, LeaseReply, LeaseRequest, Lender
 from karat.models.governor.permits import Limits
 from karat.models.reply_cache import run_within
 from karat.runs.scoring.tasks.engine import Failed
@@ -48,11 +48,11 @@ class _Line:
 
     lender: Any
 
-    async def post(self, worker: str, messages: Sequence[Message]) -> bool:
+    async def post(self, worker: str, messages: Sequence[LeaseRequest]) -> bool:
         return bool(await self.lender.post.remote(worker, messages))
 
-    async def collect(self, worker: str) -> list[Answer] | None:
-        answers: list[Answer] | None = await self.lender.collect.remote(worker)
+    async def collect(self, worker: str) -> list[LeaseReply] | None:
+        answers: list[LeaseReply] | None = await self.lender.collect.remote(worker)
         return answers
 
 

@@ -24,14 +24,14 @@ from karat.judges.outputs import detail_types, to_rows
 from karat.judges.panel import Panel, PanelMember, trace_vote
 from karat.judges.prompt import instructions, prompt_prefix
 from karat.judges.replies.forms import Fields, Statements
-from karat.judges.replies.reader import Replies
+from karat.judges.replies.reader import ReplyMode
 from karat.judges.rubric import Rubric, check_rubric, field_names, load, read_inputs
 from karat.judges.settings import check_timeout, sent_with, settings_of
 from karat.judges.votes import NotJudged, Vote
 from karat.models.context import current_models
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
-from karat.models.request import Message, Model
+from karat.models.request import ChatMessage, Model
 
 _SOURCE = "instructions given in Python"
 
@@ -48,7 +48,7 @@ def Judge(  # noqa: N802  (named like the value that it returns)
     temperature: float | None = 0.0,
     seed: int | None = None,
     samples: int = 1,
-    replies: Replies = "mend",
+    replies: ReplyMode = "mend",
     max_tokens: int | None = None,
     reasoning_effort: str | None = None,
     extra_body: Mapping[str, Any] | None = None,
@@ -172,7 +172,7 @@ class JudgeFunction:
         return telemetry.records_spans()
 
     @cached_property
-    def prompt_prefix(self) -> list[Message]:
+    def prompt_prefix(self) -> list[ChatMessage]:
         """The messages with which every prompt of this judge begins."""
         rubric = self.rubric
         number = rubric.form.number if isinstance(rubric.form, Statements) else None

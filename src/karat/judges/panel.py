@@ -13,13 +13,13 @@ from karat.judges.prompt import messages, retry_messages
 from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label, Statements, Verdict
 from karat.judges.replies.parser import ReplyError
-from karat.judges.replies.reader import Replies, is_understood, read_verdict
+from karat.judges.replies.reader import ReplyMode, is_understood, read_verdict
 from karat.judges.rubric import Rubric
 from karat.judges.votes import USAGE, Vote, combine_criteria, combine_items, combine_orders, combine_panel, sum_known
 from karat.models.governor.budget import output_limit
 from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
-from karat.models.request import CUT_OFF, Message, Model, Reply, Request
+from karat.models.request import CUT_OFF, ChatMessage, Model, Reply, Request
 
 MORE = 4  # times the tokens of a reply that was cut off, for the second one
 
@@ -43,10 +43,10 @@ class Panel:
     """
 
     rubric: Rubric
-    prefix: Sequence[Message]
+    prefix: Sequence[ChatMessage]
     members: Sequence[PanelMember]
     governor: Governor
-    replies: Replies = "mend"
+    replies: ReplyMode = "mend"
 
     async def judge(self, material: Mapping[str, Any]) -> Vote:
         """The vote of the whole panel on one row."""
@@ -94,12 +94,12 @@ class Panel:
         orders = await asyncio.gather(self._ask(member, given, form), self._ask(member, swapped, form))
         return combine_orders(*orders, swap, form)
 
-    async def _ask(self, member: PanelMember, prompt: Sequence[Message], form: Form) -> Vote:
+    async def _ask(self, member: PanelMember, prompt: Sequence[ChatMessage], form: Form) -> Vote:
         return await ask_member(self.governor, member, prompt, form, self.replies)
 
 
 async def ask_member(
-    governor: Governor, member: PanelMember, prompt: Sequence[Message], form: Form, replies: Replies = "mend"
+    governor: Governor, member: PanelMember, prompt: Sequence[ChatMessage], form: Form, replies: ReplyMode = "mend"
 ) -> Vote:
     """Ask a member for a vote; after a reply that cannot be read, ask once more and say what is wrong.
 

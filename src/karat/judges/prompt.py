@@ -23,7 +23,7 @@ from hashlib import sha256
 from typing import Any
 
 from karat.judges.replies.criteria import Form
-from karat.models.request import Message
+from karat.models.request import ChatMessage
 
 # Control characters, line separators, surrogates and invisible characters; and those that could close a tag.
 _INVISIBLE = ("\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufe00-\ufe0f"
@@ -54,21 +54,21 @@ def how_to_reply(form: Form) -> str:
     return _REPLY.format(outline=form.outline)
 
 
-def messages(prefix: Sequence[Message], material: Mapping[str, Any]) -> list[Message]:
+def messages(prefix: Sequence[ChatMessage], material: Mapping[str, Any]) -> list[ChatMessage]:
     """The whole prompt of one row: the messages that all rows share, then the material."""
     return [*prefix, {"role": "user", "content": wrap(material)}]
 
 
-def prompt_prefix(text: str, examples: Sequence[tuple[Mapping[str, Any], Any]]) -> list[Message]:
+def prompt_prefix(text: str, examples: Sequence[tuple[Mapping[str, Any], Any]]) -> list[ChatMessage]:
     """The messages that the prompts of all rows share: the instructions, then each example as a request and a reply."""
-    prefix: list[Message] = [{"role": "system", "content": text}]
+    prefix: list[ChatMessage] = [{"role": "system", "content": text}]
     for material, reply in examples:
         prefix.append({"role": "user", "content": wrap(material)})
         prefix.append({"role": "assistant", "content": json.dumps(reply, ensure_ascii=False)})
     return prefix
 
 
-def retry_messages(prompt: Sequence[Message], reply: str, error: str) -> list[Message]:
+def retry_messages(prompt: Sequence[ChatMessage], reply: str, error: str) -> list[ChatMessage]:
     """The prompt of the second request: the first one, the reply that does not match, and what is wrong with it."""
     shown = reply[:MAX_REPLY] if reply.strip() else "(no text)"
     text = f"That reply cannot be read: {error[:MAX_ERROR]}. {_AGAIN}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from karat.core.errors import SpecError
 from karat.core.metric.setting import Setting
-from karat.judges.replies.reader import Replies
+from karat.judges.replies.reader import ReplyMode
 from karat.judges.toml_reader import TomlTable
 
 _OURS = {"model", "messages", "stream", "n", "tools", "tool_choice", "response_format"}
@@ -88,7 +88,7 @@ _SETTINGS = MappingProxyType(
         "temperature": Setting("temperature", 0.0, float | None, _check_temperature),
         "seed": Setting("seed", None, int | None),
         "samples": Setting("samples", 1, int, _check_from_1),
-        "replies": Setting("replies", "mend", Replies),
+        "replies": Setting("replies", "mend", ReplyMode),
         "max_tokens": Setting("max_tokens", None, int | None, _check_from_1, optional=True),
         "reasoning_effort": Setting("reasoning_effort", None, str | None, optional=True),
         "extra_body": Setting("extra_body", None, Any, _check_extra_body, optional=True),

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-Message: TypeAlias = Mapping[str, str]
+ChatMessage: TypeAlias = Mapping[str, str]
 """`role` (system, user or assistant) and `content`."""
 
 Schema: TypeAlias = Mapping[str, Any]
 """The JSON Schema that a reply must match."""
 
 Model: TypeAlias = Callable[
-    [Sequence[Message], Schema | None, Mapping[str, Any]], Awaitable["Reply | str | Mapping[str, Any]"]
+    [Sequence[ChatMessage], Schema | None, Mapping[str, Any]], Awaitable["Reply | str | Mapping[str, Any]"]
 ]
 """Any async callable `(messages, schema, settings) -> reply`; one with `endpoint` and `name` can be cached."""
 
@@ -60,7 +60,7 @@ class Reply:
 class Request:
     """A request to a model, which may take `timeout` seconds. `sample` tells apart requests with the same messages."""
 
-    messages: Sequence[Message]
+    messages: Sequence[ChatMessage]
     schema: Schema | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     sample: int = 0

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from karat.core.columns.kinds import Array
 from karat.core.errors import RowError
-from karat.core.metric.definition import Direction
+from karat.core.metric.definition import Direction, Finish
 from karat.core.metric.in_order import Kept
 from karat.stats.inference import Inference
 
-Finish: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # totals (..., width) to values (...)
 Bounds: TypeAlias = tuple[float | None, float | None]  # the least and the greatest value; None where there is none
 Estimated: TypeAlias = tuple[float | None, float | None, float | None]  # a value and the ends of its interval
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from karat.core.metric.definition import Finish
 from karat.core.metric.in_order import Kept, kept_by
 from karat.data.json.objects import JsonObject
-from karat.stats.aggregate import Accumulator, Finish, Scale
+from karat.stats.aggregate import Accumulator, Scale
 from karat.stats.confidence.curve_rows import CurveRows
 from karat.stats.inference import Inference
 from karat.stats.percentiles.values import ScoreCounts

@@ -27,12 +27,12 @@ from typing import Any
 
 from karat.core.columns.kinds import TEXT, Array, Kind
 from karat.core.errors import SpecError, did_you_mean
-from karat.core.metric.definition import Definition, Details, Direction, Key, Length, Specialise
+from karat.core.metric.definition import Definition, Details, Direction, Length, RowKey, Specialise
 from karat.core.metric.extract import check_extract
 from karat.core.metric.inner import check_metric, specialise_by_inner
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import register as add_to_registry
-from karat.core.metric.setting import OF_CORE, SEVERAL, Missing, Setting, check_across, is_json
+from karat.core.metric.setting import OF_CORE, SEVERAL, MissingRows, Setting, check_across, is_json
 
 
 def metric(
@@ -54,7 +54,7 @@ def metric(
     inner: str = "",
     keeps_null: tuple[str, ...] = (),
     specialise: Specialise | None = None,
-    key: Key | None = None,
+    key: RowKey | None = None,
     lowered_by: tuple[Length, ...] = (),
     register: bool = True,
 ) -> Callable[[Callable[..., Any]], Metric]:
@@ -104,7 +104,7 @@ def metric(
                 settings[name] = Setting(name, best if role == "reference" else "one", Any, check_across, of_core=True)
         if columns.get("prediction") is TEXT:
             settings["extract"] = Setting("extract", "none", str, check_extract, of_core=True)
-            settings["missing"] = Setting("missing", "unscored", Missing, of_core=True)
+            settings["missing"] = Setting("missing", "unscored", MissingRows, of_core=True)
         made = Metric(
             Definition(
                 name=function.__name__,

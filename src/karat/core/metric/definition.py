@@ -25,7 +25,7 @@ Details: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 Specialise: TypeAlias = "Callable[[Definition, Mapping[str, Any]], Definition]"
 """From a definition and the values of its settings to the definition with what follows from them."""
 
-Key: TypeAlias = Callable[[Any, Mapping[str, Any]], Any]
+RowKey: TypeAlias = Callable[[Any, Mapping[str, Any]], Any]
 """From texts, an Arrow array, and a metric's settings to the texts that the metric compares."""
 
 
@@ -97,7 +97,7 @@ class Definition:
     keeps_null: tuple[str, ...] = ()
     samples: str = ""
     binary: bool = False
-    key: Key | None = field(default=None, compare=False)
+    key: RowKey | None = field(default=None, compare=False)
     lowered_by: tuple[Length, ...] = ()
 
     @property

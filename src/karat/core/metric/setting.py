@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from karat.core.errors import SpecError, did_you_mean
 
 Across: TypeAlias = Literal["max", "mean", "min", "first", "one"]
-Missing: TypeAlias = Literal["unscored", "wrong"]
+MissingRows: TypeAlias = Literal["unscored", "wrong"]
 
 SEVERAL = {"prediction": "samples", "reference": "across"}
 """The columns of which a row may hold several values although the metric is written for one, and the setting that
@@ -124,7 +124,6 @@ check_count = Range(1, 1e18)
 Positive: TypeAlias = Annotated[float, check_positive]
 NotNegative: TypeAlias = Annotated[float, check_not_negative]
 Fraction: TypeAlias = Annotated[float, check_fraction]
-Count: TypeAlias = Annotated[int, check_count]
 OptionalCount: TypeAlias = Annotated[int | None, check_count]
-Order: TypeAlias = Annotated[int, Range(1, 100)]  # of n-grams: work and memory grow with it
+NgramOrder: TypeAlias = Annotated[int, Range(1, 100)]  # of n-grams: work and memory grow with it
 Grade: TypeAlias = Annotated[float, Range(-1e9, 1e9)]

@@ -63,7 +63,7 @@ class Averaged:
         return (float("nan") if verdict.score is None else verdict.score,)
 
 
-Measure: TypeAlias = Literal["correct", "attempted", "correct_given_attempted", "f"]
+LabelMeasure: TypeAlias = Literal["correct", "attempted", "correct_given_attempted", "f"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class Label(Averaged):
 
     @property
     def settings(self) -> Mapping[str, Setting]:  # type: ignore[override]
-        return {} if self.declined is None else {"measure": Setting("measure", "correct", Measure)}
+        return {} if self.declined is None else {"measure": Setting("measure", "correct", LabelMeasure)}
 
     def using(self, values: Mapping[str, Any]) -> Self:
         return self if self.declined is None else replace(self, measure=values["measure"])

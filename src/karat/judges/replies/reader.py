@@ -21,7 +21,7 @@ from karat.judges.replies.parser import ReplyError, check, decode, read_reply
 from karat.judges.replies.thoughts import split_thoughts
 from karat.models.request import CUT_OFF, NOTHING, REFUSED, Reply
 
-Replies: TypeAlias = Literal["mend", "strict"]
+ReplyMode: TypeAlias = Literal["mend", "strict"]
 
 ARGUMENTS = ("arguments", "parameters", "input")  # of a tool's call that was written as text
 MOST = 4_000_000  # characters that are searched for the ends of objects

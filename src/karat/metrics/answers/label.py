@@ -26,8 +26,8 @@ SOURCE = "https://scikit-learn.org/stable/modules/model_evaluation.html, classif
 SHOWN = 10  # labels named in an error message
 
 Average: TypeAlias = Literal["macro", "micro", "weighted", "binary"]
-Labels: TypeAlias = list[Any] | None
-Label: TypeAlias = str | int | None
+LabelSettings: TypeAlias = list[Any] | None
+LabelSetting: TypeAlias = str | int | None
 
 
 @metric(
@@ -70,8 +70,8 @@ def label_precision(
     reference: Text,
     *,
     average: Average = "macro",
-    labels: Labels = None,
-    positive: Label = None,
+    labels: LabelSettings = None,
+    positive: LabelSetting = None,
     zero_division: Fraction = 0.0,
     normalize: Normalizer = "none",
 ) -> Counts:
@@ -92,8 +92,8 @@ def label_recall(
     reference: Text,
     *,
     average: Average = "macro",
-    labels: Labels = None,
-    positive: Label = None,
+    labels: LabelSettings = None,
+    positive: LabelSetting = None,
     zero_division: Fraction = 0.0,
     normalize: Normalizer = "none",
 ) -> Counts:
@@ -115,8 +115,8 @@ def label_f(
     *,
     average: Average = "macro",
     beta: Positive = 1.0,
-    labels: Labels = None,
-    positive: Label = None,
+    labels: LabelSettings = None,
+    positive: LabelSetting = None,
     zero_division: Fraction = 0.0,
     normalize: Normalizer = "none",
 ) -> Counts:
@@ -145,8 +145,8 @@ class _Classes:
 
     metric: str
     average: str
-    labels: Labels
-    positive: Label
+    labels: LabelSettings
+    positive: LabelSetting
 
     def count(self, prediction: Text, reference: Text, normalize: str) -> Array:
         """For each row three counts of each class, or of all together: right, predicted, expected. (n, 3 * classes)."""
@@ -164,7 +164,7 @@ class _Classes:
             counts = counts.sum(axis=1, keepdims=True)
         return counts.reshape(len(counts), -1).astype(np.float64)
 
-    def _labels(self, expected: pa.Array) -> Labels:
+    def _labels(self, expected: pa.Array) -> LabelSettings:
         """The labels to count; None for all of them together."""
         if self.average == "binary":
             if self.positive is None:

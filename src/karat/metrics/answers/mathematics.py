@@ -34,7 +34,7 @@ _LOGARITHM = re.compile(r"(?<![A-Za-z])\\?log(?![_A-Za-z])")
 _TIME = re.compile(r"\d[\s$\\{}~]*(?:text|mathrm)?[\s{~]*(?::\s*\d|[hmsdapHAP])")
 _SPELLED_POWER = re.compile(r"-?\d+e[-+]\d")
 _SHORT = 48
-Verdict: TypeAlias = bool | str | tuple[str, str]
+MathVerdict: TypeAlias = bool | str | tuple[str, str]
 Strict: TypeAlias = bool | Literal["answer"]
 _plain = normalizer("unicode")
 
@@ -73,7 +73,7 @@ def math_match(
     """
     rounding = Rounding(places, relative)
     comparison = _Comparison(Equivalence(_leave_open, rounding, ranges=ranges), notation, stated=strict == "answer")
-    verdicts: list[Verdict] = [
+    verdicts: list[MathVerdict] = [
         _match_strictly(*pair) if strict is True else comparison.match(*pair)
         for pair in zip(prediction.to_pylist(), reference.to_pylist(), strict=True)
     ]
@@ -98,7 +98,7 @@ class _Comparison:
     def __init__(self, equivalence: Equivalence, notation: Notation, *, stated: bool) -> None:
         self.equivalence, self.notation, self.stated = equivalence, notation, stated
 
-    def match(self, prediction: str, reference: str) -> Verdict:
+    def match(self, prediction: str, reference: str) -> MathVerdict:
         """Whether they match, the reason why that is unknown, or the two formulas that only sympy can compare."""
         if prediction.strip() == reference.strip():
             return True
@@ -126,7 +126,7 @@ class _Comparison:
             "\\words" in normalise_formula(expected.formula[:LENGTH]) and _match_words(prediction, reference)
         )
 
-    def _match_formulas(self, predicted: FinalAnswer, expected: FinalAnswer) -> Verdict:
+    def _match_formulas(self, predicted: FinalAnswer, expected: FinalAnswer) -> MathVerdict:
         a, b = predicted.formula, expected.formula
         if max(len(a), len(b)) > LENGTH:
             return a == b or f"a formula has more than {LENGTH} characters"

@@ -22,7 +22,7 @@ from karat.core.metric.score import Inner
 from karat.core.metric.setting import NotNegative, Range
 from karat.metrics.confidence.pairs import check_share
 
-Measure: TypeAlias = Literal[
+AnsweredMeasure: TypeAlias = Literal[
     "coverage", "accuracy", "f", "correct", "score", "declined_answerable", "declined_unanswerable", "answerable"
 ]
 LABELS = (
@@ -109,7 +109,7 @@ def answered(
     scored: Inner,
     verdict: Text = None,
     *,
-    measure: Measure = "coverage",
+    measure: AnsweredMeasure = "coverage",
     abstain: list | None = None,  # type: ignore[type-arg]
     column: str = "",
     null: Literal["unscored", "declines"] = "unscored",

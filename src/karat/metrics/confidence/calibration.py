@@ -16,7 +16,7 @@ from karat.core.metric.rows import divide
 from karat.core.metric.score import Inner
 from karat.core.metric.setting import Range
 from karat.metrics.confidence.curves import MassCalibration, calibration_error
-from karat.metrics.confidence.pairs import ConfidencePairs, Scale, check_confidence
+from karat.metrics.confidence.pairs import ConfidencePairs, ConfidenceScale, check_confidence
 
 Bins: TypeAlias = Annotated[int, Range(1, 1000)]
 Norm: TypeAlias = Literal["l1", "l2", "max"]
@@ -29,7 +29,7 @@ Term: TypeAlias = Literal["reliability", "resolution", "uncertainty", "within"]
     direction="minimize",
     specialise=check_confidence,
 )
-def brier(scored: Inner, confidence: Number, *, scale: Scale = "probability") -> Score:
+def brier(scored: Inner, confidence: Number, *, scale: ConfidenceScale = "probability") -> Score:
     """The square of the difference between the confidence in an answer and its score.
 
     `scale` says what the numbers are: "probability" from 0 to 1, "percent" from 0 to 100, "log" the logarithm of a
@@ -53,7 +53,7 @@ def log_loss(
     scored: Inner,
     confidence: Number,
     *,
-    scale: Scale = "probability",
+    scale: ConfidenceScale = "probability",
     clip: Annotated[float, Range(0, 0.5, above=True)] = 2.0**-52,
 ) -> Score:
     """The negative natural logarithm of the probability that a confidence gives to what came.
@@ -103,7 +103,7 @@ def ece(
     bins: Bins = 15,
     binning: Literal["width", "mass"] = "width",
     norm: Norm = "l1",
-    scale: Scale = "probability",
+    scale: ConfidenceScale = "probability",
 ) -> Counts:
     """The expected calibration error: by how much confidence and mean score differ, averaged over bins of confidence.
 
@@ -175,7 +175,7 @@ def brier_term(
     *,
     term: Term = "reliability",
     bins: Bins = 10,
-    scale: Scale = "probability",
+    scale: ConfidenceScale = "probability",
 ) -> Counts:
     """A term of the Brier score: reliability - resolution + uncertainty + within is the value of `brier`.
 

@@ -15,7 +15,7 @@ from karat.core.metric.definition import Definition
 from karat.core.metric.rows import NOTHING, Rows
 from karat.core.metric.score import Inner
 
-Scale: TypeAlias = Literal["probability", "percent", "log"]
+ConfidenceScale: TypeAlias = Literal["probability", "percent", "log"]
 """What the numbers of a confidence are: from 0 to 1, from 0 to 100, or logarithms, of 0 or less."""
 
 RANGES: Mapping[str, tuple[float, float]] = {"probability": (0, 1), "percent": (0, 100), "log": (-np.inf, 0)}
@@ -46,7 +46,7 @@ class ConfidencePairs:
     reasons: Array | None
 
     @classmethod
-    def of(cls, scored: Inner, confidence: Number, scale: Scale) -> ConfidencePairs:
+    def of(cls, scored: Inner, confidence: Number, scale: ConfidenceScale) -> ConfidencePairs:
         """The pairs of a slice; a row is unscored where its answer is, and for a number out of its range."""
         inner = scored.score()
         score, given = inner.scores(scored.metric), confidence.to_numpy()

@@ -17,7 +17,7 @@ from karat.core.metric.definition import Definition
 from karat.core.metric.score import Inner
 from karat.core.metric.setting import Range, check_fraction
 from karat.metrics.confidence.curves import CoverageAccuracy, PrecisionRecallArea, RiskCoverageArea, RocArea
-from karat.metrics.confidence.pairs import ConfidencePairs, Scale, check_confidence
+from karat.metrics.confidence.pairs import ConfidencePairs, ConfidenceScale, check_confidence
 
 _SKLEARN = "scikit-learn 1.9, https://scikit-learn.org/stable/modules/model_evaluation.html, {}"
 OptionalFraction = Annotated[float | None, check_fraction]
@@ -25,7 +25,7 @@ OptionalFraction = Annotated[float | None, check_fraction]
 
 @metric(source=_SKLEARN.format("roc_auc_score"), inner="exact_match", finish=RocArea(), specialise=check_confidence)
 def auroc(
-    scored: Inner, confidence: Number, *, scale: Scale = "probability", threshold: OptionalFraction = None
+    scored: Inner, confidence: Number, *, scale: ConfidenceScale = "probability", threshold: OptionalFraction = None
 ) -> Counts:
     """The probability that a right answer has a higher confidence than a wrong one.
 
@@ -49,7 +49,7 @@ def auroc(
     specialise=check_confidence,
 )
 def auprc(
-    scored: Inner, confidence: Number, *, scale: Scale = "probability", threshold: OptionalFraction = None
+    scored: Inner, confidence: Number, *, scale: ConfidenceScale = "probability", threshold: OptionalFraction = None
 ) -> Counts:
     """The area under the precision-recall curve of right answers by confidence, without interpolation.
 
@@ -77,7 +77,7 @@ def _choose_risk(definition: Definition, settings: Mapping[str, Any]) -> Definit
     aliases=("risk_coverage",),
     specialise=_choose_risk,
 )
-def aurc(scored: Inner, confidence: Number, *, scale: Scale = "probability", excess: bool = False) -> Counts:
+def aurc(scored: Inner, confidence: Number, *, scale: ConfidenceScale = "probability", excess: bool = False) -> Counts:
     """The area under the risk-coverage curve: the mean risk over all coverages, most confident answers first.
 
     The risk at a coverage is the mean of 1 minus the score of the answers that are covered. Where confidences are equal
@@ -108,7 +108,7 @@ def accuracy_at_coverage(
     confidence: Number,
     *,
     c: Annotated[float, Range(0, 1, above=True)] = 0.8,
-    scale: Scale = "probability",
+    scale: ConfidenceScale = "probability",
 ) -> Counts:
     """The mean score of the share `c` of the answers that have the highest confidence.
 

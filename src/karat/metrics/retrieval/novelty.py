@@ -24,7 +24,7 @@ try:
 except ImportError:  # no compiler at install time
     COMPILED = False
 
-Definition: TypeAlias = Callable[[CoveredRow, Cutoff, float, float], float]
+NoveltyFormula: TypeAlias = Callable[[CoveredRow, Cutoff, float, float], float]
 """From a row, k and two settings to a score."""
 Discount: TypeAlias = Callable[[int, float], float]
 """From a rank and the second setting to what a gain at this rank is multiplied by."""
@@ -42,7 +42,7 @@ def by_persistence(rank: int, persistence: float) -> float:
     return float(persistence ** (rank - 1))
 
 
-def of_judged(discount: Discount) -> Definition:
+def of_judged(discount: Discount) -> NoveltyFormula:
     """The discounted gain of novelty, divided by that of the best ranking of the judged documents, found greedily."""
 
     def score(row: CoveredRow, k: Cutoff, alpha: float, other: float) -> float:
@@ -54,7 +54,7 @@ def of_judged(discount: Discount) -> Definition:
     return score
 
 
-def of_perfect(discount: Discount) -> Definition:
+def of_perfect(discount: Discount) -> NoveltyFormula:
     """The same, divided by that of a ranking in which each document is relevant to all subtopics."""
 
     def score(row: CoveredRow, k: Cutoff, alpha: float, other: float) -> float:
@@ -91,7 +91,7 @@ def average_precision(row: CoveredRow, _k: Cutoff, _: float, __: float) -> float
     return _ratio(_sum(total / count for total, count in zip(totals, relevant, strict=True)), row.subtopics)
 
 
-DEFINITIONS: dict[str, Definition] = {
+DEFINITIONS: dict[str, NoveltyFormula] = {
     "logarithm_judged": of_judged(by_logarithm),
     "logarithm_perfect": of_perfect(by_logarithm),
     "rank_judged": of_judged(by_rank),

@@ -26,7 +26,7 @@ except ImportError:  # no compiler at install time
 
 Grades: TypeAlias = list[float]
 Cutoff: TypeAlias = int | None
-Definition: TypeAlias = Callable[[Matches, Grades, int, Cutoff, float, float], float]
+RankingFormula: TypeAlias = Callable[[Matches, Grades, int, Cutoff, float, float], float]
 """From matches, judged, size, k and two settings to a score."""
 INFERRED_PRIOR = 0.00001
 """How many documents trec_eval counts as judged relevant, and as judged not relevant, before the first one is."""
@@ -198,7 +198,7 @@ def rank_biased_precision(
     return (1 - persistence) * total
 
 
-DEFINITIONS: dict[str, Definition] = {
+DEFINITIONS: dict[str, RankingFormula] = {
     "average_precision": average_precision,
     "binary_gain": binary_gain,
     "bpref": bpref,

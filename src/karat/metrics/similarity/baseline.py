@@ -13,7 +13,7 @@ from karat.core.errors import SpecError
 from karat.core.metric.definition import Definition
 from karat.data.storage.files import read_small
 
-Part: TypeAlias = Literal["f1", "precision", "recall"]
+SimilarityFigure: TypeAlias = Literal["f1", "precision", "recall"]
 PARTS = ("precision", "recall", "f1")  # in the order of a file of baselines
 HEADER = ["LAYER", "P", "R", "F"]
 

@@ -16,7 +16,7 @@ from karat.core.columns.kinds import Score, Text
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.setting import OptionalCount
-from karat.metrics.similarity.baseline import PARTS, Baseline, Part, read_baseline, rescale_range
+from karat.metrics.similarity.baseline import PARTS, Baseline, SimilarityFigure, read_baseline, rescale_range
 from karat.metrics.similarity.pair_scoring import Fetch, cosines, score_pairs, sigmoids, truncated
 from karat.models.encoders.base import Backend, Choice, Dtype, EncoderOutput, Pair
 from karat.models.encoders.open import open_encoder
@@ -28,7 +28,7 @@ def check_model(value: Any) -> None:
         raise SpecError("a name on the Hugging Face hub, a folder or, in Python, a callable is expected")
 
 
-Model: TypeAlias = Annotated[Any, check_model]
+EncoderSetting: TypeAlias = Annotated[Any, check_model]
 Local: TypeAlias = Literal["auto", "sentence-transformers", "onnx"]
 
 RISCH = "Risch et al. 2021, Semantic Answer Similarity, arXiv:2108.06130"
@@ -52,7 +52,7 @@ def semantic_similarity(
     prediction: Text,
     reference: Text,
     *,
-    model: Model = None,
+    model: EncoderSetting = None,
     revision: str | None = None,
     backend: Backend = "auto",
     device: str | None = None,
@@ -81,7 +81,7 @@ def cross_similarity(
     prediction: Text,
     reference: Text,
     *,
-    model: Model = None,
+    model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
     device: str | None = None,
@@ -118,10 +118,10 @@ def token_similarity(
     prediction: Text,
     reference: Text,
     *,
-    part: Part = "f1",
+    part: SimilarityFigure = "f1",
     layers: OptionalCount = None,
     rescale: Baseline = None,
-    model: Model = None,
+    model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
     device: str | None = None,

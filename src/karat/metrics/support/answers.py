@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     contexts: list[str]
 
 
-Verdict: TypeAlias = tuple[float, str | None, float | None]
+SupportVerdict: TypeAlias = tuple[float, str | None, float | None]
 """The score of an answer, the first sentence that lowers it, and a number that belongs to this sentence."""
 
 
@@ -32,11 +32,11 @@ def score_answers(
     prediction: pa.Array,
     contexts: pa.Array,
     entailment: Entailment,
-    judge: Callable[[Sequence[Answer]], Iterable[Verdict]],
+    judge: Callable[[Sequence[Answer]], Iterable[SupportVerdict]],
     details: Mapping[str, pa.DataType],
 ) -> Rows:
     """The verdicts of `judge`; `details` are the names and types of their last two parts, and of `truncated`."""
-    verdicts: list[Verdict] = []
+    verdicts: list[SupportVerdict] = []
     reasons: list[str | None] = []
     cut: list[bool] = []
     for start in range(0, len(prediction), PART):

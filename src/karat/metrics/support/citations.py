@@ -10,9 +10,9 @@ import pyarrow as pa
 from karat.core.columns.kinds import Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.setting import Fraction, OptionalCount
-from karat.metrics.similarity.semantic import Local, Model, require_model, uses_endpoint
-from karat.metrics.support.answers import Answer, Verdict, score_answers
-from karat.metrics.support.entailment import Entailment, Label
+from karat.metrics.similarity.semantic import EncoderSetting, Local, require_model, uses_endpoint
+from karat.metrics.support.answers import Answer, SupportVerdict, score_answers
+from karat.metrics.support.entailment import Entailment, EntailmentLabel
 from karat.metrics.support.sentences import Sentence
 from karat.metrics.support.supported import DETAILS, details, judge_sentences
 from karat.models.encoders.base import Choice, Dtype, Pair
@@ -33,9 +33,9 @@ def citation_recall(
     *,
     at_most_citations: OptionalCount = 3,
     threshold: Fraction = 0.5,
-    label: Label = None,
+    label: EntailmentLabel = None,
     language: str = "en",
-    model: Model = None,
+    model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
     device: str | None = None,
@@ -57,7 +57,7 @@ def citation_recall(
     choice = Choice(require_model(model), revision, backend, device, dtype, batch_size, None, max_length)
     entailment = Entailment(choice, label, language)
 
-    def judge(answers: Sequence[Answer]) -> Iterator[Verdict]:
+    def judge(answers: Sequence[Answer]) -> Iterator[SupportVerdict]:
         cited = [_read(answer, at_most_citations) for answer in answers]
         entailment(each.pair() for row in cited for each in row)
         for answer, row in zip(answers, cited, strict=True):
@@ -73,9 +73,9 @@ def citation_precision(
     *,
     at_most_citations: OptionalCount = 3,
     threshold: Fraction = 0.5,
-    label: Label = None,
+    label: EntailmentLabel = None,
     language: str = "en",
-    model: Model = None,
+    model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
     device: str | None = None,
@@ -104,7 +104,7 @@ def citation_precision(
     def counts(each: _Cited, number: int) -> bool:
         return supports(each.pair()) and (supports(each.pair([number])) or not supports(each.without(number)))
 
-    def judge(answers: Sequence[Answer]) -> Iterator[Verdict]:
+    def judge(answers: Sequence[Answer]) -> Iterator[SupportVerdict]:
         cited = [_read(answer, at_most_citations) for answer in answers]
         entailment(each.pair() for row in cited for each in row)
         rest = [each for row in cited for each in row if len(each.numbers) > 1 and supports(each.pair())]

@@ -14,7 +14,7 @@ from karat.core.columns.kinds import Answers, Array, Score, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import NOTHING, Rows, divide
 
-Figure: TypeAlias = Literal[
+ClaimFigure: TypeAlias = Literal[
     "precision",
     "recall",
     "f1",
@@ -38,7 +38,7 @@ def claim_check(
     retrieved2answer: Answers,
     retrieved2response: Answers,
     *,
-    figure: Figure = "f1",
+    figure: ClaimFigure = "f1",
 ) -> Score:
     """One of RAGChecker's figures, from which claims are entailed, in the columns that RAGChecker writes.
 

@@ -16,7 +16,7 @@ from karat.models.encoders.base import Choice, Pair
 from karat.models.encoders.open import open_encoder
 from karat.models.encoders.vector_cache import open_vector_cache, vectors_path
 
-Label: TypeAlias = str | int | None
+EntailmentLabel: TypeAlias = str | int | None
 SUPPORT = {"entailment", "entail", "entails", "entailed", "support", "supports", "supported", "consistent", "faithful"}
 SMALLEST = 4  # a passage gets at least this part of the model's window, however long the sentence beside it is
 
@@ -29,7 +29,7 @@ class Entailment:
     `failed` those for which it gave no probability.
     """
 
-    def __init__(self, choice: Choice, label: Label, language: str) -> None:
+    def __init__(self, choice: Choice, label: EntailmentLabel, language: str) -> None:
         self.language, self.max_length = language, None
         self._ask: Callable[[list[Pair]], Array]
         if callable(choice.model):
@@ -98,7 +98,7 @@ def cut_windows(text: str, ends: Sequence[int], stops: Iterable[int], room: int)
     return windows
 
 
-def find_label(labels: Sequence[str], label: Label, model: str) -> int:
+def find_label(labels: Sequence[str], label: EntailmentLabel, model: str) -> int:
     """The place of the output that says that a passage supports a sentence. Raises `SpecError` if that is not clear."""
     if label is None:
         found = [place for place, name in enumerate(labels) if len(labels) == 1 or name.lower() in SUPPORT]

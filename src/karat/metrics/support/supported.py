@@ -10,9 +10,9 @@ import pyarrow as pa
 from karat.core.columns.kinds import Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.setting import Fraction, OptionalCount
-from karat.metrics.similarity.semantic import Local, Model, require_model, uses_endpoint
-from karat.metrics.support.answers import Answer, Verdict, score_answers
-from karat.metrics.support.entailment import Entailment, Label
+from karat.metrics.similarity.semantic import EncoderSetting, Local, require_model, uses_endpoint
+from karat.metrics.support.answers import Answer, SupportVerdict, score_answers
+from karat.metrics.support.entailment import Entailment, EntailmentLabel
 from karat.models.encoders.base import Choice, Dtype
 
 SOURCE = (
@@ -34,9 +34,9 @@ def supported(
     *,
     threshold: Fraction = 0.5,
     combine: Literal["max", "join"] = "max",
-    label: Label = None,
+    label: EntailmentLabel = None,
     language: str = "en",
-    model: Model = None,
+    model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
     device: str | None = None,
@@ -59,7 +59,7 @@ def supported(
     choice = Choice(require_model(model), revision, backend, device, dtype, batch_size, None, max_length)
     entailment = Entailment(choice, label, language)
 
-    def judge(answers: Sequence[Answer]) -> Iterator[Verdict]:
+    def judge(answers: Sequence[Answer]) -> Iterator[SupportVerdict]:
         passages = [["\n".join(each.contexts)] if combine == "join" else each.contexts for each in answers]
         pairs = zip(answers, passages, strict=True)
         entailment((text, sentence.claim) for each, texts in pairs for sentence in each.sentences for text in texts)
@@ -70,7 +70,7 @@ def supported(
     return score_answers(prediction, contexts, entailment, judge, DETAILS)
 
 
-def judge_sentences(answer: Answer, probabilities: Sequence[float], threshold: float) -> Verdict:
+def judge_sentences(answer: Answer, probabilities: Sequence[float], threshold: float) -> SupportVerdict:
     """The share of sentences that are likely enough, the first other one, and its probability."""
     pairs = zip(answer.sentences, probabilities, strict=True)
     low = [(sentence.text, probability) for sentence, probability in pairs if not probability >= threshold]

@@ -15,7 +15,7 @@ from karat.core.columns.kinds import Array, Counts, Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
 from karat.core.metric.rows import NOTHING, Rows
-from karat.core.metric.setting import Order, check_not_negative
+from karat.core.metric.setting import NgramOrder, check_not_negative
 from karat.metrics.text.string_comparison import parts
 from karat.text.columns import tokenise
 
@@ -32,7 +32,7 @@ PAPINENI = (
 )
 
 
-Tokens: TypeAlias = Literal["13a", "intl", "none", "words", "chars"]
+BleuTokens: TypeAlias = Literal["13a", "intl", "none", "words", "chars"]
 Smooth: TypeAlias = Literal["exp", "none", "floor", "add-k"]
 Nearest: TypeAlias = Literal["closest", "shortest"]
 Amount: TypeAlias = Annotated[float | None, check_not_negative]
@@ -75,9 +75,9 @@ def bleu(
     prediction: Text,
     reference: Texts,
     *,
-    tokenize: Tokens = "13a",
+    tokenize: BleuTokens = "13a",
     lowercase: bool = False,
-    order: Order = 4,
+    order: NgramOrder = 4,
     smooth: Smooth = "exp",  # noqa: ARG001  (a setting of the finish)
     smooth_value: Amount = None,  # noqa: ARG001
     effective_order: bool = False,  # noqa: ARG001
@@ -110,9 +110,9 @@ def sentence_bleu(
     prediction: Text,
     reference: Texts,
     *,
-    tokenize: Tokens = "13a",
+    tokenize: BleuTokens = "13a",
     lowercase: bool = False,
-    order: Order = 4,
+    order: NgramOrder = 4,
     smooth: Smooth = "exp",
     smooth_value: Amount = None,
     effective_order: bool = True,

@@ -17,7 +17,7 @@ from karat.core.columns.kinds import Array, Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER, Definition, Length
 from karat.core.metric.rows import NOTHING, Rows, divide, find_too_long, score_rest
-from karat.core.metric.setting import Order, Positive
+from karat.core.metric.setting import NgramOrder, Positive
 from karat.metrics.text import bleu
 from karat.metrics.text.stemmer import Stemmer, stem
 from karat.metrics.text.string_comparison import parts
@@ -31,9 +31,9 @@ LIN = (
     "the figures of rouge_score 0.1.2"
 )
 
-Part: TypeAlias = Literal["f", "precision", "recall"]
-Tokens: TypeAlias = Literal["rouge", "words", "whitespace", "chars"]
-Numbers: TypeAlias = NDArray[np.int64]
+RougeFigure: TypeAlias = Literal["f", "precision", "recall"]
+RougeTokens: TypeAlias = Literal["rouge", "words", "whitespace", "chars"]
+TokenNumbers: TypeAlias = NDArray[np.int64]
 UNION = 10  # the cost of a pair of words in union_common, which keeps a bit of memory for it
 
 
@@ -48,9 +48,9 @@ def rouge_n(
     prediction: Text,
     reference: Text,
     *,
-    n: Order = 1,
-    score: Part = "f",
-    tokenize: Tokens = "rouge",
+    n: NgramOrder = 1,
+    score: RougeFigure = "f",
+    tokenize: RougeTokens = "rouge",
     stemmer: Stemmer = "none",
 ) -> Score:
     """ROUGE-N: how many n-grams of prediction and reference are the same, as F, precision or recall.
@@ -75,8 +75,8 @@ def rouge_l(
     prediction: Text,
     reference: Text,
     *,
-    score: Part = "f",
-    tokenize: Tokens = "rouge",
+    score: RougeFigure = "f",
+    tokenize: RougeTokens = "rouge",
     stemmer: Stemmer = "none",
     beta: Positive = 1.0,
 ) -> Score:
@@ -102,8 +102,8 @@ def rouge_lsum(
     prediction: Text,
     reference: Text,
     *,
-    score: Part = "f",
-    tokenize: Tokens = "rouge",
+    score: RougeFigure = "f",
+    tokenize: RougeTokens = "rouge",
     stemmer: Stemmer = "none",
 ) -> Score:
     r"""ROUGE-Lsum: as ROUGE-L, but each line is a sentence, and the order of sentences does not matter.
@@ -125,7 +125,7 @@ def rouge_lsum(
     source="pycocoevalcap 1.2 (coco-caption), rouge.py: the ROUGE-L of captions and of NarrativeQA", lowered_by=EITHER
 )
 def caption_rouge_l(
-    prediction: Text, reference: Texts, *, tokenize: Tokens = "whitespace", beta: Positive = 1.2
+    prediction: Text, reference: Texts, *, tokenize: RougeTokens = "whitespace", beta: Positive = 1.2
 ) -> Score:
     """ROUGE-L of captions: F of the highest precision and the highest recall over all references.
 
@@ -187,7 +187,7 @@ def _too_long_of_several(prediction: pa.Array, reference: pa.Array, tokenize: st
     return find_too_long(_most_tokens(tokenise(prediction, tokenize)), _sum_by_row(counts, reference), "words")
 
 
-def longest_common(a: pa.Array, b: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
+def longest_common(a: pa.Array, b: pa.Array) -> tuple[TokenNumbers, TokenNumbers, TokenNumbers]:
     """The length of the longest common subsequence of a row's two texts, and the tokens of each. Shape (n,) each.
 
     >>> longest_common(pa.array(["a b c"]), pa.array(["c b x c a"]))
@@ -203,7 +203,7 @@ def longest_common(a: pa.Array, b: pa.Array) -> tuple[Numbers, Numbers, Numbers]
     return common, in_a, in_b
 
 
-def union_common(a: pa.Array, b: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
+def union_common(a: pa.Array, b: pa.Array) -> tuple[TokenNumbers, TokenNumbers, TokenNumbers]:
     """The tokens of b's sentences in their union LCS with those of a, and the tokens of each. Shape (n,) each.
 
     >>> union_common(pa.array([["a b", "c d"]]), pa.array([["a x d", "b b"]]))
@@ -261,11 +261,11 @@ def _sentences(column: pa.Array, tokenize: str, stemmer: Stemmer) -> pa.Array:
     return pa.LargeListArray.from_arrays(_bounds(lines), stem(tokenise(lines.flatten(), tokenize), stemmer))
 
 
-def _bounds(lists: pa.Array) -> Numbers:
+def _bounds(lists: pa.Array) -> TokenNumbers:
     return np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(lists)), dtype=np.int64)])
 
 
-def _share(common: Array, predicted: Array, expected: Array, score: Part, beta: float = 1.0) -> Array:
+def _share(common: Array, predicted: Array, expected: Array, score: RougeFigure, beta: float = 1.0) -> Array:
     """Precision, recall or F, from the counts in common, of the prediction and of the reference."""
     if score == "f":
         return divide((1 + beta**2) * common, predicted + beta**2 * expected)

@@ -16,7 +16,7 @@ from karat.core.columns.column_cache import once
 from karat.text.columns import map_words
 
 Stemmer: TypeAlias = Literal["none", "porter"]
-Condition: TypeAlias = Callable[[str], bool]
+StemCondition: TypeAlias = Callable[[str], bool]
 Rules: TypeAlias = tuple[tuple[str, str], ...]
 
 _IRREGULAR = {

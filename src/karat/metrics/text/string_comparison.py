@@ -27,11 +27,11 @@ _LETTER = "[A-Za-z\x80-\U0010ffff]"
 _START = rf"(?:(?<![^ ])|(?<={_LETTER}['.:]))"
 _END = rf"(?= |\Z|['.:]{_LETTER}|[가-힣])"
 
-Counts: TypeAlias = NDArray[np.int64]
-Scores: TypeAlias = NDArray[np.float64]
+TokenCounts: TypeAlias = NDArray[np.int64]
+Similarities: TypeAlias = NDArray[np.float64]
 
 
-def equal(a: pa.Array, b: pa.Array) -> Scores:
+def equal(a: pa.Array, b: pa.Array) -> Similarities:
     """1.0 where the two texts of a row are equal, byte for byte, else 0.0. Shape (n,).
 
     >>> equal(pa.array(["Paris", "Rome"]), pa.array(["Paris", "rome"]))
@@ -44,7 +44,7 @@ def equal(a: pa.Array, b: pa.Array) -> Scores:
     return out
 
 
-def overlap(a: pa.Array, b: pa.Array) -> tuple[Counts, Counts, Counts]:
+def overlap(a: pa.Array, b: pa.Array) -> tuple[TokenCounts, TokenCounts, TokenCounts]:
     """How many tokens the two texts of a row share, as bags, and how many each has. Three arrays of shape (n,).
 
     >>> overlap(pa.array(["a b b c"]), pa.array(["b b b"]))
@@ -59,7 +59,7 @@ def overlap(a: pa.Array, b: pa.Array) -> tuple[Counts, Counts, Counts]:
     return common, in_a, in_b
 
 
-def contains(a: pa.Array, b: pa.Array) -> Scores:
+def contains(a: pa.Array, b: pa.Array) -> Similarities:
     """1.0 where a contains the tokens of b, one after another, else 0.0. Shape (n,).
 
     Tokens are separated by single spaces. A token of a is also cut at an apostrophe, point or colon between letters
@@ -74,7 +74,7 @@ def contains(a: pa.Array, b: pa.Array) -> Scores:
     return _contains(a, b, whole=True)
 
 
-def contains_text(a: pa.Array, b: pa.Array) -> Scores:
+def contains_text(a: pa.Array, b: pa.Array) -> Similarities:
     """1.0 where b is a substring of a, else 0.0. Shape (n,). The empty text is contained only in the empty text.
 
     >>> contains_text(pa.array(["it took 15 days"]), pa.array(["5 day"]))
@@ -111,7 +111,7 @@ def has_text(a: str, b: str) -> bool:
     return b in a if b else not a
 
 
-def _contains(a: pa.Array, b: pa.Array, *, whole: bool) -> Scores:
+def _contains(a: pa.Array, b: pa.Array, *, whole: bool) -> Similarities:
     if not COMPILED:
         return np.array([(has_tokens if whole else has_text)(x, y) for x, y in _texts(a, b)], float)
     out = np.empty(len(a))
@@ -123,7 +123,7 @@ def _texts(a: pa.Array, b: pa.Array) -> zip[tuple[str, str]]:
     return zip(*([text or "" for text in column.to_pylist()] for column in (a, b)), strict=True)
 
 
-def parts(column: pa.Array) -> tuple[Counts, Counts, NDArray[np.uint8]]:
+def parts(column: pa.Array) -> tuple[TokenCounts, TokenCounts, NDArray[np.uint8]]:
     """A column as the kernels take it: offsets, the place of each row's text (none if row i has text i), and bytes.
 
     >>> parts(pa.array(["Paris", "Rome"]).dictionary_encode())[:2]

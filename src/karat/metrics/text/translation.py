@@ -14,7 +14,7 @@ from karat.core.errors import MissingExtra
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
 from karat.core.metric.rows import Rows, collect_rows, divide, find_too_long
-from karat.core.metric.setting import Order, Range, check_not_negative
+from karat.core.metric.setting import NgramOrder, Range, check_not_negative
 
 CHRF = "Popović 2015, chrF, W15-3049; 2017, chrF++, W17-4770; as in sacrebleu, https://github.com/mjpost/sacrebleu"
 TER = "Snover et al. 2006, A Study of Translation Edit Rate; as in sacrebleu, https://github.com/mjpost/sacrebleu"
@@ -37,7 +37,7 @@ def chrf(
     prediction: Text,
     reference: Texts,
     *,
-    char_order: Order = 6,
+    char_order: NgramOrder = 6,
     word_order: Annotated[int, Range(0, 100)] = 0,
     beta: Annotated[float, check_not_negative] = 2.0,
     lowercase: bool = False,

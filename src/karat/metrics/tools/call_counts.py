@@ -31,7 +31,7 @@ from karat.metrics.tools.kernels import complete, count_calls
 SOURCE = "ours: matched, predicted and expected calls, each counted once; ToolCallF1 of Ragas counts sets of calls"
 LISTED = ("matched", "missing", "extra")
 
-Order: TypeAlias = Literal["any", "kept"]
+CallOrder: TypeAlias = Literal["any", "kept"]
 
 
 def precision_of(totals: Array) -> Array:
@@ -59,7 +59,7 @@ def tool_call_precision(
     by_tool: ByTool = None,
     by_argument: ByArgument = None,
     partial: bool = False,
-    order: Order = "any",
+    order: CallOrder = "any",
     tool: str | None = None,
     null: Null = "no_calls",  # noqa: ARG001  (which nulls the function gets)
 ) -> Counts:
@@ -82,7 +82,7 @@ def tool_call_recall(
     by_tool: ByTool = None,
     by_argument: ByArgument = None,
     partial: bool = False,
-    order: Order = "any",
+    order: CallOrder = "any",
     tool: str | None = None,
     null: Null = "no_calls",  # noqa: ARG001  (which nulls the function gets)
 ) -> Counts:
@@ -109,7 +109,7 @@ def tool_call_f1(
     by_tool: ByTool = None,
     by_argument: ByArgument = None,
     partial: bool = False,
-    order: Order = "any",
+    order: CallOrder = "any",
     tool: str | None = None,
     null: Null = "no_calls",  # noqa: ARG001  (which nulls the function gets)
     list_tools: bool = False,

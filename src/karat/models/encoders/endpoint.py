@@ -19,7 +19,7 @@ from karat.models.governor.faults import NotSentError, RequestError
 from karat.models.governor.governor import Governor
 from karat.models.openai.client import REPLY_BYTES, Endpoint, find_endpoint, post
 from karat.models.openai.remedies import remedies
-from karat.models.request import Message, Reply, Request, Schema
+from karat.models.request import ChatMessage, Reply, Request, Schema
 
 BATCH = 128  # texts a request
 REQUESTS = 16  # a block
@@ -81,7 +81,7 @@ class EmbeddingModel:
         self._endpoint, self._name = endpoint, name
         self.__name__ = f"{name} at {endpoint.url}"
 
-    async def __call__(self, messages: Sequence[Message], _: Schema | None, __: Mapping[str, Any]) -> Reply:
+    async def __call__(self, messages: Sequence[ChatMessage], _: Schema | None, __: Mapping[str, Any]) -> Reply:
         """Send one request."""
         texts = [message["content"] for message in messages]
         body = {"model": self._name, "input": texts, "encoding_format": "base64"}

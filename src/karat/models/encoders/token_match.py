@@ -13,7 +13,7 @@ from karat.models.encoders.local import LocalEncoder
 
 MAX_TOKENS = 100_000  # whose vectors stay in memory, some 150 MB for 384 dimensions
 
-Tokens: TypeAlias = tuple[Array, Array, bool]
+TokenVectors: TypeAlias = tuple[Array, Array, bool]
 """Vectors of length 1, which tokens come from the text (not special tokens), and whether the text was truncated."""
 
 
@@ -22,7 +22,7 @@ class TokenMatcher:
 
     def __init__(self, encoder: LocalEncoder) -> None:
         self._encoder, self._count = encoder, 0
-        self._recent: dict[str, Tokens] = {}
+        self._recent: dict[str, TokenVectors] = {}
 
     def score(self, pairs: Sequence[Pair]) -> EncoderOutput:
         """Rows of precision, recall and F1; NaN where a text has no token besides special ones."""
@@ -31,7 +31,7 @@ class TokenMatcher:
         truncated = np.array([tokens[left][2] or tokens[right][2] for left, right in pairs], dtype=bool)
         return EncoderOutput(rows, truncated)
 
-    def _encode(self, texts: Sequence[str]) -> dict[str, Tokens]:
+    def _encode(self, texts: Sequence[str]) -> dict[str, TokenVectors]:
         """The tokens of each text. The most recent ones stay in memory for the next pairs."""
         distinct = dict.fromkeys(texts)
         missing = [text for text in distinct if text not in self._recent]
@@ -45,7 +45,7 @@ class TokenMatcher:
         return tokens
 
 
-def match(prediction: Tokens, reference: Tokens) -> tuple[float, float, float]:
+def match(prediction: TokenVectors, reference: TokenVectors) -> tuple[float, float, float]:
     """Precision, recall and F1 of the greatest cosine of each token to any token of the other text.
 
     >>> x, y = [1.0, 0.0], [0.0, 1.0]
@@ -63,7 +63,7 @@ def match(prediction: Tokens, reference: Tokens) -> tuple[float, float, float]:
     return precision, recall, min(1.0, max(-1.0, f1))  # unbounded if one of the two is negative
 
 
-def _unit(tokens: Tokens) -> Tokens:
+def _unit(tokens: TokenVectors) -> TokenVectors:
     vectors, own, truncated = tokens
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.maximum(lengths, np.finfo(np.float32).tiny), own, truncated

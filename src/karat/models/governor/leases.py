@@ -22,9 +22,9 @@ from karat.models.request import Reply
 
 LEASE = 15.0  # seconds without a message after which a worker counts as dead
 POLLS = 5  # in the time of a lease, at least: each `collect` renews it
-Message: TypeAlias = tuple[int, str, tuple[Any, ...]]
+LeaseRequest: TypeAlias = tuple[int, str, tuple[Any, ...]]
 """A number, the name of a method of `Permits`, and its arguments."""
-Answer: TypeAlias = tuple[int, Any]
+LeaseReply: TypeAlias = tuple[int, Any]
 """The number of a message, and what its method returned or raised."""
 
 
@@ -36,7 +36,7 @@ class _Borrower:
     keys: set[str] = field(default_factory=set)
     permits: dict[int, Permit] = field(default_factory=dict)
     waiting: set[asyncio.Task[None]] = field(default_factory=set)
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[LeaseReply] = field(default_factory=list)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answer(self, number: int, value: Any) -> None:
@@ -68,7 +68,7 @@ class Lender:
         self._reaper: asyncio.Task[None] | None = None
         self._draining, self._ended = False, asyncio.Event()
 
-    async def post(self, worker: str, messages: Sequence[Message]) -> bool:
+    async def post(self, worker: str, messages: Sequence[LeaseRequest]) -> bool:
         """Start what a worker wants; False where its lease has ended, so that nothing was done."""
         if worker in self._gone:
             return False
@@ -82,7 +82,7 @@ class Lender:
                 await self._end(borrower, number, method, arguments)
         return True
 
-    async def collect(self, worker: str) -> list[Answer] | None:
+    async def collect(self, worker: str) -> list[LeaseReply] | None:
         """The answers for a worker, as soon as there is one, or none after a while; None: its lease has ended."""
         if worker in self._gone:
             return None
@@ -173,8 +173,8 @@ class Lender:
 class Line(Protocol):
     """The way to a `Lender`, which may be in another process."""
 
-    async def post(self, worker: str, messages: Sequence[Message]) -> bool: ...
-    async def collect(self, worker: str) -> list[Answer] | None: ...
+    async def post(self, worker: str, messages: Sequence[LeaseRequest]) -> bool: ...
+    async def collect(self, worker: str) -> list[LeaseReply] | None: ...
 
 
 class LeasedPermits:
@@ -186,8 +186,8 @@ class LeasedPermits:
     def __init__(self, line: Line, *, caches: bool) -> None:
         self.caches, self.worker = caches, uuid4().hex
         self._line, self._numbers = line, count()
-        self._outbox: list[Message] = []
-        self._asked: dict[int, tuple[Message, asyncio.Future[Any]]] = {}
+        self._outbox: list[LeaseRequest] = []
+        self._asked: dict[int, tuple[LeaseRequest, asyncio.Future[Any]]] = {}
         self._held = 0  # permits and keys
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -239,7 +239,7 @@ class LeasedPermits:
     def _tell(self, method: str, *arguments: Any) -> None:
         self._send((next(self._numbers), method, arguments))
 
-    def _send(self, *messages: Message) -> None:
+    def _send(self, *messages: LeaseRequest) -> None:
         self._outbox += messages
         for work in (self._post, self._collect):
             if (task := self._tasks.get(work.__name__)) is None or task.done():
@@ -278,7 +278,7 @@ class LeasedPermits:
             self.worker, unsent = uuid4().hex, {number for number, _, _ in self._outbox}
             self._send(*(message for number, (message, _) in self._asked.items() if number not in unsent))
 
-    def _take(self, message: Message, future: asyncio.Future[Any], value: Any) -> None:
+    def _take(self, message: LeaseRequest, future: asyncio.Future[Any], value: Any) -> None:
         if not future.done():
             future.set_exception(value) if isinstance(value, Exception) else future.set_result(value)
         elif isinstance(value, Permit):  # who asked was cancelled

@@ -13,7 +13,7 @@ from karat.core.errors import SpecError, did_you_mean
 from karat.models.openai.client import EndpointError, EndpointUnreachable, find_endpoint, post
 from karat.models.openai.remedies import remedies
 from karat.models.openai.unsupported import OTHER_NAMES, apply, describe, find_refused
-from karat.models.request import CUT_OFF, NOTHING, REFUSED, Message, Reply, Schema
+from karat.models.request import CUT_OFF, NOTHING, REFUSED, ChatMessage, Reply, Schema
 
 FORMS = ("json_schema", "tool", "text")  # of structured output, the strictest first
 # codes of refusals that do not depend on the form
@@ -54,7 +54,7 @@ class OpenAIModel:
         return f"OpenAIModel({self.name!r}, base_url={self.endpoint!r})"
 
     async def __call__(
-        self, messages: Sequence[Message], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
+        self, messages: Sequence[ChatMessage], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
     ) -> Reply:
         """Send one request. `settings` (temperature, seed, max_tokens) become members of its body, except None."""
         async with remedies(self.address, self.name):
@@ -68,7 +68,7 @@ class OpenAIModel:
             return await self._send(self.body(messages, schema, settings))
 
     def body(
-        self, messages: Sequence[Message], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
+        self, messages: Sequence[ChatMessage], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """The body of a request, in the form of structured output that was found; before that in the strictest."""
         body: dict[str, Any] = {"model": self.name, "messages": list(messages)}

@@ -18,20 +18,20 @@ from time import time
 from typing import Any, Self, TypeAlias
 from zlib import crc32
 
-from karat.models.request import CUT_OFF, REFUSED, Message, Reply, Request, Schema
+from karat.models.request import CUT_OFF, REFUSED, ChatMessage, Reply, Request, Schema
 from karat.models.testing import batches
 from karat.models.testing.batches import FakeBatches
 from karat.models.testing.http import HttpRequest, HttpResponse, LoopbackServer
 from karat.models.testing.injected_faults import Faults, error_response, fault_chooser, inject_fault
 from karat.models.testing.schema_sample import sample_value
 
-Answer: TypeAlias = Reply | str | Mapping[str, Any]
-Script: TypeAlias = Answer | Sequence[Answer] | Callable[[Sequence[Message]], Answer] | None
+FakeReply: TypeAlias = Reply | str | Mapping[str, Any]
+Script: TypeAlias = FakeReply | Sequence[FakeReply] | Callable[[Sequence[ChatMessage]], FakeReply] | None
 """The answers of a fake model: the same text or JSON object always, a list of them in turn, a function of the messages,
 or None: a random value that matches the schema, seeded by the prompt's checksum."""
 
 
-def script_reader(script: Script) -> Callable[[Sequence[Message], Schema | None], Reply]:
+def script_reader(script: Script) -> Callable[[Sequence[ChatMessage], Schema | None], Reply]:
     """The script as a function of messages and schema."""
     if script is None:
         return _sample_reply
@@ -42,7 +42,7 @@ def script_reader(script: Script) -> Callable[[Sequence[Message], Schema | None]
         return lambda _, __: always
     turn, number = iter(script), len(script)
 
-    def next_reply(_: Sequence[Message], __: Schema | None) -> Reply:
+    def next_reply(_: Sequence[ChatMessage], __: Schema | None) -> Reply:
         for answer in turn:
             return Reply.from_value(answer)
         raise LookupError(f"the script has run out: it holds {number} replies")
@@ -50,7 +50,7 @@ def script_reader(script: Script) -> Callable[[Sequence[Message], Schema | None]
     return next_reply
 
 
-def _sample_reply(messages: Sequence[Message], schema: Schema | None) -> Reply:
+def _sample_reply(messages: Sequence[ChatMessage], schema: Schema | None) -> Reply:
     if schema is None:
         return Reply("fake")
     return Reply.from_value(sample_value(schema, Random(crc32(json.dumps(messages).encode()))))  # noqa: S311
@@ -75,14 +75,14 @@ class FakeModel:
         self._read = script_reader(answer)
 
     async def __call__(
-        self, messages: Sequence[Message], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
+        self, messages: Sequence[ChatMessage], schema: Schema | None = None, settings: Mapping[str, Any] | None = None
     ) -> Reply:
         """The answer of the script, with a fourth of the characters as the number of tokens."""
         self.requests.append(Request(messages, schema, settings or {}))
         return _count_tokens(self._read(messages, schema), messages)
 
 
-def _count_tokens(reply: Reply, messages: Sequence[Message]) -> Reply:
+def _count_tokens(reply: Reply, messages: Sequence[ChatMessage]) -> Reply:
     """The reply with its tokens: a fourth of the characters if the script does not set them."""
     if reply.input_tokens is not None:
         return reply

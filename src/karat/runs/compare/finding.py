@@ -10,7 +10,7 @@ from karat.data.json.objects import JsonObject, Printed
 from karat.runs.table.table import Cell, half_width, spell_value
 from karat.stats.aggregate import Bounds, points
 from karat.stats.corrected.value import Corrected
-from karat.stats.paired.comparison import Comparison, Test, Verdict
+from karat.stats.paired.comparison import Comparison, ComparisonVerdict, Test
 from karat.stats.paired.multiple import HolmTest, holm_tests
 from karat.stats.paired.power import smallest_share, smallest_visible
 from karat.stats.value import spell
@@ -57,12 +57,12 @@ class Finding(JsonObject):
         return self.comparison.scored > 0 and self.comparison.p is not None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """Whether the system is better or worse than the first, corrected for the number of tests."""
         return self.comparison.verdict(adjusted=self.adjusted)
 
     @property
-    def verdict_by_people(self) -> Verdict | None:
+    def verdict_by_people(self) -> ComparisonVerdict | None:
         """The same of the difference corrected by people; None where there is no such difference, or no p of it."""
         found, test = self.corrected, self.by_people
         if found is None or test is None or found.p is None:
@@ -71,7 +71,7 @@ class Finding(JsonObject):
         return seen.verdict(test.level)
 
     @property
-    def decision(self) -> Verdict:
+    def decision(self) -> ComparisonVerdict:
         """The verdict by people where they have one, else by scores.
 
         Whoever has people label does not take the scores for the truth.
@@ -164,7 +164,11 @@ class Finding(JsonObject):
         return tuple(text for text in (self.sentence, self.corrected_sentence) if text is not None)
 
     def _claim(
-        self, verdict: Verdict | None, ends: tuple[float, float | None, float | None], p: float | None, family: int
+        self,
+        verdict: ComparisonVerdict | None,
+        ends: tuple[float, float | None, float | None],
+        p: float | None,
+        family: int,
     ) -> str:
         """A difference in words: `ends` are its value and interval, `p` is corrected for a `family` of tests."""
         value, low, high = ends

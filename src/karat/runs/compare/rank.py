@@ -18,7 +18,7 @@ from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths
 from karat.stats.inference import Inference
 from karat.stats.paired.systems import Systems
-from karat.stats.ranking.standing import Correction
+from karat.stats.ranking.standing import Adjustment
 from karat.stats.value import Value
 
 
@@ -30,7 +30,7 @@ def rank(
     on: str | None = None,
     common: bool = False,
     allow_different: bool = False,
-    correction: Correction = "holm",
+    correction: Adjustment = "holm",
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Ranked:

@@ -19,10 +19,10 @@ from karat.runs.table.paper import Figure, paper_columns, paper_rows
 from karat.runs.table.table import Cell, Column, Row, Table, spell_estimate, spell_p
 from karat.stats.aggregate import Bounds, points
 from karat.stats.paired.pair_tests import PairTests
-from karat.stats.ranking.standing import Correction, Standing, stand
+from karat.stats.ranking.standing import Adjustment, Standing, stand
 from karat.stats.value import Estimate, Value, format_value, spell
 
-METHODS: Mapping[Correction, str] = {"holm": "Holm", "bh": "Benjamini and Hochberg"}
+METHODS: Mapping[Adjustment, str] = {"holm": "Holm", "bh": "Benjamini and Hochberg"}
 _RANKS = (Column("rank"), Column("may be"))
 
 
@@ -126,7 +126,7 @@ class Ranked(JsonObject):
     systems: tuple[str, ...]
     by: str | None
     confidence: float
-    correction: Correction
+    correction: Adjustment
     family: int
     intervals_adjusted: bool = False  # for the number of tests, as p is
     notes: tuple[str, ...] = ()
@@ -248,7 +248,7 @@ def join_letters(groups: Sequence[str]) -> str:
 
 
 def order_systems(
-    names: Sequence[str], found: Sequence[Evidence], correction: Correction, confidence: float, **about: Any
+    names: Sequence[str], found: Sequence[Evidence], correction: Adjustment, confidence: float, **about: Any
 ) -> Ranked:
     """A ranking of each piece of evidence; all tests are one family. `about`: further fields of `Ranked`."""
     standings = stand(

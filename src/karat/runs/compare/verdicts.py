@@ -24,7 +24,7 @@ from karat.runs.labels.choices import parse_label_map
 from karat.runs.scoring.arguments import NONE
 from karat.stats.inference import Inference
 from karat.stats.ranking.bradley_terry import Strengths, estimate_strengths, find_unbeaten
-from karat.stats.ranking.standing import Correction
+from karat.stats.ranking.standing import Adjustment
 from karat.stats.value import spell
 
 _COLUMNS = {
@@ -48,7 +48,7 @@ def rank_verdicts(
     label_map: Mapping[str, float] | str | None = None,
     order_effect: bool = True,
     cluster: str | None = None,
-    correction: Correction = "holm",
+    correction: Adjustment = "holm",
     confidence: float = 0.95,
 ) -> Ranked:
     """Rank systems by verdicts on pairs of their answers: the Bradley-Terry model with Davidson's ties.

@@ -18,9 +18,9 @@ from karat.stats.agreement.distance import MOST_CATEGORIES, Level
 from karat.stats.agreement.gwet import gwet_ac
 from karat.stats.agreement.kappa import cohen_kappa
 
-Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
+MeasurementLevel: TypeAlias = Literal["nominal", "ordinal", "interval"]
 """What labels are: names, ordered names, or numbers whose differences mean something."""
-LEVELS: Mapping[Scale, Level] = {"nominal": "nominal", "ordinal": "ordinal", "interval": "quadratic"}
+LEVELS: Mapping[MeasurementLevel, Level] = {"nominal": "nominal", "ordinal": "ordinal", "interval": "quadratic"}
 
 
 def compare_raters(

@@ -15,7 +15,7 @@ from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.data.json.objects import JsonObject, Printed, to_json
 from karat.runs.compare.scored_rows import name_rows, read_texts
-from karat.runs.judge.coefficients import Scale
+from karat.runs.judge.coefficients import MeasurementLevel
 from karat.runs.judge.kept_calibration import KeptCalibration, save_calibrations
 from karat.runs.judge.people import HumanAgreement
 from karat.runs.judge.raters import Rater, Raters
@@ -152,7 +152,7 @@ class Examination(JsonObject):
 
 
 def list_errors(
-    raters: Raters, rater: Rater, people: HumanAgreement, calls: Array | None, scale: Scale, most: int
+    raters: Raters, rater: Rater, people: HumanAgreement, calls: Array | None, scale: MeasurementLevel, most: int
 ) -> Iterator[Disagreement]:
     """At most `most` rows of false praise and as many of false blame, the greatest first; all kinds alike where labels
     are names of more than two things.

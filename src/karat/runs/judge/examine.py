@@ -14,7 +14,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
-from karat.runs.judge.coefficients import LEVELS, Scale, compare_people, compare_raters
+from karat.runs.judge.coefficients import LEVELS, MeasurementLevel, compare_people, compare_raters
 from karat.runs.judge.examination import Disagreement, Examination, Examined, RaterPair, list_errors
 from karat.runs.judge.kept_calibration import find_calibration, read_calibrations
 from karat.runs.judge.opening import ExaminationPlan, LabelMap, open_rated
@@ -49,7 +49,7 @@ def examine(
     on: str | None = None,
     columns: Sequence[str] = (),
     label_map: LabelMap = None,
-    scale: Scale = "interval",
+    scale: MeasurementLevel = "interval",
     by: str | None = None,
     cluster: str | None = None,
     errors: int = 0,

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.runs.judge.coefficients import LEVELS, Scale, why_no_labels
+from karat.runs.judge.coefficients import LEVELS, MeasurementLevel, why_no_labels
 from karat.runs.judge.praise import Beside, Errors, find_errors
 from karat.runs.judge.raters import Rater, Raters, name_label
 from karat.runs.labels.reversal import describe_reversal
@@ -114,7 +114,7 @@ class HumanAgreement:
 
 
 def compare_with_people(
-    raters: Raters, rater: Rater, scale: Scale, inference: Inference
+    raters: Raters, rater: Rater, scale: MeasurementLevel, inference: Inference
 ) -> tuple[HumanAgreement, Array | None]:
     """A score beside people, and its label of each row, shape (rows,), on the scale of people's.
 
@@ -135,7 +135,7 @@ class _Comparison:
     figure: str
     inference: Inference
 
-    def describe(self, scale: Scale) -> tuple[HumanAgreement, Array | None]:
+    def describe(self, scale: MeasurementLevel) -> tuple[HumanAgreement, Array | None]:
         beside, raters = self.beside, self.raters
         values = np.unique(beside.label[~np.isnan(beside.label)])
         cut = beside.find_threshold(self.inference)
@@ -225,7 +225,7 @@ class _Comparison:
             return None
         return self.gap(accuracy_with_each(calls, people, weights=weights), pairwise_accuracy(people, weights=weights))
 
-    def compare_alpha(self, calls: Array, scale: Scale) -> Gap | None:
+    def compare_alpha(self, calls: Array, scale: MeasurementLevel) -> Gap | None:
         """The alpha of the score with one person, and of people with one another, on the same rows."""
         people, weights, level = self.list_people(calls), self.raters.weights, LEVELS[scale]
         if people is None:

@@ -17,7 +17,7 @@ from karat.core.columns.kinds import Array
 from karat.stats.aggregate import Bounds
 from karat.stats.agreement.accuracy import Weights, both, mean
 from karat.stats.agreement.coefficient import Coefficient
-from karat.stats.agreement.threshold import Clusters, Threshold, best_threshold
+from karat.stats.agreement.threshold import ClusterNumbers, Threshold, best_threshold
 from karat.stats.inference import Inference
 
 
@@ -37,7 +37,7 @@ class Beside:
     own: bool
     limits: Bounds
     weights: Weights
-    clusters: Clusters
+    clusters: ClusterNumbers
 
     @property
     def turned(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import pyarrow as pa
 
 from karat.core.errors import ColumnError, DataError, KaratError, SpecError
-from karat.core.metric.definition import Definition, Direction
+from karat.core.metric.definition import Definition, Direction, Finish
 from karat.core.metric.in_order import kept_by
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec, parse, parse_own
@@ -26,7 +26,7 @@ from karat.data.storage.checksums import FileSum, parse_json, read_checked, read
 from karat.data.storage.whole_files import write_bytes
 from karat.runs.columns.lengths import Lengths
 from karat.runs.store.folders import MANIFEST
-from karat.stats.aggregate import Finish, Scale
+from karat.stats.aggregate import Scale
 from karat.stats.corrected.value import Corrected
 from karat.stats.value import Value
 

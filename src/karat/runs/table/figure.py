@@ -7,10 +7,10 @@ from typing import Any
 
 from karat.core.errors import SpecError
 from karat.core.lazy import import_extra
-from karat.runs.table.table import Kind, Style, Table
+from karat.runs.table.table import RowKind, Style, Table
 
-_MARKERS: dict[Kind, str] = {"value": "o", "better": "^", "worse": "v", "unclear": "o"}
-_COLOURS: dict[Kind, str] = {"value": "0.1", "better": "#14588f", "worse": "#a34309", "unclear": "0.45"}
+_MARKERS: dict[RowKind, str] = {"value": "o", "better": "^", "worse": "v", "unclear": "o"}
+_COLOURS: dict[RowKind, str] = {"value": "0.1", "better": "#14588f", "worse": "#a34309", "unclear": "0.45"}
 
 
 def draw(tables: Sequence[Table], label: str, ax: Any, need: str) -> Any:

@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 from karat.stats.value import format_value, spell
 
-Kind: TypeAlias = Literal["value", "better", "worse", "unclear"]
-WORDS: dict[Kind, str] = {"value": "", "better": "▲ better", "worse": "▼ worse", "unclear": "○ unclear"}
+RowKind: TypeAlias = Literal["value", "better", "worse", "unclear"]
+WORDS: dict[RowKind, str] = {"value": "", "better": "▲ better", "worse": "▼ worse", "unclear": "○ unclear"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Row:
     """
 
     cells: tuple[Cell | str, ...]
-    kind: Kind = "value"
+    kind: RowKind = "value"
     part: bool = False
     value: float | None = None
     low: float | None = None

@@ -16,7 +16,7 @@ from karat.stats.agreement.coefficient import Coefficient
 from karat.stats.agreement.distance import number_values
 from karat.stats.intervals.wilson import ROUNDING
 
-Clusters: TypeAlias = NDArray[np.int64] | None
+ClusterNumbers: TypeAlias = NDArray[np.int64] | None
 FOLDS = 10
 FEWEST = 5  # rows or clusters of each label: with fewer, folds and draws lack one label too often
 DRAWS = (200, 1_000)  # the least and the greatest number of bootstrap draws
@@ -44,7 +44,7 @@ def best_threshold(
     scores: Scores,
     labels: Scores,
     *,
-    clusters: Clusters = None,
+    clusters: ClusterNumbers = None,
     weights: Weights = None,
     confidence: float = 0.95,
     seed: int = 0,

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from karat.stats.intervals.student import student_quantile
 
-Ends: TypeAlias = tuple[float, float | None, float | None]  # a value, low and high
+ValueAndEnds: TypeAlias = tuple[float, float | None, float | None]  # a value, low and high
 Moves: TypeAlias = NDArray[np.float64]  # how much each row or cluster moves a value
 
 
-def subtract(first: Ends, second: Ends, moves: tuple[Moves, Moves], confidence: float) -> Ends:
+def subtract(first: ValueAndEnds, second: ValueAndEnds, moves: tuple[Moves, Moves], confidence: float) -> ValueAndEnds:
     """The second value minus the first, each of which its own rows or clusters move.
 
     A value from few labels has a wide interval, and so has the difference, however many labels the other one has. The

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from karat.core.errors import DataError, RowError
 from karat.stats.aggregate import Bounds, Scale
-from karat.stats.corrected.difference import Ends, Moves, subtract
+from karat.stats.corrected.difference import Moves, ValueAndEnds, subtract
 from karat.stats.corrected.fit import Fit, add_up, mean_score, p_value
 from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.judged import Judged
@@ -130,7 +130,7 @@ def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> Correct
 
     corrected, alone = moves([each.spread.weight for each in sides]), moves((0.0, 0.0))
 
-    def ends(confidence: float) -> Ends:
+    def ends(confidence: float) -> ValueAndEnds:
         first, second = ((each.value, *each.interval(confidence)[1]) for each in sides)
         return subtract(first, second, corrected, confidence)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.aggregate import Finish
+from karat.core.metric.definition import Finish
 
 DRAWS = 2_000
 CELLS = 2**17  # numbers drawn at a time: they stay in the cache, and BLAS multiplies so few in one thread

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from karat.core.errors import SpecError
-from karat.core.metric.definition import before_cut
-from karat.stats.aggregate import Bounds, Finish
+from karat.core.metric.definition import Finish, before_cut
+from karat.stats.aggregate import Bounds
 from karat.stats.intervals.bootstrap import bootstrap_interval
 from karat.stats.intervals.wilson import Summed, bounded_interval
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.errors import DataError
-from karat.stats.aggregate import Finish
+from karat.core.metric.definition import Finish
 from karat.stats.intervals.student import student_quantile
 
 Ends: TypeAlias = tuple[float, float]  # of an interval

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, RowError, SpecError
-from karat.stats.aggregate import Finish, Scale
+from karat.core.metric.definition import Finish
+from karat.stats.aggregate import Scale
 from karat.stats.inference import Inference
 from karat.stats.intervals.wilson import ROUNDING
 from karat.stats.paired.comparison import Comparison, Test

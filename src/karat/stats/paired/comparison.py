@@ -9,7 +9,7 @@ from karat.core.metric.definition import Direction
 from karat.data.json.objects import JsonObject
 
 Test: TypeAlias = Literal["mcnemar", "student", "exceedance", "wald"]
-Verdict: TypeAlias = Literal["better", "worse", "unclear"]
+ComparisonVerdict: TypeAlias = Literal["better", "worse", "unclear"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Comparison(JsonObject):
     level: float
     direction: Direction
 
-    def verdict(self, level: float | None = None, *, adjusted: float | None = None) -> Verdict:
+    def verdict(self, level: float | None = None, *, adjusted: float | None = None) -> ComparisonVerdict:
         """Whether B is better or worse than A at `level`; by default at the comparison's own.
 
         Both have to say so: p, `adjusted` for several tests where it is, is at most the level, and the interval, where
@@ -83,7 +83,7 @@ class Comparison(JsonObject):
         """The fields in order, then verdict and could_turn at the comparison's level, as JSON values."""
         return super().as_dict() | {"verdict": self.verdict(), "could_turn": self.could_turn()}
 
-    def _judge(self, difference: float | None, p: float | None, level: float | None) -> Verdict:
+    def _judge(self, difference: float | None, p: float | None, level: float | None) -> ComparisonVerdict:
         if difference is None or p is None or p > (self.level if level is None else level) or difference == 0:
             return "unclear"
         return "better" if (difference > 0) == (self.direction == "maximize") else "worse"

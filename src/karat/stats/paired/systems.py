@@ -12,8 +12,9 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import RowError
+from karat.core.metric.definition import Finish
 from karat.core.metric.in_order import kept_by
-from karat.stats.aggregate import LIMIT, Bounds, Finish, Scale
+from karat.stats.aggregate import LIMIT, Bounds, Scale
 from karat.stats.confidence.paired import move_curve
 from karat.stats.inference import Inference
 from karat.stats.intervals.student import student_quantile
@@ -181,7 +182,8 @@ class _Sums:
         observed, value_of = units.observe(self._finish)
         total, count = observed.sum(axis=0), len(observed)
         with np.errstate(all="ignore"):
-            return count * value_of(total) - (count - 1) * value_of(total - observed)
+            values: Array = count * value_of(total) - (count - 1) * value_of(total - observed)
+        return values
 
 
 class _Rows:

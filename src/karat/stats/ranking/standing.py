@@ -15,7 +15,7 @@ from karat.stats.paired.multiple import benjamini_hochberg, holm
 from karat.stats.paired.pair_tests import Matrix, PairTests
 from karat.stats.ranking.letters import assign_letters
 
-Correction: TypeAlias = Literal["holm", "bh"]
+Adjustment: TypeAlias = Literal["holm", "bh"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ def stand(
     directions: Sequence[Direction],
     *,
     level: float = 0.05,
-    correction: Correction = "holm",
+    correction: Adjustment = "holm",
 ) -> list[Standing]:
     """Where systems stand in one or more rankings, whose tests are one family.
 
@@ -66,7 +66,7 @@ def stand(
     >>> list(zip(standing.least, standing.most))
     [(1, 2), (1, 3), (2, 3)]
     """
-    if correction not in get_args(Correction):
+    if correction not in get_args(Adjustment):
         raise SpecError(f"correction 'holm' or 'bh' expected, found {correction!r}")
     upper = [np.triu_indices(len(each.p), 1) for each in tests]
     ps = [float(p) for each, pairs in zip(tests, upper, strict=True) for p in each.p[pairs]]

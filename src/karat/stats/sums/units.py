@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.errors import RowError, SpecError
+from karat.core.metric.definition import Finish
 from karat.core.metric.in_order import kept_by
-from karat.stats.aggregate import LIMIT, Accumulator, Estimated, Finish, Scale
+from karat.stats.aggregate import LIMIT, Accumulator, Estimated, Scale
 from karat.stats.inference import Inference
 from karat.stats.intervals.interval import interval
 from karat.stats.sums.blocks import BLOCKS, blocks

@@ -29,10 +29,10 @@ TYPES: Mapping[str, str] = {
     ".svg": "image/svg+xml",
 }
 _STATIC, _STYLE = Path(__file__).parent / "static", Path(__file__).parents[1] / "style.css"
-Answer: TypeAlias = Callable[[Workspace, Query], dict[str, Any]]
+PageAnswer: TypeAlias = Callable[[Workspace, Query], dict[str, Any]]
 
 _ROWS, _TABLE = ("runs", "on", "different", "filter"), ("runs", "on", "different")
-GET: Mapping[str, tuple[Answer, tuple[str, ...]]] = {
+GET: Mapping[str, tuple[PageAnswer, tuple[str, ...]]] = {
     "/api/runs": (figures.list_runs, ()),
     "/api/result": (figures.show_values, ("run",)),
     "/api/provenance": (figures.show_provenance, ("run",)),
@@ -42,7 +42,7 @@ GET: Mapping[str, tuple[Answer, tuple[str, ...]]] = {
     "/api/columns": (listing.list_columns, _TABLE),
     "/api/row": (listing.read_row, (*_TABLE, "id", "full")),
 }
-POST: Mapping[str, tuple[Answer, tuple[str, ...]]] = {
+POST: Mapping[str, tuple[PageAnswer, tuple[str, ...]]] = {
     "/api/rows": (listing.list_rows, (*_ROWS, "sort", "offset", "limit")),
     "/api/facets": (listing.count_rows, (*_ROWS, "fields", "histograms")),
 }
@@ -76,7 +76,7 @@ def _file(path: Path) -> Callable[[Request], Response]:
     return send
 
 
-def _get(space: Workspace, answer: Answer, known: tuple[str, ...]) -> Callable[[Request], Awaitable[Response]]:
+def _get(space: Workspace, answer: PageAnswer, known: tuple[str, ...]) -> Callable[[Request], Awaitable[Response]]:
     async def get(request: Request) -> Response:
         pairs = request.query_params.multi_items()
         if len(dict(pairs)) < len(pairs):
@@ -86,7 +86,7 @@ def _get(space: Workspace, answer: Answer, known: tuple[str, ...]) -> Callable[[
     return get
 
 
-def _post(space: Workspace, answer: Answer, known: tuple[str, ...]) -> Callable[[Request], Awaitable[Response]]:
+def _post(space: Workspace, answer: PageAnswer, known: tuple[str, ...]) -> Callable[[Request], Awaitable[Response]]:
     async def post(request: Request) -> Response:
         if request.headers.get("content-type", "").lower() not in _JSON:
             return _reply(415, {"error": "the content type application/json is expected"})
@@ -104,7 +104,7 @@ def _post(space: Workspace, answer: Answer, known: tuple[str, ...]) -> Callable[
     return post
 
 
-async def _answer(space: Workspace, answer: Answer, known: tuple[str, ...], data: Mapping[str, Any]) -> Response:
+async def _answer(space: Workspace, answer: PageAnswer, known: tuple[str, ...], data: Mapping[str, Any]) -> Response:
     """What a function answers, in a thread of its own; an error in plain words, without paths of this machine."""
 
     def work() -> bytes:

@@ -8,10 +8,10 @@ from typing import Any, Literal, Required, TypeAlias, TypedDict, cast, get_args
 
 from karat.core.errors import SpecError, did_you_mean
 
-Kind: TypeAlias = Literal["column", "score", "difference", "size", "outcome", "reason", "label", "text", "id"]
+FieldKind: TypeAlias = Literal["column", "score", "difference", "size", "outcome", "reason", "label", "text", "id"]
 Op: TypeAlias = Literal["in", "not in", "between", "range", "missing", "contains"]
 
-_KINDS, _OPS = get_args(Kind), get_args(Op)
+_KINDS, _OPS = get_args(FieldKind), get_args(Op)
 _PARTS: Mapping[str, tuple[str, ...]] = {
     "column": ("name",),
     "reason": ("system",),
@@ -26,7 +26,7 @@ _LARGEST = 1e300  # of an end; not infinite, and no whole number that is too lar
 class FieldParts(TypedDict, total=False):
     """What a row has one value of; `system` is the number of a run, from 0."""
 
-    kind: Required[Kind]
+    kind: Required[FieldKind]
     name: str
     metric: str
     system: int
@@ -42,7 +42,7 @@ class Field:
     question, the gold and the answers together. `id`: by which rows are matched.
     """
 
-    kind: Kind
+    kind: FieldKind
     name: str = ""
     metric: str = ""
     system: int = 0

@@ -25,7 +25,7 @@ from karat.runs.store.run import Run, ScoredFile
 from karat.viewer.rows.columns import Codes, RunColumns, encode, find_facets, name_type
 from karat.viewer.rows.fields import Field
 from karat.viewer.rows.recent import Recent
-from karat.viewer.rows.texts import Texts
+from karat.viewer.rows.texts import RowTexts
 
 MISSING = "(null)"
 """The label of no value, as in the slices of a comparison."""
@@ -56,9 +56,9 @@ class RowTable:
             self.facets = dict(facets)
 
     @cached_property
-    def texts(self) -> Texts:
+    def texts(self) -> RowTexts:
         """The rows of the runs' files."""
-        return Texts(self.runs)
+        return RowTexts(self.runs)
 
     @property
     def specs(self) -> tuple[str, ...]:

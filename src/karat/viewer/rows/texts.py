@@ -28,11 +28,11 @@ _NUMBER = "file_row_number"
 _SPECIAL = re.compile(r"[\\.^$*+?()\[\]{}|]")
 
 
-class Texts:
+class RowTexts:
     """The rows of some runs, read by number; safe for several threads.
 
-    >>> from karat.viewer.rows.texts import Texts
-    >>> Texts([]).close()
+    >>> from karat.viewer.rows.texts import RowTexts
+    >>> RowTexts([]).close()
     """
 
     def __init__(self, runs: Iterable[Run]) -> None:

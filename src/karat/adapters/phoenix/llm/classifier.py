@@ -26,7 +26,7 @@ from karat.models.context import current_models
 from karat.models.event_loop import await_coroutine, run_coroutine
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
-from karat.models.request import Message
+from karat.models.request import ChatMessage
 
 Choices: TypeAlias = Sequence[str] | Mapping[str, Any]
 """Labels; or the score of each label, a number or None; or pairs of a score and a description."""
@@ -191,7 +191,7 @@ class ClassificationEvaluator(LLMEvaluator):
                 raise DataError(f"{field} is null")
         return self.prompt_template.render(record)
 
-    def _with_instructions(self, prompt: list[Message]) -> list[Message]:
+    def _with_instructions(self, prompt: list[ChatMessage]) -> list[ChatMessage]:
         """The prompt followed by the form of the reply."""
         *before, last = prompt
         if last["role"] == "user":

@@ -13,7 +13,7 @@ from karat.judges.replies.parser import check, read_json
 from karat.models.context import current_models
 from karat.models.event_loop import await_coroutine, run_coroutine
 from karat.models.openai.model import OpenAIModel
-from karat.models.request import Message, Model, Reply, Request, Schema
+from karat.models.request import ChatMessage, Model, Reply, Request, Schema
 
 Labels: TypeAlias = Sequence[str] | Mapping[str, str]
 """Labels, or the meaning of each."""
@@ -155,7 +155,7 @@ class _ObjectModel:
         self.name, self._llm = str(getattr(llm, "model", type(llm).__name__)), llm
 
     async def __call__(
-        self, messages: Sequence[Message], schema: Schema | None, settings: Mapping[str, Any]
+        self, messages: Sequence[ChatMessage], schema: Schema | None, settings: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         reply: Mapping[str, Any] = await self._llm.async_generate_object(prompt=messages, schema=schema, **settings)
         return reply

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from karat.adapters.phoenix.exceptions import PhoenixTemplateMappingError
 from karat.adapters.phoenix.llm.template import Part, TemplateFormat, parse, placeholders, render
 from karat.core.errors import SpecError
-from karat.models.request import Message as PlainMessage
+from karat.models.request import ChatMessage
 
 PromptLike: TypeAlias = str | Sequence[Mapping[str, Any]]
 Message: TypeAlias = dict[str, Any]
@@ -140,10 +140,10 @@ def _text(part: Any, number: int) -> str:
     raise SpecError(f"Message {number}: Unsupported content: Only 'text' is supported as a part, got {part!r:.60}")
 
 
-def to_plain(prompt: PromptLike) -> list[PlainMessage]:
+def to_plain(prompt: PromptLike) -> list[ChatMessage]:
     """A text or messages as messages whose roles and contents are text, as models take them."""
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-    plain: list[PlainMessage] = []
+    plain: list[ChatMessage] = []
     for number, message in enumerate(messages):
         content = message["content"]
         text = content if isinstance(content, str) else "\n".join(_text(part, number) for part in content)

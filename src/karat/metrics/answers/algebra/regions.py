@@ -13,8 +13,8 @@ from typing import TypeAlias
 from karat.metrics.answers.algebra.numeric import constant_value
 from karat.text.latex import Node, as_set
 
-Cut: TypeAlias = tuple[float, int]
-Pieces: TypeAlias = list[tuple[Cut, Cut]]
+Boundary: TypeAlias = tuple[float, int]
+Pieces: TypeAlias = list[tuple[Boundary, Boundary]]
 
 EVERYTHING: Pieces = [((-inf, 1), (inf, 0))]
 MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!=", "~": "~"}

@@ -24,7 +24,7 @@ from karat.metrics.answers.json.parser import Invalid, parse
 from karat.metrics.answers.json.paths import JsonField, read_pattern
 
 KINDS = ("equal", "different", "missing", "extra")
-Measure: TypeAlias = Literal["f1", "precision", "recall"]
+FieldMeasure: TypeAlias = Literal["f1", "precision", "recall"]
 
 
 def read_metrics(metrics: Mapping[str, Any]) -> dict[str, Metric]:
@@ -76,7 +76,7 @@ def json_fields(
     prediction: Text,
     reference: Text,
     *,
-    measure: Measure = "f1",
+    measure: FieldMeasure = "f1",
     path: Annotated[str | None, _check_path] = None,
     lists: Literal["matched", "ordered"] = "matched",
     metrics: Annotated[dict[str, Any], _check_metrics] = {},  # noqa: B006  (frozen in the definition)
