@@ -16,6 +16,10 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
+from karat.viewer.page.workspace import Workspace
+
+testclient = pytest.importorskip("starlette.testclient", reason="the page needs karat[view]")
+app = pytest.importorskip("karat.viewer.page.app")
 
 N = 60
 METRICS = [
@@ -81,6 +85,13 @@ def command(*words):
     return json.loads(run.stdout)
 
 
+def ask_page(path, *names, **options):
+    """What the page is answered about kept runs."""
+    with testclient.TestClient(app.make_app(Workspace())) as page:
+        ids = {run["name"]: run["id"] for run in page.get("/api/runs").json()["runs"]}
+        return page.get(path, params={"runs" if names[1:] else "run": ",".join(map(ids.get, names)), **options}).json()
+
+
 def flags(options):
     """Options of Python as those of the command line."""
     found = []
@@ -142,6 +153,10 @@ def test_values_are_those_of_scoring_at_every_door(options, scored, tmp_path):
         path = karat.report(*map(runs.get, systems), output=tmp_path / "report.html", overwrite=True, **single)
         found = [each["values"] for each in read_report(path)["of_runs"]["result"]]
         doors[about] = dict(zip(systems, map(of_stored, found), strict=True))
+    if not options:
+        doors["page"] = {name: of_stored(ask_page("/api/result", run)["values"]) for name, run in runs.items()}
+    if options in ({}, {"cluster": "page"}):  # the page has no others
+        doors["rank on the page"] = of_ranked(ask_page("/api/rank", *SYSTEMS, **options)["ranked"])
     if "human" not in options:
         doors["rank"] = of_ranked(karat.rank(*SYSTEMS, **options).as_dict())
         doors["rank --json"] = of_ranked(command("rank", *SYSTEMS, *flags(options)))
@@ -191,6 +206,9 @@ def test_a_pair_is_the_same_at_every_door(options, scored, tmp_path):
         "rank --json": differences_of_ranked(command("rank", *SYSTEMS, *flags(options))),
         "report": differences(answered["compare"]["compared"]),
     }
+    if options in ({}, {"cluster": "page"}):  # the page has no others
+        doors["page"] = differences(ask_page("/api/compare", *SYSTEMS, **options)["compared"])
+        doors["rank on the page"] = differences_of_ranked(ask_page("/api/rank", *SYSTEMS, **options)["ranked"])
     for door, found in doors.items():
         assert found == expected, door
     for ranking in ranked.rankings:
