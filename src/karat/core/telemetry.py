@@ -253,7 +253,7 @@ def _recorded(
 def spell(value: Any) -> str | None:
     """A value as JSON text, with `str` for types that JSON lacks; None where that fails."""
     with suppress(Exception):
-        return json.dumps(value, ensure_ascii=False, default=_plain)
+        return json.dumps(value, ensure_ascii=False, default=_json_default)
     return None
 
 
@@ -275,7 +275,7 @@ def _finite(score: Any) -> float | None:
     return None
 
 
-def _plain(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 

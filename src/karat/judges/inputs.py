@@ -77,16 +77,16 @@ def _read_criteria(value: Any) -> list[dict[str, Any]] | Unreadable:
 def _values(column: pa.Array) -> list[Any]:
     if column.type == RAW:
         return [json.loads(cell) for cell in column.storage.to_pylist()]
-    return column.to_pylist() if is_text(column.type) else [_plain(value) for value in to_python(column)]
+    return column.to_pylist() if is_text(column.type) else [_json_value(value) for value in to_python(column)]
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A value as JSON can hold it; other values become their text.
 
     Keys that are null are dropped: Arrow adds to each row's object the keys that only other rows have.
     """
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items() if item is not None}
+        return {str(key): _json_value(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)

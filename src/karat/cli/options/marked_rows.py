@@ -56,7 +56,7 @@ def print_flips(screen: Screen, flips: Iterable[Flip], first: str) -> None:
     for flip in flips:
         screen.line("")
         screen.line(f"{flip.id}   {flip.metric} {spell(flip.scores[0], '.4f')} → {spell(flip.scores[1], '.4f')}")
-        question = [] if flip.question in (None, flip.id) else [_plain("question", flip.question)]
+        question = [] if flip.question in (None, flip.id) else [_unmarked("question", flip.question)]
         a, b = flip.predictions
         if a is None and b is None:  # the rows hold no answers
             _print_texts(screen, question, LONG)
@@ -77,19 +77,19 @@ def _normalizer(spec: str) -> str:
 
 def _list_texts(row: ScoredRow, normalize: str) -> Iterator[MarkedText]:
     if row.question not in (None, row.id):
-        yield _plain("question", row.question)
+        yield _unmarked("question", row.question)
     answer = [] if row.prediction is None else [row.prediction]
     golds = [mark_words(gold, answer, normalize) for gold in row.references]
     found = any(all(mark == "same" for _, mark in gold) for gold in golds)  # one gold answer is wholly there
     for gold, pieces in zip(row.references[:_GOLDS], golds, strict=False):
         yield MarkedText("reference", _whole(gold) if found else pieces, "removed")
     if row.references[_GOLDS:]:
-        yield _plain("reference", f"… and {len(row.references) - _GOLDS:,} more")
+        yield _unmarked("reference", f"… and {len(row.references) - _GOLDS:,} more")
     pieces = _whole(None) if row.prediction is None else mark_words(row.prediction, row.references, normalize)
     yield MarkedText("prediction", pieces, "added")
     for name, value in {**row.columns, "reason": row.reason}.items():
         if value is not None or name in row.columns:
-            yield _plain(name, value)
+            yield _unmarked(name, value)
     for spec, details in row.details.items():
         yield from _list_details(details, "" if len(row.details) == 1 else f"{spec}.")
 
@@ -99,9 +99,9 @@ def _list_details(details: Mapping[str, Any], prefix: str) -> Iterator[MarkedTex
         if name == "statements" and value is not None:
             for number, each in enumerate(json.loads(value), 1):
                 label = f"answer {each['answer']}" if "answer" in each else f"statement {number}"
-                yield _plain(f"{prefix}{label}", _describe_verdict(each))
+                yield _unmarked(f"{prefix}{label}", _describe_verdict(each))
         elif name not in _HIDDEN:
-            yield _plain(f"{prefix}{name}", spell(value, ".4g") if isinstance(value, float) else value)
+            yield _unmarked(f"{prefix}{name}", spell(value, ".4g") if isinstance(value, float) else value)
 
 
 def _describe_verdict(said: Mapping[str, Any]) -> str:
@@ -113,7 +113,7 @@ def _describe_verdict(said: Mapping[str, Any]) -> str:
     return ": ".join(filter(None, [*parts, inner]))
 
 
-def _plain(label: str, value: Any) -> MarkedText:
+def _unmarked(label: str, value: Any) -> MarkedText:
     return MarkedText(label, _whole(to_text(value)))
 
 

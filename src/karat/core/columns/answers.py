@@ -39,14 +39,14 @@ def read_answers(rows: Iterable[Any]) -> pa.Array:
 
 
 def _spans(answer: Any, at: int) -> list[str | None] | None:
-    return None if answer is None else [_text(each, at) for each in _items(answer)]
+    return None if answer is None else [_answer_text(each, at) for each in _items(answer)]
 
 
 def _items(value: Any) -> Iterable[Any]:
     return [value] if isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__") else value
 
 
-def _text(value: Any, at: int) -> str | None:
+def _answer_text(value: Any, at: int) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):

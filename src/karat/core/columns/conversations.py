@@ -140,7 +140,7 @@ def _of_list(items: list[Any]) -> Iterator[Message]:
         elif isinstance(each, Mapping) and each.get("type") in _BLOCKS and "role" not in each:
             blocks.append(each)
         else:
-            text = _text(blocks)
+            text = _content_text(blocks)
             if calls or text:
                 yield _message("assistant", text, calls)
             calls, blocks = [], []
@@ -171,7 +171,7 @@ def _of_message(value: Any, where: str) -> Iterator[Message]:
     blocks = content if isinstance(content, list) else []
     for block in blocks:
         if isinstance(block, Mapping) and block.get("type") == "tool_result":
-            yield Message("tool", _text(block.get("content")), (), _id(block))
+            yield Message("tool", _content_text(block.get("content")), (), _id(block))
     rest = [block for block in blocks if not (isinstance(block, Mapping) and block.get("type") == "tool_result")]
     if rest or not blocks:
         calls = _inner(value, "tool_calls", list) or _inner(
@@ -180,7 +180,9 @@ def _of_message(value: Any, where: str) -> Iterator[Message]:
         calls = [*calls, *filter(None, [value.get("function_call")])] or [
             block for block in rest if isinstance(block, Mapping) and block.get("type") == "tool_use"
         ]
-        yield _message(author, _text(rest if blocks else content), [_call(each, where) for each in calls], _id(value))
+        yield _message(
+            author, _content_text(rest if blocks else content), [_call(each, where) for each in calls], _id(value)
+        )
 
 
 def _of_steps(steps: list[Any]) -> Iterator[Message]:
@@ -189,11 +191,11 @@ def _of_steps(steps: list[Any]) -> Iterator[Message]:
         if not isinstance(step, Mapping) or not isinstance(step.get("source"), str):
             raise UnreadableConversation(f"step {number}: found {_name_type(step)}; expected a step with a source")
         calls = [_call(each, f"step {number}: ") for each in _inner(step, "tool_calls", list)]
-        yield _message(_ROLES.get(step["source"], str(step["source"])), _text(step.get("message")), calls)
+        yield _message(_ROLES.get(step["source"], str(step["source"])), _content_text(step.get("message")), calls)
         for result in _inner(_inner(step, "observation", dict), "results", list):
             if not isinstance(result, Mapping):
                 raise UnreadableConversation(f"step {number}: found {_name_type(result)} among its results")
-            yield Message("tool", _text(result.get("content")), (), _id(result))
+            yield Message("tool", _content_text(result.get("content")), (), _id(result))
 
 
 def _message(role: str, content: str, calls: Iterable[ToolCall] = (), call_id: str | None = None) -> Message:
@@ -264,7 +266,7 @@ def _id(value: Mapping[str, Any]) -> str | None:
     return next((found for key in _IDS if isinstance(found := value.get(key), str) and found), None)
 
 
-def _text(content: Any) -> str:
+def _content_text(content: Any) -> str:
     """The text of a message: of its parts those that are text, and the names of the others, such as `[image_url]`."""
     if isinstance(content, list):
         return "\n".join(filter(None, map(_part, content)))
@@ -273,7 +275,7 @@ def _text(content: Any) -> str:
 
 def _part(part: Any) -> str:
     if not isinstance(part, Mapping):
-        return _text(part)
+        return _content_text(part)
     if part.get("type") in ("tool_use", "thinking", "redacted_thinking", "reasoning"):
         return ""
     text = part.get("text")

@@ -47,24 +47,24 @@ def spell_id(value: Any) -> str | None:
     >>> [spell_id(value) for value in (None, float("nan"), "")]
     [None, None, None]
     """
-    plain = value if isinstance(value, str) else _plain(value)
+    plain = value if isinstance(value, str) else _json_value(value)
     if plain is None or isinstance(plain, str):
         return plain or None
     return json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A value as JSON, with equal numbers spelled equally: no fraction of zero, no NaN."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return None if value != value else int(value) if value.is_integer() else value  # noqa: PLR0124  (NaN)
     if hasattr(value, "tolist"):  # NumPy's scalars and arrays
-        return _plain(value.tolist())
+        return _json_value(value.tolist())
     if isinstance(value, Mapping):
-        return {spell_id(key) or "": _plain(inner) for key, inner in value.items()}
+        return {spell_id(key) or "": _json_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_json_value(inner) for inner in value]
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 

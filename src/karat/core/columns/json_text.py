@@ -59,10 +59,10 @@ def _drop_nulls(value: Any) -> Any:
 
 
 def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_plain)
+    return json.dumps(value, ensure_ascii=False, default=_json_default)
 
 
-def _plain(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     """What JSON can hold of a model of pydantic, a data class, or a value of NumPy or Arrow."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")

@@ -82,12 +82,12 @@ def _hint(kind: pa.DataType, *, of_text: bool) -> str:
     return ""
 
 
-def _text(column: pa.Array) -> pa.Array | None:
+def _text_array(column: pa.Array) -> pa.Array | None:
     kind = column.type
     if pt.is_string(kind) or pt.is_large_string(kind):
         return column
     if pt.is_dictionary(kind) and is_text(kind.value_type):
-        texts = _text(column.dictionary)
+        texts = _text_array(column.dictionary)
         return None if texts is None else texts.take(column.indices)
     if pt.is_string_view(kind):
         return column.cast(pa.large_string())
@@ -101,11 +101,11 @@ def _texts(column: pa.Array) -> pa.Array | None:
     if pt.is_null(kind):
         return column.cast(pa.list_(pa.string()))
     if not is_list(kind):  # one text is a list of one
-        return None if (texts := _text(column)) is None else lists_of_one(texts)
+        return None if (texts := _text_array(column)) is None else lists_of_one(texts)
     column = plain_lists(column)
     if pt.is_string(kind.value_type) or pt.is_large_string(kind.value_type):
         return column
-    return _cast_items(column, _text)
+    return _cast_items(column, _text_array)
 
 
 def _cast_items(lists: pa.Array, cast: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
@@ -133,7 +133,7 @@ def _numbers(column: pa.Array) -> pa.Array | None:
     return _cast_items(plain_lists(column), _number)
 
 
-TEXT = Kind("text", _text)
+TEXT = Kind("text", _text_array)
 TEXTS = Kind("a list of texts", _texts)
 ANSWERS = Kind("answers, each a text or a list of texts", partial(cast_answers, cast_texts=_texts), read_answers)
 NUMBER = Kind("a number", _number)

@@ -39,7 +39,7 @@ class Metric(Configured):
     def spec(self) -> str:
         """The text from which `parse` makes this metric again: its name and the settings that are not defaults."""
         defaults = self.definition.settings
-        return self._text({k: v for k, v in self.settings.items() if v != defaults[k].default})
+        return self._spell({k: v for k, v in self.settings.items() if v != defaults[k].default})
 
     @property
     def signature(self) -> str:
@@ -50,9 +50,9 @@ class Metric(Configured):
         unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""
         marks = "".join(f"|{name}={value}" for name, value in self.definition.marks.items())
         extraction = sign_extract(self.settings.get("extract", "none"))
-        return f"{self._text(said)}|version={self.definition.version}{extraction}{marks}{unicode}"
+        return f"{self._spell(said)}|version={self.definition.version}{extraction}{marks}{unicode}"
 
-    def _text(self, settings: Mapping[str, Any]) -> str:
+    def _spell(self, settings: Mapping[str, Any]) -> str:
         k = settings.get("k")
         cutoff = f"@{k}" if isinstance(k, int) and k >= 0 else ""
         first = self.definition.positional

@@ -25,12 +25,12 @@ class Half:
         return f"{name} ({self.source.name}), column {self.key!r}"
 
     def schema(self, text: Collection[str] = ()) -> pa.Schema:
-        schema = self.source.schema_as(self._text(text))
+        schema = self.source.schema_as(self._text_columns(text))
         return pa.schema([schema.field(column).with_name(name) for column, name in self.names.items()])
 
     def batches(self, text: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         schema = self.schema(text)
-        for batch in self.source.batches(self._text(text)):
+        for batch in self.source.batches(self._text_columns(text)):
             yield pa.RecordBatch.from_arrays([batch.column(column) for column in self.names], schema=schema)
 
     def ids(self) -> Iterator[pa.Array]:
@@ -59,5 +59,5 @@ class Half:
     def lossy_columns(self) -> list[str]:
         return [name for column, name in self.names.items() if column in self.source.lossy_columns]
 
-    def _text(self, text: Collection[str]) -> list[str]:
+    def _text_columns(self, text: Collection[str]) -> list[str]:
         return [column for column, name in self.names.items() if name in text]

@@ -67,11 +67,11 @@ def find_variants(gold: Iterable[str], predictions: Iterable[str]) -> tuple[str,
     >>> find_variants(["7", "8"], ["a", "08"]), find_variants(["Q 1"], ["q 1 "]), find_variants(["7"], ["8"])
     (('8', '08'), ('Q 1', 'q 1 '), None)
     """
-    plain = {_plain(each): each for each in gold}
-    return next(((plain[_plain(each)], each) for each in predictions if _plain(each) in plain), None)
+    plain = {_normalized_id(each): each for each in gold}
+    return next(((plain[_normalized_id(each)], each) for each in predictions if _normalized_id(each) in plain), None)
 
 
-def _plain(spelling: str) -> str | Decimal:
+def _normalized_id(spelling: str) -> str | Decimal:
     text = unicodedata.normalize("NFKC", spelling.strip(_SPACES)).casefold()
     return Decimal(text) if _NUMBER.fullmatch(text) else text  # equal Decimals have one hash
 

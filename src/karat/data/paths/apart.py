@@ -49,7 +49,7 @@ where="filter = 'flexible'"), or each, --by filter
         return
     rows = pa.Table.from_batches(
         [
-            pa.RecordBatch.from_arrays([_text(batch.column(path)) for path in there], there)
+            pa.RecordBatch.from_arrays([_as_text(batch.column(path)) for path in there], there)
             for batch in source.batches()
         ],
         pa.schema([(path, pa.large_string()) for path in there]),
@@ -60,7 +60,7 @@ where="filter = 'flexible'"), or each, --by filter
             raise DataError(_explain(source, layout.tool, path, values, several))
 
 
-def _text(column: pa.Array) -> pa.Array:
+def _as_text(column: pa.Array) -> pa.Array:
     if column.type == RAW:
         column = column.storage
     if pa.types.is_nested(column.type):

@@ -129,7 +129,7 @@ def _last_message(tree: Tree, paths: Sequence[str], roles: Collection[str]) -> p
     texts = [pa.nulls(tree.rows, pa.string())]
     for path in paths:
         for messages in tree.items(path, (*names.ROLE, *names.CONTENT, *names.PARTS)):
-            text = _text(messages.tree)
+            text = _message_text(messages.tree)
             matches = pc.and_(pc.is_in(messages.tree.get(names.ROLE), pa.array(roles)), text.is_valid())
             places = np.flatnonzero(matches.to_numpy(zero_copy_only=False))
             last = np.full(tree.rows, -1)
@@ -138,7 +138,7 @@ def _last_message(tree: Tree, paths: Sequence[str], roles: Collection[str]) -> p
     return pc.coalesce(*texts)
 
 
-def _text(message: Tree) -> pa.Array:
+def _message_text(message: Tree) -> pa.Array:
     """The text of a message: its content, or its text parts, one per line."""
     texts = [message.get(names.CONTENT)]
     for path in names.PARTS:

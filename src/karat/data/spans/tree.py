@@ -54,7 +54,7 @@ class Tree:
 
     def get(self, paths: Sequence[str]) -> pa.Array:
         """For each row the text at the first path that has a value; values that are not text come as JSON text."""
-        values = [self._text(column) for path in paths for column in self._at(path)]
+        values = [self._cell_text(column) for path in paths for column in self._at(path)]
         return pc.coalesce(*values) if values else pa.nulls(self.rows, pa.string())
 
     def items(self, path: str, inner: Sequence[str]) -> Iterator[ListItems]:
@@ -62,7 +62,7 @@ class Tree:
         for column in self._at(path):
             if _is_text(column):
                 if column.type == RAW and pc.any(pc.starts_with(column.storage, '"')).as_py():
-                    column = self._text(column)  # noqa: PLW2901
+                    column = self._cell_text(column)  # noqa: PLW2901
                 column = self._from_json(self._to_json(column), [_shape(inner) if inner else "VARCHAR"])  # noqa: PLW2901
             if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
                 row = pc.list_parent_indices(column).to_numpy()
@@ -93,13 +93,13 @@ class Tree:
         flat = pa.array(place * self.rows + row)
         parts = []
         for rest in dict.fromkeys(rest for _, rest, _ in numbered):
-            of = {number: self._text(column) for number, other, column in numbered if other == rest}
+            of = {number: self._cell_text(column) for number, other, column in numbered if other == rest}
             nothing = pa.nulls(self.rows, pa.string())
             each = pa.concat_arrays([of.get(number, nothing) for number in range(most)])
             parts.append((rest, each.take(flat)))
         return ListItems(replace(self, parts=tuple(parts), rows=len(row)), row, np.asarray(has.any(axis=1)))
 
-    def _text(self, column: pa.Array) -> pa.Array:
+    def _cell_text(self, column: pa.Array) -> pa.Array:
         if column.type == RAW:
             return self.select("cell ->> '$'", column.storage)
         if pa.types.is_nested(column.type):

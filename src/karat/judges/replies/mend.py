@@ -32,7 +32,7 @@ def mend(value: Any, schema: Mapping[str, Any], at: str = "the reply") -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if kind == "string":
-        return find_choice(value, schema["enum"]) if "enum" in schema else _text(value)
+        return find_choice(value, schema["enum"]) if "enum" in schema else _valid_text(value)
     if isinstance(value, bool) and schema.get("enum") == [0, 1]:
         return int(value)
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
@@ -50,19 +50,19 @@ def find_choice(value: Any, choices: Sequence[str]) -> Any:
     said = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
     if not isinstance(said, str) or said in choices:
         return said
-    for plain in (str.casefold, _plain):
+    for plain in (str.casefold, _normalized):
         found = [each for each in choices if plain(each.strip()) == plain(said.strip()) != ""]
         if len(found) == 1:
             return found[0]
     return value
 
 
-def _plain(text: str) -> str:
+def _normalized(text: str) -> str:
     """A text in small letters, without what is around it, and with one sign for spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "_", re.sub(r"\A[\W_]+|[\W_]+\Z", "", text.casefold()))
 
 
-def _text(value: Any) -> str:
+def _valid_text(value: Any) -> str:
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text.encode(errors="replace").decode()  # half of a character
 
@@ -84,7 +84,7 @@ def _mend_object(value: Mapping[str, Any], properties: Mapping[str, Any], at: st
 
 def _check_extra(key: str, value: Any, mended: Mapping[str, Any], properties: Mapping[str, Any], at: str) -> None:
     """Raise `ReplyError` for a key that was not asked for and speaks against the others, or counts on."""
-    if _plain(key) in _VERDICTS or (key.isdecimal() and all(name.isdecimal() for name in properties)):
+    if _normalized(key) in _VERDICTS or (key.isdecimal() and all(name.isdecimal() for name in properties)):
         raise ReplyError(f"{at} has the key {key!r}, which was not asked for")
     for name, schema in properties.items():
         if "enum" not in schema or schema["type"] != "string":

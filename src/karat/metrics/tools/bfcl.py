@@ -211,9 +211,9 @@ def _is_value(value: Any, choices: list[Any], kind: type, inner: type | None) ->
         if kind is list and inner is dict:
             return any(len(value) == len(choice) and all(map(_is_object, value, choice)) for choice in choices)
         if kind is list:
-            return [*map(_plain, value)] in [[*map(_plain, choice)] for choice in choices]
+            return [*map(_normalized, value)] in [[*map(_normalized, choice)] for choice in choices]
         if kind is str:
-            return _plain(value) in [_plain(choice) for choice in choices if isinstance(choice, str)]
+            return _normalized(value) in [_normalized(choice) for choice in choices if isinstance(choice, str)]
     return value in choices
 
 
@@ -237,10 +237,12 @@ def _is_object(value: Any, allowed: Any) -> bool:
     """Whether the object has allowed values alone, and lacks none that is needed."""
     if not isinstance(value, dict) or not isinstance(allowed, dict):
         return False
-    known = all(key in allowed and _plain(item) in [*map(_plain, allowed[key])] for key, item in value.items())
+    known = all(
+        key in allowed and _normalized(item) in [*map(_normalized, allowed[key])] for key, item in value.items()
+    )
     return known and all(key in value or OPTIONAL in choices for key, choices in allowed.items())
 
 
-def _plain(value: Any) -> Any:
+def _normalized(value: Any) -> Any:
     """A text without what does not count; another value as it is."""
     return _IGNORED.sub("", value).lower().replace("'", '"') if isinstance(value, str) else value

@@ -134,7 +134,7 @@ class CallComparison:
             for call, other in ((call, other) for call in predicted for other in expected if call.name == other.name):
                 for name in _names(call) & _names(other):
                     if (spec := self._spec(call, name)) is not None:
-                        texts[spec][_text(call.arguments[name]), _text(other.arguments[name])] = None  # type: ignore[index]
+                        texts[spec][_spell_value(call.arguments[name]), _spell_value(other.arguments[name])] = None  # type: ignore[index]
         for spec, pairs in texts.items():
             if pairs:
                 columns = dict(zip(("prediction", "reference"), map(list, zip(*pairs, strict=True)), strict=True))
@@ -171,7 +171,7 @@ class CallComparison:
             return 0.0
         if (spec := self._spec(call, name)) is None:
             return float(mine[name] == theirs[name])
-        score = self.scored[spec, _text(mine[name]), _text(theirs[name])]
+        score = self.scored[spec, _spell_value(mine[name]), _spell_value(theirs[name])]
         if isinstance(score, str):
             raise UnscoredArgument(f"argument {name!r} of {call.name!r}: {score}")
         return score
@@ -188,7 +188,7 @@ def _names(call: ToolCall) -> set[str]:
     return set() if isinstance(call.arguments, str) else set(call.arguments)
 
 
-def _text(value: Any) -> str:
+def _spell_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 

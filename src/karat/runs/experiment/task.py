@@ -174,12 +174,12 @@ def failed_reply(message: str) -> Reply:
 
 def _to_json(answer: Any) -> str:
     columns = answer if isinstance(answer, Mapping) else {"prediction": answer}
-    text = json.dumps({**columns, "error": columns.get("error")}, ensure_ascii=False, allow_nan=False, default=_plain)
+    text = json.dumps({**columns, "error": columns.get("error")}, ensure_ascii=False, allow_nan=False, default=_as_list)
     text.encode()  # raises for a lone surrogate
     return text
 
 
-def _plain(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"the task returned {type(value).__name__}; expected text, numbers, lists or a dict of columns")

@@ -194,7 +194,7 @@ def _last_within(text: str, notation: Notation) -> FinalAnswer | None:
         if runs and (not numbers or runs[0][1] >= numbers[0].end("plain")):
             return runs[0][2]
         for number in numbers:
-            return _plain(number)
+            return _number_answer(number)
     if not spans:
         return None
     if len(spans) > 1 and _QUANTIFIER.fullmatch(spans[-1][0].strip("$\\()")):
@@ -222,7 +222,7 @@ def _first_in(text: str, notation: Notation) -> FinalAnswer | None:
     for start, end in zip([0, *(span.end() for span in spans)], [*(s.start() for s in spans), len(text)], strict=True):
         if notation != "latex":
             piece = text[:end]
-            found += [(m.start("plain"), m.end(), _plain(m)) for m in _PLAIN.finditer(piece, start)]
+            found += [(m.start("plain"), m.end(), _number_answer(m)) for m in _PLAIN.finditer(piece, start)]
             found += _runs(piece, start) if notation == "any" else []
     found.sort(key=lambda each: (each[0], -each[1]))
     answer, after = None, 0
@@ -252,7 +252,7 @@ def _joined(spans: list[re.Match[str]], text: str) -> FinalAnswer:
     return FinalAnswer(formula + ("%" if _AFTER.match(text, spans[-1].end()) else ""), marked=True)
 
 
-def _plain(number: re.Match[str]) -> FinalAnswer:
+def _number_answer(number: re.Match[str]) -> FinalAnswer:
     return FinalAnswer(number["plain"] + ("%" if number["percent"] else ""), marked=False)
 
 

@@ -84,7 +84,7 @@ def inspect_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "id": sample["id"],
             "epoch": sample.get("epoch"),
             "question": _question(sample.get("input")),
-            "prediction": output.get("completion") or _text((choices[0].get("message") or {}).get("content")),
+            "prediction": output.get("completion") or _content_text((choices[0].get("message") or {}).get("content")),
             "reference": _target(sample.get("target")),
             **{f"score.{scorer}": value for scorer, value in scores.items()},
             **{f"value.{scorer}": _number(value) for scorer, value in scores.items()},
@@ -108,12 +108,12 @@ def _target(target: Any) -> Any:
 def _question(messages: Any) -> str | None:
     """The input, or the last user message in it."""
     if not isinstance(messages, list):
-        return _text(messages)
+        return _content_text(messages)
     of_user = [message for message in messages if message.get("role") == "user"]
-    return _text(of_user[-1].get("content")) if of_user else None
+    return _content_text(of_user[-1].get("content")) if of_user else None
 
 
-def _text(content: Any) -> str | None:
+def _content_text(content: Any) -> str | None:
     if isinstance(content, list):
         return "\n".join(part["text"] for part in content if part.get("type") == "text")
     return content if content is None else str(content)

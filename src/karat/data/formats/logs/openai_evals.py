@@ -52,7 +52,7 @@ def _rows(path: Path, name: str) -> Iterator[dict[str, Any]]:
 def _fields(kind: str, data: dict[str, Any]) -> dict[str, Any]:
     """The columns that an event gives its sample."""
     if kind == "sampling":
-        return {"question": _text(data.get("prompt")), "prediction": _text(data.get("sampled"))}
+        return {"question": _last_content(data.get("prompt")), "prediction": _last_content(data.get("sampled"))}
     if kind in ("match", "metrics"):
         rest = {key: value for key, value in data.items() if key not in ("expected", "sampled", "options")}
         expected = data.get("expected")
@@ -62,7 +62,7 @@ def _fields(kind: str, data: dict[str, Any]) -> dict[str, Any]:
     return {"error": json.dumps(data, ensure_ascii=False)} if kind == "error" else {}
 
 
-def _text(value: Any) -> Any:
+def _last_content(value: Any) -> Any:
     """The text of what was sampled, or of a prompt, whose last message counts."""
     if isinstance(value, list) and value:
         last = value[-1]

@@ -53,7 +53,7 @@ class Equivalence:
                 return predicted.kind == expected.kind == "rel" and self.relations(predicted, expected)
             return self._same_value(answer, gold, answer.ordered(gold.names))
         equations = "rel" in {answer.value.kind, gold.value.kind} and predicted.kind == expected.kind == "rel"
-        if equations and self.relations(_plain(predicted), _plain(expected)):
+        if equations and self.relations(_join_chain(predicted), _join_chain(expected)):
             return True
         if gold.value.kind in _RELATED and gold.value.holds("rel"):
             related = answer.value.kind in {*_SET_KINDS, "tuple"} or answer.value.holds("rel")
@@ -256,7 +256,7 @@ def _is_region(node: Node) -> bool:
     return node.kind == "rel" and not {"=", "~"} & set(node.parts[0])
 
 
-def _plain(node: Node) -> Node:
+def _join_chain(node: Node) -> Node:
     """An equation from the first to the last side of a chain."""
     signs, sides = node.parts
     return Node("rel", (("=",), (sides[0], sides[-1]))) if set(signs) <= {"=", "~"} else node

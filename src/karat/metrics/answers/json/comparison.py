@@ -120,7 +120,7 @@ class Comparer:
         elif self.scores is None or at.rule is None or kind in _BARE or other in _BARE:
             (found.equal if kind is other and predicted == expected else found.different).append(at)
         else:
-            self.scores.add(at, _text(predicted), _text(expected), found)
+            self.scores.add(at, _spell_scalar(predicted), _spell_scalar(expected), found)
 
     def _compare_lists(self, predicted: list[Any], expected: list[Any], at: JsonField, found: Found) -> None:
         if self.matched and self.scores is None:
@@ -220,5 +220,5 @@ def _same_types(one: Any, other: Any) -> bool:
     return one.__class__ is not list or all(map(_same_types, one, other))
 
 
-def _text(value: str | bool | Decimal) -> str:
+def _spell_scalar(value: str | bool | Decimal) -> str:
     return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
