@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from karat.stats.aggregate import Finish
+from karat.core.metric.definition import Finish
 from karat.stats.intervals.student import student_quantile
 from karat.stats.intervals.wilson import ROUNDING, Ends, effective_interval
 from karat.stats.value import Estimate
