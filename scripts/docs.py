@@ -27,7 +27,7 @@ import pyarrow as pa
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.cli.options.schemas import load_schema, schema_names
+from karat.cli.options.printed import PRINTED, load_schema
 from karat.core.columns.kinds import TEXT, TEXTS
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import all_metrics
@@ -267,7 +267,7 @@ def json_page() -> str:
         "only where it applies, all others always. Objects have no other properties."
     )
     shared: dict[str, Any] = {}
-    for command in schema_names():
+    for command in PRINTED:
         schema = load_schema(command)
         shared |= schema.get("$defs", {})
         parts += ["", f"## karat {command}", "", *_members(schema)]

@@ -195,9 +195,8 @@ class _Runs:
 
     def _finish(self, name: str, cases: Sequence[_Case]) -> Iterator[str]:
         """Score, keep and compare a run, print its values, and yield what fails the session."""
-        from karat.cli.options.comparison_table import print_comparison  # noqa: PLC0415  (only for marked tests)
-        from karat.cli.options.gates import Gates, read_gate  # noqa: PLC0415
-        from karat.cli.options.result_table import print_result  # noqa: PLC0415
+        from karat.cli.options.gates import Gates, read_gate  # noqa: PLC0415  (only for marked tests)
+        from karat.cli.options.result_table import print_comparison, print_result  # noqa: PLC0415
         from karat.core.errors import KaratError  # noqa: PLC0415
         from karat.runs.compare.compare import compare  # noqa: PLC0415
         from karat.runs.match.systems import open_system  # noqa: PLC0415

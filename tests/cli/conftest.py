@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.cli.options.schemas import load_schema
+from karat.cli.options.printed import load_schema
 
 INVOKE = CliRunner.invoke
 

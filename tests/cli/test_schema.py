@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.cli.options.schemas import load_schema, schema_names
+from karat.cli.options.printed import PRINTED, load_schema
 
 Draft202012Validator = pytest.importorskip("jsonschema").Draft202012Validator
 ValidationError = pytest.importorskip("jsonschema").ValidationError
@@ -35,10 +35,10 @@ def commands(group, name=""):
 
 def test_every_command_with_json_has_a_schema_and_no_other_has():
     found = [name for name, command in commands(main) if any("--json" in each.opts for each in command.params)]
-    assert sorted(found) == schema_names() == printed("schema").splitlines()
+    assert sorted(found) == list(PRINTED) == printed("schema").splitlines()
 
 
-@pytest.mark.parametrize("name", schema_names())
+@pytest.mark.parametrize("name", PRINTED)
 def test_schemas_are_schemas_of_which_all_parts_are_found(name):
     schema = json.loads(printed("schema", *name.split()))
     Draft202012Validator.check_schema(schema)

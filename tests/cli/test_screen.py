@@ -5,10 +5,12 @@ import unicodedata
 from collections import Counter
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from karat.cli.main import main
 from karat.cli.options.controls import show_controls
 from karat.cli.options.layout import break_lines, lay_out, wrap
 from karat.cli.options.screen import Screen, open_screen
@@ -119,6 +121,14 @@ def test_the_environment_sets_width_and_colours(open_with, terminal, environment
     assert (screen.width, screen.colour) == (width, colour)
     screen.line("better", "green")
     assert printed() == ("\x1b[32mbetter\x1b[0m\n" if colour else "better\n")
+
+
+def test_a_caution_is_printed_in_colour(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    (tmp_path / "a.jsonl").write_text('{"prediction": "The capital of France is Paris.", "reference": "Paris"}\n')
+    done = CliRunner().invoke(main, ["score", str(tmp_path / "a.jsonl"), "-m", "em"], color=True)
+    assert done.exit_code == 0
+    assert "\x1b[33mcaution: " in done.stdout
 
 
 def test_an_encoding_without_lines_gets_others(open_with):

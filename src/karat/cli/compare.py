@@ -69,7 +69,7 @@ def compare(
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))
     else:
-        from karat.cli.options.comparison_table import print_comparison  # noqa: PLC0415  (heavy)
+        from karat.cli.options.result_table import print_comparison  # noqa: PLC0415  (heavy)
 
         print_comparison(compared, by=options["by"])
     if fail_if_worse:

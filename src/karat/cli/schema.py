@@ -7,7 +7,6 @@ import json
 import click
 
 from karat.cli.options.completion import SCHEMA
-from karat.cli.options.schemas import load_schema, schema_names
 
 
 @click.command()
@@ -19,12 +18,14 @@ def schema(command: tuple[str, ...]) -> None:
     karat schema compare > compare.schema.json
     karat schema runs show
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    from karat.cli.options.printed import PRINTED, load_schema  # noqa: PLC0415  (heavy)
+
     name = " ".join(command)
     if not command:
-        click.echo("\n".join(schema_names()))
-    elif name not in schema_names():
+        click.echo("\n".join(PRINTED))
+    elif name not in PRINTED:
         from karat.core.errors import did_you_mean  # noqa: PLC0415  (heavy)
 
-        raise click.UsageError(f"no command {name!r} has --json{did_you_mean(name, schema_names())}")
+        raise click.UsageError(f"no command {name!r} has --json{did_you_mean(name, PRINTED)}")
     else:
         click.echo(json.dumps(load_schema(name), ensure_ascii=False, indent=2))

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import karat
 from karat import KaratError
 from karat.cli.main import main
-from karat.cli.options.schemas import load_schema
+from karat.cli.options.printed import load_schema
 from karat.data.storage import checksums
 from karat.errors import DataError
 from karat.runs.compare.run_values import value_of

@@ -15,7 +15,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from karat import cli
-from karat.cli.options.schemas import schema_names
 
 Offer: TypeAlias = Callable[[click.Context, str], Iterable[str]]
 
@@ -106,6 +105,12 @@ def _engines(_context: click.Context, _typed: str) -> Iterator[str]:
     yield from (point.name for point in entry_points(group="karat.engines"))
 
 
+def _schemas(_context: click.Context, _typed: str) -> Iterable[str]:
+    from karat.cli.options.printed import PRINTED  # noqa: PLC0415  (heavy)
+
+    return PRINTED
+
+
 def _sources(context: click.Context) -> Iterator[str]:
     """The files and runs that were typed before; arguments are not read yet where a flag still waits for its value."""
     yield from context.args
@@ -135,4 +140,4 @@ MAPPING = Offered("role=column", _roles)
 SPEC = Offered("spec", _metrics)
 SCORED = Offered("spec", _scored)
 ENGINE = Offered("name", _engines)
-SCHEMA = Offered("command", lambda _context, _typed: schema_names())
+SCHEMA = Offered("command", _schemas)

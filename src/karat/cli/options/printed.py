@@ -84,7 +84,7 @@ class CountedRows(JsonObject):
     items: tuple[Items, ...]
 
 
-_PRINTED: Mapping[str, Any] = {
+PRINTED: Mapping[str, Any] = {
     "compare": Compared,
     "experiment": StoredValues,
     "judge": Examination,
@@ -104,4 +104,4 @@ def load_schema(command: str) -> dict[str, Any]:
     >>> load_schema("compare")["$defs"]["Compared"]["properties"]["n"]
     {'type': 'integer'}
     """
-    return json_schema(_PRINTED[command], f"karat {command} --json")
+    return json_schema(PRINTED[command], f"karat {command} --json")

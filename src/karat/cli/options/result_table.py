@@ -1,18 +1,24 @@
-"""A result as lines and a table."""
+"""A result, and a comparison, as lines and a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from karat.cli.options.item_table import print_items
-from karat.cli.options.screen import Screen, open_screen
+from karat.cli.options.screen import Screen, Tint, open_screen
 from karat.core.columns.arrow import lists_text
 from karat.runs.columns.lengths import list_cautions
 from karat.runs.scoring.result import Result
 
+if TYPE_CHECKING:
+    from karat.runs.compare.comparison import Compared
+    from karat.stats.paired.comparison import Verdict
+
 LABELS = "labels"  # of several answers to a question; all others of a list are items, such as fields
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
+_VERDICTS: Mapping[Verdict, Tint] = {"better": "green", "worse": "red", "unclear": ""}
 _UNMATCHED = ("missing", "unknown")
 _QUERIES = ("queries without results", "queries without judgements")
 _NOTES = {"comments": "comment lines", "duplicates": "documents that a query has twice"}
@@ -34,7 +40,8 @@ def print_result(result: Result, by: str | None) -> None:
             screen.line(line)
     failed = any(value.failed for value in result.values.values())
     screen.table(result.values_table(), by)
-    _print_cautions(screen, result)
+    for line in list_cautions(result.cautions):
+        screen.line(f"caution: {line}", "yellow")
     if failed:
         screen.line("worst to best: the value if every unscored row had the worst, or the best, score", "dim")
         for line in _describe_reasons(result):
@@ -53,10 +60,22 @@ def print_result(result: Result, by: str | None) -> None:
         screen.line(f"run {result.run.name} is kept in {result.run.path}", "dim")
 
 
-def _print_cautions(screen: Screen, result: Result) -> None:
-    """Why values are low however right the answers are, and what to use instead."""
-    for line in list_cautions(result.cautions):
-        screen.line(f"caution: {line}", "yellow")
+def print_comparison(compared: Compared, by: str | None) -> None:
+    """Print the table, a sentence for each of its lines, and the rows of `--flipped`."""
+    screen = open_screen()
+    screen.line(f"{compared.n} rows, compared row by row, by {compared.by}", "dim")
+    for note in compared.notes:
+        screen.line(note, "dim")
+    screen.table(compared.table(), by)
+    for finding in compared.findings:
+        screen.line(f"{finding.heading}: {finding.sentence}", _VERDICTS[finding.verdict])
+        if finding.corrected_sentence is not None:
+            tint = _VERDICTS[finding.verdict_by_people or "unclear"]
+            screen.line(f"{finding.heading}: {finding.corrected_sentence}", tint)
+    if compared.flipped:
+        from karat.cli.options.marked_rows import print_flips  # noqa: PLC0415  (only where rows are shown)
+
+        print_flips(screen, compared.flipped, compared.systems[0])
 
 
 def _print_corrected(screen: Screen, result: Result) -> None:

@@ -155,7 +155,7 @@ def _each(results: Mapping[str, Result]) -> Iterator[tuple[str, Result]]:
 
 
 def _print_results(results: Mapping[str, Result], compared: Compared | None, by: str | None) -> None:
-    from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
+    from karat.cli.options.result_table import print_comparison, print_result  # noqa: PLC0415  (heavy)
 
     for name, result in results.items():
         if name:
@@ -164,8 +164,6 @@ def _print_results(results: Mapping[str, Result], compared: Compared | None, by:
         if name:
             click.echo()
     if compared is not None:
-        from karat.cli.options.comparison_table import print_comparison  # noqa: PLC0415  (heavy)
-
         print_comparison(compared, by)
 
 

@@ -11,7 +11,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 from rich.cells import cell_len
@@ -22,8 +22,10 @@ from karat.cli.options.layout import break_lines, lay_out
 if TYPE_CHECKING:
     from karat.runs.table.table import Table
 
-_STYLES: dict[str, dict[str, Any]] = {
+Tint: TypeAlias = Literal["", "dim", "yellow", "green", "red", "added", "removed"]
+_STYLES: dict[Tint, dict[str, Any]] = {
     "dim": {"dim": True},
+    "yellow": {"fg": "yellow"},
     "green": {"fg": "green"},
     "red": {"fg": "red"},
     "added": {"fg": "green", "bold": True, "underline": True},
@@ -52,11 +54,11 @@ class Screen:
     colour: bool
 
     def line(
-        self, text: str, style: str = "", *, label: str = "", marked: Sequence[tuple[int, int]] | None = None
+        self, text: str, style: Tint = "", *, label: str = "", marked: Sequence[tuple[int, int]] | None = None
     ) -> None:
         """Print a text, wrapped between words; a path stays whole.
 
-        `style` is a key of `_STYLES`. With `label`, that stands before the text, further lines are indented by its
+        With `label`, that stands before the text, further lines are indented by its
         width, and paths are cut. `marked`: only these ranges of the text have the style.
         """
         text, paths = show_controls(text), not label
@@ -83,7 +85,7 @@ class Screen:
         for line in lay_out(headings, rows, left=table.names, width=self.width):
             self._print(line)
 
-    def _style(self, text: str, start: int, stop: int, style: str, marked: Sequence[tuple[int, int]] | None) -> str:
+    def _style(self, text: str, start: int, stop: int, style: Tint, marked: Sequence[tuple[int, int]] | None) -> str:
         if not (self.colour and style):
             return text[start:stop]
         shown, at = "", start
