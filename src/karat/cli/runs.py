@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -208,13 +207,10 @@ def _describe(run: Run) -> list[tuple[str, str]]:
 
 
 def _result(run: Run) -> Result:
-    from karat.runs.scoring.clusters import Clusters  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.run_values import stored_value  # noqa: PLC0415  (heavy)
+    from karat.runs.scoring.clusters import Clusters  # noqa: PLC0415
     from karat.runs.scoring.result import Result, Values  # noqa: PLC0415
     from karat.stats.corrected.value import Corrected  # noqa: PLC0415
-    from karat.stats.value import Value  # noqa: PLC0415
-
-    def value(fields: dict[str, Any]) -> Value:
-        return Value(**{field.name: fields[field.name] for field in dataclass_fields(Value)})
 
     def corrected(fields: dict[str, Any]) -> Corrected:
         return Corrected(**fields["corrected"])
@@ -224,10 +220,12 @@ def _result(run: Run) -> Result:
     groups = {spec: each.get("groups", {}) for spec, each in by_people.items()}
     return Result(
         metrics=(),
-        values=Values({spec: value(metric) for spec, metric in metrics.items()}),
+        values=Values({spec: stored_value(metric) for spec, metric in metrics.items()}),
         n=run.values["n"],
         mapping=run.values["mapping"],
-        groups={spec: {g: value(v) for g, v in each.get("groups", {}).items()} for spec, each in metrics.items()},
+        groups={
+            spec: {g: stored_value(v) for g, v in each.get("groups", {}).items()} for spec, each in metrics.items()
+        },
         counts={spec: each["counts"] for spec, each in metrics.items() if "counts" in each},
         joined=run.values.get("joined"),
         corrected={spec: corrected(each) for spec, each in by_people.items() if each.get("corrected")},

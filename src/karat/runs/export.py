@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path, PurePath
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -13,12 +12,11 @@ import numpy as np
 
 from karat.core.columns.python_values import to_python
 from karat.data.write import is_writable, refuse_overwriting, write
-from karat.runs.compare.run_values import value_of
+from karat.runs.compare.run_values import stored_value, value_of
 from karat.runs.store.run import Run
 from karat.runs.table.document import check_document, write_lines
 from karat.runs.table.value_table import MetricValue, value_document, value_table
 from karat.stats.corrected.value import Corrected
-from karat.stats.value import Value
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -55,10 +53,9 @@ def _read_values(run: Run) -> Iterator[MetricValue]:
     for metric in run.manifest.metrics:
         whole: dict[str, Any] = stored.get(metric.spec) or value_of(run, metric.spec).as_dict()
         for label, entry in ((None, whole), *whole.get("groups", {}).items()):
-            value = Value(**{each.name: entry[each.name] for each in fields(Value)})
             corrected = Corrected(**entry["corrected"]) if entry.get("corrected") else None
             caution = whole.get("caution", "") if label is None else ""
-            yield MetricValue(metric.spec, label, value, corrected, (metric.low, metric.high), caution)
+            yield MetricValue(metric.spec, label, stored_value(entry), corrected, (metric.low, metric.high), caution)
 
 
 def _junit(run: Run) -> Iterator[str]:

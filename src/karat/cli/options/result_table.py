@@ -14,11 +14,11 @@ from karat.runs.scoring.result import Result
 
 if TYPE_CHECKING:
     from karat.runs.compare.comparison import Compared
-    from karat.stats.paired.comparison import Verdict
+    from karat.stats.paired.comparison import ComparisonVerdict
 
 LABELS = "labels"  # of several answers to a question; all others of a list are items, such as fields
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
-_VERDICTS: Mapping[Verdict, Tint] = {"better": "green", "worse": "red", "unclear": ""}
+_TINTS: Mapping[ComparisonVerdict, Tint] = {"better": "green", "worse": "red", "unclear": ""}
 _UNMATCHED = ("missing", "unknown")
 _QUERIES = ("queries without results", "queries without judgements")
 _NOTES = {"comments": "comment lines", "duplicates": "documents that a query has twice"}
@@ -68,9 +68,9 @@ def print_comparison(compared: Compared, by: str | None) -> None:
         screen.line(note, "dim")
     screen.table(compared.table(), by)
     for finding in compared.findings:
-        screen.line(f"{finding.heading}: {finding.sentence}", _VERDICTS[finding.verdict])
+        screen.line(f"{finding.heading}: {finding.sentence}", _TINTS[finding.verdict])
         if finding.corrected_sentence is not None:
-            tint = _VERDICTS[finding.verdict_by_people or "unclear"]
+            tint = _TINTS[finding.verdict_by_people or "unclear"]
             screen.line(f"{finding.heading}: {finding.corrected_sentence}", tint)
     if compared.flipped:
         from karat.cli.options.marked_rows import print_flips  # noqa: PLC0415  (only where rows are shown)

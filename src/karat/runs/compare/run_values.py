@@ -73,9 +73,9 @@ class RunValues:
         slices = slices or {}
         stored = self.stored(spec) if self.are_stored and rows is None else {}
         groups = stored.get("groups", {}) if by is not None and self.run.manifest.settings.get("by") == by else {}
-        found: dict[str | None, Value] = {label: _value(groups[label]) for label in slices if label in groups}
+        found: dict[str | None, Value] = {label: stored_value(groups[label]) for label in slices if label in groups}
         if stored:
-            found[None] = _value(stored)
+            found[None] = stored_value(stored)
         every: dict[str | None, Array | None] = {None: rows} | dict(slices)
         found |= self._add_up(spec, {label: each for label, each in every.items() if label not in found})
         return {label: found[label] for label in every}
@@ -226,5 +226,6 @@ def value_of(run: Run, spec: str) -> Value:
     return RunValues.as_scored(run).value(spec)
 
 
-def _value(entry: Mapping[str, Any]) -> Value:
+def stored_value(entry: Mapping[str, Any]) -> Value:
+    """The value in an entry of `values.json`, of a metric or of one of its groups."""
     return Value(**{each.name: entry[each.name] for each in fields(Value)})
