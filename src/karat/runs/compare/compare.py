@@ -77,6 +77,13 @@ def compare(
     people = Labels.of(human, label_map)
     people, on = (None, on) if people is None else people.split_on(on)
     matched = match([a, b, *more], metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
+    return compare_matched(matched, inference, people, flipped)
+
+
+def compare_matched(
+    matched: Matched, inference: Inference, people: Labels | None = None, flipped: int = 0
+) -> Compared:
+    """Compare systems whose rows are matched, as `compare` does."""
     runs, shared, rows = matched.runs, matched.metrics, matched.rows
     labels = None
     if people is not None:
@@ -98,7 +105,7 @@ def compare(
             *(people.notes if people else ()),
             *dict.fromkeys(note for finding in findings for note in finding.reversals),
         ),
-        confidence=confidence,
+        confidence=inference.confidence,
         left_out={run.name: count for run, count in zip(runs, rows.left_out, strict=False) if count},
         created=tuple(run.manifest.created for run in runs),
     )

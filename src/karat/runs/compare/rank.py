@@ -55,22 +55,27 @@ def rank(
     """
     if len(systems) < 2:
         raise SpecError(f"expected at least two systems, found {len(systems)}")
-    inference = Inference(confidence, seed)
-    paired = match(systems, metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
-    runs, shared, rows = paired.runs, paired.metrics, paired.rows
-    found = [each for metric in shared for each in _rank(paired, metric, inference, by)]
-    names = tuple(run.name for run in runs)
-    lengths = {run.name: find_lengths(run) for run in runs}
+    matched = match(systems, metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
+    return rank_matched(matched, Inference(confidence, seed), by, correction)
+
+
+def rank_matched(
+    matched: Matched, inference: Inference, by: str | None = None, correction: Correction = "holm"
+) -> Ranked:
+    """Rank systems whose rows are matched, over all rows and over the slices `by`, as `rank` does."""
+    names, metrics = matched.names, matched.metrics
+    found = [each for metric in metrics for each in _rank(matched, metric, inference, by)]
+    lengths = {run.name: find_lengths(run) for run in matched.runs}
     return order_systems(
         names,
         found,
         correction,
-        confidence,
-        by=rows.key,
+        inference.confidence,
+        by=matched.rows.key,
         notes=(
-            *paired.notes,
+            *matched.notes,
             *_note_missing(names, found),
-            *list_cautions({each.spec: find_caution(each.spec, lengths) for each in shared}),
+            *list_cautions({each.spec: find_caution(each.spec, lengths) for each in metrics}),
         ),
     )
 

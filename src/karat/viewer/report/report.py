@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from karat.core.atomic import write_text
 from karat.core.errors import SpecError
 from karat.data.join.join import split_on
-from karat.runs.compare.compare import compare
-from karat.runs.compare.rank import rank
+from karat.runs.compare.compare import compare_matched
+from karat.runs.compare.rank import rank_matched
 from karat.runs.labels.labels import Labels
 from karat.runs.match.match import match
 from karat.runs.match.shared_metrics import share_metrics
@@ -85,11 +86,10 @@ def report(
     people = Labels.of(human, label_map)
     labels, key = (None, on) if people is None else people.split_on(on)
     inference = _inference(runs, confidence, seed)
-    how: dict[str, Any] = {"cluster": cluster, "allow_different": allow_different}
-    matched = match(runs, wanted, key if len(runs) > 1 else None, by=by, **how)
-    how |= {"metrics": wanted, **vars(inference)}
-    compared = compare(*runs, on=on, by=by, human=people, **how) if len(runs) > 1 else None
-    ranked = rank(*runs, on=key, **how) if len(runs) > 2 else None
+    paired_by = key if len(runs) > 1 else None
+    matched = match(runs, wanted, paired_by, by=by, cluster=cluster, allow_different=allow_different)
+    compared = compare_matched(matched, inference, labels) if len(runs) > 1 else None
+    ranked = rank_matched(replace(matched, slices=None), inference) if len(runs) > 2 else None
     joined = (matched.rows.by, (labels and labels.on) or matched.rows.by) if compared else on and split_on(on)
     content = Content(matched, inference, redaction, compared, ranked, labels, joined or None, by)
     options: dict[str, Any] = {
