@@ -84,7 +84,7 @@ def test_runs_are_shown_counted_and_compared(both):
     for name in ("one", "plain"):
         table = match_rows([open_run(name)])
         counted = count_facets(table, keep_others(table, []), list_facets(table))
-        ordered = sort_rows(table, Order(Field("column", "topic")), None).tolist()
+        ordered = sort_rows(table, Order(Field("column", "topic"))).tolist()
         kept = filter_rows(table, [Condition(Field("column", "topic"), "in", ("a",))]).tolist()
         found = count_matched_rows([open_run(name)], "exact_match").as_dict()
         shown.append([table.facets, counted, ordered, kept, show_rows(table, np.arange(14)), found])

@@ -84,7 +84,7 @@ def check_page():
     counted = [count_facets(table, keep_others(table, found), list_facets(table)) for table in (one, parts)]
     assert counted[0] == counted[1]
     order = Order(Field("score", metric="token_f1"), descending=True)
-    np.testing.assert_array_equal(*(sort_rows(table, order, None) for table in (one, parts)))
+    np.testing.assert_array_equal(*(sort_rows(table, order) for table in (one, parts)))
 
 
 def test_the_values_that_name_groups_are_found_though_the_first_part_is_empty(folder):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from karat.core.errors import SpecError
 from karat.viewer.page.catalog import run_id
@@ -16,7 +15,8 @@ from karat.viewer.rows.display import WHOLE, describe_table, show_rows
 from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
 from karat.viewer.rows.filters import filter_rows, sort_rows
-from karat.viewer.rows.where import to_order, to_where
+from karat.viewer.rows.sql import in_command
+from karat.viewer.rows.table import RowTable
 
 MOST_ROWS, MOST_FIELDS = 200, 100
 _PAGE = 50  # rows
@@ -34,21 +34,21 @@ def list_rows(space: Workspace, query: Query) -> dict[str, Any]:
     """A page of the rows that a filter keeps, in an order."""
     table, conditions = space.table(query), read_filter(query.data.get("filter"))
     order = read_order(query.data.get("sort"))
-    rows = sort_rows(table, order, filter_rows(table, conditions))
     offset, limit = query.number("offset", _ANY) or 0, query.number("limit", MOST_ROWS)
     end = offset + (_PAGE if limit is None else limit)
-    shown, command = show_rows(table, rows[offset:end]), _command(space, query, conditions, order, max(end, 1))
-    return {"n": table.n, "total": len(rows), "offset": offset, "rows": shown, "command": command}
+    rows = sort_rows(table, order, conditions, min(end, table.n))[offset:end]
+    shown, command = show_rows(table, rows), _command(space, query, conditions, order, max(end, 1))
+    return {"n": table.n, "total": _total(table, conditions), "offset": offset, "rows": shown, "command": command}
 
 
 def count_rows(space: Workspace, query: Query) -> dict[str, Any]:
     """How many rows have each label of some fields, and the histograms of others."""
     table, conditions = space.table(query), read_filter(query.data.get("filter"))
     fields, histograms = (_read_fields(query.data.get(name)) for name in ("fields", "histograms"))
-    kept, others = filter_rows(table, conditions), keep_others(table, conditions)
+    others = keep_others(table, conditions)
     return {
         "n": table.n,
-        "total": table.n if kept is None else int(np.count_nonzero(kept)),
+        "total": _total(table, conditions),
         "facets": count_facets(table, others, list_facets(table) if fields is None else fields),
         "histograms": [count_bins(table, others, field) for field in histograms or ()],
         "command": _count_command(space, query, conditions, histograms or ()),
@@ -58,11 +58,17 @@ def count_rows(space: Workspace, query: Query) -> dict[str, Any]:
 def read_row(space: Workspace, query: Query) -> dict[str, Any]:
     """One row, whole."""
     table, name = space.table(query), query.text("id")
-    found = np.flatnonzero(table.find_rows(pa.array([name], pa.string())))
-    if name is None or not len(found):
+    own = [Condition(Field("id"), "in", (name or "",))]
+    found = sort_rows(table, None, own)
+    if not len(found):
         raise Unknown(f"no row has the id {(name or '')[:80]!r}")
     (shown,) = show_rows(table, found[:1], whole=True, most=_ANY if query.flag("full") else WHOLE)
-    return {**shown, "command": _command(space, query, [Condition(Field("id"), "in", (name,))], first=1)}
+    return {**shown, "command": _command(space, query, own, first=1)}
+
+
+def _total(table: RowTable, conditions: Sequence[Condition]) -> int:
+    kept = filter_rows(table, conditions)
+    return table.n if kept is None else int(np.count_nonzero(kept))
 
 
 def _read_fields(data: Any) -> list[Any] | None:
@@ -82,7 +88,8 @@ def _command(
 ) -> str:
     """The command that prints the first rows of a filter in an order."""
     table = space.table(query)
-    where, by = to_where(table, conditions), to_order(table, order)
+    sql = in_command(table)
+    where, by = sql.where(conditions), sql.order(order)
     on = query.text("on") if len(table.runs) > 1 else None
     return space.command("show", *map(space.name, table.runs), first=first, where=where, order=by, on=on)
 
@@ -92,5 +99,5 @@ def _count_command(space: Workspace, query: Query, conditions: Sequence[Conditio
     table = space.table(query)
     metric = next((field.metric for field in histograms if field.metric != table.specs[0]), None)
     on = query.text("on") if len(table.runs) > 1 else None
-    names, where = map(space.name, table.runs), to_where(table, conditions)
+    names, where = map(space.name, table.runs), in_command(table).where(conditions)
     return space.command("show", *names, counts=True, metric=metric, where=where, on=on)

@@ -29,8 +29,8 @@ from karat.viewer.page.label_file import LabelFile
 from karat.viewer.page.query import Query, explained
 from karat.viewer.rows.display import show_text
 from karat.viewer.rows.recent import Recent
+from karat.viewer.rows.relation import Relation
 from karat.viewer.rows.table import RowTable, match_rows
-from karat.viewer.rows.texts import RowTexts
 
 Made = TypeVar("Made")
 _TABLES, _COMPARISONS, _SESSIONS = 1, 32, 2  # that are kept
@@ -59,7 +59,7 @@ class Workspace:
                 with suppress(KaratError):
                     parse(metric["spec"])
         show_text("a", ["b"])
-        RowTexts([]).close()
+        Relation([]).close()
 
     def table(self, query: Query) -> RowTable:
         """The matched rows of the runs of a query; raises what `RowTable` raises."""

@@ -30,6 +30,7 @@ from karat.viewer.report.values import MatchedValues, as_answer
 from karat.viewer.rows.display import describe_table
 from karat.viewer.rows.facets import count_bins, list_histograms
 from karat.viewer.rows.fields import Field
+from karat.viewer.rows.filters import field_numbers
 from karat.viewer.rows.table import RowTable
 
 _LINES = 80  # of all slices in all plots
@@ -79,7 +80,7 @@ class Content:
         """The answers of the page, of at most so many rows; `options` are those of the command."""
         table, seed = self._table, self.inference.seed
         scores = [
-            MetricScores(spec, np.array([table.numbers(Field("score", metric=spec, system=at))
+            MetricScores(spec, np.array([field_numbers(table, Field("score", metric=spec, system=at))
                                          for at in range(len(table.runs))]), metric.by_run[0].direction == "minimize")
             for spec, metric in zip(table.specs, table.metrics, strict=True)
         ]  # fmt: skip

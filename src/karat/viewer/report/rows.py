@@ -13,7 +13,8 @@ import numpy as np
 from karat.viewer.report.chosen_rows import ChosenRows
 from karat.viewer.rows.display import read_cells, show_rows, show_text
 from karat.viewer.rows.fields import Field
-from karat.viewer.rows.table import MISSING, RowTable
+from karat.viewer.rows.filters import field_labels
+from karat.viewer.rows.table import RowTable
 
 SAMPLE = "random sample"
 """What tells the rows of the random sample from the others, beside the slices."""
@@ -32,13 +33,13 @@ def hold_rows(table: RowTable, choice: ChosenRows, by: str | None, *, numbered: 
     """The chosen rows; `numbered`: without their ids."""
     cells = read_cells(table, choice.rows, whole=True)
     shown = show_rows(table, choice.rows, whole=True, most=_limit(cells), found=cells)
-    codes = None if by is None else table.codes(Field("column", by))
+    labels = None if by is None else field_labels(table, Field("column", by))
     for row, each in zip(choice.rows.tolist(), shown, strict=True):
         each["groups"] = {}
-        if codes is not None:
-            label = codes.labels[codes.numbers[row]]
-            each["groups"][by] = None if label == MISSING else cut_name(label)
-            each["columns"] = {by: [show_text(cut_name(label))]}
+        if labels is not None:
+            label = labels[row].as_py()
+            each["groups"][by] = label and cut_name(label)
+            each["columns"] = {by: [show_text(cut_name("(null)" if label is None else label))]}
         if len(choice.rows) < table.n:
             each["groups"][SAMPLE] = "yes" if row in choice.sampled else "no"
         if numbered:

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from karat.core.columns.arrow import is_number, is_text, plain_column
-from karat.core.columns.kinds import Array
 from karat.data.roles import matches_role
 from karat.data.source import RAW
 from karat.data.storage.file_names import split_name
@@ -21,6 +20,7 @@ from karat.runs.columns.output import find_reason_column
 from karat.runs.match.systems import gold_column, question_column
 from karat.runs.store.run import Run
 
+_NULL = "(null)"  # among the labels of a comparison
 _SAMPLE = 2_000  # rows that show whether a column names groups
 _MANY, _LONG = 200, 100  # values among them, and characters of one
 
@@ -72,18 +72,6 @@ class RunColumns:
         return frozenset(name for name in (self.reason, *names) if name is not None)
 
 
-@dataclass(frozen=True)
-class Codes:
-    """A number for each row, shape (n,), and the label that each number stands for."""
-
-    numbers: Array
-    labels: tuple[str, ...]
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.numbers.nbytes)
-
-
 def own_columns(run: Run, columns: RunColumns) -> list[str]:
     """The columns of a run that were there before it was scored."""
     scores = {metric.column for metric in run.manifest.metrics}
@@ -109,14 +97,15 @@ def _read_sample(run: Run, columns: list[str]) -> pa.RecordBatch | None:
         return next(file.iter_batches(_SAMPLE, columns=names), None) if names else None
 
 
-def encode(run: Run, name: str) -> Codes:
+def encode(run: Run, name: str) -> pa.DictionaryArray:
     """The values of a column, labelled as the slices of a comparison; `DataError` where they are too many."""
     seen, labels, parts = set[str](), dict[str, int](), [np.empty(0, np.int16)]
     for chunk in run.column(name).chunks:
         codes, found = encode_groups(plain_column(chunk), seen, name)
         numbers = [labels.setdefault(label, len(labels)) for label in found]
         parts.append(np.array(numbers, np.int16)[codes])
-    return Codes(np.concatenate(parts), tuple(labels))
+    named = pa.array([None if label == _NULL else label for label in labels], pa.string())
+    return pa.DictionaryArray.from_arrays(np.concatenate(parts), named)
 
 
 def name_type(kind: pa.DataType) -> str:

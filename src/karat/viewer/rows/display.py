@@ -186,14 +186,14 @@ class _System:
         if prediction is None or not {ROW, REPETITION} <= cells.keys():
             return []
         own = self.table.in_run(self.at, np.array([row]))[0]
-        numbers = self.table.texts.find(self.run, ROW, cells[ROW])
+        numbers = self.table.relation.find(self.run, ROW, cells[ROW])
         numbers = np.sort(numbers[numbers != own])[:_MOST_REPETITIONS]
         names = [REPETITION, prediction, *self.scores]
         return [{"id": str(each[REPETITION]),
                  "answer": [show_text(text, list_texts(cells[prediction]))
                             for text in list_texts(each[prediction])],
                  "scores": [_number(each[name]) for name in self.scores]}
-                for each in self.table.texts.read(self.run, numbers, names)]  # fmt: skip
+                for each in self.table.relation.read(self.run, numbers, names)]  # fmt: skip
 
 
 def _cell(cells: Mapping[str, Any], name: str | None) -> Any:

@@ -13,8 +13,8 @@ from karat.core.columns.arrow import from_numpy, lists_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.viewer.rows.fields import Condition, Field, FieldParts
-from karat.viewer.rows.filters import filter_rows
-from karat.viewer.rows.table import MISSING, RowTable
+from karat.viewer.rows.filters import field_labels, field_numbers, filter_rows
+from karat.viewer.rows.table import RowTable
 
 _MOST = 50  # labels of a facet
 _ITEMS = 1000  # of lists
@@ -107,16 +107,13 @@ def count_facets(table: RowTable, keep: Keep, fields: Sequence[Field]) -> list[F
     counted = list[Facet]()
     for field in fields:
         with suppress(DataError):  # too many values: no facet
-            codes = table.codes(field)
-            kept = keep(field)
-            whole = np.bincount(codes.numbers, minlength=len(codes.labels))
-            part = whole if kept is None else np.bincount(codes.numbers[kept], minlength=len(codes.labels))
+            labels = field_labels(table, field)
+            names = labels.dictionary.to_pylist()
+            whole, part = _count(np.asarray(labels.indices), keep(field), len(names))
             ranked = [at for at in np.argsort(-whole, kind="stable").tolist() if whole[at]]
             values: list[Count] = [
-                {"value": None if (label := codes.labels[at]) == MISSING else label, "all": int(whole[at]),
-                 "kept": int(part[at])}
-                for at in ranked[:_MOST]
-            ]  # fmt: skip
+                {"value": names[at], "all": int(whole[at]), "kept": int(part[at])} for at in ranked[:_MOST]
+            ]
             title = field.name or field.kind
             counted.append({"field": field.as_dict(), "title": title, "values": values, "more": len(ranked[_MOST:])})
     return counted
@@ -125,12 +122,21 @@ def count_facets(table: RowTable, keep: Keep, fields: Sequence[Field]) -> list[F
 def count_bins(table: RowTable, keep: Keep, field: Field) -> Histogram:
     """The histogram of a score or a difference, over bins that depend on all rows alone."""
     edges = find_edges(table, field)
-    bins = table.keep(("bins", field), lambda: _number_bins(table.numbers(field), edges))
-    kept = keep(field)
-    counts = [np.bincount(part, minlength=_OUTSIDE + 1) for part in (bins, bins if kept is None else bins[kept])]
-    whole, part = (each[: len(edges) - 1].tolist() for each in counts)
-    missing: Missing = {"all": int(counts[0][_OUTSIDE]), "kept": int(counts[1][_OUTSIDE])}
-    return {"field": field.as_dict(), "edges": edges.tolist(), "all": whole, "kept": part, "missing": missing}
+    bins = table.keep(("bins", field), lambda: _number_bins(field_numbers(table, field), edges))
+    whole, part = _count(bins, keep(field), _OUTSIDE + 1)
+    last = len(edges) - 1
+    missing: Missing = {"all": int(whole[_OUTSIDE]), "kept": int(part[_OUTSIDE])}
+    return {"field": field.as_dict(), "edges": edges.tolist(), "all": whole[:last].tolist(),
+            "kept": part[:last].tolist(), "missing": missing}  # fmt: skip
+
+
+def _count(codes: Array, kept: Array | None, most: int) -> tuple[Array, Array]:
+    """How many rows have each code below `most`, of all and of those that are kept.
+
+    A `GROUP BY` takes ten times as long: 22 ms for a million rows.
+    """
+    whole = np.bincount(codes, minlength=most)
+    return whole, whole if kept is None else np.bincount(codes[kept], minlength=most)
 
 
 def count_items(table: RowTable, kept: Array | None, metric: str) -> list[Items]:
@@ -155,7 +161,7 @@ def find_edges(table: RowTable, field: Field) -> Array:
     scale, differs = table.metric(field).by_run[0], field.kind == "difference"
     low, high = scale.low, scale.high
     if low is None or high is None:
-        numbers = table.numbers(field)
+        numbers = field_numbers(table, field)
         there = numbers[~np.isnan(numbers)]
         low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 1.0)
         if differs:

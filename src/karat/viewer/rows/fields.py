@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Required, TypeAlias, TypedDict, cast, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Required, TypeAlias, TypedDict, cast
 
-from karat.core.errors import SpecError, did_you_mean
+from karat.core.errors import SpecError
+from karat.data.json.typed import check_type
 
 FieldKind: TypeAlias = Literal["column", "score", "difference", "size", "outcome", "reason", "label", "text", "id"]
 Op: TypeAlias = Literal["in", "not in", "between", "range", "missing", "contains"]
 
-_KINDS, _OPS = get_args(FieldKind), get_args(Op)
 _PARTS: Mapping[str, tuple[str, ...]] = {
     "column": ("name",),
     "reason": ("system",),
@@ -75,54 +75,38 @@ class Order:
 
 
 def read_field(data: Any) -> Field:
-    """A field from JSON; `SpecError` for what is none.
+    """A field from JSON; `DataError` for what is none.
 
     >>> read_field({"kind": "score", "metric": "exact_match", "system": 1})
     Field(kind='score', name='', metric='exact_match', system=1)
     """
-    kind = _choose(_object(data, "a field"), "kind", _KINDS)
-    parts = _PARTS.get(kind, _OF_A_METRIC)
-    _refuse_unknown(data, ("kind", *parts), f"a field of kind {kind!r}")
-    found = {part: data.get(part, 0 if part == "system" else None) for part in parts}
-    for part, value in found.items():
-        if type(value) is not (int if part == "system" else str):
-            raise SpecError(f"a field of kind {kind!r}: {part} is {value!r:.80}")
-    if found.get("system", 0) < 0:
-        raise SpecError(f"there is no system {found['system']}: the first one is 0")
-    return Field(kind, **found)
+    check_type(data, Field, "a field")
+    return Field(**{part.name: data[part.name] for part in fields(Field) if part.name in data})
 
 
 def read_filter(data: Any) -> tuple[Condition, ...]:
-    """The conditions of a filter from JSON; `SpecError` for what is none.
+    """The conditions of a filter from JSON; `DataError` for what is none, `SpecError` for values that do not fit.
 
     >>> read_filter([{"field": {"kind": "column", "name": "topic"}, "op": "in", "values": ["geo"]}])
     (Condition(field=Field(kind='column', name='topic', metric='', system=0), op='in', values=('geo',)),)
     """
     if data is None:
         return ()
-    if not isinstance(data, list) or len(data) > MOST_CONDITIONS:
-        raise SpecError(f"a filter is a list of up to {MOST_CONDITIONS} conditions")
-    return tuple(map(_read_condition, data))
+    check_type(data, tuple[Condition, ...], "the filter")
+    found = tuple(Condition(read_field(each["field"]), each["op"], tuple(each.get("values", ()))) for each in data)
+    if len(found) > MOST_CONDITIONS or any(len(each.values) > MOST_VALUES for each in found):
+        raise SpecError(f"a filter has up to {MOST_CONDITIONS} conditions, each of up to {MOST_VALUES} values")
+    for each in found:
+        _check_values(each.op, each.values)
+    return found
 
 
 def read_order(data: Any) -> Order | None:
-    """An order from JSON; None stays None; `SpecError` for what is none."""
+    """An order from JSON; None stays None; `DataError` for what is none."""
     if data is None:
         return None
-    _refuse_unknown(_object(data, "an order"), ("field", "descending"), "an order")
-    if not isinstance(descending := data.get("descending", False), bool):
-        raise SpecError(f"descending is {descending!r:.80}; expected true or false")
-    return Order(read_field(data.get("field")), descending)
-
-
-def _read_condition(data: Any) -> Condition:
-    _refuse_unknown(_object(data, "a condition"), ("field", "op", "values"), "a condition")
-    op, values = _choose(data, "op", _OPS), data.get("values", [])
-    if not isinstance(values, list) or len(values) > MOST_VALUES:
-        raise SpecError(f"the values of a condition are a list of up to {MOST_VALUES}")
-    field = read_field(data.get("field"))
-    _check_values(op, values)
-    return Condition(field, op, tuple(values))
+    check_type(data, Order, "the order")
+    return Order(read_field(data["field"]), data.get("descending", False))
 
 
 def _check_values(op: str, values: Sequence[Any]) -> None:
@@ -141,21 +125,3 @@ def _check_values(op: str, values: Sequence[Any]) -> None:
 
 def _is_end(value: Any) -> bool:
     return value is None or (type(value) in {int, float} and abs(value) <= _LARGEST)
-
-
-def _object(data: Any, what: str) -> Mapping[str, Any]:
-    if not isinstance(data, dict):
-        raise SpecError(f"{what} is expected to be an object")
-    return data
-
-
-def _choose(data: Mapping[str, Any], key: str, among: Sequence[Any]) -> Any:
-    if (value := data.get(key)) not in among:
-        raise SpecError(f"{key} is {value!r:.80}{did_you_mean(value[:80] if isinstance(value, str) else '', among)}")
-    return value
-
-
-def _refuse_unknown(data: Mapping[str, Any], known: Sequence[str], what: str) -> None:
-    for key in data:
-        if key not in known:
-            raise SpecError(f"{what} has no {key[:80]!r}{did_you_mean(key[:80], known)}")

@@ -1,8 +1,8 @@
-"""Which rows fulfil conditions, and in which order they come."""
+"""Which rows fulfil conditions, in which order they come, and what each has: `RowSql` over the columns of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,7 +11,10 @@ import pyarrow as pa
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.viewer.rows.fields import Condition, Field, Order
-from karat.viewer.rows.table import MISSING, RowTable
+from karat.viewer.rows.sql import RowSql
+from karat.viewer.rows.table import OUTCOMES, RowTable
+
+_AHEAD = 1_000  # rows in an order that are found at once
 
 
 def filter_rows(table: RowTable, conditions: Iterable[Condition]) -> Array | None:
@@ -23,71 +26,90 @@ def filter_rows(table: RowTable, conditions: Iterable[Condition]) -> Array | Non
     return kept
 
 
-def sort_rows(table: RowTable, order: Order | None, kept: Array | None) -> Array:
-    """The rows that are kept, in an order; without one, in that of the first run."""
+def sort_rows(
+    table: RowTable, order: Order | None, conditions: Sequence[Condition] = (), most: int | None = None
+) -> Array:
+    """The rows that fulfil all conditions, in an order: at least the first `most`, by default all.
+
+    Rows without a value are last, and rows with equal values in the first run's order, which is that of None.
+    """
+    kept = filter_rows(table, conditions)
     if order is None:
         return np.arange(table.n) if kept is None else np.flatnonzero(kept)
-    ranked = table.keep(order, lambda: _rank(table, order))
-    return ranked if kept is None else ranked[kept[ranked]]
+    first = table.n if most is None else -(-most // _AHEAD) * _AHEAD
+    found: Array = table.keep((order, *conditions, first), partial(_rank, table, order, kept, first))
+    return found
 
 
-def _rank(table: RowTable, order: Order) -> Array:
-    """All rows in an order; rows without a value are last, and rows with equal values in the first run's order."""
-    values = _sort_key(table, order.field)
-    return np.argsort(-values if order.descending else values, kind="stable").astype(np.int32)
+def field_numbers(table: RowTable, field: Field) -> Array:
+    """The number of each row, float64, NaN where it has none; `SpecError` for a field without numbers."""
+    _check_numbers(table, field)
+    if field.kind in {"difference", "size"}:
+        found = table.keep(field, lambda: _evaluate(table, lambda sql: f"{sql.value(field)} FROM matched"))
+    else:
+        found = table.numbers(*table.column_of(field))
+    return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
-def _sort_key(table: RowTable, field: Field) -> Array:
-    if field.kind == "id":
-        return table.ranks
-    if table.holds_numbers(field):
-        return table.numbers(field)
-    codes = table.codes(field)
-    ranks = np.empty(len(codes.labels))
-    ranks[sorted(range(len(ranks)), key=codes.labels.__getitem__)] = np.arange(len(ranks))
-    ranks[[label == MISSING for label in codes.labels]] = np.nan
-    return ranks[codes.numbers]
+def field_labels(table: RowTable, field: Field) -> pa.DictionaryArray:
+    """The label of each row; `SpecError` for a field without labels, `DataError` where they are too many."""
+    if field.kind != "outcome":
+        return table.labels(*table.labelled_column(field))
+    kind = f"::ENUM{OUTCOMES}"
+    return table.keep(
+        ("labels", field), lambda: _evaluate(table, lambda sql: f"{sql.outcome(field, kind)} FROM matched")
+    )
+
+
+def _evaluate(table: RowTable, write: Callable[[RowSql], str], **columns: pa.Array) -> pa.Array:
+    """What follows SELECT in a query over `matched`, which has these columns and those that the query names."""
+
+    def name(at: int, column: str | None, text: bool) -> str:
+        if column is None:
+            spelled, found = ("id", table.ids) if text else ("place", pa.array(table.ranks))
+        else:
+            labelled = text or not table.is_number(at, column)
+            spelled = f"{'label' if labelled else 'number'}_{at}_{table.runs[at].schema.names.index(column)}"
+            found = (table.labels if labelled else table.numbers)(at, column)
+        columns[spelled] = found
+        return spelled
+
+    query = write(RowSql(table, name))
+    return table.relation.evaluate(query, columns)
+
+
+def _rank(table: RowTable, order: Order, kept: Array | None, most: int) -> Array:
+    if not table.holds_numbers(order.field):
+        _check_labels(table, order.field)
+    columns, where = {"row": pa.array(np.arange(table.n, dtype=np.int32))}, ""
+    if kept is not None:
+        columns, where = columns | {"kept": pa.array(kept)}, "WHERE kept"
+    end = f"NULLS LAST, row LIMIT {most}"
+    return np.asarray(
+        _evaluate(table, lambda sql: f"row FROM matched {where} ORDER BY {sql.order(order)} {end}", **columns)
+    )
 
 
 def _mark(table: RowTable, condition: Condition) -> Array:
     """Which rows fulfil a condition, shape (n,); `SpecError` where it does not fit its field."""
-    field, values = condition.field, condition.values
-    if condition.op == "contains":
-        return _search(table, field, values[0])
-    if condition.op in {"between", "range"}:
-        numbers = table.numbers(field)
-        low, high = (-np.inf if values[0] is None else values[0]), (np.inf if values[1] is None else values[1])
-        below = numbers < high if condition.op == "range" and values[1] is not None else numbers <= high
-        return (numbers >= low) & below
-    if field.kind == "id":
-        marked = table.find_rows(pa.array([value for value in values if value is not None], pa.string()))
-    elif condition.op == "missing":
-        marked = _mark_missing(table, field)
-    else:
-        codes, chosen = table.codes(field), {MISSING if value is None else value for value in values}
-        marked = np.array([label in chosen for label in codes.labels], bool)[codes.numbers]
-    return ~marked if condition.op == "not in" else marked
+    field, op = condition.field, condition.op
+    if op == "contains" and field.kind != "id":
+        if field.kind not in {"column", "text"}:
+            raise SpecError(f"a field of kind {field.kind!r} is not searched for a text")
+        return table.search(field, condition.values[0])
+    if op in {"between", "range"}:
+        _check_numbers(table, field)
+    elif op != "missing" or not table.holds_numbers(field):
+        _check_labels(table, field)
+    holds = _evaluate(table, lambda sql: f"coalesce({sql.where([condition])}, false) FROM matched")
+    return np.asarray(holds.to_numpy(zero_copy_only=False))
 
 
-def _mark_missing(table: RowTable, field: Field) -> Array:
-    if table.holds_numbers(field):
-        return np.isnan(table.numbers(field))
-    codes = table.codes(field)
-    return np.array([label == MISSING for label in codes.labels], bool)[codes.numbers]
+def _check_numbers(table: RowTable, field: Field) -> None:
+    if not table.holds_numbers(field):
+        raise SpecError(f"{field.name or field.kind!r} holds no numbers")
 
 
-def _search(table: RowTable, field: Field, text: str) -> Array:
-    """Which rows contain a text: in a column, in the id, or in the question, the gold or an answer of any system."""
-    if field.kind == "id":
-        return table.match_ids(text)
-    if field.kind not in {"column", "text"}:
-        raise SpecError(f"a field of kind {field.kind!r} is not searched for a text")
-    found = np.zeros(table.n, bool)
-    for at, (run, columns) in enumerate(zip(table.runs, table.columns, strict=True)):
-        shared = (columns.question, columns.reference) if at == 0 else ()
-        names = [name for name in (columns.prediction, *shared) if name is not None]
-        if field.kind == "column":
-            names = [field.name] if at == table.run_with(field.name) else []
-        if names:
-            found |= table.mark(at, table.texts.search(run, names, text))
-    return found
+def _check_labels(table: RowTable, field: Field) -> None:
+    if field.kind not in {"id", "outcome"}:
+        table.labelled_column(field)

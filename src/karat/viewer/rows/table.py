@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,17 +24,15 @@ from karat.runs.match.match import Matched, match
 from karat.runs.match.shared_metrics import SharedMetric, list_unshared
 from karat.runs.scoring.arguments import NONE
 from karat.runs.store.run import Run, ScoredFile
-from karat.viewer.rows.columns import Codes, RunColumns, encode, find_facets, name_type
+from karat.viewer.rows.columns import RunColumns, encode, find_facets, name_type
 from karat.viewer.rows.fields import Field
 from karat.viewer.rows.recent import Recent
-from karat.viewer.rows.texts import RowTexts
+from karat.viewer.rows.relation import Relation
 
-MISSING = "(null)"
-"""The label of no value, as in the slices of a comparison."""
 OUTCOMES = ("better", "worse", "same", "unscored")
 _KEPT = 64 << 20  # bytes of arrays
 
-Kept = TypeVar("Kept", Array, Codes)
+Kept = TypeVar("Kept", Array, pa.Array)
 
 
 class RowTable:
@@ -48,7 +48,7 @@ class RowTable:
     ) -> None:
         self.runs, self.metrics, aligned = tuple(matched.runs), tuple(matched.metrics), matched.rows
         self.by, self.key = aligned.by, aligned.key
-        self.n, self._ids, self._ranked = len(aligned), aligned.all_ids, aligned.orders[0]
+        self.n, self.ids, self._ranked = len(aligned), aligned.all_ids, aligned.orders[0]
         self._orders = [_in_first(aligned, at) for at in range(len(self.runs))]
         self.columns = tuple(columns) or tuple(map(RunColumns.of, self.runs))
         self._kept: Recent[Any] = Recent(_KEPT, lambda array: int(array.nbytes))
@@ -56,9 +56,9 @@ class RowTable:
             self.facets = dict(facets)
 
     @cached_property
-    def texts(self) -> RowTexts:
-        """The rows of the runs' files."""
-        return RowTexts(self.runs)
+    def relation(self) -> Relation:
+        """The rows in DuckDB."""
+        return Relation(self.runs, self.n)
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class RowTable:
         """Some columns of these rows in a run, in their order."""
         run, numbers = self.runs[system], self.in_run(system, rows)
         stored = not isinstance(run, ScoredFile) and not run.paths and isinstance(run.path, Path)
-        return self.texts.read(run, numbers, names) if stored else take_rows(run, numbers, names)
+        return self.relation.read(run, numbers, names) if stored else take_rows(run, numbers, names)
 
     def mark(self, system: int, numbers: Array) -> Array:
         """Which rows have these row numbers in a run, shape (n,)."""
@@ -112,78 +112,81 @@ class RowTable:
         mask[numbers] = True
         return self._in_order(system, mask)
 
+    def searched(self, field: Field) -> Iterator[tuple[int, str | None]]:
+        """What is searched for a text: a column (None: the id), or the question, the gold and the answers of all."""
+        if field.kind != "text":
+            yield (0, None) if field.kind == "id" else self.column_of(field)
+            return
+        first = self.columns[0]
+        predictions = ((at, each.prediction) for at, each in enumerate(self.columns))
+        yield from (each for each in [(0, first.question), (0, first.reference), *predictions] if each[1] is not None)
+
+    def search(self, field: Field, text: str) -> Array:
+        """Which rows contain a text where a field is searched, shape (n,)."""
+        found = np.zeros(self.n, bool)
+        for at, several in groupby(self.searched(field), itemgetter(0)):
+            found |= self.mark(at, self.relation.search(self.runs[at], [name for _, name in several if name], text))
+        return found
+
     def name_rows(self, rows: Array) -> list[str]:
         """The ids of these rows."""
-        return [self._ids[row].as_py() for row in rows.tolist()]
-
-    def find_rows(self, ids: pa.Array) -> Array:
-        """Which rows have one of these ids, shape (n,)."""
-        return np.asarray(pa.compute.is_in(self._ids, ids.cast(self._ids.type)))
-
-    def match_ids(self, text: str) -> Array:
-        """Which rows have an id that contains a text, in any case, shape (n,)."""
-        return np.asarray(pa.compute.match_substring(self._ids, text, ignore_case=True))
+        return [self.ids[row].as_py() for row in rows.tolist()]
 
     def keep(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """An array that is computed once, and again after it was dropped for others."""
         kept: Kept = self._kept.get(key, make)
         return kept
 
+    def is_number(self, system: int, name: str) -> bool:
+        """Whether the values of a run's column are numbers: scores are, also where a file spells them."""
+        scored = name in {metric.column for metric in self.runs[system].manifest.metrics}
+        return scored or name_type(self.runs[system].schema.field(name).type) in {"number", "boolean"}
+
     def holds_numbers(self, field: Field) -> bool:
         """Whether the values of a field are numbers."""
         if field.kind != "column":
             return field.kind in {"score", "difference", "size"}
-        run = self.runs[self.run_with(field.name)]
-        return name_type(run.schema.field(field.name).type) in {"number", "boolean"}
+        return self.is_number(self.run_with(field.name), field.name)
 
-    def numbers(self, field: Field) -> Array:
-        """The number of each row, float64, NaN where it has none; `SpecError` for a field without numbers."""
-        return self.keep(field, lambda: self._numbers(field))
+    def numbers(self, system: int, name: str) -> pa.Array:
+        """A column of numbers of a run, float64, null where a row has none; whole ones beyond 2^53 are rounded."""
+        return self.keep(("numbers", system, name), lambda: self._numbers(system, name))
 
-    def codes(self, field: Field) -> Codes:
-        """The label of each row; `SpecError` for a field without labels, `DataError` where they are too many."""
-        return self.keep(("codes", field), lambda: self._codes(field))
+    def labels(self, system: int, name: str) -> pa.DictionaryArray:
+        """A column of a run, labelled as the slices of a comparison; `DataError` where its values are too many."""
+        return self.keep(("labels", system, name), lambda: self._labels(system, name))
 
-    def _numbers(self, field: Field) -> Array:
-        if field.kind == "score":
-            spec = self.metric(field).by_run[field.system].spec
-            return self._in_order(field.system, self.runs[field.system].scores(spec))
-        if field.kind in {"difference", "size"}:
-            one, other = (self.numbers(Field("score", metric=field.metric, system=at)) for at in (0, field.system))
-            return other - one if field.kind == "difference" else np.abs(other - one)
-        if self.holds_numbers(field):
-            at = self.run_with(field.name)
-            return self._in_order(at, self._read_numbers(at, field.name))
-        raise SpecError(f"{field.name or field.kind!r} holds no numbers")
+    def _numbers(self, system: int, name: str) -> pa.Array:
+        run = self.runs[system]
+        spec = next((metric.spec for metric in run.manifest.metrics if metric.column == name), None)
+        numbers = run.column(name).cast(pa.float64(), safe=False).to_numpy() if spec is None else run.scores(spec)
+        return pa.array(self._in_order(system, numbers), from_pandas=True)
 
-    def _read_numbers(self, at: int, name: str) -> Array:
-        """The numbers of a column; whole ones beyond 2^53 are rounded."""
-        numbers: Array = self.runs[at].column(name).cast(pa.float64(), safe=False).to_numpy()
-        return numbers
+    def _labels(self, system: int, name: str) -> pa.DictionaryArray:
+        order, labels = self._orders[system], encode(self.runs[system], name)
+        return labels if order is None else labels.take(pa.array(order))
 
-    def _codes(self, field: Field) -> Codes:
-        if field.kind == "outcome":
-            gains = self.numbers(Field("difference", metric=field.metric, system=field.system))
-            gains = gains if self.metric(field).by_run[0].direction == "maximize" else -gains
-            return Codes(np.select([gains > 0, gains < 0, gains == 0], [0, 1, 2], 3).astype(np.int16), OUTCOMES)
-        at, name = self._column_of(field)
-        found = encode(self.runs[at], name)
-        return Codes(self._in_order(at, found.numbers), found.labels)
+    def column_of(self, field: Field) -> tuple[int, str]:
+        """The number of the run, and the name of the column, that hold a field; "" where the run has none.
 
-    def _column_of(self, field: Field) -> tuple[int, str]:
+        Raises `SpecError` for a run, a metric or a column that is not there.
+        """
+        if field.kind == "column":
+            return self.run_with(field.name), field.name
+        if field.kind == "reason":
+            return field.system, self.columns[field.system].reason or ""
+        metric = self.metric(field).by_run[field.system]
+        if field.kind == "label":
+            return field.system, self.columns[field.system].details[metric.spec].get("label", "")
+        return field.system, metric.column
+
+    def labelled_column(self, field: Field) -> tuple[int, str]:
         """The number of the run, and the name of the column, that hold a field's labels."""
-        if field.kind == "column" and field.name in self.facets:
-            return self.facets[field.name], field.name
-        if field.kind == "reason" and field.system < len(self.runs):
-            name = self.columns[field.system].reason
-        elif field.kind == "label":
-            spec = self.metric(field).by_run[field.system].spec
-            name = self.columns[field.system].details[spec].get("label")
-        else:
-            name = None
-        if name is None:
+        there = field.kind == "label" or (field.kind == "reason" and field.system < len(self.runs))
+        name = self.column_of(field)[1] if there or (field.kind == "column" and field.name in self.facets) else ""
+        if not name:
             raise SpecError(f"{field.name or field.kind!r} has no labels to choose from")
-        return field.system, name
+        return self.facets.get(field.name, field.system), name
 
     def run_with(self, name: str) -> int:
         """The number of the first run that has a column."""

@@ -1,4 +1,4 @@
-"""Rows of runs' Parquet files by their numbers, and rows that contain a text, over DuckDB.
+"""The rows of runs in DuckDB: columns in memory by SQL, and rows of the runs' Parquet files by number or by a text.
 
 DuckDB reads the runs' files and nothing else. Values are bound; names of columns never reach a query: columns are
 numbered, as DuckDB takes names that differ in their case alone for one.
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
@@ -23,25 +24,31 @@ from karat.data.source import RAW
 from karat.data.storage.duckdb import connect, explain, literal, one_file, one_pattern
 from karat.runs.store.run import Run
 
-_MEMORY = "128MB"
+_MEMORY, _OF_A_ROW = 128 << 20, 64  # bytes; the second where all rows are sorted
 _NUMBER = "file_row_number"
 _SPECIAL = re.compile(r"[\\.^$*+?()\[\]{}|]")
 
 
-class RowTexts:
-    """The rows of some runs, read by number; safe for several threads.
+class Relation:
+    """The rows of some runs, of which so many `rows` are matched; safe for several threads.
 
-    >>> from karat.viewer.rows.texts import RowTexts
-    >>> RowTexts([]).close()
+    >>> Relation([], 2).evaluate("a + 1 FROM matched", {"a": pa.array([1, 2])}).to_pylist()
+    [2, 3]
     """
 
-    def __init__(self, runs: Iterable[Run]) -> None:
-        self._connection = connect(memory_limit=_MEMORY)
+    def __init__(self, runs: Iterable[Run], rows: int = 0) -> None:
+        self._connection = connect(memory_limit=f"{_MEMORY + rows * _OF_A_ROW} B")
         files = [file for run in runs for file in run.files]
         patterns = map(one_pattern, files)  # DuckDB checks the pattern, and then the file that it finds
         paths = map(os.path.abspath, files)  # does not resolve links
         self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, [*patterns, *paths]))}]")
         self._connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+
+    def evaluate(self, query: str, columns: Mapping[str, pa.Array]) -> pa.Array:
+        """What follows SELECT in a query for one column over `matched`, which has these columns."""
+        cursor = self._connection.cursor()
+        cursor.register("matched", pa.table(dict(columns)))
+        return cursor.sql(f"SELECT {query}").to_arrow_table().column(0).combine_chunks()
 
     def read(self, run: Run, rows: Array, names: Sequence[str]) -> list[dict[str, Any]]:
         """Some columns of the rows with these numbers, in their order."""
@@ -68,8 +75,7 @@ class RowTexts:
     def search(self, run: Run, names: Sequence[str], text: str) -> Array:
         """The numbers of the rows in which one of some columns contains a text, in any case, shape (k,)."""
         columns = [f"CAST(c{run.schema.names.index(name)} AS VARCHAR)" for name in names]
-        condition = " OR ".join(f"regexp_matches({column}, ?, 'i')" for column in columns)
-        return self._numbers(run, condition or "false", [escape(text)] * len(columns))
+        return self._numbers(run, " OR ".join(matches(column, text) for column in columns) or "false", [])
 
     def close(self) -> None:
         """Close the connection."""
@@ -99,15 +105,20 @@ class RowTexts:
             raise DataError(f"run {run.name}: its rows cannot be read: {explain(error)}") from error
 
 
+def matches(value: str, text: str) -> str:
+    r"""A condition in SQL: a value contains a text, in any case.
+
+    >>> matches("id", "a.b")
+    "regexp_matches(id, 'a\\.b', 'i')"
+    """
+    pattern = _SPECIAL.sub(r"\\\g<0>", text)
+    return f"regexp_matches({value}, {literal(pattern)}, 'i')"
+
+
 def _split(rows: Array, starts: Array) -> list[Array]:
     """Sorted row numbers by the file that they are in, each counted from the start of its file."""
     pieces = np.split(rows, np.searchsorted(rows, starts[1:-1]))
     return [piece - start for piece, start in zip(pieces, starts, strict=False)]
-
-
-def escape(text: str) -> str:
-    """A text as a pattern of RE2 that matches it alone."""
-    return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 def _select(run: Run, name: str) -> str:
