@@ -171,15 +171,15 @@ def test_a_run_appears_while_it_is_written_and_when_it_is_damaged(changing, monk
     manifest = Manifest("new", "2026-11-22T10:00:00+00:00", (describe_metric(metric, metric.spec),), {})
     output, rows = OutputColumns.beside(pa.schema({"id": pa.int64()}), [metric]), Rows(np.ones((3, 1)))
     with open_in_order(manifest, output, {}, resume=False) as writer:
-        assert (state("new")["state"], state("new")["rows"]) == ("running", 0)
+        assert (state("new")["state"], state("new")["n"]) == ("running", 0)
         for _ in range(2):
             writer.add(output.append(pa.record_batch({"id": [1, 2, 3]}), [rows]), [rows], bytes)
             writer.flush()
-        assert (state("new")["rows"], state("new")["metrics"][0]["spec"]) == (6, "exact_match")
-    assert (state("new")["state"], state("new")["rows"]) == ("stopped", 6)
+        assert (state("new")["n"], state("new")["metrics"][0]["spec"]) == (6, "exact_match")
+    assert (state("new")["state"], state("new")["n"]) == ("stopped", 6)
     assert "--resume" in state("new")["problem"]
     (folder / "before" / "manifest.json").write_text("{")
-    assert state("before")["state"] == "unreadable"
+    assert state("before")["state"] == "damaged"
     assert str(folder) not in state("before")["problem"]
     assert served.get("/api/result", run=state("before")["id"])[0] == 400
 

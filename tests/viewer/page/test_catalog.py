@@ -35,7 +35,7 @@ def listed():
 @pytest.mark.parametrize("text", ["{}", "[]", "5", '"a"', '{"metrics": [{}]}', '{"metrics": 5}', "{", DEEP, "\\xff"])
 def test_a_damaged_file_is_that_of_one_run(folder, file, text):
     (folder / "bad" / file).write_text(text)
-    assert listed() == {"bad": "unreadable", "good": "finished"}
+    assert listed() == {"bad": "damaged", "good": "finished"}
 
 
 @pytest.mark.parametrize("name", ["created", "metrics", "n"])
@@ -61,7 +61,7 @@ def test_figures_that_are_not_finite_are_none(folder):
 def test_a_folder_whose_name_is_none_of_a_run_is_listed(folder, name):
     os.rename(folder / "bad", os.fsencode(folder / name))  # noqa: PTH104  (bytes)
     (folder / f".{name}.x.answers").mkdir()
-    assert listed() == {name: "unreadable", f"{name}.x": "stopped", "good": "finished"}
+    assert listed() == {name: "damaged", f"{name}.x": "damaged", "good": "finished"}
 
 
 def test_a_run_has_the_name_of_its_folder(folder):

@@ -164,4 +164,4 @@ def test_a_run_in_parts_that_is_not_finished_says_how_far_it_is(plain):
     with pytest.raises(KeyboardInterrupt):
         karat.score(plain / "rows.parquet", "em", run="late", engine=Stops())
     (entry,) = (each for each in Catalog().describe() if each["name"] == "late")
-    assert (entry["state"], entry["rows"]) == ("stopped", 2 * GROUP)
+    assert (entry["state"], entry["n"]) == ("stopped", 2 * GROUP)

@@ -80,9 +80,7 @@ def compare(
     return compare_matched(matched, inference, people, flipped)
 
 
-def compare_matched(
-    matched: Matched, inference: Inference, people: Labels | None = None, flipped: int = 0
-) -> Compared:
+def compare_matched(matched: Matched, inference: Inference, people: Labels | None = None, flipped: int = 0) -> Compared:
     """Compare systems whose rows are matched, as `compare` does."""
     runs, shared, rows = matched.runs, matched.metrics, matched.rows
     labels = None

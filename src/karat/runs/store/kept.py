@@ -52,7 +52,7 @@ class KeptRun(JsonObject):
 def list_runs() -> list[KeptRun]:
     """All runs, finished or not, sorted by the time at which they were started; `open_run` opens one by its name."""
     with ThreadPoolExecutor() as pool:  # each waits for a store, where the runs are in one
-        listed = [*pool.map(_describe_kept, run_names()), *pool.map(_describe_unfinished, unfinished_runs())]
+        listed = [*pool.map(_describe_kept, run_names()), *pool.map(describe_unfinished, unfinished_runs())]
     return sorted(listed, key=lambda run: (run.created, run.name))
 
 
@@ -65,7 +65,7 @@ def _describe_kept(name: str) -> KeptRun:
     return KeptRun(name, run.manifest.created, run.manifest.n, values=values, metrics=run.manifest.metrics)
 
 
-def _describe_unfinished(name: str) -> KeptRun:
+def describe_unfinished(name: str) -> KeptRun:
     """A run that is written, or was stopped; an experiment has no manifest while it asks for answers."""
     folder = run_folder(name)
     if not has_manifest(partial_folder(folder)):

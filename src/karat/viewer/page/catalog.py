@@ -1,4 +1,4 @@
-"""The runs of the folder, finished and being written, each with an id that says nothing of its path."""
+"""The runs of the folder, finished and being written, each with an opaque id."""
 
 from __future__ import annotations
 
@@ -9,26 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from karat.core.errors import KaratError
-from karat.runs.store.folders import (
-    MANIFEST,
-    VALUES,
-    answers_folder,
-    has_manifest,
-    lock_file,
-    partial_folder,
-    run_folder,
-    run_names,
-    unfinished_runs,
-)
-from karat.runs.store.lock import is_locked
-from karat.runs.store.manifest import read_manifest
-from karat.runs.store.parts import PartsFolder
+from karat.runs.store.folders import MANIFEST, VALUES, run_folder, run_names, unfinished_runs
+from karat.runs.store.kept import describe_unfinished
 from karat.runs.store.run import Run, open_run
 from karat.viewer.answers import describe_metric
 from karat.viewer.page.query import Unknown
 
 _FIGURES = ("value", "low", "high", "n", "scored", "failed")
-_DAMAGED = (OSError, KaratError)
+_DAMAGED = (OSError, KaratError)  # it may also have been finished or removed meanwhile
 _STOPPED = "not finished: the same command with --resume continues it"
 
 
@@ -36,7 +24,7 @@ class Catalog:
     """The runs in `$KARAT_RUNS`; what was read of a finished one is kept until its files change."""
 
     def __init__(self) -> None:
-        self._finished: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
+        self._finished: dict[str, tuple[list[int], dict[str, Any]]] = {}
 
     def describe(self) -> list[dict[str, Any]]:
         """All runs by the time at which they were started; those that cannot be read have a `problem`."""
@@ -53,13 +41,12 @@ class Catalog:
 
     def _describe_finished(self, name: str) -> dict[str, Any]:
         try:
-            folder = run_folder(name)
-            changed = _changed(Path(folder, MANIFEST)), _changed(Path(folder, VALUES))
+            changed = [Path(run_folder(name), file).stat().st_mtime_ns for file in (MANIFEST, VALUES)]
             if name not in self._finished or self._finished[name][0] != changed:
                 self._finished[name] = changed, _describe_finished(open_run(name))
             return self._finished[name][1]
         except _DAMAGED as error:
-            return _entry(name, "unreadable", problem=str(error))
+            return _entry(name, "damaged", problem=str(error))
 
 
 def run_id(name: str) -> str:
@@ -76,37 +63,23 @@ def _describe_finished(run: Run) -> dict[str, Any]:
     values = {metric["spec"]: metric for metric in run.values["metrics"]}
     metrics = [describe_metric(each) | {name: _finite(values[each.spec][name]) for name in _FIGURES}
                for each in run.manifest.metrics if each.spec in values]  # fmt: skip
-    n = run.manifest.n
-    return _entry(run.name, "finished", created=run.manifest.created, n=n, rows=n, metrics=metrics)
+    return _entry(run.name, "finished", created=run.manifest.created, n=run.manifest.n, metrics=metrics)
 
 
 def _describe_unfinished(name: str) -> dict[str, Any]:
-    """A run that is being written, or was stopped: an experiment that still asks for answers has no manifest."""
-    state = "stopped"
-    problem: str | None = _STOPPED
     try:
-        folder = run_folder(name)
-        partial, answers = partial_folder(folder), answers_folder(folder)
-        if is_locked(Path(lock_file(folder))) or is_locked(Path(answers, "lock")):
-            state, problem = "running", None
-        if not has_manifest(partial):
-            return _entry(name, state, problem=problem)
-        manifest = read_manifest(partial)
-        metrics = [describe_metric(each) | dict.fromkeys(_FIGURES) for each in manifest.metrics]
-        rows = PartsFolder(folder).count_rows()
-        return _entry(name, state, created=manifest.created, rows=rows, metrics=metrics, problem=problem)
-    except _DAMAGED as error:  # it may also have been finished or removed meanwhile
-        return _entry(name, state, problem=str(error))
+        run = describe_unfinished(name)
+    except _DAMAGED as error:
+        return _entry(name, "damaged", problem=str(error))
+    metrics = [describe_metric(each) | dict.fromkeys(_FIGURES) for each in run.metrics]
+    problem = run.problem or (None if run.state == "running" else _STOPPED)
+    return _entry(name, run.state, created=run.created, n=run.n, metrics=metrics, problem=problem)
 
 
 def _entry(name: str, state: str, **known: Any) -> dict[str, Any]:
-    empty: dict[str, Any] = {"created": "", "n": None, "rows": None, "problem": None, "metrics": []}
+    empty: dict[str, Any] = {"created": "", "n": None, "problem": None, "metrics": []}
     return {"id": run_id(name), "name": name, "state": state, **empty, **known}
 
 
 def _finite(figure: float | None) -> float | None:
     return figure if figure is None or math.isfinite(figure) else None
-
-
-def _changed(path: Path) -> int:
-    return path.stat().st_mtime_ns

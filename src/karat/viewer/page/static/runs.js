@@ -75,8 +75,8 @@ export default async function open(state, page) {
 
 /** Rows a second of each run that is being written. */
 function rates(before, after, known) {
-  const rows = new Map(before.runs.map((run) => [run.id, run.rows]));
-  const speed = (run) => (run.rows > rows.get(run.id) ? (run.rows - rows.get(run.id)) / (OFTEN / 1000) : known[run.id]);
+  const rows = new Map(before.runs.map((run) => [run.id, run.n]));
+  const speed = (run) => (run.n > rows.get(run.id) ? (run.n - rows.get(run.id)) / (OFTEN / 1000) : known[run.id]);
   return Object.fromEntries(after.runs.filter((run) => run.state === "running").map((run) => [run.id, speed(run)]));
 }
 
@@ -154,7 +154,7 @@ function line(run, specs, missing, state, speed) {
     el("td", box, at >= 0 && letter(at)),
     el("th", { scope: "row" }, link, standing(run, speed[run.id])),
     el("td.when", format.time(run.created)),
-    el("td.num", format.count(run.n ?? run.rows)),
+    el("td.num", format.count(run.n)),
     cells,
   );
 }
@@ -172,12 +172,9 @@ function valueCell(metric, room) {
 function standing(run, rate) {
   if (run.state === "finished") return null;
   if (run.state !== "running") return el("p.reason", name(run.problem ?? run.state));
-  const { n, rows } = run;
-  const parts = [rows ? `being written: ${format.rows(rows)}${n ? ` of ${format.count(n)}` : ""}` : "begun"];
+  const parts = [run.n ? `being written: ${format.rows(run.n)}` : "begun"];
   if (rate) parts.push(`${format.count(Math.round(rate))} a second`);
-  if (rate && n) parts.push(`about ${Math.ceil((n - rows) / rate)} s left`);
-  const bar = n && el("progress", { value: rows, max: n, "aria-label": `Rows of ${run.name}` });
-  return el("p.note", bar, " ", parts.join(", "));
+  return el("p.note", parts.join(", "));
 }
 
 function picked(page, state) {
