@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import zlib
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -89,6 +90,40 @@ def test_filters_keep_the_rows_that_the_figures_say(browser, report):
     assert compared.findings[0].sentence in browser.text("#compare").replace("\xa0", " ")
     counts = browser.run("return [...document.querySelectorAll('.facets .num')].map(each => each.textContent)")
     assert f"{np.sum(gained > 0)} of {np.sum(gained > 0)}" in counts
+
+
+SHOWN = """
+    const texts = [document.title];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const node = walker.currentNode;
+      if (node.nodeType === Node.TEXT_NODE && !node.parentElement.closest("script, style")) texts.push(node.data);
+      for (const name of ["title", "aria-label", "placeholder", "data-label", "data-name"]) {
+        if (node.getAttribute?.(name)) texts.push(node.getAttribute(name));
+      }
+    }
+    return texts.join("\\n");"""
+
+
+def test_no_character_is_hidden_wherever_a_stranger_put_it(browser, tmp_path):
+    evil = "x\u202e\x1b\u200b"
+    rows = {f"id{evil}": [f"q{at}{evil}" for at in range(12)], "question": [evil] * 12, "gold": [evil] * 12,
+            f"topic{evil}": [f"north{evil}", "south"] * 6}  # fmt: skip
+    paths = [tmp_path / f"{name}\u202e.parquet" for name in "ab"]
+    for at, path in enumerate(paths):
+        answers = [evil if (row + at) % 3 else f"{evil} {row}" for row in range(12)]
+        karat.score({**rows, "prediction": answers}, ["em", "f1"], output=path)
+    options = {"on": f"id{evil}", "by": f"topic{evil}", "title": evil, "output": tmp_path / "report.html"}
+    browser.open(karat.report(*paths, **options).as_uri())
+    browser.until(IDLE)
+    for screen in ("", "#/row?row=" + quote(f"q3{evil}") + "&at=3"):
+        if screen:
+            browser.run("location.hash = arguments[0]", screen)
+            browser.until("document.querySelector('article.answer')")
+        shown = browser.run(SHOWN)
+        assert "RLO" in shown
+        assert "U+202E" in shown
+        assert not HIDDEN.search(shown), repr(shown[max(HIDDEN.search(shown).start() - 80, 0) :][:160])
 
 
 def first_id(browser):

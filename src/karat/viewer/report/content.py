@@ -89,6 +89,7 @@ class Content:
         if len(choice.rows) < table.n:
             columns["facets"] += [Field("column", SAMPLE).as_dict()]
         columns["columns"] = [each for each in columns["columns"] if each["facet"]]
+        columns["notes"] = []  # the figures above have them
         columns["aligned_by"] = self.redaction.clean(columns["aligned_by"])
         systems = [{"id": str(at), "name": name} for at, name in enumerate(self.matched.names)]
         command, notes = self._command(options), list(self._notes)

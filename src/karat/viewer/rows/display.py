@@ -67,7 +67,7 @@ def describe_table(table: RowTable) -> dict[str, Any]:
         "columns": [_describe_column(table, name) for name in names if name not in hidden],
         "metrics": [describe_metric(metric.by_run[0]) for metric in table.metrics],
         "facets": [field.as_dict() for field in list_facets(table)],
-        "unshared": table.unshared,
+        "notes": list(table.notes),
     }
 
 

@@ -21,7 +21,7 @@ from karat.data.roles import singular
 from karat.data.source import RAW
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.match import Matched, match
-from karat.runs.match.shared_metrics import SharedMetric, list_unshared
+from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.scoring.arguments import NONE
 from karat.runs.store.run import Run, ScoredFile
 from karat.viewer.rows.columns import RunColumns, encode, find_facets, name_type
@@ -38,16 +38,16 @@ Kept = TypeVar("Kept", Array, pa.Array)
 class RowTable:
     """The matched rows of runs, in the order of the first run's rows.
 
-    `by` is the column of their ids or "order", `key` its name for people. `columns`: which columns of each run are
-    read, by default all that have a role. `facets`: the columns that name groups of rows, each with the number of the
-    first run that has it; by default those that `find_facets` finds.
+    `by` is the column of their ids or "order", `key` its name for people, `notes` say how rows were matched. `columns`:
+    which columns of each run are read, by default all that have a role. `facets`: the columns that name groups of rows,
+    each with the number of the first run that has it; by default those that `find_facets` finds.
     """
 
     def __init__(
         self, matched: Matched, columns: Sequence[RunColumns] = (), facets: Mapping[str, int] | None = None
     ) -> None:
         self.runs, self.metrics, aligned = tuple(matched.runs), tuple(matched.metrics), matched.rows
-        self.by, self.key = aligned.by, aligned.key
+        self.by, self.key, self.notes = aligned.by, aligned.key, tuple(matched.notes)
         self.n, self.ids, self._ranked = len(aligned), aligned.all_ids, aligned.orders[0]
         self._orders = [_in_first(aligned, at) for at in range(len(self.runs))]
         self.columns = tuple(columns) or tuple(map(RunColumns.of, self.runs))
@@ -64,11 +64,6 @@ class RowTable:
     def specs(self) -> tuple[str, ...]:
         """The specs of the metrics, as the first run has them."""
         return tuple(metric.spec for metric in self.metrics)
-
-    @property
-    def unshared(self) -> list[str]:
-        """The specs of the metrics that only some of the runs have."""
-        return list_unshared(self.runs, self.metrics)
 
     @cached_property
     def ranks(self) -> Array:

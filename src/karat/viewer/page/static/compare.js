@@ -55,6 +55,7 @@ async function comparison(state) {
   const [first, ...rest] = ranked ? [...ranked.sentences.map(([metric, text]) => inWords({ metric, sentence: text })), ...findings] : findings;
   const groups = Map.groupBy(all, ({ metric, scale, direction }) => (by ? metric : `${scale} ${direction}`));
   const tests = `${compared.family} ${compared.family === 1 ? "test" : "tests"}`;
+  const what = several ? `p is of each system against ${compared.systems[0]},` : "p is";
   const sentences = rest.length > 0 && el("ul.sentences", ...rest.map((each) => el("li", each)));
   return [
     el("p.standfirst.verdict-line", first),
@@ -65,7 +66,7 @@ async function comparison(state) {
     corrected(all, compared.confidence),
     el(
       "p.note",
-      `${format.rows(compared.n)}, matched by ${compared.aligned_by}; p is corrected for ${tests} (Holm). ${POINTS}`,
+      name(`${format.rows(compared.n)}, matched by ${compared.aligned_by}; ${what} corrected for ${tests} (Holm). ${POINTS}`),
     ),
     [...compared.notes, answer.labels_note].filter(Boolean).map((note) => el("p.note", sentence(note))),
     command(answer.command),
@@ -93,7 +94,7 @@ function rankings({ ranked }, display) {
     return el(
       "section",
       el("h2", "Ranking by ", name(metric)),
-      el("p.note", "Systems that share a letter do not differ significantly."),
+      el("p.note", "Systems that share a letter do not differ significantly, with the tests of all pairs corrected together (Holm)."),
       forest(`Ranking by ${metric}`, heads, lines, { factor, bounds: factor === 100 ? [0, 1] : undefined }),
     );
   });

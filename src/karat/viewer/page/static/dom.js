@@ -2,16 +2,28 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** Characters that hide, reorder or break text: those of karat.text.hidden. */
+export const HIDDEN =
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}\p{Surrogate}]/gu;
+const SHOWN = new Set(["title", "aria-label", "placeholder", "data-label"]); // attributes that are read
+
+/** The number of a character: U+202E. */
+export const numberOf = (letter) => `U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+
+/** A text in which nothing is hidden. Every text of an element is; `plain` of text.js makes a box of each instead. */
+export const visible = (text) => text.replace(HIDDEN, numberOf);
+
 function build(element, classes, parts) {
   const attributes = parts[0]?.constructor === Object ? parts.shift() : {};
   if (classes.length) element.setAttribute("class", classes.join(" "));
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : value);
+    else element.setAttribute(name, value === true ? "" : SHOWN.has(name) ? visible(value) : value);
   }
   const nothing = new Set([null, undefined, false]);
-  element.append(...parts.flat(Infinity).filter((part) => !nothing.has(part)));
+  const there = parts.flat(Infinity).filter((part) => !nothing.has(part));
+  element.append(...there.map((part) => (typeof part === "string" ? visible(part) : part)));
   return element;
 }
 
@@ -59,7 +71,7 @@ export function fill(container, ...children) {
 
 /** Tell a screen reader something, politely. */
 export function announce(text) {
-  document.getElementById("status").textContent = text;
+  document.getElementById("status").textContent = visible(text);
 }
 
 /** Say what of the address cannot be read, above every screen, until the address is another one. */
@@ -67,7 +79,7 @@ export function complain(unread) {
   const notice = document.getElementById("unread");
   notice.hidden = !unread.length;
   const shown = unread.map((each) => (each.length > 120 ? `${each.slice(0, 120)}…` : each)).join(", ");
-  notice.textContent = unread.length ? `The address says what cannot be read, and is shown without it: ${shown}` : "";
+  notice.textContent = `The address says what cannot be read, and is shown without it: ${visible(shown)}`;
 }
 
 /** A command of the terminal that prints what is shown, with a button that copies it. */

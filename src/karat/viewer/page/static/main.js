@@ -3,7 +3,7 @@
 // the document) and `close`.
 
 import { allRuns, Refused, unlock } from "./api.js";
-import { announce, complain, el } from "./dom.js";
+import { announce, complain, el, visible } from "./dom.js";
 import { address, current, go } from "./state.js";
 import { sentence } from "./text.js";
 import agreement from "./agreement.js";
@@ -58,7 +58,7 @@ function put(screen) {
   shown.close?.();
   const first = shown.key === null;
   shown = screen;
-  document.title = `${screen.title} – karat`;
+  document.title = visible(`${screen.title} – karat`);
   main.replaceChildren(...screen.nodes.flat(Infinity).filter(Boolean));
   scrollTo(0, 0);
   if (!first) main.focus({ preventScroll: true });

@@ -1,7 +1,7 @@
 // One row, whole: the question, the gold, what was retrieved, and each system's answer with its scores and the judges' words.
 
 import { get, post, recall } from "./api.js";
-import { announce, command, el, field, fill, select } from "./dom.js";
+import { announce, command, el, field, fill, select, visible } from "./dom.js";
 import * as format from "./format.js";
 import { heading, letter } from "./heading.js";
 import { change, SIZE } from "./list.js";
@@ -29,7 +29,7 @@ export default async function open(state, page) {
     shown = row;
     if (shown.id !== next.row) return go({ row: shown.id }, { replace: true });
     title.replaceChildren("Row ", name(shown.id));
-    document.title = `Row ${shown.id} – karat`;
+    document.title = visible(`Row ${shown.id} – karat`);
     announce(document.title);
     const all = async () => {
       shown = {

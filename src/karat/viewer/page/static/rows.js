@@ -7,7 +7,7 @@ import * as format from "./format.js";
 import { heading, letterOf } from "./heading.js";
 import { rowList, SIZE } from "./list.js";
 import { about, current, go, same, sameRows } from "./state.js";
-import { name } from "./text.js";
+import { name, sentence } from "./text.js";
 
 const MANY = 4; // systems that stand side by side; of more, the first and another one do
 
@@ -92,6 +92,7 @@ export default async function open(state, page) {
     title: "Rows",
     nodes: [
       heading(page, columns.systems.length > 1 ? "Where do the answers differ?" : "Where does it go wrong?"),
+      columns.notes.map((note) => el("p.note", sentence(note))),
       el("div.split", where.box, el("div.results", tools, chips, list)),
     ],
     update,

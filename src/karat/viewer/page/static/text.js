@@ -1,7 +1,7 @@
 // Text that others wrote. It is hostile by assumption: it becomes text nodes and nothing else, it is isolated from the
 // direction of what surrounds it, and characters that hide, reorder or break text are shown by their names.
 
-import { el } from "./dom.js";
+import { el, HIDDEN, numberOf } from "./dom.js";
 import * as format from "./format.js";
 
 const NAMES = {
@@ -23,8 +23,6 @@ const NAMES = {
   0x2069: "PDI",
   0xfeff: "BOM",
 };
-const HIDDEN =
-  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}\p{Surrogate}]/gu;
 const LONG = 4000; // characters of one answer that are shown at first
 
 /** A piece of text as nodes: hidden characters stand as boxed names instead of themselves. */
@@ -34,10 +32,9 @@ export function plain(text) {
   let end = 0;
   for (const match of whole.matchAll(HIDDEN)) {
     if (nodes.length > 2000) break;
-    const code = match[0].codePointAt(0);
-    const point = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
+    const point = numberOf(match[0]);
     nodes.push(whole.slice(end, match.index));
-    nodes.push(el("span.control", { title: `the character ${point}` }, NAMES[code] ?? point));
+    nodes.push(el("span.control", { title: `the character ${point}` }, NAMES[match[0].codePointAt(0)] ?? point));
     end = match.index + match[0].length;
   }
   return [...nodes, whole.slice(end).replace(HIDDEN, "\ufffd")];
